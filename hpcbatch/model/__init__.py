@@ -1,0 +1,1 @@
+"""The neutral model that all dialects share: frozen values, no I/O."""

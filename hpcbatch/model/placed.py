@@ -1,0 +1,47 @@
+"""A job that is about to run: the names of its pods, known before they exist, and where its output goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hpcbatch.model.spec import Chunk, JobSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedPod:
+    """One pod of a job; `host` is its hostname, which every pod of the job resolves."""
+
+    host: str
+    chunk: Chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedJob:
+    """An admitted job with its pods in order; the first runs the script."""
+
+    job_id: int
+    spec: JobSpec
+    queue: str
+    pods: tuple[PlacedPod, ...]
+    owner: str
+    uid: int
+    gid: int
+    home: str
+    cluster: str
+    """Name of the cluster: Slurm's SLURM_CLUSTER_NAME."""
+    run_count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFiles:
+    """Absolute files that the runner writes. Where a path turns out to be a directory at run time,
+    the file in it is called `stdout_in_dir` or `stderr_in_dir` (None: a directory is an error)."""
+
+    stdout: str
+    stderr: str | None
+    """None: joined into stdout."""
+    stdout_in_dir: str | None = None
+    stderr_in_dir: str | None = None
+    append: bool = False
+    umask: int | None = None
+    """Of the output files and the job; None is the submitter's default 022."""

@@ -1,0 +1,102 @@
+"""What became of a job: its status, and the whole record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.state import JobState, Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecHost:
+    """A pod of the job, in the order of the chunks; the first runs the script."""
+
+    node: str
+    """Kubernetes node name; shown as exec_host and NODELIST."""
+    pod: str
+    """Pod name, which is its hostname; stands in PBS_NODEFILE and SLURM_JOB_NODELIST."""
+    cpus: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStatus:
+    state: JobState = JobState.QUEUED
+    reason: Reason = Reason.NONE
+    message: str = ""
+    """One human line: the scheduler's or the pod's own words for why the job waits or failed."""
+    owner: str = ""
+    uid: int = 0
+    gid: int = 0
+    home: str = "/"
+    layout: tuple[Chunk, ...] = ()
+    """The chunks as they become pods, fixed at admission: `count` pods each."""
+    hosts: tuple[ExecHost, ...] = ()
+    submit_time: datetime | None = None
+    eligible_time: datetime | None = None
+    """Since when nothing but the scheduler keeps it: admitted, released, begin time reached."""
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    exit_code: int | None = None
+    """0..255 of the script; None when it never ran, or was killed by a signal."""
+    exit_signal: int | None = None
+    walltime_used_s: int | None = None
+    cpu_used_s: int | None = None
+    max_rss_bytes: int | None = None
+    run_count: int = 0
+    """How often it was started; 1 in its first run."""
+    session_id: int | None = None
+    """Process id of the script as its pod sees it."""
+    deleted_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """One job, whole. `job_id` is its number; `uid_key` finds it again in the API (namespace/name)."""
+
+    job_id: int
+    namespace: str
+    object_name: str
+    spec: JobSpec
+    status: JobStatus
+    queue: str
+    """The queue it is in: the one asked for, or the site's default."""
+
+    def row(self) -> JobRow:
+        spec, status = self.spec, self.status
+        layout = status.layout or spec.chunks
+        mems = [c.mem_bytes for c in layout]
+        return JobRow(
+            job_id=self.job_id,
+            namespace=self.namespace,
+            object_name=self.object_name,
+            dialect=spec.dialect,
+            server=spec.server,
+            name=spec.name,
+            user=status.owner,
+            queue=self.queue,
+            state=status.state,
+            reason=status.reason,
+            message=status.message,
+            nodes=sum(c.count for c in layout),
+            cpus=sum(c.count * c.cpus for c in layout),
+            mem_bytes=None if all(m is None for m in mems) else sum(c.count * (c.mem_bytes or 0) for c in layout),
+            walltime_s=spec.walltime_s,
+            cpu_used_s=status.cpu_used_s,
+            hosts=tuple(h.node for h in status.hosts),
+            cpus_per_host=tuple(h.cpus for h in status.hosts),
+            submit_time=status.submit_time,
+            eligible_time=status.eligible_time,
+            start_time=status.start_time,
+            end_time=status.end_time,
+            begin_time=spec.begin_time,
+            exit_code=status.exit_code,
+            exit_signal=status.exit_signal,
+            priority=spec.priority,
+            account=spec.account or "",
+            work_dir=spec.work_dir or status.home,
+            command=spec.script_path or "",
+            session_id=status.session_id,
+        )

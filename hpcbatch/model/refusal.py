@@ -1,0 +1,14 @@
+"""Why the controller refuses to admit a job; each dialect has a text and an exit code for every member."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class RefusalCode(StrEnum):
+    """Values are what `status.refusal.code` of a BatchJob holds."""
+
+    UNKNOWN_QUEUE = "UnknownQueue"
+    QUEUE_CLOSED = "QueueClosed"
+    NO_SCRIPT = "NoScript"  # the Secret with script and environment did not come
+    BAD_SPEC = "BadSpec"

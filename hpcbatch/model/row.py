@@ -1,0 +1,75 @@
+"""What listings show: rows of jobs, nodes and queues.
+
+Named tuples: every command makes these classes at its start, and a frozen dataclass costs a millisecond there.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.state import JobState, Reason
+
+
+class JobRow(NamedTuple):
+    """What a listing shows of a job: the BatchJob's printer columns, a few hundred bytes."""
+
+    job_id: int
+    namespace: str
+    object_name: str
+    dialect: Dialect
+    server: str
+    name: str
+    user: str
+    queue: str
+    state: JobState
+    reason: Reason
+    message: str
+    nodes: int
+    cpus: int
+    mem_bytes: int | None
+    """Of all chunks together; None when no memory was asked."""
+    walltime_s: int | None
+    cpu_used_s: int | None
+    hosts: tuple[str, ...]
+    """Node of each pod in order; a node that holds two pods stands twice."""
+    cpus_per_host: tuple[int, ...]
+    submit_time: datetime | None
+    eligible_time: datetime | None
+    start_time: datetime | None
+    end_time: datetime | None
+    begin_time: datetime | None
+    exit_code: int | None
+    exit_signal: int | None
+    priority: int
+    account: str
+    work_dir: str
+    command: str
+    session_id: int | None
+
+
+class NodeRow(NamedTuple):
+    """A node as pbsnodes and sinfo show it."""
+
+    name: str
+    ready: bool
+    schedulable: bool
+    cpus: int
+    mem_bytes: int
+    cpus_used: int
+    mem_used_bytes: int
+    jobs: tuple[str, ...] = ()
+    """Job numbers with pods on it, as text, in order."""
+    arch: str = "amd64"
+    since: datetime | None = None
+    """Last change of its readiness."""
+
+
+class QueueRow(NamedTuple):
+    """A queue or partition as qstat -Q and sinfo show it."""
+
+    name: str
+    is_default: bool
+    is_open: bool
+    max_walltime_s: int | None = None

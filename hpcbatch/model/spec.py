@@ -1,0 +1,124 @@
+"""What was asked: the neutral job specification that every dialect reads its scripts into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.dialect import Dialect
+
+
+class Arrangement(StrEnum):
+    """How chunks become pods and pods are spread over nodes."""
+
+    FREE = "free"  # a pod for each chunk, on any nodes
+    PACK = "pack"  # all chunks in one pod
+    SCATTER = "scatter"  # a pod for each chunk, no two on one node
+    FILL = "fill"  # chunks merged into as few pods as the largest node allows (Slurm's -n without -N)
+
+
+class Sharing(StrEnum):
+    """Whether other jobs may use the same nodes."""
+
+    SHARED = "shared"
+    EXCLUSIVE = "excl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """`count` equal pieces of a job, each placed whole on one node (PBS: chunk; Slurm: a node's share)."""
+
+    count: int = 1
+    cpus: int = 1
+    mem_bytes: int | None = None
+    """Memory of one chunk; None leaves it to the queue's default (no request)."""
+    ranks: int = 1
+    """MPI processes of one chunk: PBS mpiprocs, Slurm tasks on the node. May be 0."""
+    threads: int | None = None
+    """OpenMP threads of a rank: PBS ompthreads, Slurm cpus-per-task. None: not asked."""
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or self.cpus < 0 or self.ranks < 0:
+            raise HpcBatchError(f"not a chunk: count {self.count}, cpus {self.cpus}, ranks {self.ranks}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Where a stream goes, as the user wrote it, made absolute against the submit directory.
+
+    `path` may still hold the dialect's patterns (`%j`, `^array_index^`); None is the dialect's default name.
+    """
+
+    path: str | None = None
+    append: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """One job as asked, complete: defaults of the dialect are filled in, defaults of the site are not."""
+
+    dialect: Dialect
+    name: str
+    queue: str | None = None
+    """PBS queue or Slurm partition; None is the site's default."""
+    chunks: tuple[Chunk, ...] = (Chunk(),)
+    mem_per_pod_bytes: int | None = None
+    """Memory of each pod, whatever chunks it was filled with (Slurm --mem without -N); the chunks then ask for none."""
+    arrangement: Arrangement = Arrangement.FREE
+    sharing: Sharing = Sharing.SHARED
+    walltime_s: int | None = None
+    """Wall-clock limit; None is the queue's default."""
+    interpreter: str | None = None
+    """PBS -S; None lets the script's `#!` line, else /bin/sh, decide."""
+    command: tuple[str, ...] = ()
+    """`qsub -- command args`: run without script or shell. Empty: a script is given."""
+    script_args: tuple[str, ...] = ()
+    script_path: str | None = None
+    """The script's path when it was submitted, for display; None for standard input, `--wrap` and `--`."""
+    work_dir: str | None = None
+    """Absolute directory in which the script starts; None is the user's home (PBS)."""
+    submit_dir: str = "/"
+    submit_host: str = "localhost"
+    stdout: Output = Output()
+    stderr: Output | None = None
+    """None: joined with stdout in its file."""
+    stdout_to_stderr: bool = False
+    """PBS `-j eo`: both streams go to the stderr file."""
+    hold: bool = False
+    begin_time: datetime | None = None
+    """Not to be started before; aware."""
+    priority: int = 0
+    """PBS -p, -1024..1023."""
+    rerunnable: bool = True
+    account: str | None = None
+    mail_points: str = ""
+    """When mail was asked for, in the dialect's own letters or words; kept, not sent."""
+    mail_users: tuple[str, ...] = ()
+    umask: int | None = None
+    server: str = "localhost"
+    """What stands behind the dot of a PBS id."""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """What the dialect needs again to show the job or to set its environment, under names of its own:
+    PBS `Submit_arguments`, `Resource_List.select`, `Join_Path`; Slurm `ntasks`, `mem_per_node_mb`."""
+
+    def __post_init__(self) -> None:
+        if not self.chunks:
+            raise HpcBatchError("a job needs at least one chunk")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """All that a submit command sends: the record, and beside it what others must not read."""
+
+    spec: JobSpec
+    script: bytes
+    """Byte for byte as submitted; empty with `spec.command`."""
+    environment: Mapping[str, str]
+    """The variables that travel with the job (PBS Variable_List, Slurm --export)."""
+    notes: tuple[str, ...] = ()
+    """Lines to tell the submitter once, on stderr, e.g. that no mail is sent yet."""
+    export_none: bool = False
+    """Slurm --export=NONE: the job gets a login environment instead of the submitter's."""

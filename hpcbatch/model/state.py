@@ -1,0 +1,47 @@
+"""The states of a job and the reasons for them, neutral between dialects; each maps every member to its letters."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class JobState(StrEnum):
+    """What has become of a job. Values are what `status.state` of a BatchJob holds."""
+
+    QUEUED = "Queued"
+    HELD = "Held"
+    WAITING = "Waiting"  # for its begin time
+    RUNNING = "Running"
+    EXITING = "Exiting"
+    FINISHED = "Finished"  # the script ended with 0
+    FAILED = "Failed"  # with anything else, or it could not be started
+    TIMEOUT = "Timeout"  # ended at its walltime
+    DELETED = "Deleted"  # by qdel or scancel, before or while it ran
+    REFUSED = "Refused"  # never admitted; has no number
+
+    @property
+    def is_final(self) -> bool:
+        return self in _FINAL
+
+
+_FINAL = frozenset({JobState.FINISHED, JobState.FAILED, JobState.TIMEOUT, JobState.DELETED, JobState.REFUSED})
+
+
+class Reason(StrEnum):
+    """Why a job waits, or why it ended as it did. Values are what `status.reason` holds."""
+
+    NONE = "None"
+    RESOURCES = "Resources"  # waits: not enough is free now
+    NEVER_FITS = "NeverFits"  # waits: more than the cluster, or any one node, has
+    PRIORITY = "Priority"  # waits: others are before it
+    HELD_BY_USER = "HeldByUser"
+    BEGIN_TIME = "BeginTime"
+    STARTING = "Starting"  # has its nodes; its pods are being started
+    NON_ZERO_EXIT = "NonZeroExit"
+    SIGNALLED = "Signalled"  # the script was killed by a signal
+    TIME_LIMIT = "TimeLimit"
+    OUT_OF_MEMORY = "OutOfMemory"
+    LAUNCH_FAILED = "LaunchFailed"  # a pod, sshd, mount or the interpreter could not be started
+    OUTPUT_FAILED = "OutputFailed"  # the working directory or an output file cannot be opened
+    NODE_LOST = "NodeLost"  # a pod was evicted or its node went away
+    DELETED_BY_USER = "DeletedByUser"

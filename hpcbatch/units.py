@@ -1,0 +1,70 @@
+"""Kubernetes quantities and the clock formats that all dialects share: plain ints in bytes, millicores, seconds."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from hpcbatch.errors import HpcBatchError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+_QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d{1,3})?")
+_POWER = {"": (10, 0), "m": (10, -3), "k": (10, 3), "M": (10, 6), "G": (10, 9), "T": (10, 12), "P": (10, 15)} | {
+    "E": (10, 18), "Ki": (2, 10), "Mi": (2, 20), "Gi": (2, 30), "Ti": (2, 40), "Pi": (2, 50), "Ei": (2, 60)
+}  # fmt: skip
+
+
+def parse_quantity(text: str | int | float) -> Fraction:
+    """Read a Kubernetes quantity, `500m`, `2`, `1.5Gi`, `1e3`, as an exact number of its base unit.
+    Raises HpcBatchError if `text` is anything else. Source: Kubernetes, resource.Quantity.
+    """
+    from fractions import Fraction  # 5 ms that only some commands need
+
+    match = _QUANTITY.fullmatch(str(text))
+    if match is None:
+        raise HpcBatchError(f"{text!r} is not a quantity: expected a number, with a suffix such as m, k, Mi or Gi")
+    number, suffix = match[1], match[2] or ""
+    base, power = _POWER[suffix] if suffix in _POWER else (10, int(suffix[1:]))
+    return Fraction(number) * Fraction(base) ** power
+
+
+def cpu_milli(text: str | int | float) -> int:
+    """Read a CPU quantity as millicores, rounded up."""
+    return math.ceil(parse_quantity(text) * 1000)
+
+
+def memory_bytes(text: str | int | float) -> int:
+    """Read a memory quantity as bytes, rounded up."""
+    return math.ceil(parse_quantity(text))
+
+
+def format_bytes(count: int) -> str:
+    """Write bytes as a Kubernetes quantity in the largest binary unit that divides them: 1073741824 is `1Gi`."""
+    for suffix in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki"):
+        base, power = _POWER[suffix]
+        unit = base**power
+        if count and count % unit == 0:
+            return f"{count // unit}{suffix}"
+    return str(count)
+
+
+def hms(seconds: int) -> str:
+    """Write seconds as `HH:MM:SS`, hours growing beyond two digits."""
+    return f"{seconds // 3600:02d}:{seconds % 3600 // 60:02d}:{seconds % 60:02d}"
+
+
+def rfc3339(when: datetime) -> str:
+    """Write an aware time as Kubernetes does: whole seconds, UTC, `2026-11-21T10:17:35Z`."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_rfc3339(text: str) -> datetime:
+    """Read a Kubernetes time, with or without fractions of a second, as an aware datetime."""
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
+    except ValueError:
+        raise HpcBatchError(f"{text!r} is not a time: expected 2026-11-21T10:17:35Z") from None

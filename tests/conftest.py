@@ -1,0 +1,11 @@
+"""Generated cases: new ones at every run of a developer's, the same ones in CI, where a find would hit a bystander."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("dev", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
