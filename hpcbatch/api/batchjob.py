@@ -1,0 +1,119 @@
+"""The BatchJob custom resource: the record of a job with its status, in its JSON form and as the model's values.
+
+Field names are those of deploy/crd/batchjobs.yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from hpcbatch.api.jobrow import parse_time
+from hpcbatch.api.jobspec import chunk_from_json, chunk_to_json, spec_from_json
+from hpcbatch.api.port import Object
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.units import rfc3339
+
+
+def status_to_json(status: JobStatus) -> Object:
+    """The part of a BatchJob's status that JobStatus holds; the controller adds number, queue and summary."""
+    fields: dict[str, Any] = {
+        "state": status.state.value,
+        "reason": status.reason.value,
+        "message": status.message or None,
+        "owner": status.owner,
+        "uid": status.uid,
+        "gid": status.gid,
+        "home": status.home,
+        "layout": [chunk_to_json(c) for c in status.layout] or None,
+        "hosts": [{"node": h.node, "pod": h.pod, "cpus": h.cpus} for h in status.hosts] or None,
+        "eligibleTime": _text(status.eligible_time),
+        "startTime": _text(status.start_time),
+        "endTime": _text(status.end_time),
+        "exitCode": status.exit_code,
+        "exitSignal": status.exit_signal,
+        "walltimeUsedSeconds": status.walltime_used_s,
+        "cpuUsedSeconds": status.cpu_used_s,
+        "maxRssBytes": status.max_rss_bytes,
+        "runCount": status.run_count or None,
+        "sessionId": status.session_id,
+        "deletedBy": status.deleted_by or None,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def status_from_json(status: Mapping[str, Any], submit_time: datetime | None) -> JobStatus:
+    """Read a BatchJob's status; an empty one is that of a job not yet admitted."""
+    try:
+        return JobStatus(
+            state=JobState(status.get("state", JobState.QUEUED)),
+            reason=Reason(status.get("reason", Reason.NONE)),
+            message=status.get("message", ""),
+            owner=status.get("owner", ""),
+            uid=status.get("uid", 0),
+            gid=status.get("gid", 0),
+            home=status.get("home", "/"),
+            layout=tuple(chunk_from_json(c) for c in status.get("layout", ())),
+            hosts=tuple(ExecHost(node=h["node"], pod=h["pod"], cpus=h["cpus"]) for h in status.get("hosts", ())),
+            submit_time=submit_time,
+            eligible_time=parse_time(status.get("eligibleTime")),
+            start_time=parse_time(status.get("startTime")),
+            end_time=parse_time(status.get("endTime")),
+            exit_code=status.get("exitCode"),
+            exit_signal=status.get("exitSignal"),
+            walltime_used_s=status.get("walltimeUsedSeconds"),
+            cpu_used_s=status.get("cpuUsedSeconds"),
+            max_rss_bytes=status.get("maxRssBytes"),
+            run_count=status.get("runCount", 0),
+            session_id=status.get("sessionId"),
+            deleted_by=status.get("deletedBy", ""),
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise HpcBatchError(f"not a BatchJob's status: {error}") from None
+
+
+def record_from(obj: Object) -> JobRecord:
+    """The whole record of an admitted job. Raises HpcBatchError if it has no number yet."""
+    metadata, status = obj["metadata"], obj.get("status", {})
+    if "jobId" not in status:
+        raise HpcBatchError(f"BatchJob {metadata['namespace']}/{metadata['name']} has not been admitted yet")
+    return JobRecord(
+        job_id=int(status["jobId"]),
+        namespace=metadata["namespace"],
+        object_name=metadata["name"],
+        spec=spec_from_json(obj["spec"]),
+        status=status_from_json(status, parse_time(metadata.get("creationTimestamp"))),
+        queue=status.get("queue", ""),
+    )
+
+
+def full_status_to_json(record: JobRecord, *, work_dir: str, volcano_job: str = "") -> Object:
+    """The status to store for `record`: everything the printer columns need beside the status itself."""
+    row = record.row()
+    body = status_to_json(record.status)
+    body |= {
+        "jobId": str(record.job_id),
+        "queue": record.queue,
+        "workDir": work_dir,
+        "summary": {
+            "nodes": row.nodes,
+            "cpus": row.cpus,
+            **({} if row.mem_bytes is None else {"memBytes": row.mem_bytes}),
+            **({"hosts": format_hosts(record.status.hosts)} if record.status.hosts else {}),
+        },
+    }
+    if volcano_job:
+        body["volcanoJob"] = volcano_job
+    return body
+
+
+def format_hosts(hosts: Sequence[ExecHost]) -> str:
+    """The Hosts column: `node-0*4+node-1*4`."""
+    return "+".join(f"{h.node}*{h.cpus}" for h in hosts)
+
+
+def _text(when: datetime | None) -> str | None:
+    return None if when is None else rfc3339(when)

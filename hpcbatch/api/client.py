@@ -1,0 +1,307 @@
+"""The port over HTTP: any Kubernetes API server. Every command starts with this, so it imports little."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping
+from threading import local
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlencode
+
+from hpcbatch import errors
+from hpcbatch.api.http import Answer
+from hpcbatch.api.kubeconfig import Connection
+from hpcbatch.api.port import Api, Object, ObjectList, Propagation, WatchEvent
+from hpcbatch.api.resources import Resource
+from hpcbatch.api.transport import Transport, Wire
+from hpcbatch.errors import ApiError, GoneError, UnreachableError
+
+_JSON = "application/json"
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+_MERGE_PATCH = "application/merge-patch+json"
+_PAGE = 500
+_TRIES = 3
+_LONGEST_PAUSE_S = 5.0
+
+_BY_CODE: dict[int, type[ApiError]] = {
+    401: errors.UnauthorizedError,
+    403: errors.ForbiddenError,
+    404: errors.NotFoundError,
+    409: errors.ConflictError,
+    410: errors.GoneError,
+    422: errors.InvalidError,
+}
+
+
+class TableRow(NamedTuple):
+    cells: list[Any]
+    namespace: str
+    name: str
+
+
+Table = tuple[list[str], list[TableRow]]
+"""Names of the columns, and the rows."""
+_Pages = list[Object]  # inside HttpApi the name `list` is a method
+
+
+class TableApi(Api, Protocol):
+    """An API that also answers with server-side tables, which hold no more than a listing shows."""
+
+    def table(self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "") -> Table:
+        """What a listing shows of each object; `namespace` None is all namespaces."""
+
+
+def status_error(code: int, body: bytes | Mapping[str, Any]) -> ApiError:
+    """The error that fits a Status object; what a proxy or a broken server says instead is quoted."""
+    status: Mapping[str, Any] | None = body if isinstance(body, Mapping) else None
+    if isinstance(body, bytes):
+        try:
+            parsed = json.loads(body)
+        except ValueError:
+            parsed = None
+        status = parsed if isinstance(parsed, dict) and parsed.get("kind") == "Status" else None
+    if status is None:
+        text = body.decode("utf-8", "replace").strip() if isinstance(body, bytes) else ""
+        return _BY_CODE.get(code, ApiError)(code, "", f"the server answered {code}: {' '.join(text.split())[:200]}")
+    code, reason = int(status.get("code") or code), str(status.get("reason") or "")
+    kind = _BY_CODE.get(code, ApiError)
+    if code == 409 and reason == "AlreadyExists":
+        kind = errors.AlreadyExistsError
+    return kind(code, reason, str(status.get("message") or reason), dict(status.get("details") or {}))
+
+
+class HttpApi:
+    """Implements TableApi. Each thread keeps one connection alive; a watch takes one for itself."""
+
+    def __init__(
+        self, connection: Connection, *, connect_timeout_s: float = 5.0, answer_timeout_s: float = 15.0
+    ) -> None:
+        self.connection = connection
+        self._transport = Transport(connection, connect_timeout_s=connect_timeout_s)
+        self._answer_timeout_s = answer_timeout_s
+        self._kept = local()
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        return self._call("GET", resource.path(namespace, name))
+
+    def list(
+        self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> ObjectList:
+        pages = self._pages(resource.path(namespace), _selectors(labels, fields), _JSON)
+        items = tuple(item for page in pages for item in page.get("items") or [])
+        for item in items:  # core kinds leave these two out in lists
+            item.setdefault("apiVersion", resource.api_version)
+            item.setdefault("kind", resource.kind)
+        return ObjectList(items, str(pages[0].get("metadata", {}).get("resourceVersion", "")))
+
+    def table(self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "") -> Table:
+        # With the namespace known, the first cell says the rest; metadata can be larger than the cells.
+        query = _selectors(labels, fields) | {"includeObject": "None" if namespace else "Metadata"}
+        pages = self._pages(resource.path(namespace), query, _TABLE)
+        columns = [str(column["name"]) for column in pages[0].get("columnDefinitions") or []]
+        rows = []
+        for page in pages:
+            for row in page.get("rows") or []:
+                cells = row["cells"]
+                meta = (row.get("object") or {}).get("metadata") or {}
+                rows.append(TableRow(cells, meta.get("namespace") or namespace or "", meta.get("name") or cells[0]))
+        return columns, rows
+
+    def create(self, resource: Resource, obj: Mapping[str, Any], namespace: str | None = None) -> Object:
+        return self._call("POST", resource.path(namespace), body=obj)
+
+    def replace(
+        self, resource: Resource, obj: Mapping[str, Any], namespace: str | None = None, *, subresource: str = ""
+    ) -> Object:
+        return self._call("PUT", resource.path(namespace, obj["metadata"]["name"], subresource), body=obj)
+
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        subresource: str = "",
+    ) -> Object:
+        return self._call("PATCH", resource.path(namespace, name, subresource), body=patch, content_type=_MERGE_PATCH)
+
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        grace_period_s: int | None = None,
+        propagation: Propagation = "Background",
+        uid: str | None = None,
+    ) -> None:
+        options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+        if grace_period_s is not None:
+            options["gracePeriodSeconds"] = grace_period_s
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        self._call("DELETE", resource.path(namespace, name), body=options)
+
+    def watch(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        resource_version: str = "",
+        labels: str = "",
+        fields: str = "",
+        timeout_s: float | None = None,
+    ) -> HttpWatch:
+        query = _selectors(labels, fields) | {"watch": "true", "allowWatchBookmarks": "true"}
+        if resource_version:
+            query["resourceVersion"] = resource_version
+        if timeout_s is not None:
+            query["timeoutSeconds"] = str(max(1, math.ceil(timeout_s)))
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        try:
+            wire, answer = self._exchange("GET", resource.path(namespace), query, None, {"Accept": _JSON})
+            content = b"" if answer.status == 200 else answer.read()
+        except OSError as error:
+            self.close()
+            raise self._transport.lost(error) from None
+        if answer.status != 200:
+            raise status_error(answer.status, content)
+        self._kept.wire = None  # the watch's own from here on
+        return HttpWatch(self._transport, wire, answer, deadline)
+
+    def close(self) -> None:
+        """Close this thread's connection; the next call opens another."""
+        if (wire := getattr(self._kept, "wire", None)) is not None:
+            wire.close()
+            self._kept.wire = None
+
+    def _pages(self, path: str, query: Mapping[str, str], accept: str) -> _Pages:
+        pages: _Pages = []
+        more = ""
+        while more or not pages:
+            limits = {"limit": str(_PAGE)} | ({"continue": more} if more else {})
+            try:
+                page = self._call("GET", path, {**query, **limits}, accept=accept)
+            except GoneError:
+                if not more:
+                    raise
+                # The pages so far are from a state that is gone: once more, all in one.
+                return [self._call("GET", path, query, accept=accept)]
+            pages.append(page)
+            more = str(page.get("metadata", {}).get("continue") or "")
+        return pages
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        body: Mapping[str, Any] | None = None,
+        content_type: str = _JSON,
+        accept: str = _JSON,
+    ) -> Object:
+        """One request and its answer. GETs are tried again once when the connection breaks; anything else may have
+        been done by then, and only the caller knows how to find out."""
+        data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        headers = {"Accept": accept} | ({"Content-Type": content_type} if data is not None else {})
+        for attempt in range(_TRIES):
+            try:
+                _, answer = self._exchange(method, path, query or {}, data, headers)
+                content = answer.read()
+            except OSError as error:
+                self.close()
+                if method == "GET" and attempt == 0 and not isinstance(error, TimeoutError):
+                    continue
+                raise self._transport.lost(error) from None
+            if answer.status < 300:
+                return _parse(content)
+            pause_s = _pause(answer)
+            if pause_s is None or attempt == _TRIES - 1 or not (answer.status == 429 or method == "GET"):
+                raise status_error(answer.status, content)
+            time.sleep(pause_s)
+        raise AssertionError("the last try returns or raises")
+
+    def _exchange(
+        self, method: str, path: str, query: Mapping[str, str], data: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[Wire, Answer]:
+        """Send one request on this thread's connection and read the head of the answer."""
+        wire: Wire | None = getattr(self._kept, "wire", None)
+        if wire is not None and wire.is_stale():
+            wire.close()
+            wire = None
+        if wire is None:
+            wire = self._transport.open()
+            self._kept.wire = wire
+        wire.settimeout(self._answer_timeout_s)
+        url = self._transport.prefix + path + (f"?{urlencode(query)}" if query else "")
+        credentials = self._transport.authorization()
+        extra = {"User-Agent": "hpcbatch"} | ({"Authorization": credentials} if credentials else {})
+        return wire, wire.request(method, url, {**headers, **extra}, data)
+
+
+class HttpWatch:
+    """A running watch over HTTP: one JSON object a line, until the time limit, the server's end, or `close()`."""
+
+    def __init__(self, transport: Transport, wire: Wire, answer: Answer, deadline: float | None) -> None:
+        self._transport, self._wire, self._answer, self._deadline = transport, wire, answer, deadline
+        self._closed = False
+
+    def __iter__(self) -> Iterator[WatchEvent]:
+        rest = b""
+        try:
+            while some := self._some():
+                *lines, rest = (rest + some).split(b"\n")
+                for line in filter(None, lines):
+                    event = _parse(line)
+                    if event["type"] == "ERROR":
+                        raise status_error(500, event["object"])
+                    yield WatchEvent(str(event["type"]), event["object"])
+        finally:
+            self._wire.close()
+
+    def close(self) -> None:
+        self._closed = True
+        self._wire.cut()
+
+    def _some(self) -> bytes:
+        """The next bytes, as soon as there are any; b"" at the end."""
+        if self._closed:
+            return b""
+        self._wire.settimeout(self._remaining_s())
+        try:
+            return self._answer.read_some()
+        except TimeoutError:
+            return b""  # only the deadline sets a limit
+        except OSError as error:
+            if self._closed:
+                return b""
+            raise self._transport.lost(error) from None
+
+    def _remaining_s(self) -> float | None:
+        return None if self._deadline is None else max(0.001, self._deadline - time.monotonic())
+
+
+def _selectors(labels: str, fields: str) -> dict[str, str]:
+    return ({"labelSelector": labels} if labels else {}) | ({"fieldSelector": fields} if fields else {})
+
+
+def _parse(content: bytes) -> Object:
+    try:
+        value = json.loads(content)
+    except ValueError:
+        raise UnreachableError("what answered is no Kubernetes API server: its answer is not JSON") from None
+    if not isinstance(value, dict):
+        raise UnreachableError("what answered is no Kubernetes API server: its answer is not an object")
+    return value
+
+
+def _pause(answer: Answer) -> float | None:
+    """How long a busy server asks to wait, at most a few seconds; None when it does not ask."""
+    text = answer.headers.get("retry-after")
+    if answer.status not in {429, 500, 502, 503, 504} or text is None or not text.isdigit():
+        return None
+    return min(float(text), _LONGEST_PAUSE_S)

@@ -1,0 +1,317 @@
+"""List and watch into a cache, and the queue of keys that a controller works off; for the engine and over HTTP."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from hpcbatch.api.port import Api, Object, Watch, WatchEvent
+from hpcbatch.api.resources import Resource
+from hpcbatch.errors import ApiError, ConflictError, GoneError, HpcBatchError, UnreachableError
+
+_LOG = logging.getLogger(__name__)
+_FIRST_BACKOFF_S = 0.05
+_LONGEST_BACKOFF_S = 5.0
+_WATCH_LIMIT_S = 300.0  # a watch that a dead connection keeps open ends by this at the latest
+
+Key = tuple[str, str]
+K = TypeVar("K", bound=Hashable)
+
+
+def object_key(obj: Object) -> Key:
+    """Namespace ("" for cluster-scoped kinds) and name."""
+    meta = obj["metadata"]
+    return meta.get("namespace") or "", meta["name"]
+
+
+class Informer:
+    """Holds the present objects of one resource and tells every change of them to `on_event`.
+
+    `on_event` runs in the informer's own thread, after the cache has changed, and never sees a BOOKMARK. What an
+    interrupted watch missed arrives as made-up events from the next list, so the events alone give the right picture;
+    an object that was deleted and made anew meanwhile arrives as DELETED and ADDED. `synced` is set when the first
+    list has been told completely.
+    """
+
+    def __init__(
+        self, api: Api, resource: Resource, namespace: str | None = None, *,
+        on_event: Callable[[WatchEvent], None], labels: str = "", fields: str = "",
+    ) -> None:  # fmt: skip
+        self.synced = threading.Event()
+        self._api, self._resource, self._namespace = api, resource, namespace
+        self._labels, self._fields, self._on_event = labels, fields, on_event
+        self._lock = threading.Lock()
+        self._objects: dict[Key, Object] = {}
+        self._watch: Watch | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"informer-{resource.plural}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the watch and wait for the thread, so that no event is told afterwards. Safe more than once."""
+        self._stopping.set()
+        with self._lock:
+            watch = self._watch
+        if watch is not None:
+            watch.close()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout=10)
+
+    def get(self, namespace: str | None, name: str) -> Object | None:
+        with self._lock:
+            return self._objects.get((namespace or "", name))
+
+    def items(self) -> tuple[Object, ...]:
+        with self._lock:
+            return tuple(self._objects.values())
+
+    def _run(self) -> None:
+        backoff_s = _FIRST_BACKOFF_S
+        version = ""  # "" means: list first
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            try:
+                if not version:
+                    version = self._relist()
+                    self.synced.set()
+                fresh = self._follow(version)
+            except GoneError:
+                version = ""
+                continue_at_once = time.monotonic() - began > _FIRST_BACKOFF_S
+            except (ApiError, UnreachableError) as error:
+                if not self._stopping.is_set():
+                    _LOG.warning("watching %s: %s; next try in %.2f s", self._resource.plural, error, backoff_s)
+                version, continue_at_once = "", False
+            except Exception:
+                _LOG.exception("watching %s", self._resource.plural)
+                version, continue_at_once = "", False
+            else:
+                # A server that ends every watch at once must not be asked in a tight loop.
+                continue_at_once = fresh != version or time.monotonic() - began > 1.0
+                version = fresh
+            if continue_at_once:
+                backoff_s = _FIRST_BACKOFF_S
+            else:
+                self._stopping.wait(backoff_s)
+                backoff_s = min(backoff_s * 2, _LONGEST_BACKOFF_S)
+
+    def _relist(self) -> str:
+        listed = self._api.list(self._resource, self._namespace, labels=self._labels, fields=self._fields)
+        now = {object_key(obj): obj for obj in listed.items}
+        with self._lock:
+            before = dict(self._objects)
+        for key, old in before.items():
+            new = now.get(key)
+            if new is None or new["metadata"].get("uid") != old["metadata"].get("uid"):
+                self._apply(WatchEvent("DELETED", old))
+        for key, new in now.items():
+            held = self.get(*key)
+            if held is None:
+                self._apply(WatchEvent("ADDED", new))
+            elif held["metadata"].get("resourceVersion") != new["metadata"].get("resourceVersion"):
+                self._apply(WatchEvent("MODIFIED", new))
+        return listed.resource_version
+
+    def _follow(self, version: str) -> str:
+        """Watch until it ends by itself; returns the version up to which everything was told."""
+        watch = self._api.watch(
+            self._resource, self._namespace, resource_version=version, labels=self._labels, fields=self._fields,
+            timeout_s=_WATCH_LIMIT_S,
+        )  # fmt: skip
+        with self._lock:
+            self._watch = watch
+        try:
+            if self._stopping.is_set():
+                return version
+            for event in watch:
+                if self._stopping.is_set():
+                    break
+                if event.type != "BOOKMARK":
+                    self._apply(event)
+                version = event.object["metadata"]["resourceVersion"]
+        finally:
+            with self._lock:
+                self._watch = None
+            watch.close()
+        return version
+
+    def _apply(self, event: WatchEvent) -> None:
+        key = object_key(event.object)
+        with self._lock:
+            if event.type == "DELETED":
+                self._objects.pop(key, None)
+            else:
+                self._objects[key] = event.object
+        if self._stopping.is_set():
+            return
+        try:
+            self._on_event(event)
+        except Exception:
+            _LOG.exception("on_event for %s %s", self._resource.plural, "/".join(filter(None, key)))
+
+
+class WorkQueue(Generic[K]):
+    """Keys to be worked off, each by one worker at a time; a key added many times before its turn comes up once.
+
+    A key added while it is being worked on comes up again after `done`. Every `get` needs its `done`.
+    """
+
+    def __init__(
+        self, *, first_backoff_s: float = 0.005, longest_backoff_s: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._first_backoff_s, self._longest_backoff_s, self._clock = first_backoff_s, longest_backoff_s, clock
+        self._changed = threading.Condition()
+        self._ready: deque[K] = deque()
+        self._queued: set[K] = set()  # in _ready, or waiting for `done` to get there
+        self._active: set[K] = set()
+        self._due: dict[K, float] = {}
+        self._later: list[tuple[float, int, K]] = []  # the middle number keeps keys from being compared
+        self._count = 0
+        self._failures: dict[K, int] = {}
+        self._stopped = False
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped
+
+    def __len__(self) -> int:
+        """How many keys wait for a worker now; delayed ones are not counted."""
+        with self._changed:
+            return len(self._queued)
+
+    def add(self, key: K) -> None:
+        with self._changed:
+            self._add(key)
+
+    def add_after(self, key: K, delay_s: float) -> None:
+        """Add `key` after `delay_s`; of several delays of one key the shortest counts."""
+        with self._changed:
+            if self._stopped:
+                return
+            if delay_s <= 0:
+                self._add(key)
+                return
+            due = self._clock() + delay_s
+            if key in self._due and self._due[key] <= due:
+                return
+            self._due[key] = due
+            self._count += 1
+            heapq.heappush(self._later, (due, self._count, key))
+            self._changed.notify()
+
+    def retry(self, key: K) -> float:
+        """Add `key` after its back-off, which doubles with each retry until `forget`; returns that delay."""
+        with self._changed:
+            failures = self._failures.get(key, 0)
+            self._failures[key] = failures + 1
+        delay_s = min(self._first_backoff_s * 2.0 ** min(failures, 32), self._longest_backoff_s)
+        self.add_after(key, delay_s)
+        return delay_s
+
+    def forget(self, key: K) -> None:
+        """The work succeeded: the next `retry` starts with the shortest delay again."""
+        with self._changed:
+            self._failures.pop(key, None)
+
+    def failures(self, key: K) -> int:
+        """Retries since the last `forget`."""
+        with self._changed:
+            return self._failures.get(key, 0)
+
+    def get(self, timeout: float | None = None) -> K | None:
+        """The next key; None when `timeout` seconds have passed or the queue is stopped."""
+        with self._changed:
+            end = None if timeout is None else self._clock() + timeout
+            while True:
+                if self._stopped:
+                    return None
+                now = self._clock()
+                self._take_due(now)
+                if self._ready:
+                    key = self._ready.popleft()
+                    self._queued.discard(key)
+                    self._active.add(key)
+                    return key
+                if end is not None and now >= end:
+                    return None
+                waits = [moment - now for moment in (end, self._later[0][0] if self._later else None) if moment]
+                self._changed.wait(min(waits) if waits else None)
+
+    def done(self, key: K) -> None:
+        with self._changed:
+            self._active.discard(key)
+            if key in self._queued:
+                self._ready.append(key)
+                self._changed.notify()
+
+    def stop(self) -> None:
+        """Wake every `get`; from now on they return None."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def _add(self, key: K) -> None:
+        if self._stopped or key in self._queued:
+            return
+        self._queued.add(key)
+        if key not in self._active:
+            self._ready.append(key)
+            self._changed.notify()
+
+    def _take_due(self, now: float) -> None:
+        while self._later and self._later[0][0] <= now:
+            due, _, key = heapq.heappop(self._later)
+            if self._due.get(key) == due:  # else a shorter delay has replaced this one
+                del self._due[key]
+                self._add(key)
+
+
+class Workers(Generic[K]):
+    """Threads that call `handle` for each key of a queue. What `handle` raises is logged, and the key tried again.
+
+    A conflict is an everyday thing and is retried in silence; a refused or unreachable API is one line in the log,
+    anything else a traceback.
+    """
+
+    def __init__(self, queue: WorkQueue[K], handle: Callable[[K], None], *, name: str, count: int = 1) -> None:
+        self._queue, self._handle, self._name = queue, handle, name
+        self._threads = [
+            threading.Thread(target=self._run, name=f"{name}-{index}", daemon=True) for index in range(count)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Stop the queue and wait for what is being worked on. Safe more than once."""
+        self._queue.stop()
+        for thread in self._threads:
+            if thread.is_alive() and thread is not threading.current_thread():
+                thread.join(timeout=10)
+
+    def _run(self) -> None:
+        while not self._queue.stopped:
+            key = self._queue.get()
+            if key is None:
+                continue
+            try:
+                self._handle(key)
+            except ConflictError:
+                self._queue.retry(key)
+            except HpcBatchError as error:
+                _LOG.warning("%s: %s: %s; next try in %.2f s", self._name, key, error, self._queue.retry(key))
+            except Exception:
+                _LOG.exception("%s: %s; next try in %.2f s", self._name, key, self._queue.retry(key))
+            else:
+                self._queue.forget(key)
+            finally:
+                self._queue.done(key)

@@ -1,0 +1,127 @@
+"""A job as asked, in the JSON form of a BatchJob's spec, and back. What holds its default is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hpcbatch.api.jobrow import parse_time
+from hpcbatch.api.port import Object
+from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing
+from hpcbatch.units import rfc3339
+
+
+def to_manifest(spec: JobSpec, *, name: str, submission_secret: str, export_none: bool = False) -> Object:
+    """The BatchJob to create for `spec`; script and environment lie in the Secret named."""
+    body = spec_to_json(spec)
+    body["submissionSecret"] = submission_secret
+    if export_none:
+        body["exportNone"] = True
+    return {
+        "apiVersion": BATCHJOBS.api_version,
+        "kind": BATCHJOBS.kind,
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "hpcbatch"}},
+        "spec": body,
+    }
+
+
+def spec_to_json(spec: JobSpec) -> Object:
+    """`spec` as the BatchJob's spec, without what only the submission knows."""
+    fields: dict[str, Any] = {
+        "dialect": spec.dialect.value,
+        "name": spec.name,
+        "queue": spec.queue,
+        "chunks": [chunk_to_json(c) for c in spec.chunks],
+        "arrangement": spec.arrangement.value,
+        "memPerPodBytes": spec.mem_per_pod_bytes,
+        "sharing": spec.sharing.value,
+        "walltimeSeconds": spec.walltime_s,
+        "interpreter": spec.interpreter,
+        "command": list(spec.command) or None,
+        "scriptArgs": list(spec.script_args) or None,
+        "scriptPath": spec.script_path,
+        "workDir": spec.work_dir,
+        "submitDir": spec.submit_dir,
+        "submitHost": spec.submit_host,
+        "stdout": _output_to_json(spec.stdout),
+        "stderr": None if spec.stderr is None else _output_to_json(spec.stderr),
+        "stdoutToStderr": spec.stdout_to_stderr or None,
+        "hold": spec.hold or None,
+        "beginTime": None if spec.begin_time is None else rfc3339(spec.begin_time),
+        "priority": spec.priority or None,
+        "rerunnable": spec.rerunnable,
+        "account": spec.account,
+        "mailPoints": spec.mail_points or None,
+        "mailUsers": list(spec.mail_users) or None,
+        "umask": spec.umask,
+        "server": spec.server,
+        "attributes": dict(spec.attributes) or None,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def spec_from_json(spec: Mapping[str, Any]) -> JobSpec:
+    """Read a BatchJob's spec. Raises HpcBatchError if it does not say what a job needs."""
+    try:
+        return JobSpec(
+            dialect=Dialect(spec["dialect"]),
+            name=spec["name"],
+            queue=spec.get("queue"),
+            chunks=tuple(chunk_from_json(c) for c in spec["chunks"]),
+            arrangement=Arrangement(spec.get("arrangement", "free")),
+            mem_per_pod_bytes=spec.get("memPerPodBytes"),
+            sharing=Sharing(spec.get("sharing", "shared")),
+            walltime_s=spec.get("walltimeSeconds"),
+            interpreter=spec.get("interpreter"),
+            command=tuple(spec.get("command", ())),
+            script_args=tuple(spec.get("scriptArgs", ())),
+            script_path=spec.get("scriptPath"),
+            work_dir=spec.get("workDir"),
+            submit_dir=spec.get("submitDir", "/"),
+            submit_host=spec.get("submitHost", "localhost"),
+            stdout=_output_from_json(spec.get("stdout", {})),
+            stderr=_output_from_json(spec["stderr"]) if "stderr" in spec else None,
+            stdout_to_stderr=spec.get("stdoutToStderr", False),
+            hold=spec.get("hold", False),
+            begin_time=parse_time(spec.get("beginTime")),
+            priority=spec.get("priority", 0),
+            rerunnable=spec.get("rerunnable", True),
+            account=spec.get("account"),
+            mail_points=spec.get("mailPoints", ""),
+            mail_users=tuple(spec.get("mailUsers", ())),
+            umask=spec.get("umask"),
+            server=spec.get("server", "localhost"),
+            attributes=spec.get("attributes", {}),
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise HpcBatchError(f"not a BatchJob's spec: {error}") from None
+
+
+def chunk_to_json(chunk: Chunk) -> Object:
+    body: Object = {"count": chunk.count, "cpus": chunk.cpus, "ranks": chunk.ranks}
+    if chunk.mem_bytes is not None:
+        body["memBytes"] = chunk.mem_bytes
+    if chunk.threads is not None:
+        body["threads"] = chunk.threads
+    return body
+
+
+def chunk_from_json(chunk: Mapping[str, Any]) -> Chunk:
+    return Chunk(
+        count=chunk["count"],
+        cpus=chunk["cpus"],
+        ranks=chunk["ranks"],
+        mem_bytes=chunk.get("memBytes"),
+        threads=chunk.get("threads"),
+    )
+
+
+def _output_to_json(output: Output) -> Object:
+    return ({} if output.path is None else {"path": output.path}) | ({"append": True} if output.append else {})
+
+
+def _output_from_json(output: Mapping[str, Any]) -> Output:
+    return Output(path=output.get("path"), append=output.get("append", False))

@@ -1,0 +1,226 @@
+"""Where the API server is and how to log in to it: the kubeconfig, found and read as kubectl does.
+
+JSON is YAML, and the engine writes its kubeconfig as JSON: reading that saves the import of yaml (16 ms) in every
+command. What needs a program or a token exchange (exec plugins, auth providers) goes through the `kubernetes` package.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hpcbatch.errors import HpcBatchError, UnreachableError
+
+_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_NOTHING = "no cluster is configured: `hpcbatch up` starts one on this machine, or set KUBECONFIG to the file of yours"
+
+
+class Connection(NamedTuple):
+    """One API server and one user's credentials. PEM texts are kept in memory, so that data and files look alike."""
+
+    server: str
+    """`https://host:port`, perhaps with a path that stands before everything."""
+    cluster: str = "hpcbatch"
+    """Name of the cluster in the kubeconfig: what stands behind the dot of a PBS job id."""
+    namespace: str = "default"
+    ca_pem: str | None = None
+    """None: the certificate authorities of the system."""
+    verify: bool = True
+    tls_server_name: str | None = None
+    proxy_url: str | None = None
+    client_cert_pem: bytes | None = None
+    client_key_pem: bytes | None = None
+    token: str | None = None
+    token_file: str | None = None
+    """Read again for each connection: clusters renew the tokens in files."""
+    username: str | None = None
+    password: str | None = None
+
+
+def state_dir(environ: Mapping[str, str]) -> Path:
+    """Where the embedded engine keeps what it must not lose."""
+    if own := environ.get("HPCBATCH_STATE_DIR"):
+        return Path(own)
+    base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME") or Path.home()) / ".local" / "state")
+    return Path(base) / "hpcbatch"
+
+
+def find(environ: Mapping[str, str]) -> list[Path]:
+    """The kubeconfig files to merge, the first one winning; [] when there is none.
+    Raises UnreachableError when a variable names files of which none exists.
+    """
+    for variable in ("HPCBATCH_KUBECONFIG", "KUBECONFIG"):
+        if text := environ.get(variable):
+            named = [Path(part).expanduser() for part in text.split(os.pathsep) if part]
+            if present := [path for path in named if path.exists()]:
+                return present
+            raise UnreachableError(f"{variable} names {text}, which does not exist")
+    home = Path(environ.get("HOME") or Path.home())
+    for path in (state_dir(environ) / "kubeconfig", home / ".kube" / "config"):
+        if path.exists():
+            return [path]
+    return []
+
+
+def load(environ: Mapping[str, str]) -> Connection:
+    """The connection that the user's environment asks for.
+    Raises UnreachableError if none is configured, HpcBatchError if a kubeconfig cannot be used.
+    """
+    files = find(environ)
+    if files:
+        return read(files)
+    if environ.get("KUBERNETES_SERVICE_HOST") and (_SERVICE_ACCOUNT / "token").exists():
+        return _in_cluster(environ)
+    raise UnreachableError(_NOTHING)
+
+
+def read(files: list[Path]) -> Connection:
+    """The current context of `files`, merged: of entries with one name the first counts (as in kubectl)."""
+    entries: dict[str, dict[str, tuple[dict[str, Any], Path]]] = {"clusters": {}, "users": {}, "contexts": {}}
+    current = ""
+    for path in files:
+        config = _parse(path)
+        current = current or str(config.get("current-context") or "")
+        for section, found in entries.items():
+            for entry in config.get(section) or []:
+                if isinstance(entry, dict) and isinstance(body := entry.get(section[:-1]), dict):
+                    found.setdefault(str(entry.get("name")), (body, path))
+    where = os.pathsep.join(map(str, files))
+    if not current:
+        raise HpcBatchError(f"{where}: no current-context is set: choose one with `kubectl config use-context`")
+    context, _ = _entry(entries, "contexts", current, where)
+    cluster_name = str(context.get("cluster") or "")
+    cluster, cluster_file = _entry(entries, "clusters", cluster_name, where)
+    user: dict[str, Any] = {}
+    user_file = cluster_file
+    if name := context.get("user"):
+        user, user_file = _entry(entries, "users", str(name), where)
+    namespace = str(context.get("namespace") or "default")
+    if user.get("exec") or user.get("auth-provider"):
+        return _through_kubernetes_package(where, current, cluster_name, namespace)
+    if not cluster.get("server"):
+        raise HpcBatchError(f"{where}: cluster {cluster_name!r} has no server")
+    ca = _pem(cluster, "certificate-authority", cluster_file)
+    return Connection(
+        server=str(cluster["server"]).rstrip("/"),
+        cluster=cluster_name,
+        namespace=namespace,
+        ca_pem=ca.decode("ascii", "replace") if ca is not None else None,
+        verify=not cluster.get("insecure-skip-tls-verify"),
+        tls_server_name=cluster.get("tls-server-name") or None,
+        proxy_url=cluster.get("proxy-url") or None,
+        client_cert_pem=_pem(user, "client-certificate", user_file),
+        client_key_pem=_pem(user, "client-key", user_file),
+        token=user.get("token") or None,
+        token_file=str(user_file.parent / user["tokenFile"]) if user.get("tokenFile") else None,
+        username=user.get("username") or None,
+        password=user.get("password") or None,
+    )
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise HpcBatchError(f"cannot read the kubeconfig {path}: {reason}") from None
+    try:
+        config = json.loads(text)
+    except ValueError:
+        import yaml
+
+        try:
+            config = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            line = f" (line {mark.line + 1})" if mark is not None else ""
+            raise HpcBatchError(f"the kubeconfig {path} is not valid YAML{line}") from None
+    if config is None:
+        return {}
+    if not isinstance(config, dict):
+        raise HpcBatchError(f"{path} is not a kubeconfig")
+    return config
+
+
+def _entry(
+    entries: Mapping[str, Mapping[str, tuple[dict[str, Any], Path]]], section: str, name: str, where: str
+) -> tuple[dict[str, Any], Path]:
+    try:
+        return entries[section][name]
+    except KeyError:
+        raise HpcBatchError(f"{where}: there is no {section[:-1]} {name!r}") from None
+
+
+def _pem(body: Mapping[str, Any], key: str, path: Path) -> bytes | None:
+    """`<key>-data` in base64, or else the file that `<key>` names, relative to the kubeconfig."""
+    if data := body.get(f"{key}-data"):
+        try:
+            return base64.b64decode(str(data), validate=False)
+        except binascii.Error:
+            raise HpcBatchError(f"{path}: {key}-data is not base64") from None
+    if not body.get(key):
+        return None
+    file = path.parent / str(body[key])
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise HpcBatchError(f"{path}: cannot read {key} {file}: {error.strerror}") from None
+
+
+def _in_cluster(environ: Mapping[str, str]) -> Connection:
+    """A pod's own service account: how the controller logs in where it runs on a real cluster."""
+    host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT", "443")
+    try:
+        return Connection(
+            server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+            namespace=(_SERVICE_ACCOUNT / "namespace").read_text().strip() or "default",
+            ca_pem=(_SERVICE_ACCOUNT / "ca.crt").read_text(),
+            token_file=str(_SERVICE_ACCOUNT / "token"),
+        )
+    except OSError as error:
+        raise HpcBatchError(f"cannot read the service account {error.filename}: {error.strerror}") from None
+
+
+def _through_kubernetes_package(files: str, context: str, cluster: str, namespace: str) -> Connection:
+    import logging
+
+    from kubernetes import client, config
+
+    settings = client.Configuration()
+    said: list[str] = []  # a plugin that fails is only logged by the package, which then goes on without it
+    listener = logging.Handler()
+    listener.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger().addHandler(listener)
+    try:
+        load: Any = config.load_kube_config  # it has no annotations
+        load(files, context=context, client_configuration=settings, persist_config=False)
+        # Its releases call the token by the one name or by the other.
+        authorization = settings.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
+        cert, key, ca = (
+            Path(name).read_bytes() if name else None
+            for name in (settings.cert_file, settings.key_file, settings.ssl_ca_cert)
+        )
+        if not authorization and cert is None:
+            raise HpcBatchError(said[-1] if said else "the plugin gave neither a token nor a certificate")
+    except Exception as error:
+        # The package lets through whatever the plugin, its output or the network raised.
+        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise HpcBatchError(f"cannot log in as the kubeconfig {files} asks (context {context}): {text}") from None
+    finally:
+        logging.getLogger().removeHandler(listener)
+    return Connection(
+        server=str(settings.host).rstrip("/"),
+        cluster=cluster,
+        namespace=namespace,
+        ca_pem=ca.decode("ascii", "replace") if ca is not None else None,
+        verify=bool(settings.verify_ssl),
+        tls_server_name=settings.tls_server_name,
+        client_cert_pem=cert,
+        client_key_pem=key,
+        token=authorization.removeprefix("Bearer ").strip() or None,
+    )

@@ -1,0 +1,42 @@
+"""The kinds of objects that hpcbatch reads or writes, by the names that the API's URLs use."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Resource(NamedTuple):
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
+        """URL path of the collection or of one object. `namespace` None: all namespaces, or a cluster-scoped kind."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        parts = [root, "namespaces", namespace] if self.namespaced and namespace is not None else [root]
+        return "/".join([*parts, self.plural, *filter(None, (name, subresource))])
+
+
+PODS = Resource("", "v1", "pods", "Pod")
+SERVICES = Resource("", "v1", "services", "Service")
+CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
+SECRETS = Resource("", "v1", "secrets", "Secret")
+EVENTS = Resource("", "v1", "events", "Event")
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+VOLCANO_JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job")
+PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
+COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command")
+BATCHJOBS = Resource("hpcbatch.io", "v1alpha1", "batchjobs", "BatchJob")

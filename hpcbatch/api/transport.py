@@ -1,0 +1,187 @@
+"""Connections to an API server: TCP, TLS, proxy, credentials; and what a broken one is called."""
+
+from __future__ import annotations
+
+import base64
+import os
+import select
+import socket
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from hpcbatch.api.http import Answer, BrokenAnswerError, HttpConnection
+from hpcbatch.api.kubeconfig import Connection
+from hpcbatch.errors import HpcBatchError, UnreachableError
+
+
+class LostError(UnreachableError):
+    """The connection broke after something was sent: the request may have been done, or not."""
+
+
+class Wire:
+    """One open connection to the API server, over TLS or plain."""
+
+    def __init__(self, sock: socket.socket, host: str) -> None:
+        self._sock = sock
+        self._http = HttpConnection(sock, host)
+        self.is_usable = True
+        """Whether another request may follow; not after `Connection: close`."""
+
+    def request(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
+        answer = self._http.request(method, target, headers, body)
+        self.is_usable = answer.keeps_connection
+        return answer
+
+    def settimeout(self, timeout_s: float | None) -> None:
+        self._sock.settimeout(timeout_s)
+
+    def is_stale(self) -> bool:
+        """Whether the server has closed it, or sent what nobody asked for: not to be used again."""
+        if not self.is_usable:
+            return True
+        poll = select.poll()
+        poll.register(self._sock, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def cut(self) -> None:
+        """Wake a thread that reads; to be called from another one. The reader closes."""
+        try:
+            # Not ssl's own shutdown(), which takes the TLS state away from under the reader.
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
+        except OSError:
+            pass  # it is closed already
+
+    def close(self) -> None:
+        self._http.close()
+
+
+class Transport:
+    """Makes connections to one server as one user."""
+
+    def __init__(self, connection: Connection, *, connect_timeout_s: float) -> None:
+        self.connection = connection
+        self._connect_timeout_s = connect_timeout_s
+        url = urlsplit(connection.server if "://" in connection.server else f"https://{connection.server}")
+        if url.scheme not in {"https", "http"} or not url.hostname:
+            raise HpcBatchError(f"the kubeconfig's server {connection.server!r} is not an https URL")
+        try:
+            self.port = url.port or (443 if url.scheme == "https" else 80)
+        except ValueError:
+            raise HpcBatchError(f"the kubeconfig's server {connection.server!r} has a bad port") from None
+        self.host = url.hostname
+        self._authority = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        self.prefix = url.path.rstrip("/")
+        self.proxy = _proxy(connection.proxy_url)
+        self._secure = url.scheme == "https"
+        self._context: ssl.SSLContext | None = None
+
+    def open(self) -> Wire:
+        """A new connection, ready to use. Raises UnreachableError."""
+        sock: socket.socket | None = None
+        try:
+            # A name as bytes is taken as it is; a str would first load the tables of international names.
+            host, port = self.proxy or (self.host, self.port)
+            address: Any = (_ascii(host), port)
+            sock = socket.create_connection(address, timeout=self._connect_timeout_s)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # a watch may be silent for an hour
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
+            if self.proxy:
+                _through_proxy(sock, self._authority)
+            if (context := self._tls()) is not None:
+                name = self.connection.tls_server_name or self.host
+                sock = context.wrap_socket(sock, server_hostname=_ascii(name))
+            return Wire(sock, self._authority)
+        except (OSError, UnicodeError) as error:
+            if sock is not None:
+                sock.close()
+            raise UnreachableError(self.explain(error)) from None
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if self._secure and self._context is None:
+            self._context = _context(self.connection)
+        return self._context
+
+    def authorization(self) -> str | None:
+        """The Authorization header. Never over plain http, where anyone could read it (kubectl's rule too)."""
+        connection = self.connection
+        if not self._secure:
+            return None
+        if connection.token_file:
+            try:
+                return f"Bearer {Path(connection.token_file).read_text().strip()}"
+            except OSError as error:
+                raise HpcBatchError(f"cannot read the token {connection.token_file}: {error.strerror}") from None
+        if connection.token:
+            return f"Bearer {connection.token}"
+        if connection.username:
+            pair = f"{connection.username}:{connection.password or ''}".encode()
+            return f"Basic {base64.b64encode(pair).decode('ascii')}"
+        return None
+
+    def lost(self, error: BaseException) -> LostError:
+        return LostError(self.explain(error))
+
+    def explain(self, error: BaseException) -> str:
+        """What a broken connection means to a user, in one line."""
+        server = self.connection.server
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"the certificate of {server} is not one to trust: {error.verify_message}"
+        if isinstance(error, ConnectionRefusedError):
+            return f"nothing answers at {server}: is the cluster up? `hpcbatch status` tells"
+        if isinstance(error, TimeoutError):
+            return f"{server} does not answer (timed out)"
+        if isinstance(error, socket.gaierror):
+            return f"the host of {server} is not known ({error.strerror})"
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+        return f"the connection to {server} broke: {reason.splitlines()[0]}"
+
+
+def _ascii(host: str) -> bytes:
+    """The host's name in ASCII, an international one in its `xn--` form."""
+    return host.encode("ascii") if host.isascii() else host.encode("idna")
+
+
+def _through_proxy(sock: socket.socket, authority: str) -> None:
+    answer = HttpConnection(sock, authority).request("CONNECT", authority, {})
+    if answer.status != 200:
+        raise BrokenAnswerError(f"the proxy answered {answer.status}")
+
+
+def _context(connection: Connection) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if not connection.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        elif connection.ca_pem is not None:
+            context.load_verify_locations(cadata=connection.ca_pem)
+        else:
+            context.load_default_certs()
+        if connection.client_cert_pem and connection.client_key_pem:
+            _load_chain(context, connection.client_cert_pem + b"\n" + connection.client_key_pem)
+    except (ssl.SSLError, ValueError) as error:
+        raise HpcBatchError(f"a certificate or key of the kubeconfig cannot be read: {error}") from None
+    return context
+
+
+def _load_chain(context: ssl.SSLContext, pem: bytes) -> None:
+    """OpenSSL takes the key from a file only: one in memory, so that it never touches a disk."""
+    handle = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
+    try:
+        os.write(handle, pem)
+        context.load_cert_chain(f"/proc/self/fd/{handle}")
+    finally:
+        os.close(handle)
+
+
+def _proxy(url: str | None) -> tuple[str, int] | None:
+    if not url:
+        return None
+    parts = urlsplit(url)
+    if parts.scheme != "http" or not parts.hostname:
+        raise HpcBatchError(f"the kubeconfig's proxy-url {url!r} is not supported: only http proxies are")
+    return parts.hostname, parts.port or 80

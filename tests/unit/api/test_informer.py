@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from hpcbatch.api.informer import Informer, Workers, WorkQueue
+from hpcbatch.api.port import Object, ObjectList, WatchEvent
+from hpcbatch.api.resources import PODS
+from hpcbatch.errors import ConflictError, GoneError, UnreachableError
+
+BOUND_S = 10.0
+
+
+def pod(name: str, version: int, uid: str = "") -> Object:
+    return {"metadata": {"name": name, "namespace": "d", "uid": uid or name, "resourceVersion": str(version)}}
+
+
+class ScriptedWatch:
+    """Gives what is put into it; an exception is raised, None ends it."""
+
+    def __init__(self) -> None:
+        self.feed: SimpleQueue[WatchEvent | Exception | None] = SimpleQueue()
+        self.closed = threading.Event()
+
+    def __iter__(self) -> Iterator[WatchEvent]:
+        while (item := self.feed.get()) is not None:
+            if isinstance(item, Exception):
+                raise item
+            yield item
+
+    def close(self) -> None:
+        self.closed.set()
+        self.feed.put(None)
+
+
+class ScriptedApi:
+    """Lists what `lists` says, in turn, and hands out watches whose starting version it records."""
+
+    def __init__(self, *lists: ObjectList | Exception) -> None:
+        self.lists = list(lists)
+        self.watches: SimpleQueue[tuple[str, ScriptedWatch]] = SimpleQueue()
+
+    def list(self, *_: Any, **__: Any) -> ObjectList:
+        answer = self.lists.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def watch(self, *_: Any, resource_version: str, **__: Any) -> ScriptedWatch:
+        watch = ScriptedWatch()
+        self.watches.put((resource_version, watch))
+        return watch
+
+
+@pytest.fixture
+def run() -> Iterator[Callable[[ScriptedApi], tuple[Informer, SimpleQueue[tuple[str, str, str]]]]]:
+    started: list[Informer] = []
+
+    def go(api: ScriptedApi) -> tuple[Informer, SimpleQueue[tuple[str, str, str]]]:
+        told: SimpleQueue[tuple[str, str, str]] = SimpleQueue()
+
+        def on_event(event: WatchEvent) -> None:
+            meta = event.object["metadata"]
+            told.put((event.type, meta["name"], meta["resourceVersion"]))
+            if meta["name"] == "poison":
+                raise RuntimeError("a bug in the handler")
+
+        informer = Informer(api, PODS, on_event=on_event)  # type: ignore[arg-type]
+        started.append(informer)
+        informer.start()
+        return informer, told
+
+    yield go
+    for informer in started:
+        informer.stop()
+
+
+def take(told: SimpleQueue[tuple[str, str, str]], count: int) -> list[tuple[str, str, str]]:
+    return [told.get(timeout=BOUND_S) for _ in range(count)]
+
+
+def test_list_then_watch(run: Any) -> None:
+    api = ScriptedApi(ObjectList((pod("a", 1), pod("b", 2)), "5"))
+    informer, told = run(api)
+    version, watch = api.watches.get(timeout=BOUND_S)
+    assert version == "5"
+    assert informer.synced.wait(BOUND_S)
+    assert take(told, 2) == [("ADDED", "a", "1"), ("ADDED", "b", "2")]
+    watch.feed.put(WatchEvent("MODIFIED", pod("a", 6)))
+    watch.feed.put(WatchEvent("DELETED", pod("b", 7)))
+    assert take(told, 2) == [("MODIFIED", "a", "6"), ("DELETED", "b", "7")]
+    assert informer.get("d", "b") is None
+    assert [item["metadata"]["resourceVersion"] for item in informer.items()] == ["6"]
+
+
+def test_watch_that_ends_goes_on_where_it_was(run: Any) -> None:
+    api = ScriptedApi(ObjectList((), "5"))
+    _, told = run(api)
+    _, watch = api.watches.get(timeout=BOUND_S)
+    watch.feed.put(WatchEvent("BOOKMARK", {"metadata": {"resourceVersion": "9"}}))
+    watch.feed.put(None)
+    version, again = api.watches.get(timeout=BOUND_S)
+    assert version == "9"
+    again.feed.put(WatchEvent("ADDED", pod("a", 10)))
+    assert take(told, 1) == [("ADDED", "a", "10")]
+
+
+@pytest.mark.parametrize("loss", [GoneError(410, "Expired", "too old"), UnreachableError("down"), ValueError("bug")])
+def test_what_a_lost_watch_missed_is_made_up(run: Any, loss: Exception) -> None:
+    before = (pod("same", 1), pod("changed", 2), pod("gone", 3), pod("anew", 4))
+    after = (pod("same", 1), pod("changed", 8), pod("anew", 9, "other"), pod("new", 10))
+    api = ScriptedApi(ObjectList(before, "5"), UnreachableError("still down"), ObjectList(after, "11"))
+    informer, told = run(api)
+    take(told, 4)
+    _, watch = api.watches.get(timeout=BOUND_S)
+    watch.feed.put(loss)
+    assert sorted(take(told, 5)) == sorted([
+        ("DELETED", "gone", "3"), ("DELETED", "anew", "4"), ("MODIFIED", "changed", "8"), ("ADDED", "anew", "9"),
+        ("ADDED", "new", "10"),
+    ])  # fmt: skip
+    assert api.watches.get(timeout=BOUND_S)[0] == "11"
+    assert {item["metadata"]["name"] for item in informer.items()} == {"same", "changed", "anew", "new"}
+
+
+def test_first_list_may_fail(run: Any) -> None:
+    api = ScriptedApi(UnreachableError("not up yet"), ObjectList((pod("a", 1),), "1"))
+    informer, _ = run(api)
+    assert informer.synced.wait(BOUND_S)
+
+
+def test_a_failing_handler_does_not_end_it(run: Any) -> None:
+    api = ScriptedApi(ObjectList((pod("poison", 1), pod("b", 2)), "5"))
+    _, told = run(api)
+    assert take(told, 2)[1] == ("ADDED", "b", "2")
+
+
+def test_stop_ends_the_watch(run: Any) -> None:
+    api = ScriptedApi(ObjectList((), "5"))
+    informer, told = run(api)
+    _, watch = api.watches.get(timeout=BOUND_S)
+    informer.stop()
+    informer.stop()
+    assert watch.closed.is_set()
+    assert told.empty()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_delays_and_backoff() -> None:
+    clock = Clock()
+    queue: WorkQueue[str] = WorkQueue(clock=clock, first_backoff_s=1, longest_backoff_s=3)
+    assert [queue.retry("a") for _ in range(4)] == [1, 2, 3, 3]
+    assert queue.failures("a") == 4
+    queue.add_after("b", 0.5)
+    assert queue.get(0) is None
+    clock.now += 0.5
+    assert queue.get(0) == "b"
+    clock.now += 0.5
+    assert queue.get(0) == "a"
+    queue.done("a")
+    clock.now += 10
+    assert queue.get(0) is None, "the shortest delay stands for all"
+    queue.forget("a")
+    assert queue.retry("a") == 1
+
+
+def test_get_wakes_for_an_add_from_another_thread() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    got: SimpleQueue[str | None] = SimpleQueue()
+    thread = threading.Thread(target=lambda: got.put(queue.get(BOUND_S)))
+    thread.start()
+    queue.add("x")
+    assert got.get(timeout=BOUND_S) == "x"
+    thread.join()
+
+
+def test_workers_try_again_and_survive() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    raising: list[Exception] = [
+        ConflictError(409, "Conflict", "changed"), UnreachableError("down"), KeyError("a bug"),
+    ]  # fmt: skip
+    ended = threading.Event()
+
+    def handle(key: str) -> None:
+        if raising:
+            raise raising.pop()
+        ended.set()
+
+    workers = Workers(queue, handle, name="test", count=2)
+    workers.start()
+    queue.add("k")
+    assert ended.wait(BOUND_S)
+    workers.stop()
+    assert queue.get() is None
+
+
+class QueueModel(RuleBasedStateMachine):
+    """A key is worked on by one worker at a time, and no `add` is ever lost."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock()
+        self.queue: WorkQueue[int] = WorkQueue(clock=self.clock)
+        self.owed: set[int] = set()
+        self.later: dict[int, float] = {}
+        self.active: set[int] = set()
+
+    @rule(key=st.integers(0, 4))
+    def add(self, key: int) -> None:
+        self.queue.add(key)
+        self.owed.add(key)
+
+    @rule(key=st.integers(0, 4), delay=st.integers(1, 5))
+    def add_after(self, key: int, delay: int) -> None:
+        self.queue.add_after(key, delay)
+        self.later[key] = min(self.later.get(key, 1e9), self.clock.now + delay)
+
+    @rule(step=st.integers(1, 4))
+    def tick(self, step: int) -> None:
+        self.clock.now += step
+
+    @rule()
+    def get(self) -> None:
+        due = {key for key, moment in self.later.items() if moment <= self.clock.now}
+        self.owed |= due
+        for key in due:
+            del self.later[key]
+        key = self.queue.get(0)
+        free = self.owed - self.active
+        if key is None:
+            assert not free
+            return
+        assert key in free
+        self.owed.discard(key)
+        self.active.add(key)
+
+    @rule(pick=st.integers(0, 4))
+    def done(self, pick: int) -> None:
+        if self.active:
+            key = sorted(self.active)[pick % len(self.active)]
+            self.active.discard(key)
+            self.queue.done(key)
+
+
+TestQueueModel = QueueModel.TestCase
