@@ -1,0 +1,81 @@
+"""Where a job's output goes.
+
+PBS spools output and delivers it at the end; here it is always written directly, as `-k oed` does. So -k maps to:
+`o` or `e` without `d` keeps that stream under its default name in the home directory, whatever -o or -e say;
+`n`, and anything with `d`, is the final path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from hpcbatch.model.placed import OutputFiles, PlacedJob
+from hpcbatch.model.spec import Output
+from hpcbatch.pbs.ids import format_id
+
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+
+
+def output_files(job: PlacedJob) -> OutputFiles:
+    """The files of `job`, absolute. A path that is a directory gets `<id>.OU` or `<id>.ER` in it.
+
+    Two streams with one path share one file: PBS would deliver one over the other.
+    """
+    spec = job.spec
+    job_id = format_id(job.job_id, spec.server)
+    stdout = _path(job, spec.stdout, "o")
+    stderr = _path(job, spec.stderr if spec.stderr is not None else Output(), "e")
+    if spec.stdout_to_stderr:
+        return OutputFiles(stdout=stderr, stderr=None, stdout_in_dir=f"{job_id}.ER", umask=spec.umask)
+    # Same directory for both is no clash: the names in it differ.
+    if spec.stderr is None or (stderr == stdout and not stdout.endswith("/")):
+        return OutputFiles(stdout=stdout, stderr=None, stdout_in_dir=f"{job_id}.OU", umask=spec.umask)
+    return OutputFiles(
+        stdout=stdout,
+        stderr=stderr,
+        stdout_in_dir=f"{job_id}.OU",
+        stderr_in_dir=f"{job_id}.ER",
+        umask=spec.umask,
+    )
+
+
+def default_name(name: str, letter: str, job_id: int) -> str:
+    """`<jobname>.o<id>` or `<jobname>.e<id>`."""
+    return f"{name.rpartition('/')[2]}.{letter}{job_id}"
+
+
+def _path(job: PlacedJob, output: Output, letter: str) -> str:
+    name = default_name(job.spec.name, letter, job.job_id)
+    keep = job.spec.attributes.get("Keep_Files", "n")
+    if letter in keep and "d" not in keep:
+        return _join(job.home, name)
+    if output.path is None:
+        return _join(job.spec.submit_dir, name)
+    return _join(job.spec.submit_dir, expand(output.path, _variables(job)))
+
+
+def expand(path: str, variables: Mapping[str, str]) -> str:
+    """Put values for `$NAME` and `${NAME}`; a name that is not in `variables` stays. Torque does this, OpenPBS
+    leaves the text as it is; some 5 % of real scripts count on it.
+    """
+    return _VARIABLE.sub(lambda match: variables.get(match[1] or match[2], match[0]), path)
+
+
+def _variables(job: PlacedJob) -> dict[str, str]:
+    return {
+        "HOME": job.home,
+        "USER": job.owner,
+        "LOGNAME": job.owner,
+        "PBS_JOBID": format_id(job.job_id, job.spec.server),
+        "PBS_JOBNAME": job.spec.name,
+        "PBS_QUEUE": job.queue,
+        "PBS_O_HOME": job.home,
+        "PBS_O_LOGNAME": job.owner,
+        "PBS_O_HOST": job.spec.submit_host,
+        "PBS_O_WORKDIR": job.spec.submit_dir,
+    }
+
+
+def _join(directory: str, path: str) -> str:
+    return path if path.startswith("/") else f"{directory.rstrip('/')}/{path}"

@@ -1,0 +1,321 @@
+"""`-l`: what a job asks for, from the list of resources to chunks, and what `qstat -f` shows of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.spec import Arrangement, Chunk, Sharing
+from hpcbatch.pbs.errors import (
+    COMMAND_LINE,
+    PBSE_BADATVAL,
+    PBSE_DUPRESC,
+    PBSE_INVALJOBRESC,
+    PBSE_INVALNODEPLACE,
+    PBSE_INVALSELECTRESC,
+    PBSE_PLACENOSELECT,
+    PBSE_UNKRESC,
+    Origin,
+    PbsError,
+    not_supported,
+)
+from hpcbatch.pbs.select import NodesForm, SelectChunk, nodes_to_select, parse_place, parse_select
+from hpcbatch.pbs.values import Size, parse_duration, parse_size, sum_sizes
+from hpcbatch.units import hms
+
+_T = TypeVar("_T")
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+IN_CHUNK: Final = ("ncpus", "mem", "mpiprocs", "ompthreads")
+"""Resources of a chunk that are honoured, in the order in which a select text is made of them."""
+JOB_WIDE: Final = ("walltime", "select", "place", "nodes")
+# What OpenPBS knows (its master_resc_def_all.xml), and what sites have most often added to it.
+KNOWN_IN_CHUNK: Final = _names(
+    "accelerator accelerator_group accelerator_memory accelerator_model aoe arch eoe hbmem host naccelerators ngpus "
+    "nodect pmem pvmem vmem vnode vntype"
+)
+KNOWN_JOB_WIDE: Final = _names(
+    "cpupercent cput file max_walltime min_walltime nice partition pcput pstate pgov pcap_node pcap_accelerator "
+    "preempt_targets resc site soft_walltime software start_time"
+)
+SITE_RESOURCES: Final = _names(
+    "application cluster feature filesystems gpu_cap gpu_mem gpu_model gpu_type gpus gputype gres interconnect jobfs "
+    "job_priority model mppdepth mppmem mppnppn mppwidth naccesspolicy node_type nodetype pcmem procs qos scratch "
+    "scratch_local scratch_shm scratch_ssd size storage system wd"
+)
+
+_RESOURCE = re.compile(r"\s*([^=,]*)(=?)", re.ASCII)
+_NUMBER = r"\s*\+?[0-9]{1,9}"
+
+
+class ResourceRequest(NamedTuple):
+    """One `name=value` of `-l`, and where it stands."""
+
+    name: str
+    value: str
+    origin: Origin = COMMAND_LINE
+
+
+class Resources(NamedTuple):
+    """What a job asks for. `shown` is Resource_List as `qstat -f` lists it."""
+
+    chunks: tuple[Chunk, ...]
+    arrangement: Arrangement
+    sharing: Sharing
+    walltime_s: int | None
+    shown: Mapping[str, str]
+
+
+def split_resources(text: str) -> Iterator[tuple[str, str]]:
+    """Read `name[=value],…` as `-l` takes it. Values may be quoted; blanks separate as commas do.
+    Raises HpcBatchError where a name is missing, a quote is open, or a comma ends the list.
+    Source: OpenPBS, set_resources() and pbs_quote_parse().
+    """
+    position = 0
+    while position < len(text):
+        match = _RESOURCE.match(text, position)
+        name = match[1].split()[0] if match and match[1].strip() else ""
+        if match is None or not name:
+            raise HpcBatchError("a resource name is missing")
+        position, value = match.end(), ""
+        if match[2]:
+            value, position = _value(text, position)
+        yield name, value
+        if text[position : position + 1] == ",":
+            position += 1
+            if position == len(text):
+                raise HpcBatchError("the list ends in a comma")
+        elif not text[position:].strip():
+            return
+
+
+def _value(text: str, start: int) -> tuple[str, int]:
+    value: list[str] = []
+    position = start + len(text[start:]) - len(text[start:].lstrip())
+    quote = opened = ""
+    while position < len(text):
+        char = text[position]
+        if char == "&" or not (char.isprintable() or char.isspace()):
+            raise HpcBatchError(f"illegal character {char!r}")
+        if opened:
+            if char == opened:
+                opened = ""
+            else:
+                value.append(char)
+        elif char in "\"'" and quote in {"", char}:
+            quote = opened = char
+        elif char == "," or char.isspace():
+            break
+        else:
+            value.append(char)
+        position += 1
+    if opened:
+        raise HpcBatchError("no closing quote")
+    return "".join(value), position
+
+
+def read_resources(requests: Sequence[ResourceRequest]) -> Resources:
+    """Turn the resources of a job into chunks, in PBS's words where that fails.
+
+    `requests` are in order; a name that stands twice counts as it stood last.
+    """
+    asked = {request.name: request for request in requests}
+    for request in asked.values():
+        _check_known(request)
+    _check_mix(asked)
+    walltime_s = _convert(asked.get("walltime"), parse_duration)
+    if walltime_s == 0:
+        raise _bad(asked["walltime"])
+    wide = {name: _number(asked.get(name)) for name in ("ncpus", "mpiprocs", "ompthreads")}
+    mem = _convert(asked.get("mem"), parse_size)
+    shown: dict[str, str] = {}
+    origin = COMMAND_LINE
+    if "select" in asked:
+        origin = asked["select"].origin
+        chunks = _convert(asked["select"], parse_select) or ()
+        place_text = asked["place"].value if "place" in asked else "free"
+    elif "nodes" in asked:
+        request, ncpus = asked["nodes"], wide["ncpus"]
+        origin = request.origin
+        form = _convert(request, lambda text: nodes_to_select(text, ncpus)) or NodesForm("", "", ())
+        for name in ("mpiprocs", "ompthreads"):
+            if name in asked:
+                raise not_supported(
+                    f"-l {name} beside -l nodes: write select=N:ncpus=C:{name}=M instead; it", asked[name].origin
+                )
+        if form.properties:
+            raise not_supported(f"-l nodes: the node name or property {form.properties[0]}", origin)
+        place_text = form.place
+        chunks = _convert(ResourceRequest("nodes", form.select, origin), parse_select) or ()
+        chunks = _share_mem(chunks, mem)
+        shown["nodes"] = request.value
+    else:
+        values = [(name, asked[name].value) for name in IN_CHUNK if name in asked]
+        if "ncpus" not in asked:
+            values.insert(0, ("ncpus", "1"))
+        chunks = (SelectChunk(1, tuple(values), ":".join(["1", *(f"{name}={value}" for name, value in values)])),)
+        origin = next((asked[name].origin for name in IN_CHUNK if name in asked), origin)
+        place_text = "pack"
+    return _complete(
+        chunks, place_text=place_text, walltime_s=walltime_s, mem=mem, asked=asked, shown=shown, origin=origin
+    )
+
+
+def _complete(
+    parts: Sequence[SelectChunk],
+    *,
+    place_text: str,
+    walltime_s: int | None,
+    mem: Size | None,
+    asked: Mapping[str, ResourceRequest],
+    shown: dict[str, str],
+    origin: Origin,
+) -> Resources:
+    """Make the chunks and the sums that Resource_List shows (source: set_chunk_sum)."""
+    read = [_ReadChunk.read(part, origin) for part in parts if part.number]
+    place_request = asked.get("place", ResourceRequest("place", place_text, origin))
+    place = _convert(ResourceRequest("place", place_text, place_request.origin), parse_place)
+    if place is None:
+        raise _bad(place_request)
+    if place.group is not None:
+        raise not_supported(f"-l place: group={place.group}", place_request.origin)
+    sizes = [Size(r.mem.number * r.chunk.count, r.mem.shift, r.mem.is_words) for r in read if r.mem is not None]
+    named = [r for r in read if r.has_mpiprocs]
+    shown["ncpus"] = str(sum(r.chunk.count * r.chunk.cpus for r in read))
+    shown["nodect"] = str(sum(r.chunk.count for r in read))
+    shown["place"] = place_text
+    shown["select"] = "+".join(r.text for r in read)
+    if "nodes" in asked and mem is not None:
+        shown["mem"] = str(mem)
+    elif sizes:
+        shown["mem"] = str(sum_sizes(sizes))
+    if named:
+        shown["mpiprocs"] = str(sum(r.chunk.count * r.chunk.ranks for r in named))
+    if "ompthreads" in asked:
+        shown["ompthreads"] = asked["ompthreads"].value.strip()
+    if walltime_s is not None:
+        shown["walltime"] = hms(walltime_s)
+    return Resources(
+        chunks=tuple(r.chunk for r in read),
+        arrangement=place.arrangement,
+        sharing=place.sharing,
+        walltime_s=walltime_s,
+        shown=dict(sorted(shown.items())),
+    )
+
+
+class _ReadChunk(NamedTuple):
+    """A chunk with its values read; `text` is what `Resource_List.select` shows."""
+
+    chunk: Chunk
+    mem: Size | None
+    has_mpiprocs: bool
+    text: str
+
+    @classmethod
+    def read(cls, part: SelectChunk, origin: Origin) -> _ReadChunk:
+        values: dict[str, str] = {}
+        for name, value in part.values:
+            if name in values:
+                raise _refuse(
+                    "duplicated resource within a section of a select specification, resource is",
+                    name, PBSE_DUPRESC, origin,
+                )  # fmt: skip
+            _check_in_chunk(name, origin)
+            values[name] = value
+        requests = {name: ResourceRequest(name, value, origin) for name, value in values.items()}
+        ncpus = _number(requests.get("ncpus"), "select")
+        ranks = _number(requests.get("mpiprocs"), "select")
+        threads = _number(requests.get("ompthreads"), "select")
+        mem = _convert(requests.get("mem"), parse_size, "select")
+        cpus = 1 if ncpus is None else ncpus
+        if threads == 0 or (mem is not None and mem.bytes * part.number >= 2**63):
+            raise _bad(requests["ompthreads" if threads == 0 else "mem"], "select")
+        chunk = Chunk(
+            count=part.number,
+            cpus=cpus,
+            mem_bytes=None if mem is None else mem.bytes,
+            ranks=int(cpus > 0) if ranks is None else ranks,  # source: MOM, one process for each chunk with CPUs
+            threads=threads,
+        )
+        return cls(chunk, mem, ranks is not None, part.text if ncpus is not None else f"{part.text}:ncpus=1")
+
+
+def _share_mem(chunks: Sequence[SelectChunk], mem: Size | None) -> tuple[SelectChunk, ...]:
+    """Old form: the job's memory is divided among its nodes (source: cvt_nodespec_to_select)."""
+    if mem is None:
+        return tuple(chunks)
+    share = f"{(mem.bytes >> 10) // sum(chunk.number for chunk in chunks)}kb"
+    shared = []
+    for chunk in chunks:
+        head, ncpus, *rest = chunk.text.split(":")
+        text = ":".join([head, ncpus, f"mem={share}", *rest])
+        shared.append(SelectChunk(chunk.number, (*chunk.values, ("mem", share)), text))
+    return tuple(shared)
+
+
+def _check_known(request: ResourceRequest) -> None:
+    """Refuse a job-wide resource that is not honoured: by its name, whether PBS has it or not."""
+    name = request.name
+    if name in IN_CHUNK or name in JOB_WIDE:
+        return
+    if name in KNOWN_IN_CHUNK or name in KNOWN_JOB_WIDE or name in SITE_RESOURCES:
+        raise not_supported(f"-l {name}", request.origin)
+    raise PbsError(f"Unknown resource Resource_List.{name}", PBSE_UNKRESC & 0xFF, origin=request.origin)
+
+
+def _check_in_chunk(name: str, origin: Origin) -> None:
+    if name in IN_CHUNK:
+        return
+    if name in JOB_WIDE or name in KNOWN_JOB_WIDE:
+        raise _refuse('Resource invalid in "select" specification', name, PBSE_INVALSELECTRESC, origin)
+    if name in KNOWN_IN_CHUNK or name in SITE_RESOURCES:
+        raise not_supported(f"-l select: {name}", origin)
+    raise _refuse("Unknown resource", name, PBSE_UNKRESC, origin)
+
+
+def _check_mix(asked: Mapping[str, ResourceRequest]) -> None:
+    """Refuse old forms beside new ones (source: req_quejob)."""
+    new = next((asked[name] for name in ("select", "place") if name in asked), None)
+    if new is None:
+        return
+    old = [asked[name] for name in sorted(asked) if name in IN_CHUNK or name == "nodes"]
+    if old and old[-1].name == "nodes":
+        raise _refuse("Cannot be used with select or place", "nodes", PBSE_INVALNODEPLACE, old[-1].origin)
+    if old:
+        text = '"-lresource=" cannot be used with "select" or "place", resource is'
+        raise _refuse(text, old[-1].name, PBSE_INVALJOBRESC, old[-1].origin)
+    if "select" not in asked:
+        raise PbsError('Cannot have "place" without "select"', PBSE_PLACENOSELECT & 0xFF, origin=new.origin)
+
+
+def _convert(request: ResourceRequest | None, parse: Callable[[str], _T], inside: str = "Resource_List") -> _T | None:
+    if request is None:
+        return None
+    try:
+        return parse(request.value)
+    except HpcBatchError:
+        raise _bad(request, inside) from None
+
+
+def _number(request: ResourceRequest | None, inside: str = "Resource_List") -> int | None:
+    if request is None:
+        return None
+    if not re.fullmatch(_NUMBER, request.value):
+        raise _bad(request, inside)
+    return int(request.value)
+
+
+def _bad(request: ResourceRequest, inside: str = "Resource_List") -> PbsError:
+    text = f"Illegal attribute or resource value {inside}.{request.name}"
+    return PbsError(text, PBSE_BADATVAL & 0xFF, origin=request.origin)
+
+
+def _refuse(text: str, name: str, number: int, origin: Origin) -> PbsError:
+    return PbsError(f"{text}: {name}", number & 0xFF, origin=origin)

@@ -1,0 +1,182 @@
+"""`-l select=`, `-l nodes=` and `-l place=`: their grammar, and the old form turned into the new one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.spec import Arrangement, Sharing
+
+MAX_CHUNKS = 100_000
+
+_COUNT = r"[0-9]{1,9}"
+_NAME = r"[A-Za-z][A-Za-z0-9_-]*"
+_ITEM = r"[A-Za-z0-9][A-Za-z0-9_.=-]*"
+_PLACE_WORD = r"([A-Za-z]+)(?:=([A-Za-z0-9_-]+))?"
+_ARRANGEMENTS = {
+    "free": Arrangement.FREE,
+    "pack": Arrangement.PACK,
+    "scatter": Arrangement.SCATTER,
+    "vscatter": Arrangement.SCATTER,  # a node has one vnode here
+}
+_SHARINGS = {"shared": Sharing.SHARED, "excl": Sharing.EXCLUSIVE, "exclhost": Sharing.EXCLUSIVE}
+
+
+class SelectChunk(NamedTuple):
+    """`number` chunks as written: resource names with their values, quotes removed, and the text that said so."""
+
+    number: int
+    values: tuple[tuple[str, str], ...]
+    text: str
+
+
+def parse_select(text: str) -> tuple[SelectChunk, ...]:
+    """Read `[N:]name=value[:name=value…][+…]`; `4` alone is four chunks with nothing asked.
+
+    Raises HpcBatchError if `text` is anything else, or asks for no chunk or for more than MAX_CHUNKS.
+    Source: OpenPBS, decode_select() and parse_chunk().
+    """
+    chunks = tuple(_chunk(part) for part in _split(text.strip(), "+"))
+    if not 0 < sum(chunk.number for chunk in chunks) <= MAX_CHUNKS:
+        raise HpcBatchError(f"select: expected 1 to {MAX_CHUNKS} chunks")
+    return chunks
+
+
+def _chunk(text: str) -> SelectChunk:
+    parts = list(_split(text, ":"))
+    count = 1
+    if parts and parts[0][:1].isdigit():
+        if not re.fullmatch(_COUNT, parts[0]):
+            raise HpcBatchError(f"select: {parts[0]!r} is not a number of chunks")
+        count = int(parts.pop(0))
+    elif not parts:
+        raise HpcBatchError("select: a chunk is empty")
+    values = []
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if not (re.fullmatch(_NAME, name) and equals and value and value.isprintable()):
+            raise HpcBatchError(f"select: {part!r} is not resource=value")
+        values.append((name, _unquote(value)))
+    return SelectChunk(count, tuple(values), ":".join([str(count), *parts]))
+
+
+def _split(text: str, separator: str) -> Iterator[str]:
+    """The parts of `text` between separators that stand outside quotes. An empty part is an error."""
+    start, quote = 0, ""
+    for position, char in enumerate(text + separator):
+        if quote and position < len(text):
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char == separator:
+            if quote or start == position:
+                raise HpcBatchError(f"select: something is missing or a quote is open in {text!r}")
+            yield text[start:position]
+            start = position + 1
+
+
+def _unquote(value: str) -> str:
+    return value.replace(value[0], "") if value[0] in "\"'" else value
+
+
+class NodesForm(NamedTuple):
+    """An old `nodes` specification in the new form."""
+
+    select: str
+    place: str
+    properties: tuple[str, ...]
+    """Node names, properties and items such as `gpus=1`, which the new form leaves out."""
+
+
+def nodes_to_select(text: str, ncpus: int | None) -> NodesForm:
+    """Turn an old `nodes` specification into a select text and a place text.
+
+    `N[:ppn=P][:ncpus=C]` becomes `N:ncpus=P*C[:mpiprocs=P]`; `ncpus`, where it was asked for beside it, is spread over
+    the processes. Raises HpcBatchError if `text` is not a specification or `ncpus` does not divide.
+    Source: OpenPBS, validate_nodespec() and cvt_nodespec_to_select().
+    """
+    spec, *modifiers = text.strip().split("#")
+    place = "scatter"
+    for modifier in modifiers:
+        if modifier.lower() in {"excl", "shared"}:
+            place = f"scatter:{modifier.lower()}"
+        else:  # a global item: it belongs to every part
+            spec = "+".join(f"{part}:{modifier}" for part in spec.split("+"))
+    parts = [_NodesPart.parse(part) for part in spec.split("+")]
+    processes = sum(part.number * part.ppn * part.cpp for part in parts)
+    each = 1
+    if ncpus is not None:
+        if ncpus % processes or (ncpus != processes and any(part.has_cpp for part in parts)):
+            raise HpcBatchError(f"nodes: {ncpus} CPUs do not divide among {processes} processes")
+        each = max(1, ncpus // processes) if not any(part.has_cpp for part in parts) else 1
+    properties = tuple(name for part in parts for name in part.properties)
+    return NodesForm("+".join(part.select(each) for part in parts), place, properties)
+
+
+class _NodesPart(NamedTuple):
+    """`number` nodes of an old specification."""
+
+    number: int
+    ppn: int
+    cpp: int
+    has_cpp: bool
+    properties: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> _NodesPart:
+        items = text.split(":")
+        count = cls._whole(items.pop(0)) if re.fullmatch(_COUNT, items[0]) else 1
+        ppn, cpp, has_cpp, properties = 1, 1, False, []
+        for item in items:
+            if not re.fullmatch(_ITEM, item):
+                raise HpcBatchError(f"nodes: {item!r} is not a property or ppn=, ncpus=")
+            name, equals, value = item.partition("=")
+            if not equals:
+                properties.append(item)
+            elif name.lower() == "ppn":
+                ppn = cls._whole(value)
+            elif name.lower() in {"cpp", "ncpus"}:
+                cpp, has_cpp = cls._whole(value), True
+            else:
+                properties.append(item)
+        return cls(count, ppn, cpp, has_cpp, tuple(properties))
+
+    @staticmethod
+    def _whole(text: str) -> int:
+        if not re.fullmatch(_COUNT, text) or int(text) == 0:
+            raise HpcBatchError(f"nodes: {text!r} is not a number from 1")
+        return int(text)
+
+    def select(self, cpus_each: int) -> str:
+        items = [str(self.number), f"ncpus={self.ppn * self.cpp * cpus_each}"]
+        return ":".join(items + ([f"mpiprocs={self.ppn}"] if self.ppn != 1 else []))
+
+
+class Place(NamedTuple):
+    arrangement: Arrangement
+    sharing: Sharing
+    group: str | None
+    """Resource that all nodes must have the same value of (`group=`)."""
+
+
+def parse_place(text: str) -> Place:
+    """Read `-l place=`: an arrangement, a sharing and `group=resource`, joined by colons in any order.
+    Raises HpcBatchError if `text` is anything else. Source: OpenPBS, decode_place().
+    """
+    words: Sequence[re.Match[str] | None] = [re.fullmatch(_PLACE_WORD, part.strip()) for part in text.split(":")]
+    arrangement: Arrangement | None = None
+    sharing: Sharing | None = None
+    group: str | None = None
+    for word in words:
+        name = word[1].lower() if word else ""
+        if word is not None and name == "group" and word[2]:
+            group = word[2]
+        elif word is not None and name in _ARRANGEMENTS and not word[2] and arrangement is None:
+            arrangement = _ARRANGEMENTS[name]
+        elif word is not None and name in _SHARINGS and not word[2] and sharing is None:
+            sharing = _SHARINGS[name]
+        else:
+            raise HpcBatchError(f"place: {text!r} is not [arrangement][:sharing][:group=resource]")
+    return Place(arrangement or Arrangement.FREE, sharing or Sharing.SHARED, group)

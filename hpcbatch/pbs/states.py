@@ -1,0 +1,153 @@
+"""PBS's letters, numbers and words for what has become of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Final
+
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState, Reason
+
+LETTER: Final[Mapping[JobState, str]] = {
+    JobState.QUEUED: "Q",
+    JobState.HELD: "H",
+    JobState.WAITING: "W",
+    JobState.RUNNING: "R",
+    JobState.EXITING: "E",
+    JobState.FINISHED: "F",  # failed and deleted jobs too
+    JobState.FAILED: "F",
+    JobState.TIMEOUT: "F",
+    JobState.DELETED: "F",
+    JobState.REFUSED: "F",  # never shown: it has no number
+}
+
+SUBSTATE: Final[Mapping[JobState, int]] = {
+    JobState.QUEUED: 10,
+    JobState.HELD: 20,
+    JobState.WAITING: 30,
+    JobState.RUNNING: 42,
+    JobState.EXITING: 51,
+    JobState.FINISHED: 92,
+    JobState.FAILED: 93,
+    JobState.TIMEOUT: 93,
+    JobState.DELETED: 91,
+    JobState.REFUSED: 93,
+}
+
+WAITING_TEXT: Final[Mapping[Reason, str]] = {
+    Reason.RESOURCES: "Not enough free nodes available",
+    Reason.NEVER_FITS: "Insufficient amount of resource",
+    Reason.PRIORITY: "Job would conflict with reservation or top job",
+    Reason.STARTING: "Job is being started",
+}
+"""What a job waits for, where the scheduler itself said nothing."""
+
+# JOB_EXEC_* of OpenPBS's job.h, for jobs that did not end by themselves.
+_EXIT_NUMBER: Mapping[Reason, int] = {
+    Reason.TIME_LIMIT: -29,
+    Reason.OUT_OF_MEMORY: -27,
+    Reason.LAUNCH_FAILED: -1,
+    Reason.OUTPUT_FAILED: -1,
+    Reason.NODE_LOST: -20,
+}
+_SIGTERM = 15
+_CONTROL = {code: f"^{chr(code + 64)}" for code in range(32) if chr(code) not in "\n\t"}
+
+
+def substate(state: JobState, reason: Reason) -> int:
+    """The substate number; 41 while a job that has its nodes is being started."""
+    return 41 if state is JobState.RUNNING and reason is Reason.STARTING else SUBSTATE[state]
+
+
+def exit_status(
+    state: JobState, reason: Reason, *, has_started: bool, exit_code: int | None, exit_signal: int | None
+) -> int | None:
+    """PBS's Exit_status: the script's code, 256 + signal, or a negative number for a limit or a failed start.
+    None for a job that has not ended or never ran.
+    """
+    if not state.is_final or (not has_started and reason not in _EXIT_NUMBER):
+        return None
+    if state is JobState.DELETED:
+        return 256 + (exit_signal or _SIGTERM) if has_started else None
+    if state is JobState.TIMEOUT or reason in {Reason.TIME_LIMIT, Reason.OUT_OF_MEMORY}:
+        return _EXIT_NUMBER[Reason.OUT_OF_MEMORY if reason is Reason.OUT_OF_MEMORY else Reason.TIME_LIMIT]
+    if exit_signal is not None:
+        return 256 + exit_signal
+    if exit_code is not None and reason not in {Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED}:
+        return exit_code
+    return _EXIT_NUMBER.get(reason, 0 if state is JobState.FINISHED else 1)
+
+
+def elapsed_s(row: JobRow, now: datetime) -> int | None:
+    """Wall-clock seconds that the job has run; None if it never did."""
+    if row.start_time is None:
+        return None
+    end = row.end_time if row.end_time is not None else now
+    return max(0, int((end - row.start_time).total_seconds()))
+
+
+def exec_host(hosts: Sequence[str], cpus: Sequence[int]) -> str:
+    """`node/0*4+node2/0*4`: a slot number for each pod on its node, and its CPUs where they are not 1."""
+    seen: dict[str, int] = {}
+    parts = []
+    for host, count in zip(hosts, cpus, strict=True):
+        slot = seen.get(host, 0)
+        seen[host] = slot + 1
+        parts.append(f"{host}/{slot}" + (f"*{count}" if count != 1 else ""))
+    return "+".join(parts)
+
+
+def exec_vnode(hosts: Sequence[str], cpus: Sequence[int], mem_bytes: Sequence[int | None] = ()) -> str:
+    """`(node:ncpus=4:mem=1048576kb)+(node2:ncpus=4)`."""
+    mems = [f":mem={mem >> 10}kb" if mem is not None else "" for mem in mem_bytes] or [""] * len(hosts)
+    return "+".join(f"({host}:ncpus={n}{mem})" for host, n, mem in zip(hosts, cpus, mems, strict=True))
+
+
+def comment(row: JobRow, *, vnodes: str = "", ended_by: str = "", timezone: tzinfo | None = None) -> str | None:
+    """PBS's comment on a job; None where PBS has none. `vnodes` is its exec_vnode, where more is known of it than
+    the row tells, `ended_by` who deleted it (`user@host`), `timezone` the reader's (None: this machine's).
+    """
+    if row.start_time is None:
+        return _waiting(row)
+    when = row.start_time.astimezone(timezone).strftime("%a %b %d at %H:%M")
+    where = vnodes or exec_vnode(row.hosts, row.cpus_per_host)
+    text = f"Job run at {when} on {where}" if where else f"Job run at {when}"
+    if row.state is JobState.DELETED or (ended_by and not row.state.is_final):
+        return f"{text} and terminated" + (f" by {ended_by}" if ended_by else "")
+    if not row.state.is_final:
+        return text
+    if row.state is JobState.TIMEOUT or row.reason is Reason.TIME_LIMIT:
+        return f"{text} and exceeded resource walltime"
+    if row.reason is Reason.OUT_OF_MEMORY:
+        return f"{text} and exceeded resource mem"
+    if row.state is JobState.FINISHED:
+        return f"{text} and finished"
+    # The script's own failures need no words; the others do, and PBS has none for them.
+    said = row.message if row.reason not in {Reason.NON_ZERO_EXIT, Reason.SIGNALLED} else ""
+    return f"{text} and failed" + (f": {said}" if said else "")
+
+
+def _waiting(row: JobRow) -> str | None:
+    """The comment on a job that has never run."""
+    if row.state is JobState.DELETED:
+        return None
+    if row.state.is_final:
+        return f"Job could not be started: {row.message}" if row.message else "Job could not be started"
+    if row.state in {JobState.HELD, JobState.WAITING}:
+        return None
+    text = row.message or WAITING_TEXT.get(row.reason, "")
+    if not text:
+        return None
+    return f"Can Never Run: {text}" if row.reason is Reason.NEVER_FITS else f"Not Running: {text}"
+
+
+def printable(text: str) -> str:
+    """`text` with control characters, but for tab and newline, as `^X`. Source: OpenPBS, show_nonprint_chars()."""
+    return text.translate(_CONTROL)
+
+
+def ctime(when: datetime, timezone: tzinfo | None) -> str:
+    """`Sat Nov  7 02:54:48 2026`, in `timezone` (None: this machine's)."""
+    local = when.astimezone(timezone)
+    return f"{local:%a %b} {local.day:2d} {local:%H:%M:%S %Y}"

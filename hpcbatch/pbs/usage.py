@@ -1,0 +1,46 @@
+"""The usage texts of the PBS commands, as OpenPBS 23.06.06 prints them."""
+
+from __future__ import annotations
+
+QSUB = """\
+usage: qsub [-a date_time] [-A account_string] [-c interval]
+\t[-C directive_prefix] [-e path] [-f ] [-h ] [-I [-X]] [-j oe|eo] [-J X-Y[:Z]]
+\t[-k keep] [-l resource_list] [-m mail_options] [-M user_list]
+\t[-N jobname] [-o path] [-p priority] [-P project] [-q queue] [-r y|n]
+\t[-R o|e|oe] [-S path] [-u user_list] [-W otherattributes=value...]
+\t[-v variable_list] [-V ] [-z] [script | -- command [arg1 ...]]
+       qsub --version"""
+
+QSTAT = """\
+usage: \n\
+qstat [-f] [-J] [-p] [-t] [-x] [-E] [-F format | -w] [-D delim] [ job_identifier... | destination... ]
+qstat [-a|-i|-r|-H|-T] [-J] [-t] [-u user] [-n] [-s] [-G|-M] [-1] [-w]
+\t[ job_identifier... | destination... ]
+qstat -Q [-f] [-F format] [-D delim] [ destination... ]
+qstat -q [-G|-M] [ destination... ]
+qstat -B [-f] [-F format] [-D delim] [ server_name... ]
+qstat --version"""
+
+QDEL = """\
+usage:
+\tqdel [-W force|suppress_email=X] [-x] job_identifier...
+\tqdel --version"""
+
+QHOLD = """\
+usage: qhold [-h hold_list] job_identifier...
+       qhold --version"""
+
+QRLS = """\
+usage: qrls [-h hold_list] job_identifier...
+       qrls --version"""
+
+PBSNODES = """\
+usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...
+\tpbsnodes -l [-s server]
+\tpbsnodes [-s server] -v vnode vnode ...
+\tpbsnodes -a[v][S[j][L]][-F format][-D delim][-s server]
+\tpbsnodes -[H][S[j][L]][-F format][-D delim] host host ...
+\tpbsnodes --version
+"""
+
+VERSION = "pbs_version = {}"
