@@ -1,0 +1,138 @@
+"""What Slurm's commands say when something is wrong, and with which exit code they end."""
+
+from __future__ import annotations
+
+from hpcbatch.errors import (
+    DirectiveError,
+    ForbiddenError,
+    HpcBatchError,
+    JobFinishedError,
+    RefusedError,
+    UnauthorizedError,
+    UnknownJobError,
+    UnknownQueueError,
+    UnreachableError,
+)
+from hpcbatch.model.refusal import RefusalCode
+
+SLURM_VERSION = "22.05.8"
+VERSION_TEXT = f"slurm-wlm {SLURM_VERSION}"
+"""What `--version` prints on Debian; other builds say `slurm 22.05.8`."""
+
+USAGE_EXIT = {"sbatch": 255}
+"""Exit code of a command line that getopt refuses; 1 for all other commands."""
+
+
+class SlurmUsageError(DirectiveError):
+    """An option, value or script that the real command refuses: its own words and exit code.
+
+    `text` is what goes to stderr, whole, and may have several lines.
+    """
+
+    def __init__(
+        self, text: str, code: int = 1, *, path: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.text, self.code = text, code
+        super().__init__(text.splitlines()[0] if text else "", path=path, line=line, column=column)
+
+    def at(self, path: str | None, line: int | None, column: int | None) -> SlurmUsageError:
+        """The same error, saying where in a script it stands."""
+        return SlurmUsageError(self.text, self.code, path=path, line=line, column=column)
+
+
+class SlurmAnswer(HpcBatchError):  # noqa: N818  no error
+    """Not a failure: the command line asked for help or the version. `text` goes to stdout, the exit code is 0."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__(text)
+
+
+INVALID_JOB = "Invalid job id specified"
+FINISHED = "Job has already finished"
+COMPLETED = "Job/step already completing or completed"
+DENIED = "Access/permission denied"
+NO_CONTROLLER = "Unable to contact slurm controller (connect failure)"
+
+SUBMIT_TEXT: dict[RefusalCode, str] = {
+    RefusalCode.UNKNOWN_QUEUE: "Invalid partition name specified",
+    RefusalCode.QUEUE_CLOSED: "Required partition not available (inactive or drain)",
+    RefusalCode.NO_SCRIPT: "Job script not specified",
+    RefusalCode.BAD_SPEC: "Requested node configuration is not available",
+}
+"""slurm_errno.h, messages 2000, 2070, 2009 and 2014."""
+
+
+def describe(error: Exception, command: str, operand: str = "") -> tuple[str, int]:
+    """What `command` (sbatch, squeue, scontrol, scancel, sinfo) prints on stderr for `error`, and its exit code.
+
+    `operand` is what the error is about: the partition asked of sbatch, the job id of scontrol and scancel.
+    """
+    if isinstance(error, SlurmAnswer):
+        return "", 0
+    if isinstance(error, SlurmUsageError):
+        where = ":".join(str(part) for part in (error.path, error.line, error.column) if part is not None)
+        return error.text + (f"\n{command}: error: {where}: refused here" if where else ""), error.code
+    if isinstance(error, DirectiveError):
+        return f"{command}: error: {error}", USAGE_EXIT.get(command, 1)
+    if isinstance(error, RefusedError):
+        return _refused(error, operand), 1
+    if isinstance(error, UnknownQueueError):
+        return _unknown_partition(operand or str(error)), 1
+    text = _said_by(error)
+    if text is None:
+        return f"{command}: error: {error}", getattr(error, "exit_code", 1)
+    lines = [_in_the_words_of(command, operand, text)]
+    if isinstance(error, UnreachableError):
+        lines.append(f"{command}: {error}")
+    return "\n".join(lines), 1
+
+
+def _said_by(error: Exception) -> str | None:
+    if isinstance(error, UnknownJobError):
+        return INVALID_JOB
+    if isinstance(error, JobFinishedError):
+        return FINISHED
+    if isinstance(error, ForbiddenError | UnauthorizedError):
+        return DENIED
+    if isinstance(error, UnreachableError):
+        return NO_CONTROLLER
+    return None
+
+
+def _in_the_words_of(command: str, operand: str, text: str) -> str:
+    match command:
+        case "sbatch":
+            return f"sbatch: error: Batch job submission failed: {text}"
+        case "scancel" if operand:
+            return f"scancel: error: Kill job error on job id {operand}: {COMPLETED if text == FINISHED else text}"
+        case "sinfo":
+            return f"slurm_load_partitions: {text}"
+        case _:
+            return f"slurm_load_jobs error: {text}"
+
+
+def describe_hold(error: Exception, operand: str) -> tuple[str, int]:
+    """What `scontrol hold`, `uhold` or `release` prints on stderr when it fails for one job."""
+    text = _said_by(error)
+    if text is None or isinstance(error, UnreachableError):
+        return describe(error, "scontrol", operand)
+    return f"{text} for job {operand}\nslurm_suspend error: {text}", 1
+
+
+def _refused(error: RefusedError, operand: str) -> str:
+    try:
+        code = RefusalCode(error.code)
+    except ValueError:
+        return f"sbatch: error: Batch job submission failed: {error}"
+    if code is RefusalCode.UNKNOWN_QUEUE:
+        return _unknown_partition(operand)
+    # The reason in the controller's own words comes first, as Slurm's own details do.
+    return f"sbatch: error: {error}\nsbatch: error: Batch job submission failed: {SUBMIT_TEXT[code]}"
+
+
+def _unknown_partition(name: str) -> str:
+    return (
+        f"sbatch: error: invalid partition specified: {name or '(null)'}\n"
+        f"sbatch: error: Batch job submission failed: {SUBMIT_TEXT[RefusalCode.UNKNOWN_QUEUE]}"
+    )

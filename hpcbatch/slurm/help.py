@@ -1,0 +1,133 @@
+"""What --help and --usage of our Slurm commands print: what they can, in Slurm's layout, not what the originals can."""
+
+from __future__ import annotations
+
+SBATCH_USAGE = """\
+Usage: sbatch [OPTIONS...] script [args...]
+       sbatch [OPTIONS...] --wrap=command
+       sbatch [OPTIONS...] < script"""
+
+SBATCH_HELP = f"""\
+{SBATCH_USAGE}
+
+  -A, --account=name          charge job to specified account
+  -b, --begin=time            defer job until HH:MM MM/DD/YY
+      --comment=name          arbitrary comment
+  -c, --cpus-per-task=ncpus   number of cpus required per task
+  -D, --chdir=directory       set working directory for batch script
+      --dry-run               print the Kubernetes manifests, submit nothing
+  -e, --error=err             file for batch script's standard error
+      --exclusive             allocate whole nodes
+      --export=names          environment variables to export: ALL, NONE, NIL or a list
+  -H, --hold                  submit job in held state
+      --ignore-pbs            pass over #PBS and #BSUB lines in the batch script
+  -J, --job-name=jobname      name of job
+      --mail-type=type        kept with the job; no mail is sent yet
+      --mail-user=user        kept with the job; no mail is sent yet
+      --mem=MB                memory per node
+      --mem-per-cpu=MB        memory per allocated cpu
+  -n, --ntasks=ntasks         number of tasks to run
+  -N, --nodes=N               number of nodes on which to run (N = min[-max])
+      --nice[=value]          decrease scheduling priority by value
+      --no-requeue            do not permit the job to be requeued
+      --ntasks-per-node=n     number of tasks to invoke on each node
+  -o, --output=out            file for batch script's standard output
+      --open-mode=mode        append or truncate the output files
+  -p, --partition=partition   partition requested
+      --parsable              print the job id only
+  -Q, --quiet                 suppress informational messages
+      --requeue               permit the job to be requeued
+  -t, --time=minutes          time limit
+  -v, --verbose               verbose mode
+      --wrap=command          submit a sh script that runs this command
+
+Help options:
+  -h, --help                  show this help message
+      --usage                 display brief usage message
+  -V, --version               output version information and exit
+
+Other options of Slurm's sbatch are refused with a message that says so."""
+
+SQUEUE_USAGE = """\
+Usage: squeue [-A accounts] [-j jobids] [-n names] [-o format] [-O format] [-p partitions]
+              [-q qos] [-S fields] [--start] [-t states] [-u users] [-w nodes] [--me] [-ahlrv]"""
+
+SQUEUE_HELP = f"""\
+{SQUEUE_USAGE}
+
+  -A, --account=account(s)        jobs of these accounts
+  -h, --noheader                  no headers on output
+  -j, --jobs=job(s)               these jobs
+  -l, --long                      long report
+      --me                        jobs of the current user
+  -n, --name=job_name(s)          jobs of these names
+      --noconvert                 don't convert memory to the greatest unit
+  -o, --format=format             %[[.]size]type fields
+  -O, --Format=format             comma separated field names, each with :[.]size
+  -p, --partition=partition(s)    jobs in these partitions
+  -S, --sort=fields               fields to sort on
+      --start                     expected start times of pending jobs
+  -t, --states=states             jobs in these states, or all
+  -u, --user=user_name(s)         jobs of these users
+  -w, --nodelist=hostlist         jobs on these nodes
+
+Help options:
+      --help                      show this help message
+      --usage                     display a brief summary of squeue options
+  -V, --version                   output version information and exit"""
+
+SCANCEL_USAGE = """\
+Usage: scancel [-A account] [--me] [-n job_name] [-p partition] [-Q] [-t PENDING | RUNNING | SUSPENDED]
+               [-u user_name] [-w hosts...] [-v] [job_id ...]"""
+
+SCANCEL_HELP = f"""\
+{SCANCEL_USAGE}
+
+  -A, --account=account           act only on jobs charging this account
+      --me                        act only on jobs of the current user
+  -n, --name=job_name             act only on jobs with this name
+  -p, --partition=partition       act only on jobs in this partition
+  -Q, --quiet                     disable warnings
+  -t, --state=states              act only on jobs in this state
+  -u, --user=user_name            act only on jobs of this user
+  -v, --verbose                   verbosity level
+  -w, --nodelist                  act only on jobs on these nodes
+
+Help options:
+      --help                      show this help message
+      --usage                     display brief usage message
+  -V, --version                   output version information and exit"""
+
+SCONTROL_USAGE = """\
+Usage: scontrol [-o] [-Q] COMMAND
+
+  show job [ID]               one job, or all
+  show node [NAME]            one node, or all
+  show partition [NAME]       one partition, or all
+  show hostnames [LIST]       the names in a host list, default $SLURM_JOB_NODELIST
+  show hostlist NAMES         the host list of these names
+  hold ID...                  keep pending jobs from starting
+  release ID...               let held jobs start
+  ping                        whether the controller answers
+  version                     output version information"""
+
+SINFO_USAGE = """\
+Usage: sinfo [-hlNRsv] [-n nodes] [-o format] [-O format] [-p partitions] [-t states]"""
+
+SINFO_HELP = f"""\
+{SINFO_USAGE}
+
+  -h, --noheader             no headers on output
+  -l, --long                 long output
+  -n, --nodes=NODES          report on specific node(s)
+  -N, --Node                 node-centric format
+  -o, --format=format        %[[.]size]type fields
+  -O, --Format=format        comma separated field names, each with :[.]size
+  -p, --partition=PARTITION  report on specific partition(s)
+  -s, --summarize            report state summary only
+  -t, --states=node_state    the states of nodes to view
+
+Help options:
+      --help                 show this help message
+      --usage                display brief usage message
+  -V, --version              output version information and exit"""

@@ -1,0 +1,373 @@
+"""What sbatch was asked for: script, environment and command line, read option by option into a Request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from hpcbatch.errors import DirectiveError, NotSupportedError
+from hpcbatch.slurm import values
+from hpcbatch.slurm.begin import parse_begin
+from hpcbatch.slurm.directives import Directives, Word, read_directives, refuse_foreign
+from hpcbatch.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
+from hpcbatch.slurm.getopt import Given, Takes, WordError
+from hpcbatch.slurm.help import SBATCH_HELP, SBATCH_USAGE
+from hpcbatch.slurm.options import NO_EFFECT, OPTIONS, PARSER, SCRIPT_PARSER, SbatchOption, Support
+
+
+@dataclass(slots=True, kw_only=True)
+class Request:
+    """The options in force, each the last of its kind. None: not given."""
+
+    account: str | None = None
+    begin: datetime | None = None
+    chdir: str | None = None
+    cpus_per_task: int | None = None
+    dry_run: bool = False
+    error: str | None = None
+    exclusive: bool = False
+    export: str | None = None
+    hold: bool = False
+    ignore_pbs: bool = False
+    job_name: str | None = None
+    mail_types: tuple[str, ...] = ()
+    mail_users: tuple[str, ...] = ()
+    mem_mb: int | None = None
+    mem_per_cpu_mb: int | None = None
+    nice: int = 0
+    nodes: tuple[int, int] | None = None
+    ntasks: int | None = None
+    ntasks_per_node: int | None = None
+    append: bool | None = None
+    output: str | None = None
+    parsable: bool = False
+    partition: str | None = None
+    quiet: bool = False
+    requeue: bool = True
+    walltime_s: int | None = None
+    verbose: int = 0
+    wrap: str | None = None
+    kept: dict[str, str] = field(default_factory=dict)
+    """Options that change nothing here, by name."""
+    notes: list[str] = field(default_factory=list)
+    from_environment: set[str] = field(default_factory=set)
+    """Options whose value in force comes from the environment."""
+
+
+Reader = Callable[[Request, str, datetime], None]
+
+
+def read_command_line(argv: Sequence[str], now: datetime) -> tuple[list[Given], list[str], Request]:
+    """The options of the command line, its operands (script and arguments), and a Request of them alone.
+    Raises SlurmAnswer for --help, --usage and --version.
+    """
+    for word in argv:
+        _check_utf8(word, "command line")
+    given, operands = PARSER.parse(argv)
+    for option in given:
+        match option.option.name:
+            case "help":
+                raise SlurmAnswer(SBATCH_HELP)
+            case "usage":
+                raise SlurmAnswer(SBATCH_USAGE)
+            case "version":
+                raise SlurmAnswer(VERSION_TEXT)
+    request = Request()
+    apply_command_line(request, given, now)
+    return given, [argv[index] for index in operands], request
+
+
+def apply_command_line(request: Request, given: Sequence[Given], now: datetime) -> None:
+    """Apply the options of the command line, which go over all others."""
+    for option in given:
+        _apply(request, option, now)
+        request.from_environment.discard(option.option.name)
+
+
+def apply_environment(request: Request, environ: Mapping[str, str], now: datetime) -> None:
+    """Apply the SBATCH_* input variables, which go over the script."""
+    for option in OPTIONS:
+        for variable in option.environment:
+            if variable not in environ:
+                continue
+            value = environ[variable]
+            _check_utf8(value, variable)
+            takes_none = option.takes is Takes.NOTHING or (option.takes is Takes.OPTIONAL and not value)
+            if option.name == "verbose":
+                request.verbose = int(value) if value.isascii() and value.isdigit() else 0
+                break
+            try:
+                _apply(request, Given(option, None if takes_none else value, 0), now)
+            except NotSupportedError as error:
+                raise NotSupportedError(f"{variable} in the environment: {error.message}") from None
+            request.from_environment.add(option.name)
+            break
+
+
+def apply_script(request: Request, script: bytes, path: str, now: datetime) -> Directives:
+    """Apply the directives of a script; every error names `path`, line and column."""
+    directives = read_directives(script, path)
+    words = directives.words
+    texts = [word.text for word in words]
+    try:
+        given, operands = SCRIPT_PARSER.parse(texts)
+    except WordError as error:
+        for option in error.given:
+            _apply_directive(request, option, words[option.word], path, now)
+        word = words[error.word]
+        raise SlurmUsageError(error.text, error.code, path=path, line=word.line, column=word.column) from None
+    for option in given:
+        _apply_directive(request, option, words[option.word], path, now)
+    if operands:
+        raise _no_option(words[operands[0]], path)
+    request.notes += directives.notes
+    return directives
+
+
+def check_foreign(request: Request, directives: Directives, path: str) -> None:
+    """Refuse #PBS and #BSUB lines, unless --ignore-pbs says to pass over them."""
+    if directives.foreign is not None and not request.ignore_pbs:
+        raise refuse_foreign(directives.foreign, path)
+
+
+def check_together(request: Request) -> None:
+    """Raise SlurmUsageError for options that exclude each other. A variable gives way to a given option."""
+    memory = {"mem": request.mem_mb, "mem-per-cpu": request.mem_per_cpu_mb}
+    if all(size is not None for size in memory.values()):
+        variables = request.from_environment & memory.keys()
+        if len(variables) != 1:
+            names = (
+                "SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE"
+                if variables
+                else "--mem, --mem-per-cpu, and --mem-per-gpu"
+            )
+            raise SlurmUsageError(f"sbatch: fatal: {names} are mutually exclusive.")
+        if "mem" in variables:
+            request.mem_mb = None
+        else:
+            request.mem_per_cpu_mb = None
+    if request.quiet and request.verbose:
+        raise SlurmUsageError("sbatch: error: don't specify both --verbose (-v) and --quiet (-Q)")
+
+
+def _apply_directive(request: Request, option: Given, word: Word, path: str, now: datetime) -> None:
+    name = option.option.name
+    if name in {"wrap", "help", "usage", "version"}:
+        request.notes.append(f"sbatch: {path}:{word.line}:{word.column}: --{name} is passed over in a script")
+        return
+    try:
+        _apply(request, option, now)
+    except SlurmUsageError as error:
+        raise error.at(path, word.line, word.column) from None
+    except DirectiveError as error:
+        raise type(error)(error.message, path=path, line=word.line, column=word.column) from None
+
+
+def _no_option(word: Word, path: str) -> DirectiveError:
+    if word.text in {"hetjob", "packjob"}:
+        return NotSupportedError(
+            f"heterogeneous jobs ({word.text}) are not supported yet", path=path, line=word.line, column=word.column
+        )
+    text = f"sbatch: error: Invalid directive found in batch script: {word.text}"
+    return SlurmUsageError(text, 255, path=path, line=word.line, column=word.column)
+
+
+def _apply(request: Request, given: Given, now: datetime) -> None:
+    option, value = given.option, given.value
+    assert isinstance(option, SbatchOption)  # noqa: S101  for the type checker: PARSER holds no other
+    if value is not None:
+        _check_utf8(value, f"--{option.name}")
+    if option.support is Support.HONOURED:
+        _READERS[option.name](request, "" if value is None else value, now)
+    elif option.support is Support.KEPT:
+        _check_kept(option.name, value)
+        request.kept[option.name] = "" if value is None else value
+    elif value is None or value not in NO_EFFECT.get(option.name, ()):
+        raise NotSupportedError(f"--{option.name} is not supported yet")
+
+
+def _check_utf8(text: str, what: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        shown = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        raise DirectiveError(f"{what}: {shown} is not valid UTF-8") from None
+
+
+def _check_kept(name: str, value: str | None) -> None:
+    """Refuse a value that the real sbatch refuses, even where it changes nothing."""
+    bad = (
+        (name == "wait-all-nodes" and value not in {"0", "1"})
+        or (name == "kill-on-invalid-dep" and (value or "").lower() not in {"yes", "no"})
+        or (name == "time-min" and not _is_time(value or ""))
+    )
+    if bad:
+        raise invalid(name)
+
+
+def _is_time(text: str) -> bool:
+    try:
+        values.parse_time_s(text)
+    except ValueError:
+        return False
+    return True
+
+
+def invalid(name: str) -> SlurmUsageError:
+    """`Invalid --NAME specification`, exit 255."""
+    return SlurmUsageError(f"sbatch: error: Invalid --{name} specification", 255)
+
+
+def _text(attribute: str) -> Reader:
+    def read(request: Request, value: str, _now: datetime) -> None:
+        setattr(request, attribute, value)
+
+    return read
+
+
+def _flag(attribute: str, on: bool = True) -> Reader:
+    def read(request: Request, _value: str, _now: datetime) -> None:
+        setattr(request, attribute, on)
+
+    return read
+
+
+def _count(attribute: str, name: str) -> Reader:
+    def read(request: Request, value: str, _now: datetime) -> None:
+        try:
+            setattr(request, attribute, values.parse_positive(value))
+        except ValueError:
+            raise SlurmUsageError(f'sbatch: error: Invalid numeric value "{value}" for --{name}.') from None
+
+    return read
+
+
+def _memory(attribute: str, name: str) -> Reader:
+    def read(request: Request, value: str, _now: datetime) -> None:
+        try:
+            size = values.parse_memory_mb(value)
+        except ValueError:
+            raise invalid(name) from None
+        if size == 0:
+            raise NotSupportedError(f"--{name}=0 (all memory of a node) is not supported yet")
+        setattr(request, attribute, size)
+
+    return read
+
+
+def _begin(request: Request, value: str, now: datetime) -> None:
+    request.begin = parse_begin(value, now)
+
+
+def _exclusive(request: Request, value: str, _now: datetime) -> None:
+    if value in {"user", "mcs"}:
+        raise NotSupportedError(f"--exclusive={value} is not supported yet")
+    if value not in {"", "exclusive"}:
+        raise invalid("exclusive")
+    request.exclusive = True
+
+
+def _export(request: Request, value: str, _now: datetime) -> None:
+    try:
+        names = values.split_export(value)
+    except ValueError:
+        names = []
+    if not names:
+        raise invalid("export")
+    request.export = value
+
+
+def _mail_type(request: Request, value: str, _now: datetime) -> None:
+    try:
+        request.mail_types = values.parse_mail_types(value)
+    except ValueError:
+        raise invalid("mail-type") from None
+
+
+def _mail_user(request: Request, value: str, _now: datetime) -> None:
+    request.mail_users = tuple(user for user in value.split(",") if user)
+
+
+def _nice(request: Request, value: str, _now: datetime) -> None:
+    try:
+        request.nice = values.parse_nice(value) if value else 100
+    except ValueError:
+        raise invalid("nice") from None
+    except OverflowError:
+        text = f"sbatch: error: Invalid --nice value, out of range (+/- {values.MAX_NICE})"
+        raise SlurmUsageError(text, 255) from None
+
+
+def _nodes(request: Request, value: str, _now: datetime) -> None:
+    try:
+        low, high = values.parse_nodes(value)
+    except ValueError as error:
+        raise SlurmUsageError(f'sbatch: error: "{error}" is not a valid node count', 255) from None
+    if high < low:
+        text = f"sbatch: error: Maximum node count {high} is less than minimum node count {low}"
+        raise SlurmUsageError(text, 255)
+    request.nodes = (max(low, 1), high) if high else None
+
+
+def _open_mode(request: Request, value: str, _now: datetime) -> None:
+    if value[:1] not in {"a", "A", "t", "T"}:
+        raise invalid("open-mode")
+    request.append = value[0] in "aA"
+
+
+def _partition(request: Request, value: str, _now: datetime) -> None:
+    if "," in value:
+        raise NotSupportedError("--partition with several partitions is not supported yet")
+    request.partition = value
+
+
+def _time(request: Request, value: str, _now: datetime) -> None:
+    try:
+        request.walltime_s = values.parse_time_s(value)
+    except ValueError:
+        raise invalid("time") from None
+
+
+def _verbose(request: Request, _value: str, _now: datetime) -> None:
+    request.verbose += 1
+
+
+def _answered(_request: Request, _value: str, _now: datetime) -> None:
+    """--help and the like: read_command_line has answered them."""
+
+
+_READERS: dict[str, Reader] = {
+    "account": _text("account"),
+    "begin": _begin,
+    "chdir": _text("chdir"),
+    "cpus-per-task": _count("cpus_per_task", "cpus-per-task"),
+    "dry-run": _flag("dry_run"),
+    "error": _text("error"),
+    "exclusive": _exclusive,
+    "export": _export,
+    "help": _answered,
+    "hold": _flag("hold"),
+    "ignore-pbs": _flag("ignore_pbs"),
+    "job-name": _text("job_name"),
+    "mail-type": _mail_type,
+    "mail-user": _mail_user,
+    "mem": _memory("mem_mb", "mem"),
+    "mem-per-cpu": _memory("mem_per_cpu_mb", "mem-per-cpu"),
+    "nice": _nice,
+    "no-requeue": _flag("requeue", on=False),
+    "nodes": _nodes,
+    "ntasks": _count("ntasks", "ntasks"),
+    "ntasks-per-node": _count("ntasks_per_node", "ntasks-per-node"),
+    "open-mode": _open_mode,
+    "output": _text("output"),
+    "parsable": _flag("parsable"),
+    "partition": _partition,
+    "quiet": _flag("quiet"),
+    "requeue": _flag("requeue"),
+    "time": _time,
+    "usage": _answered,
+    "verbose": _verbose,
+    "version": _answered,
+    "wrap": _text("wrap"),
+}

@@ -1,0 +1,126 @@
+"""squeue: which jobs it lists, in which order, and the listing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
+
+from hpcbatch.errors import UnknownJobError
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState
+from hpcbatch.slurm.clock import ctime
+from hpcbatch.slurm.columns import line, parse_format, parse_names
+from hpcbatch.slurm.errors import SlurmUsageError
+from hpcbatch.slurm.squeue_format import LETTERS, NAMES, Field, View
+from hpcbatch.slurm.squeue_options import SqueueOptions
+from hpcbatch.slurm.states import compact, expected_end, expected_start, priority, used_s
+
+MIN_JOB_AGE = timedelta(seconds=300)
+"""How long slurmctld keeps finished jobs; older ones are listed only when asked for by their id."""
+
+SortKey = Callable[[JobRow, datetime], float | str]
+
+
+def _when(when: datetime | None) -> float:
+    return float("inf") if when is None else when.timestamp()
+
+
+_NUMERIC: dict[str, SortKey] = {
+    "i": lambda row, _: row.job_id,
+    "c": lambda row, _: row.cpus // max(row.nodes, 1),
+    "C": lambda row, _: row.cpus,
+    "D": lambda row, _: row.nodes,
+    "e": lambda row, _: _when(expected_end(row)),
+    "l": lambda row, _: float("inf") if row.walltime_s is None else row.walltime_s,
+    "L": lambda row, now: float("inf") if row.walltime_s is None else row.walltime_s - used_s(row, now),
+    "m": lambda row, _: row.mem_bytes or 0,
+    "M": used_s,
+    "p": lambda row, _: priority(row.job_id, row.state, row.priority),
+    "Q": lambda row, _: priority(row.job_id, row.state, row.priority),
+    "S": lambda row, _: _when(expected_start(row)),
+    "V": lambda row, _: _when(row.submit_time),
+}
+
+
+def check_ids(rows: Sequence[JobRow], options: SqueueOptions) -> None:
+    """Raise UnknownJobError for an unknown id that is the only one; among several it is passed over in silence."""
+    if options.ids is not None and len(options.ids) == 1 and not any(row.job_id == options.ids[0] for row in rows):
+        raise UnknownJobError(str(options.ids[0]))
+
+
+def select_jobs(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -> list[JobRow]:
+    """The jobs that squeue lists, in its order. Raises SlurmUsageError for a letter that cannot be sorted by."""
+    chosen = [row for row in rows if _is_asked_for(row, options, now)]
+    return _sorted(chosen, options.sort, now)
+
+
+def format_queue(rows: Sequence[JobRow], options: SqueueOptions, now: datetime, tz: tzinfo) -> str:
+    """What squeue prints for `rows`, of which it takes what `options` ask for. Every line ends in a newline."""
+    chosen = select_jobs(rows, options, now)
+    view = View(now=now, tz=tz, time_format=options.time_format, convert=options.convert)
+    if options.fields is not None:
+        fields, columns = NAMES, parse_names(options.fields, NAMES.__contains__, "squeue")
+    else:
+        fields, columns = LETTERS, parse_format(options.format, LETTERS.__contains__, "squeue")
+    lines = [] if options.no_header else [line(columns, lambda key: fields[key].heading)]
+    if options.long and not options.no_header:
+        lines.insert(0, ctime(now, tz))
+    lines += [line(columns, partial(_value, fields, row, view)) for row in chosen]
+    return "".join(f"{text}\n" for text in lines)
+
+
+def _value(fields: Mapping[str, Field], row: JobRow, view: View, key: str) -> str:
+    return fields[key].value(row, view)
+
+
+def _is_asked_for(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
+    named = options.ids is not None and row.job_id in options.ids
+    if row.state is JobState.REFUSED or (options.ids is not None and not named):
+        return False
+    if not named and row.end_time is not None and now - row.end_time > MIN_JOB_AGE:
+        return False
+    restrictions = (
+        (options.states, compact(row.state, row.reason)),
+        (options.users, row.user),
+        (options.names, row.name),
+        (options.partitions, row.queue),
+        (options.accounts, row.account),
+        (options.qos, "normal"),
+    )
+    if any(asked is not None and value not in asked for asked, value in restrictions):
+        return False
+    return options.hosts is None or bool(options.hosts & set(row.hosts))
+
+
+def _sorted(rows: Sequence[JobRow], spec: str, now: datetime) -> list[JobRow]:
+    ordered = sorted(rows, key=lambda row: row.job_id)
+    view = View(now=now, tz=UTC)
+    for letter, descending in reversed(_sort_keys(spec)):
+        ordered.sort(key=partial(_sort_value, letter, view), reverse=descending)
+    return ordered
+
+
+def _sort_value(letter: str, view: View, row: JobRow) -> float | str:
+    numeric = _NUMERIC.get(letter)
+    return LETTERS[letter].value(row, view) if numeric is None else numeric(row, view.now)
+
+
+def _sort_keys(spec: str) -> list[tuple[str, bool]]:
+    keys: list[tuple[str, bool]] = []
+    descending = False
+    for c in spec:
+        if c in "+-":
+            descending = c == "-"
+        elif c == ",":
+            descending = False
+        elif c in LETTERS and c not in _UNSORTED:
+            keys.append((c, descending))
+            descending = False
+        else:
+            raise SlurmUsageError(f"squeue: error: Invalid sort specification: {c}")
+    return keys
+
+
+_UNSORTED = frozenset("aAbEFkKoqrRswWxXyYZ")
+"""Letters that squeue 22.05.8 prints but refuses to sort by."""

@@ -1,0 +1,112 @@
+"""The neutral states and reasons of a job in Slurm's words. Every table is total."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState, Reason
+
+LONG: dict[str, str] = {
+    "PD": "PENDING", "R": "RUNNING", "S": "SUSPENDED", "CD": "COMPLETED", "CA": "CANCELLED", "F": "FAILED",
+    "TO": "TIMEOUT", "NF": "NODE_FAIL", "PR": "PREEMPTED", "BF": "BOOT_FAIL", "DL": "DEADLINE",
+    "OOM": "OUT_OF_MEMORY", "CG": "COMPLETING", "CF": "CONFIGURING", "RS": "RESIZING", "RD": "RESV_DEL_HOLD",
+    "RQ": "REQUEUED", "RF": "REQUEUE_FED", "RH": "REQUEUE_HOLD", "RV": "REVOKED", "SI": "SIGNALING",
+    "SE": "SPECIAL_EXIT", "SO": "STAGE_OUT", "ST": "STOPPED",
+}  # fmt: skip
+"""Long name of every compact one, in the order in which squeue lists them. Source: squeue's own error message."""
+
+COMPACT: dict[JobState, str] = {
+    JobState.QUEUED: "PD",
+    JobState.HELD: "PD",
+    JobState.WAITING: "PD",
+    JobState.RUNNING: "R",
+    JobState.EXITING: "CG",
+    JobState.FINISHED: "CD",
+    JobState.FAILED: "F",
+    JobState.TIMEOUT: "TO",
+    JobState.DELETED: "CA",
+    JobState.REFUSED: "F",  # never admitted: it has no number to be listed by
+}
+_FAILED_BY: dict[Reason, str] = {Reason.NODE_LOST: "NF", Reason.OUT_OF_MEMORY: "OOM"}
+
+REASON: dict[Reason, str] = {
+    Reason.NONE: "None",
+    Reason.RESOURCES: "Resources",
+    Reason.NEVER_FITS: "PartitionConfig",
+    Reason.PRIORITY: "Priority",
+    Reason.HELD_BY_USER: "JobHeldUser",
+    Reason.BEGIN_TIME: "BeginTime",
+    Reason.STARTING: "None",
+    Reason.NON_ZERO_EXIT: "NonZeroExitCode",
+    Reason.SIGNALLED: "JobLaunchFailure",  # recorded: a script that killed itself with 9
+    Reason.TIME_LIMIT: "TimeLimit",
+    Reason.OUT_OF_MEMORY: "OutOfMemory",
+    Reason.LAUNCH_FAILED: "JobLaunchFailure",
+    Reason.OUTPUT_FAILED: "JobLaunchFailure",
+    Reason.NODE_LOST: "NodeDown",
+    Reason.DELETED_BY_USER: "None",
+}
+
+ACTIVE = frozenset({"PD", "R", "S", "CG", "CF", "RS", "SI", "SO", "ST"})
+"""What squeue shows when no states are asked for."""
+
+FIRST_PRIORITY = 4294901760
+"""priority/basic counts down from here, one a job, so that earlier jobs come first."""
+
+WAITING = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING})
+
+
+def compact(state: JobState, reason: Reason) -> str:
+    """The compact state: `PD`, `R`, `CD`, …"""
+    return _FAILED_BY.get(reason, "F") if state is JobState.FAILED else COMPACT[state]
+
+
+def long(state: JobState, reason: Reason) -> str:
+    """The long state: `PENDING`, `RUNNING`, `COMPLETED`, …"""
+    return LONG[compact(state, reason)]
+
+
+def shown_reason(state: JobState, reason: Reason) -> str:
+    """What stands behind `Reason=`: a running job has none."""
+    return "None" if state in {JobState.RUNNING, JobState.EXITING, JobState.FINISHED} else REASON[reason]
+
+
+def priority(job_id: int, state: JobState, priority: int) -> int:
+    """The number that squeue's %Q and scontrol show; 0 while held."""
+    return 0 if state is JobState.HELD else max(1, FIRST_PRIORITY - job_id + priority)
+
+
+def exit_status(
+    state: JobState, reason: Reason, exit_code: int | None, exit_signal: int | None, started: bool
+) -> tuple[int, int]:
+    """Exit code and signal as `ExitCode=` shows them; 0:53 when the output or the directory could not be opened."""
+    if reason is Reason.OUTPUT_FAILED:
+        return 0, 53
+    if reason is Reason.OUT_OF_MEMORY:
+        return 0, 125
+    if state is JobState.TIMEOUT:
+        return 0, 0
+    if state is JobState.DELETED:
+        return 0, 15 if started else 0
+    return exit_code or 0, exit_signal or 0
+
+
+def used_s(row: JobRow, now: datetime) -> int:
+    """Wall-clock time used so far, or altogether."""
+    if row.start_time is None:
+        return 0
+    return max(0, int(((row.end_time or max(now, row.start_time)) - row.start_time).total_seconds()))
+
+
+def expected_start(row: JobRow) -> datetime | None:
+    """When it started, or at the earliest will: known for a begin time only."""
+    return row.start_time or (row.begin_time if row.state is JobState.WAITING else None)
+
+
+def expected_end(row: JobRow) -> datetime | None:
+    """When it ended, or at the latest will; None when that is not known."""
+    if row.end_time is not None:
+        return row.end_time
+    start = expected_start(row)
+    return None if start is None or row.walltime_s is None else start + timedelta(seconds=row.walltime_s)

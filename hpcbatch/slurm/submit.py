@@ -1,0 +1,257 @@
+"""sbatch: command line, environment and script become a Submission."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing, Submission
+from hpcbatch.slurm.directives import check_script
+from hpcbatch.slurm.errors import SlurmUsageError
+from hpcbatch.slurm.request import (
+    Request,
+    apply_command_line,
+    apply_environment,
+    apply_script,
+    check_foreign,
+    check_together,
+    read_command_line,
+)
+from hpcbatch.slurm.values import split_export
+
+MIB = 1024**2
+MAX_NAME = 1024
+"""Longest job name; MAX_CHAR_LEN limits slurmctld likewise."""
+
+ReadScript = Callable[[str | None], tuple[str | None, bytes]]
+
+
+class SlurmSubmission(NamedTuple):
+    """A submission, and how sbatch is to answer."""
+
+    submission: Submission
+    parsable: bool = False
+    quiet: bool = False
+    verbose: int = 0
+    dry_run: bool = False
+
+
+class _Source(NamedTuple):
+    """The script with its path, and what stands for its name by default and in messages."""
+
+    script: bytes
+    path: str | None
+    name: str
+    shown: str
+
+
+def read_submission(
+    argv: Sequence[str],
+    *,
+    script: ReadScript,
+    environ: Mapping[str, str],
+    cwd: str,
+    host: str,
+    user: str,
+    server: str,
+    now: datetime,
+    umask: int,
+) -> SlurmSubmission:
+    """Read what `sbatch argv...` asks for. The command line goes over SBATCH_* variables, these over #SBATCH lines.
+
+    `script` reads the script of that name, or standard input for None, once at most, and raises OSError if it cannot.
+    `now` is aware; its zone is that of --begin. Raises SlurmUsageError with the real sbatch's text,
+    NotSupportedError for what only the real one can, SlurmAnswer for --help and --version.
+    """  # fmt: skip
+    given, operands, asked = read_command_line(argv, now)
+    source = _read_source(operands, asked, script)
+    request = Request()
+    if asked.wrap is None:
+        check_script(source.script)
+        directives = apply_script(request, source.script, source.shown, now)
+    apply_environment(request, environ, now)
+    apply_command_line(request, given, now)
+    if asked.wrap is None:
+        check_foreign(request, directives, source.shown)
+    check_together(request)
+    spec = _spec(
+        request, source, tuple(operands[1:]), cwd=cwd, host=host, user=user, server=server, umask=umask
+    )  # fmt: skip
+    environment, export_none = _environment(request.export, environ)
+    submission = Submission(
+        spec=spec,
+        script=source.script,
+        environment=environment,
+        notes=() if request.quiet else tuple(request.notes),
+        export_none=export_none,
+    )
+    return SlurmSubmission(
+        submission=submission, parsable=request.parsable, quiet=request.quiet, verbose=request.verbose,
+        dry_run=request.dry_run,
+    )  # fmt: skip
+
+
+def _read_source(operands: Sequence[str], asked: Request, script: ReadScript) -> _Source:
+    if operands and operands[0] == ":":
+        raise NotSupportedError("heterogeneous jobs (`:`) are not supported yet")
+    if asked.wrap is not None:
+        if operands:
+            raise SlurmUsageError("sbatch: error: Script arguments not permitted with --wrap option")
+        text = f"#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{asked.wrap}\n"
+        return _Source(text.encode("utf-8", "surrogateescape"), None, "wrap", "--wrap")
+    if not operands:
+        _, content = script(None)
+        return _Source(content, None, "sbatch", "<stdin>")
+    path, content = script(operands[0])
+    name = operands[0].rstrip("/").rpartition("/")[2] or operands[0]
+    return _Source(content, path or operands[0], name, operands[0])
+
+
+def _spec(
+    request: Request, source: _Source, script_args: tuple[str, ...], *, cwd: str, host: str, user: str, server: str,
+    umask: int,
+) -> JobSpec:  # fmt: skip
+    work_dir = _absolute(request.chdir or cwd, cwd)
+    name = request.job_name or source.name
+    if len(name) > MAX_NAME:
+        raise _failed("Pathname of a file, directory or other parameter too long")
+    if request.partition == "":
+        raise SlurmUsageError(
+            "sbatch: error: invalid partition specified: (null)\n"
+            "sbatch: error: Batch job submission failed: Invalid partition name specified"
+        )
+    nodes = _node_range(request)
+    chunks, arrangement, mem_per_pod = _chunks(request, nodes)
+    mail_users = request.mail_users or ((user,) if request.mail_types else ())
+    if request.mail_types or request.mail_users:
+        request.notes.append("sbatch: no mail is sent yet; --mail-type and --mail-user are kept with the job")
+    return JobSpec(
+        dialect=Dialect.SLURM,
+        name=name,
+        queue=request.partition,
+        chunks=chunks,
+        mem_per_pod_bytes=mem_per_pod,
+        arrangement=arrangement,
+        sharing=Sharing.EXCLUSIVE if request.exclusive else Sharing.SHARED,
+        walltime_s=request.walltime_s,
+        script_args=script_args,
+        script_path=source.path,
+        work_dir=work_dir,
+        submit_dir=cwd,
+        submit_host=host,
+        stdout=Output(path=_output_path(request.output, work_dir), append=bool(request.append)),
+        stderr=(
+            None
+            if request.error is None
+            else Output(path=_output_path(request.error, work_dir), append=bool(request.append))
+        ),
+        hold=request.hold,
+        begin_time=request.begin,
+        # nice counts the other way round and further than PBS's -p, in which priorities are kept.
+        priority=max(-1024, min(1023, -request.nice)),
+        rerunnable=request.requeue,
+        account=request.account or None,
+        mail_points=",".join(request.mail_types),
+        mail_users=mail_users,
+        umask=umask,
+        server=server,
+        attributes=_attributes(request, nodes),
+    )
+
+
+def _absolute(path: str, base: str) -> str:
+    return path if path.startswith("/") else f"{base.rstrip('/')}/{path}"
+
+
+def _output_path(pattern: str | None, work_dir: str) -> str | None:
+    if pattern is None:
+        return None
+    return "/dev/null" if pattern.lower() == "none" else _absolute(pattern, work_dir)
+
+
+def _node_range(request: Request) -> tuple[int, int] | None:
+    """Nodes asked for, min and max, never more than there are tasks, which the real sbatch says too."""
+    if request.nodes is None or request.ntasks is None:
+        return request.nodes
+    low, high = request.nodes
+    if request.ntasks < low:
+        request.notes.append(
+            f"sbatch: Warning: can't run {request.ntasks} processes on {low} nodes, setting nnodes to {request.ntasks}"
+        )
+    return min(low, request.ntasks), min(high, request.ntasks)
+
+
+def _chunks(request: Request, nodes: tuple[int, int] | None) -> tuple[tuple[Chunk, ...], Arrangement, int | None]:
+    """The chunks, their arrangement, and the memory of each pod where pods are made of several chunks."""
+    tasks, per_node = request.ntasks, request.ntasks_per_node
+    per_task = request.cpus_per_task or 1
+    if nodes is None and per_node is None and tasks is not None and tasks > 1:
+        mem = None if request.mem_per_cpu_mb is None else request.mem_per_cpu_mb * MIB * per_task
+        chunk = Chunk(count=tasks, cpus=per_task, mem_bytes=mem, ranks=1, threads=request.cpus_per_task)
+        return (chunk,), Arrangement.FILL, None if request.mem_mb is None else request.mem_mb * MIB
+    count = 1 if nodes is None else nodes[0]
+    if tasks is None:
+        tasks = count * (per_node or 1)
+    elif per_node is not None:
+        count = max(count, math.ceil(tasks / per_node))
+        if nodes is not None and count > nodes[1]:
+            raise _failed("Requested node configuration is not available")
+    each, more = divmod(tasks, count)
+    chunks = tuple(
+        _node_chunk(request, number, ranks) for number, ranks in ((more, each + 1), (count - more, each)) if number
+    )
+    return chunks, Arrangement.SCATTER, None
+
+
+def _node_chunk(request: Request, count: int, ranks: int) -> Chunk:
+    cpus = ranks * (request.cpus_per_task or 1)
+    mem_mb = request.mem_mb
+    if mem_mb is None and request.mem_per_cpu_mb is not None:
+        mem_mb = request.mem_per_cpu_mb * cpus
+    mem = None if mem_mb is None else mem_mb * MIB
+    return Chunk(count=count, cpus=cpus, mem_bytes=mem, ranks=ranks, threads=request.cpus_per_task)
+
+
+def _failed(text: str) -> SlurmUsageError:
+    return SlurmUsageError(f"sbatch: error: Batch job submission failed: {text}")
+
+
+def _attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, str]:
+    """What the environment of the job and `scontrol show job` need again; only what was given."""
+    found: dict[str, object] = {
+        "ntasks": request.ntasks,
+        "ntasks_per_node": request.ntasks_per_node,
+        "cpus_per_task": request.cpus_per_task,
+        "nodes": None if nodes is None else f"{nodes[0]}-{nodes[1]}",
+        "mem_per_node_mb": request.mem_mb,
+        "mem_per_cpu_mb": request.mem_per_cpu_mb,
+        "nice": request.nice or None,
+        "export": request.export,
+        "open_mode": None if request.append is None else "at"[not request.append],
+    }
+    found |= {name.replace("-", "_"): value for name, value in request.kept.items()}
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def _environment(export: str | None, environ: Mapping[str, str]) -> tuple[dict[str, str], bool]:
+    """The variables that travel with the job, and whether the job gets a login environment below them.
+
+    Without ALL only the named ones and SLURM_* travel; without ALL or NIL Slurm loads the user's environment.
+    """
+    items = split_export(export or "ALL")
+    words = {item.upper() for item in items}
+    if "ALL" in words:
+        kept = dict(environ)
+    else:
+        kept = {name: value for name, value in environ.items() if name.startswith(("SLURM_", "SPANK_"))}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if equals:
+            kept[name] = value
+        elif name in environ:
+            kept[name] = environ[name]
+    return kept, not words & {"ALL", "NIL"}

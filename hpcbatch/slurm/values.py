@@ -1,0 +1,132 @@
+"""Values of sbatch's options: times, memory, counts, export lists. What is none of them is a ValueError."""
+
+from __future__ import annotations
+
+import re
+
+_TIME = re.compile(r"([0-9]+)(?::([0-9]+))?(?::([0-9]+))?")
+_DAYS = re.compile(r"([0-9]+)-(?:([0-9]+)(?::([0-9]+))?(?::([0-9]+))?)?")
+_MEMORY = re.compile(r"\+?([0-9]+)(?:([kmgt])(?:i?b)?)?", re.IGNORECASE)
+_NODES = re.compile(r"\s*\+?([0-9]+)([km]?)\s*", re.IGNORECASE)
+_POSITIVE = re.compile(r"\s*\+?([0-9]+)\s*")
+_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+
+MAX_MINUTES = 2**31
+MAX_COUNT = 2**31 - 1
+MAX_NICE = 2147483645
+
+
+def parse_time_s(text: str) -> int | None:
+    """Read a time limit, `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M`, `D-H:M:S`, as seconds rounded up to whole minutes.
+    0, -1, INFINITE and UNLIMITED are None: no limit. Raises ValueError if it is anything else.
+    """
+    if text == "-1" or text.lower() in {"infinite", "unlimited"}:
+        return None
+    if match := _DAYS.fullmatch(text):
+        days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    elif match := _TIME.fullmatch(text):
+        parts = [int(part) for part in match.groups() if part is not None]
+        days = 0
+        hours, minutes, seconds = {1: [0, *parts, 0], 2: [0, *parts], 3: parts}[len(parts)]
+    else:
+        raise ValueError(text)
+    total = -(-((days * 24 + hours) * 3600 + minutes * 60 + seconds) // 60)
+    if total > MAX_MINUTES:
+        raise ValueError(text)
+    return total * 60 or None
+
+
+def parse_memory_mb(text: str) -> int:
+    """Read a size as MiB: an integer with K, M, G or T, default M; K is rounded up. No fractions.
+    Newer releases also take the `iB` that this one accepts. Raises ValueError if it is anything else.
+    """
+    match = _MEMORY.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    number, unit = int(match[1]), (match[2] or "m").lower()
+    size = -(-number // 1024) if unit == "k" else number * {"m": 1, "g": 1024, "t": 1024**2}[unit]
+    if size > 2**40:
+        raise ValueError(text)
+    return size
+
+
+def parse_positive(text: str) -> int:
+    """Read a count of at least 1. Raises ValueError if it is none."""
+    match = _POSITIVE.fullmatch(text)
+    if match is None or not 1 <= int(match[1]) <= MAX_COUNT:
+        raise ValueError(text)
+    return int(match[1])
+
+
+def parse_nodes(text: str) -> tuple[int, int]:
+    """Read `min` or `min-max`, each with an optional k or m (1024, 1024²), as (min, max).
+    Raises ValueError with the part that is no node count. max may be less than min: the caller refuses that.
+    """
+    low, dash, high = text.partition("-")
+    counts = [_node_count(part) for part in ((low, high) if dash else (low,))]
+    return counts[0], counts[-1]
+
+
+def _node_count(text: str) -> int:
+    match = _NODES.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    count = int(match[1]) * {"": 1, "k": 1024, "m": 1024**2}[match[2].lower()]
+    if count > MAX_COUNT:
+        raise ValueError(text)
+    return count
+
+
+def parse_nice(text: str) -> int:
+    """Read a nice value. Raises ValueError for one that is no number, OverflowError for one out of range."""
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(text)
+    nice = int(text)
+    if abs(nice) > MAX_NICE:
+        raise OverflowError(text)
+    return nice
+
+
+def split_export(text: str) -> list[str]:
+    """Split an --export list at its commas; single and double quotes protect them and fall away.
+    Raises ValueError for a quote without its partner.
+    """
+    items: list[str] = []
+    item: list[str] = []
+    quote = ""
+    for c in text:
+        if quote:
+            if c == quote:
+                quote = ""
+            else:
+                item.append(c)
+        elif c in "'\"":
+            quote = c
+        elif c == ",":
+            items.append("".join(item))
+            item = []
+        else:
+            item.append(c)
+    if quote:
+        raise ValueError(text)
+    return [part for part in (*items, "".join(item)) if part]
+
+
+MAIL_TYPES = (
+    "NONE", "INVALID_DEPEND", "ARRAY_TASKS", "BEGIN", "END", "FAIL", "REQUEUE", "STAGE_OUT",
+    "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
+)  # fmt: skip
+_MAIL_ALL = ("INVALID_DEPEND", "BEGIN", "END", "FAIL", "REQUEUE", "STAGE_OUT")
+
+
+def parse_mail_types(text: str) -> tuple[str, ...]:
+    """Read --mail-type as the names that `scontrol show job` prints, in its order; NONE takes all others away.
+    Names that Slurm does not know are passed over, as it does, unless none is left: ValueError.
+    """
+    asked = [name.strip().upper() for name in text.split(",")]
+    if "NONE" in asked:
+        return ()
+    names = {n for name in asked for n in (_MAIL_ALL if name == "ALL" else (name,))} & set(MAIL_TYPES)
+    if not names:
+        raise ValueError(text)
+    return tuple(name for name in MAIL_TYPES if name in names)

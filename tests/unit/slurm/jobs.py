@@ -1,0 +1,92 @@
+"""The jobs of the recorded outputs, as our records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
+from hpcbatch.model.row import JobRow, NodeRow, QueueRow
+from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.state import JobState, Reason
+
+DATA = Path(__file__).parent / "data"
+NOW = datetime(2026, 11, 21, 2, 50, 6, tzinfo=UTC)
+SUBMITTED = NOW - timedelta(seconds=2)
+LEFT_OUT = ("89", "93")
+"""A dependent job and an array: not supported yet."""
+
+
+def recorded(name: str) -> str:
+    return (DATA / name).read_text()
+
+
+def without_left_out(text: str) -> list[str]:
+    """The lines of a recorded listing, but for the jobs that we do not have."""
+    lines = text.splitlines()
+    return [line for line in lines if not line.strip().lstrip("|").startswith(LEFT_OUT)]
+
+
+def record(
+    job_id: int, name: str = "sleeper", state: JobState = JobState.QUEUED, reason: Reason = Reason.PRIORITY, *,
+    args: tuple[str, ...] = ("1",), cpus: int = 1, begin: datetime | None = None, walltime_s: int | None = 600,
+    path: str | None = "/home/tester/sleep.sh", attributes: dict[str, str] | None = None, **status: object,
+) -> JobRecord:  # fmt: skip
+    spec = JobSpec(
+        dialect=Dialect.SLURM,
+        name=name,
+        chunks=(Chunk(cpus=cpus),),
+        walltime_s=walltime_s,
+        script_path=path,
+        script_args=args,
+        work_dir="/home/tester",
+        submit_dir="/home/tester",
+        submit_host="localhost",
+        begin_time=begin,
+        hold=state is JobState.HELD,
+        attributes=attributes or {},
+    )
+    base = JobStatus(
+        state=state, reason=reason, owner="tester", uid=1002, gid=1002, home="/home/tester", session_id=2309,
+        submit_time=SUBMITTED, eligible_time=SUBMITTED,
+    )  # fmt: skip
+    full = replace(base, **status)  # type: ignore[arg-type]
+    return JobRecord(
+        job_id=job_id, namespace="tester", object_name=f"job-{job_id}", spec=spec, status=full, queue="debug"
+    )
+
+
+HOST = (ExecHost(node="vm", pod="job-85-0", cpus=1),)
+RUNNING = {"hosts": HOST, "start_time": SUBMITTED, "run_count": 1}
+EARLIER = SUBMITTED - timedelta(seconds=1)
+QUEUE: tuple[JobRecord, ...] = (
+    record(85, state=JobState.RUNNING, reason=Reason.NONE, args=("25",), submit_time=EARLIER, eligible_time=EARLIER,
+           **RUNNING),  # type: ignore[arg-type]
+    record(86, state=JobState.RUNNING, reason=Reason.NONE, args=("25",), **RUNNING),  # type: ignore[arg-type]
+    record(87, reason=Reason.RESOURCES, args=("5",)),
+    record(88, "held", JobState.HELD, Reason.HELD_BY_USER, args=("5",), eligible_time=None),
+    record(90, "later", JobState.WAITING, Reason.BEGIN_TIME, begin=SUBMITTED + timedelta(hours=1), eligible_time=None),
+    record(91, "big"),
+    record(92, "bigc", reason=Reason.NEVER_FITS, cpus=99),
+    record(94),
+    record(95, "sbatch", path=None, args=(), walltime_s=3600),
+    record(96, "wrap", path=None, args=(), walltime_s=3600),
+)  # fmt: skip
+
+
+def row(job: JobRecord) -> JobRow:
+    """The row, with the arguments that the recorded command shows behind the script."""
+    command = " ".join((job.spec.script_path, *job.spec.script_args)) if job.spec.script_path else ""
+    return job.row()._replace(command=command)
+
+
+ROWS: tuple[JobRow, ...] = tuple(row(job) for job in QUEUE)
+
+NODE = NodeRow(name="vm", ready=True, schedulable=True, cpus=2, mem_bytes=20000 * 1024**2, cpus_used=0,
+               mem_used_bytes=0)  # fmt: skip
+QUEUES = (
+    QueueRow(name="debug", is_default=True, is_open=True),
+    QueueRow(name="long", is_default=False, is_open=True, max_walltime_s=7 * 86400),
+)

@@ -1,0 +1,89 @@
+"""Every error in the words and with the exit code of each command."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbatch.errors import (
+    ApiError,
+    DirectiveError,
+    ForbiddenError,
+    HpcBatchError,
+    JobFinishedError,
+    NotSupportedError,
+    RefusedError,
+    UnauthorizedError,
+    UnknownJobError,
+    UnknownQueueError,
+    UnreachableError,
+)
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.slurm.errors import SUBMIT_TEXT, SlurmAnswer, SlurmUsageError, describe, describe_hold
+
+COMMANDS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo")
+FAILED = "sbatch: error: Batch job submission failed:"
+FORBIDDEN = ForbiddenError(403, "Forbidden", "no")
+CASES: list[tuple[Exception, str, str, str, int]] = [
+    (RefusedError("UnknownQueue", "no queue x"), "sbatch", "x",
+     f"sbatch: error: invalid partition specified: x\n{FAILED} Invalid partition name specified", 1),
+    (UnknownQueueError("x"), "sbatch", "",
+     f"sbatch: error: invalid partition specified: x\n{FAILED} Invalid partition name specified", 1),
+    (RefusedError("QueueClosed", "x is closed"), "sbatch", "x",
+     f"sbatch: error: x is closed\n{FAILED} Required partition not available (inactive or drain)", 1),
+    (RefusedError("Other", "why"), "sbatch", "", f"{FAILED} why", 1),
+    (UnknownJobError("9"), "squeue", "", "slurm_load_jobs error: Invalid job id specified", 1),
+    (UnknownJobError("9"), "scontrol", "9", "slurm_load_jobs error: Invalid job id specified", 1),
+    (UnknownJobError("9"), "scancel", "9",
+     "scancel: error: Kill job error on job id 9: Invalid job id specified", 1),
+    (JobFinishedError("9"), "scancel", "9",
+     "scancel: error: Kill job error on job id 9: Job/step already completing or completed", 1),
+    (UnreachableError("run `hpcbatch up`"), "squeue", "",
+     "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\nsqueue: run `hpcbatch up`", 1),
+    (UnreachableError("run it"), "sbatch", "",
+     f"{FAILED} Unable to contact slurm controller (connect failure)\nsbatch: run it", 1),
+    (UnreachableError("run it"), "sinfo", "",
+     "slurm_load_partitions: Unable to contact slurm controller (connect failure)\nsinfo: run it", 1),
+    (FORBIDDEN, "sbatch", "", f"{FAILED} Access/permission denied", 1),
+    (UnauthorizedError(401, "Unauthorized", "no"), "squeue", "", "slurm_load_jobs error: Access/permission denied", 1),
+    (NotSupportedError("x is not", path="s", line=2, column=3), "sbatch", "", "sbatch: error: s:2:3: x is not", 255),
+    (NotSupportedError("x is not"), "squeue", "", "squeue: error: x is not", 1),
+    (DirectiveError("bad"), "sbatch", "", "sbatch: error: bad", 255),
+    (SlurmUsageError("a\nb", 7), "sbatch", "", "a\nb", 7),
+    (SlurmUsageError("a", 7, path="s", line=2, column=3), "sbatch", "", "a\nsbatch: error: s:2:3: refused here", 7),
+    (SlurmAnswer("help"), "sbatch", "", "", 0),
+    (ApiError(500, "InternalError", "boom"), "squeue", "", "squeue: error: boom", 1),
+    (HpcBatchError("x"), "sinfo", "", "sinfo: error: x", 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "command", "operand", "text", "code"), CASES,
+                         ids=[f"{type(c[0]).__name__} {c[1]}" for c in CASES])  # fmt: skip
+def test_describe(error: Exception, command: str, operand: str, text: str, code: int) -> None:
+    assert describe(error, command, operand) == (text, code)
+
+
+def test_every_refusal_has_a_text() -> None:
+    assert SUBMIT_TEXT.keys() == set(RefusalCode)
+
+
+HOLDS: list[tuple[Exception, str]] = [
+    (UnknownJobError("9"), "Invalid job id specified for job 9\nslurm_suspend error: Invalid job id specified"),
+    (JobFinishedError("9"), "Job has already finished for job 9\nslurm_suspend error: Job has already finished"),
+    (FORBIDDEN, "Access/permission denied for job 9\nslurm_suspend error: Access/permission denied"),
+    (UnreachableError("x"), "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\nscontrol: x"),
+]
+
+
+@pytest.mark.parametrize(("error", "text"), HOLDS, ids=[type(h[0]).__name__ for h in HOLDS])
+def test_hold(error: Exception, text: str) -> None:
+    assert describe_hold(error, "9") == (text, 1)
+
+
+def test_every_error_has_a_text_for_every_command() -> None:
+    errors = [HpcBatchError("x"), UnknownJobError("9"), JobFinishedError("9"), FORBIDDEN, UnreachableError("x"),
+              RefusedError(RefusalCode.BAD_SPEC, "x"), UnknownQueueError("q")]  # fmt: skip
+    for command in COMMANDS:
+        for error in errors:
+            text, code = describe(error, command)
+            assert text
+            assert code == 1

@@ -1,0 +1,98 @@
+"""States, reasons, ids, times: every table is total."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.slurm import states
+from hpcbatch.slurm.clock import ctime, full, short, stamp
+from hpcbatch.slurm.ids import parse_id, split_ids
+from hpcbatch.slurm.memory import size
+
+NOW = datetime(2026, 11, 21, 2, 50, 6, tzinfo=UTC)
+
+
+def test_tables_are_total() -> None:
+    assert states.COMPACT.keys() == set(JobState)
+    assert states.REASON.keys() == set(Reason)
+    assert {*states.COMPACT.values(), *states._FAILED_BY.values()} <= states.LONG.keys()
+    assert states.LONG.keys() >= states.ACTIVE
+    for state in JobState:
+        for reason in Reason:
+            assert states.compact(state, reason) in states.LONG
+            assert (states.compact(state, reason) in states.ACTIVE) is not state.is_final
+
+
+def test_earlier_jobs_come_first() -> None:
+    first, second = (states.priority(n, JobState.QUEUED, 0) for n in (1, 2))
+    assert first > second > states.priority(3, JobState.HELD, 0) == 0
+    assert first == 4294901759  # recorded: the first job of a new cluster
+
+
+IDS = [("12", 12), ("12+0", 12), ("007", 7)]
+
+
+@pytest.mark.parametrize(("text", "number"), IDS, ids=[i[0] for i in IDS])
+def test_id(text: str, number: int) -> None:
+    assert parse_id(text) == number
+
+
+@pytest.mark.parametrize("text", ["12_4", "12_[1-3]", "12_[1,3%2]", "12.0", "12.batch", "12+1", "12_*"])
+def test_id_of_what_is_not_supported(text: str) -> None:
+    with pytest.raises(NotSupportedError):
+        parse_id(text)
+
+
+@pytest.mark.parametrize("text", ["", "abc", "12x", "-1", "0", "1.5x", "12_x", "1 2", "9" * 30, "١"])
+def test_no_id(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_id(text)
+
+
+def test_lists_of_ids() -> None:
+    assert split_ids("1,2_[1,3],, 4") == ["1", "2_[1,3]", "4"]
+
+
+DURATIONS = [(0, "0:00", "00:00:00"), (9 * 60 + 58, "9:58", "00:09:58"), (3600, "1:00:00", "01:00:00"),
+             (86400 + 3723, "1-01:02:03", "1-01:02:03"), (-5, "0:00", "00:00:00")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("seconds", "as_short", "as_full"), DURATIONS, ids=[d[1] for d in DURATIONS])
+def test_duration(seconds: int, as_short: str, as_full: str) -> None:
+    assert (short(seconds), full(seconds)) == (as_short, as_full)
+
+
+RELATIVE = [(0, "02:50:06"), (-1, "Ystday 02:50"), (1, "Tomorr 02:50"), (3, "Tue 02:50"), (30, "21 Dec 02:50"),
+            (-400, "17 Oct 2025")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("days", "text"), RELATIVE, ids=[r[1] for r in RELATIVE])
+def test_relative_time(days: int, text: str) -> None:
+    assert stamp(NOW + timedelta(days=days), UTC, "relative", NOW) == text
+
+
+def test_times() -> None:
+    assert ctime(NOW, UTC) == "Sat Nov 21 02:50:06 2026"
+    assert ctime(NOW.replace(day=9), UTC) == "Mon Nov  9 02:50:06 2026"
+    assert stamp(None, UTC, none="Unknown") == "Unknown"
+
+
+@pytest.mark.parametrize(("mib", "text"), [(0, "0"), (100, "100M"), (2048, "2G"), (1536, "1536M"), (1024**2, "1T")])
+def test_memory(mib: int, text: str) -> None:
+    assert size(mib) == text
+
+
+@given(st.integers(0, 10**7))
+def test_durations_read_back(seconds: int) -> None:
+    for text in (short(seconds), full(seconds)):
+        days, _, clock = text.rpartition("-")
+        total = 0
+        for part in clock.split(":"):
+            total = total * 60 + int(part)
+        assert total + int(days or 0) * 86400 == seconds

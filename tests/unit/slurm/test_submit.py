@@ -1,0 +1,389 @@
+"""sbatch: from command line, environment and script to the Submission."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbatch.errors import DirectiveError, HpcBatchError, NotSupportedError
+from hpcbatch.model.layout import lay_out
+from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing
+from hpcbatch.slurm.errors import SlurmAnswer, SlurmUsageError, describe
+from hpcbatch.slurm.options import OPTIONS, Support
+from hpcbatch.slurm.submit import SlurmSubmission, read_submission
+
+NOW = datetime(2026, 11, 21, 12, 3, 15, tzinfo=UTC)
+MIB = 1024**2
+PLAIN = "#!/bin/bash\nsleep 1\n"
+ENVIRON = {"HOME": "/home/u", "PATH": "/bin", "FOO": "1", "SLURM_CONF": "/etc/x"}
+
+
+def submit(
+    *argv: str, script: str | bytes = PLAIN, environ: Mapping[str, str] = ENVIRON, name: str = "job.sh"
+) -> SlurmSubmission:
+    content = script.encode() if isinstance(script, str) else script
+    words = list(argv) if any(w.startswith("--wrap") for w in argv) else [*argv, name]
+    return read(words, content, environ)
+
+
+def read(words: Sequence[str], content: bytes, environ: Mapping[str, str] = ENVIRON) -> SlurmSubmission:
+    return read_submission(
+        words,
+        script=lambda path: (None if path is None else f"/work dir/{path}", content),
+        environ=environ, cwd="/work dir", host="login", user="u", server="cluster", now=NOW, umask=0o22,
+    )  # fmt: skip
+
+
+def spec(*argv: str, **kwargs: object) -> JobSpec:
+    return submit(*argv, **kwargs).submission.spec  # type: ignore[arg-type]
+
+
+def directives(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in ("#!/bin/bash", *(f"#SBATCH {line}" for line in lines), "sleep 1"))
+
+
+def test_defaults() -> None:
+    found = submit().submission
+    expected = JobSpec(
+        dialect=found.spec.dialect, name="job.sh", arrangement=Arrangement.SCATTER, script_path="/work dir/job.sh",
+        work_dir="/work dir", submit_dir="/work dir", submit_host="login", stdout=Output(), umask=0o22,
+        server="cluster", attributes={},
+    )  # fmt: skip
+    assert found.spec == expected
+    assert found.script == PLAIN.encode()
+    assert dict(found.environment) == ENVIRON
+    assert found.notes == ()
+    assert not found.export_none
+
+
+FIELDS: list[tuple[list[str], str, object]] = [
+    (["-J", "x"], "name", "x"), (["--job-name="], "name", "job.sh"), (["-p", "long"], "queue", "long"),
+    (["-A", "acc"], "account", "acc"), (["-t", "1:30"], "walltime_s", 120), (["-t", "0"], "walltime_s", None),
+    (["-H"], "hold", True), (["--no-requeue"], "rerunnable", False),
+    (["--no-requeue", "--requeue"], "rerunnable", True),
+    (["--requeue", "--no-requeue"], "rerunnable", False), (["--exclusive"], "sharing", Sharing.EXCLUSIVE),
+    (["-D", "/x"], "work_dir", "/x"), (["-D", "x"], "work_dir", "/work dir/x"), (["--workdir=/x"], "work_dir", "/x"),
+    (["-o", "a-%j"], "stdout", Output(path="/work dir/a-%j")), (["-o", "/a"], "stdout", Output(path="/a")),
+    (["-D", "/x", "-o", "a"], "stdout", Output(path="/x/a")), (["-o", "none"], "stdout", Output(path="/dev/null")),
+    (["-e", "b"], "stderr", Output(path="/work dir/b")),
+    (["-o", "a", "--open-mode=append"], "stdout", Output(path="/work dir/a", append=True)),
+    (["-e", "a", "--open-mode=A"], "stderr", Output(path="/work dir/a", append=True)),
+    (["--open-mode=truncate"], "stdout", Output()), (["--nice"], "priority", -100), (["--nice=-5"], "priority", 5),
+    (["--nice=100000"], "priority", -1024), (["--begin=now+1hour"], "begin_time", NOW + timedelta(hours=1)),
+    (["--mail-type=end,FAIL"], "mail_points", "END,FAIL"), (["--mail-type=END"], "mail_users", ("u",)),
+    (["--mail-user=a,b"], "mail_users", ("a", "b")), (["--mail-type=NONE"], "mail_users", ()),
+    (["--comment=a b"], "attributes", {"comment": "a b"}), (["--oversubscribe"], "attributes", {"oversubscribe": ""}),
+    (["--export=ALL,X=1"], "attributes", {"export": "ALL,X=1"}),
+    (["-N2-4", "-n3"], "attributes", {"ntasks": "3", "nodes": "2-3"}),
+    (["-c2", "--mem=1G"], "attributes", {"cpus_per_task": "2", "mem_per_node_mb": "1024"}),
+    (["--mem-per-cpu=50", "--ntasks-per-node=2"], "attributes", {"mem_per_cpu_mb": "50", "ntasks_per_node": "2"}),
+    (["--no-kill=off", "--gres=none", "--gpus=0"], "attributes", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "field", "value"), FIELDS, ids=[" ".join(f[0]) for f in FIELDS])
+def test_field(argv: list[str], field: str, value: object) -> None:
+    assert getattr(spec(*argv), field) == value
+    if "--help" not in argv:  # the same as a directive
+        quoted = " ".join(f'"{word}"' for word in argv)
+        assert getattr(spec(script=directives(quoted)), field) == value
+
+
+def chunk(count: int, cpus: int, ranks: int, mem_mb: int | None = None, threads: int | None = None) -> Chunk:
+    mem = None if mem_mb is None else mem_mb * MIB
+    return Chunk(count=count, cpus=cpus, ranks=ranks, mem_bytes=mem, threads=threads)
+
+
+FILL, SCATTER = Arrangement.FILL, Arrangement.SCATTER
+SIZES: list[tuple[str, Arrangement, tuple[Chunk, ...], int | None]] = [
+    ("-n1", SCATTER, (chunk(1, 1, 1),), None),
+    ("-c 4", SCATTER, (chunk(1, 4, 1, threads=4),), None),
+    ("-N3", SCATTER, (chunk(3, 1, 1),), None),
+    ("-N2-4", SCATTER, (chunk(2, 1, 1),), None),
+    ("-N2 -n3", SCATTER, (chunk(1, 2, 2), chunk(1, 1, 1)), None),
+    ("-N2 -n3 -c2 --mem-per-cpu=10", SCATTER, (chunk(1, 4, 2, 40, 2), chunk(1, 2, 1, 20, 2)), None),
+    ("-N3 -n8 --mem=1G", SCATTER, (chunk(2, 3, 3, 1024), chunk(1, 2, 2, 1024)), None),
+    ("-N5 -n2", SCATTER, (chunk(2, 1, 1),), None),
+    ("-n4", FILL, (chunk(4, 1, 1),), None),
+    ("-n4 -c2 --mem-per-cpu=10", FILL, (chunk(4, 2, 1, 20, 2),), None),
+    ("-n4 --mem=100", FILL, (chunk(4, 1, 1),), 100 * MIB),
+    ("-n1 --mem=100", SCATTER, (chunk(1, 1, 1, 100),), None),
+    ("--ntasks-per-node=2", SCATTER, (chunk(1, 2, 2),), None),
+    ("-N2 --ntasks-per-node=3 -c2", SCATTER, (chunk(2, 6, 3, threads=2),), None),
+    ("-n8 --ntasks-per-node=3", SCATTER, (chunk(2, 3, 3), chunk(1, 2, 2)), None),
+    ("-n6 -N1-3 --ntasks-per-node=2", SCATTER, (chunk(3, 2, 2),), None),
+]
+
+
+@pytest.mark.parametrize(("argv", "arrangement", "chunks", "mem_per_pod"), SIZES, ids=[s[0] for s in SIZES])
+def test_size(argv: str, arrangement: Arrangement, chunks: tuple[Chunk, ...], mem_per_pod: int | None) -> None:
+    found = spec(*argv.split())
+    assert (found.arrangement, found.chunks, found.mem_per_pod_bytes) == (arrangement, chunks, mem_per_pod)
+
+
+def test_memory_per_node_is_not_lost_where_tasks_are_spread() -> None:
+    pods = lay_out(spec("-n5", "--mem=100"), [4, 4])
+    assert [(p.count, p.cpus, p.mem_bytes) for p in pods] == [(1, 4, 100 * MIB), (1, 1, 100 * MIB)]
+
+
+def test_more_nodes_than_tasks() -> None:
+    found = submit("-N", "5", script=directives("-n 1")).submission
+    assert found.notes == ("sbatch: Warning: can't run 1 processes on 5 nodes, setting nnodes to 1",)
+    assert found.spec.chunks == (Chunk(),)
+    assert submit("-N5").submission.notes == ()
+    assert submit("-Q", "-N5", "-n1").submission.notes == ()
+
+
+PRECEDENCE = [
+    ([], {}, "script"), ([], {"SBATCH_JOB_NAME": "env"}, "env"), (["-J", "cli"], {"SBATCH_JOB_NAME": "env"}, "cli"),
+    (["-J", "first", "--job-name=last"], {}, "last"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "variables", "name"), PRECEDENCE, ids=[p[2] for p in PRECEDENCE])
+def test_command_line_over_environment_over_script(argv: list[str], variables: dict[str, str], name: str) -> None:
+    assert spec(*argv, script=directives("-J early", "-J script"), environ=variables).name == name
+
+
+VARIABLES = [
+    ({"SBATCH_PARTITION": "long"}, "queue", "long"), ({"SBATCH_TIMELIMIT": "5"}, "walltime_s", 300),
+    ({"SBATCH_EXCLUSIVE": ""}, "sharing", Sharing.EXCLUSIVE), ({"SBATCH_NO_REQUEUE": ""}, "rerunnable", False),
+    ({"SBATCH_OUTPUT": "o"}, "stdout", Output(path="/work dir/o")), ({"SBATCH_ACCOUNT": "x"}, "account", "x"),
+    ({"SBATCH_MEM_PER_NODE": "5G"}, "chunks", (chunk(1, 1, 1, 5120),)),
+    ({"SBATCH_NTASKS": "3", "SBATCH_NODES": "2", "SBATCH_HOLD": "1"}, "attributes", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("variables", "field", "value"), VARIABLES, ids=[next(iter(v[0])) for v in VARIABLES])
+def test_input_variable(variables: dict[str, str], field: str, value: object) -> None:
+    assert getattr(spec(environ=variables), field) == value
+
+
+ENVIRONMENTS = [
+    (None, ENVIRON, False), ("ALL", ENVIRON, False), ("ALL,FOO=2,NEW=x", {**ENVIRON, "FOO": "2", "NEW": "x"}, False),
+    ("NONE", {"SLURM_CONF": "/etc/x"}, True), ("NONE,FOO=1", {"SLURM_CONF": "/etc/x", "FOO": "1"}, True),
+    ("HOME,ABSENT", {"SLURM_CONF": "/etc/x", "HOME": "/home/u"}, True), ("NIL", {"SLURM_CONF": "/etc/x"}, False),
+    ("A='x,y'", {"SLURM_CONF": "/etc/x", "A": "x,y"}, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("export", "variables", "none"), ENVIRONMENTS, ids=[str(e[0]) for e in ENVIRONMENTS])
+def test_environment(export: str | None, variables: dict[str, str], none: bool) -> None:
+    found = submit(*([] if export is None else [f"--export={export}"])).submission
+    assert (dict(found.environment), found.export_none) == (variables, none)
+
+
+def test_wrap() -> None:
+    found = submit("--wrap", "hostname; echo 'x'").submission
+    assert found.script == b"#!/bin/sh\n# This script was created by sbatch --wrap.\n\nhostname; echo 'x'\n"
+    assert (found.spec.name, found.spec.script_path) == ("wrap", None)
+
+
+def test_standard_input() -> None:
+    found = read([], PLAIN.encode()).submission
+    assert (found.spec.name, found.spec.script_path, found.script) == ("sbatch", None, PLAIN.encode())
+
+
+def test_script_arguments() -> None:
+    found = read(["-n1", "dir/s.sh", "-n", "2", "a b"], PLAIN.encode()).submission.spec
+    assert (found.name, found.script_args, found.attributes["ntasks"]) == ("s.sh", ("-n", "2", "a b"), "1")
+
+
+def test_how_to_answer() -> None:
+    found = submit("--parsable", "-v", "-v", "--dry-run")
+    assert (found.parsable, found.quiet, found.verbose, found.dry_run) == (True, False, 2, True)
+    assert submit(script=directives("--parsable")).parsable
+
+
+def test_mail_is_told_once() -> None:
+    notes = submit("--mail-type=END", script=directives("--mail-user=x@example.com")).submission.notes
+    assert notes == ("sbatch: no mail is sent yet; --mail-type and --mail-user are kept with the job",)
+
+
+TRY = '\nTry "sbatch --help" for more information'
+FAILED = "sbatch: error: Batch job submission failed: "
+EXCLUSIVE = "are mutually exclusive."
+ERRORS: list[tuple[list[str], str, int]] = [
+    (["--foo"], f"sbatch: unrecognized option '--foo'{TRY}", 255),
+    (["-t", "abc"], "sbatch: error: Invalid --time specification", 255),
+    (["--mem=1.5G"], "sbatch: error: Invalid --mem specification", 255),
+    (["--mem-per-cpu=x"], "sbatch: error: Invalid --mem-per-cpu specification", 255),
+    (["-n", "abc"], 'sbatch: error: Invalid numeric value "abc" for --ntasks.', 1),
+    (["-n", "0"], 'sbatch: error: Invalid numeric value "0" for --ntasks.', 1),
+    (["-n", "99999999999"], 'sbatch: error: Invalid numeric value "99999999999" for --ntasks.', 1),
+    (["-c", "-1"], 'sbatch: error: Invalid numeric value "-1" for --cpus-per-task.', 1),
+    (["--tasks-per-node=x"], 'sbatch: error: Invalid numeric value "x" for --ntasks-per-node.', 1),
+    (["-N=4"], 'sbatch: error: "=4" is not a valid node count', 255),
+    (["-N4-2"], "sbatch: error: Maximum node count 2 is less than minimum node count 4", 255),
+    (["--open-mode=x"], "sbatch: error: Invalid --open-mode specification", 255),
+    (["--mail-type=x"], "sbatch: error: Invalid --mail-type specification", 255),
+    (["--exclusive=x"], "sbatch: error: Invalid --exclusive specification", 255),
+    (["--nice=x"], "sbatch: error: Invalid --nice specification", 255),
+    (["--nice=99999999999"], "sbatch: error: Invalid --nice value, out of range (+/- 2147483645)", 255),
+    (["--begin=yesterday"],
+     "Invalid time specification (pos=0): yesterday\nsbatch: error: Invalid --begin specification", 255),
+    (["--mem=1", "--mem-per-cpu=1"], f"sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu {EXCLUSIVE}", 1),
+    (["-v", "-Q"], "sbatch: error: don't specify both --verbose (-v) and --quiet (-Q)", 1),
+    (["-p", ""], "sbatch: error: invalid partition specified: (null)\n"
+                 f"{FAILED}Invalid partition name specified", 1),
+    (["-J", "x" * 1025], f"{FAILED}Pathname of a file, directory or other parameter too long", 1),
+    (["-N1", "-n2", "--ntasks-per-node=1"], f"{FAILED}Requested node configuration is not available", 1),
+    (["--wait-all-nodes=2"], "sbatch: error: Invalid --wait-all-nodes specification", 255),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "text", "code"), ERRORS, ids=[" ".join(e[0])[:40] for e in ERRORS])
+def test_error(argv: list[str], text: str, code: int) -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        submit(*argv)
+    assert describe(error.value, "sbatch") == (text, code)
+
+
+def test_script_arguments_with_wrap() -> None:
+    with pytest.raises(SlurmUsageError, match="Script arguments not permitted with --wrap option"):
+        submit("--wrap=x", "y")
+
+
+def test_memory_given_twice() -> None:
+    with pytest.raises(SlurmUsageError, match="mutually exclusive"):
+        submit("--mem=100", script=directives("--mem-per-cpu=50"))
+    with pytest.raises(SlurmUsageError, match="SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are"):
+        submit(environ={"SBATCH_MEM_PER_NODE": "1", "SBATCH_MEM_PER_CPU": "1"})
+    found = spec(script=directives("--mem-per-cpu=50"), environ={"SBATCH_MEM_PER_NODE": "100"})
+    assert found.attributes == {"mem_per_cpu_mb": "50"}
+
+
+def test_an_error_in_a_script_says_where() -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        submit(script=directives("-J x", "-N 1 --time=abc"))
+    assert describe(error.value, "sbatch") == (
+        "sbatch: error: Invalid --time specification\nsbatch: error: job.sh:3:14: refused here", 255
+    )  # fmt: skip
+
+
+INVALID = "sbatch: error: Invalid directive found in batch script:"
+PLACES = [
+    ("--foo=1", "sbatch: unrecognized option '--foo=1'", 255, 9), ("-J a foo", f"{INVALID} foo", 255, 14),
+    ("-n", "sbatch: option requires an argument -- 'n'", 255, 9), ("–N 1", f"{INVALID} –N", 255, 9),
+    ("--dry-run", "sbatch: unrecognized option '--dry-run'", 255, 9), ("-- -J x", f"{INVALID} -J", 255, 12),
+    ("-t x --foo", "sbatch: error: Invalid --time specification", 255, 9),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "text", "code", "column"), PLACES, ids=[p[0] for p in PLACES])
+def test_refused_directive(line: str, text: str, code: int, column: int) -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        submit(script=directives(line))
+    assert text in error.value.text
+    assert (error.value.code, error.value.path, error.value.line, error.value.column) == (code, "job.sh", 2, column)
+
+
+UNSUPPORTED = [option for option in OPTIONS if option.support is Support.REFUSED]
+
+
+@pytest.mark.parametrize("option", UNSUPPORTED, ids=[o.name for o in UNSUPPORTED])
+def test_not_supported_yet(option: object) -> None:
+    name = option.name  # type: ignore[attr-defined]
+    word = f"--{name}" if option.takes.value == "nothing" else f"--{name}=x"  # type: ignore[attr-defined]
+    with pytest.raises(NotSupportedError) as error:
+        submit(word)
+    assert str(error.value) == f"--{name} is not supported yet"
+    with pytest.raises(NotSupportedError) as error:
+        submit(script=directives("-n 1", f"-J x {word}"))
+    assert str(error.value) == f"job.sh:3:14: --{name} is not supported yet"
+    for variable in option.environment:  # type: ignore[attr-defined]
+        with pytest.raises(NotSupportedError, match=f"{variable} in the environment: --{name} is not supported yet"):
+            submit(environ={variable: "x"})
+
+
+OTHERS = [
+    ("hetjob", "heterogeneous jobs (hetjob) are not supported yet"),
+    ("packjob", "heterogeneous jobs (packjob) are not supported yet"),
+    ("--mem=0", "--mem=0 (all memory of a node) is not supported yet"),
+    ("-p a,b", "--partition with several partitions is not supported yet"),
+    ("--exclusive=user", "--exclusive=user is not supported yet"),
+]
+
+
+@pytest.mark.parametrize(("line", "text"), OTHERS, ids=[o[0] for o in OTHERS])
+def test_not_supported_yet_in_a_script(line: str, text: str) -> None:
+    with pytest.raises(NotSupportedError) as error:
+        submit(script=directives(line))
+    assert str(error.value) == f"job.sh:2:9: {text}"
+    assert describe(error.value, "sbatch") == (f"sbatch: error: job.sh:2:9: {text}", 255)
+
+
+def test_heterogeneous_command_line() -> None:
+    with pytest.raises(NotSupportedError, match="heterogeneous"):
+        read(["-n1", ":", "-n2", "job.sh"], PLAIN.encode())
+
+
+def test_foreign_directives() -> None:
+    script = "#!/bin/sh\n#PBS -N x\n"
+    with pytest.raises(NotSupportedError, match=r"job\.sh:2:1: #PBS lines"):
+        submit(script=script)
+    assert spec("--ignore-pbs", script=script).name == "job.sh"
+    assert spec(script=script + "#SBATCH --ignore-pbs\n").name == "job.sh"
+    assert spec(script=script, environ={"SBATCH_IGNORE_PBS": "1"}).name == "job.sh"
+
+
+def test_bytes_that_are_no_text() -> None:
+    assert spec(script=b"#!/bin/sh\n#SBATCH -J x # caf\xe9\necho \xe9\n").name == "x"
+    with pytest.raises(DirectiveError, match=r"job\.sh:2:9: --job-name: caf\\xe9 is not valid UTF-8"):
+        submit(script=b"#!/bin/sh\n#SBATCH -J caf\xe9\n")
+    with pytest.raises(DirectiveError, match="not valid UTF-8"):
+        submit("-J", "caf\udce9")
+
+
+def test_wrap_in_a_script_is_passed_over() -> None:
+    notes = submit(script=directives("--wrap=x", "--version")).submission.notes
+    assert [note.partition(":2")[0] for note in notes[:1]] == ["sbatch: job.sh"]
+    assert len(notes) == 2
+
+
+@pytest.mark.parametrize("word", ["--help", "-h", "--usage", "--version", "-V"])
+def test_answers(word: str) -> None:
+    with pytest.raises(SlurmAnswer) as answer:
+        submit(word)
+    assert answer.value.text.startswith(("Usage: sbatch", "slurm-wlm 22.05.8"))
+
+
+def test_command_line_is_refused_before_the_script_is_read() -> None:
+    def absent(_path: str | None) -> tuple[str | None, bytes]:
+        raise FileNotFoundError
+
+    for words, expected in ((["--foo", "x"], SlurmUsageError), (["x"], OSError)):
+        with pytest.raises(expected):
+            read_submission(words, script=absent, environ={}, cwd="/", host="h", user="u", server="s", now=NOW, umask=0)
+
+
+VALUES = st.sampled_from(["", "1", "2-4", "1k", "abc", "1:00", "ALL", "x,y", "a b", "0", "-1", "none", "append"])
+
+
+@given(st.lists(st.tuples(st.sampled_from(OPTIONS), VALUES), max_size=6))
+def test_any_options(given_: list[tuple[object, str]]) -> None:
+    words = []
+    for option, value in given_:
+        nothing = option.takes.value == "nothing"  # type: ignore[attr-defined]
+        words.append(f"--{option.name}" if nothing else f"--{option.name}={value}")  # type: ignore[attr-defined]
+    try:
+        found = read([*words, "job.sh"], PLAIN.encode())
+    except HpcBatchError as error:
+        text, code = describe(error, "sbatch")
+        assert (text and code) or isinstance(error, SlurmAnswer)
+        return
+    ranks = sum(c.count * c.ranks for c in found.submission.spec.chunks)
+    tasks = found.submission.spec.attributes.get("ntasks")
+    assert tasks is None or ranks == int(tasks)
+
+
+@given(st.text(max_size=80))
+def test_any_directive(text: str) -> None:
+    try:
+        submit(script=directives(text).encode("utf-8", "surrogatepass"))
+    except HpcBatchError as error:
+        assert describe(error, "sbatch")[1] > 0
