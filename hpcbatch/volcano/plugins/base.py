@@ -1,0 +1,130 @@
+"""What all plugins share: the protocol, flags as Go's flag package reads them, host names, edits of a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+Object = dict[str, Any]
+KeyMaker = Callable[[], tuple[str, str]]
+"""Gives a fresh key pair: the private key as PEM, the public one as a line of authorized_keys with its newline."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """An object beside a job, in the job's namespace."""
+
+    kind: str
+    name: str
+
+
+class JobPlugin(Protocol):
+    """Volcano's hooks. Those for jobs may each run twice."""
+
+    name: ClassVar[str]
+
+    def on_pod_create(self, pod: Object, job: Object) -> Object:
+        """Change `pod`, which is the caller's own copy, before it is created, and give it back."""
+
+    def on_job_add(self, job: Object) -> list[Object]:
+        """The objects to make beside the job."""
+
+    def on_job_update(self, job: Object) -> list[Object]:
+        """Those whose content follows the number of replicas, as they are to be now."""
+
+    def on_job_delete(self, job: Object) -> list[ObjectRef]:
+        """What to remove when the job ends or starts anew."""
+
+
+def plugin_names(job: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Names and arguments of the job's plugins."""
+    return {name: list(arguments or ()) for name, arguments in (job["spec"].get("plugins") or {}).items()}
+
+
+def read_flags(arguments: Sequence[str], defaults: Mapping[str, str | bool | int]) -> dict[str, Any]:
+    """Read `-name=value`, `--name value` and bare booleans as Go's flag package does.
+
+    Volcano only logs what does not parse and goes on with what it had so far; so does this. Source: flag.FlagSet.
+    """
+    values: dict[str, Any] = dict(defaults)
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        name, equals, text = word.lstrip("-").partition("=")
+        if not word.startswith("-") or word.startswith("---") or name not in defaults:
+            break
+        default = defaults[name]
+        if not equals and not isinstance(default, bool):
+            if not rest:
+                break
+            text = rest.pop(0)
+        value = _flag_value(text if equals or not isinstance(default, bool) else "true", default)
+        if value is None:
+            break
+        values[name] = value
+    return values
+
+
+# Source: strconv.ParseBool.
+_BOOLEANS = dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True)
+_BOOLEANS |= dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)
+
+
+def _flag_value(text: str, default: str | bool | int) -> str | bool | int | None:
+    if isinstance(default, bool):
+        return _BOOLEANS.get(text)
+    if isinstance(default, int):
+        return int(text) if text.lstrip("-").isdecimal() else None
+    return text
+
+
+def owner_reference(job: Object) -> Object:
+    meta = job["metadata"]
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": meta["name"], "uid": meta["uid"],
+        "controller": True, "blockOwnerDeletion": True,
+    }  # fmt: skip
+
+
+def beside(job: Object, api_version: str, kind: str, name: str, **content: object) -> Object:
+    """An object of the job's namespace that the job owns."""
+    metadata = {"name": name, "namespace": job["metadata"]["namespace"], "ownerReferences": [owner_reference(job)]}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
+
+
+def pod_name(job: Object, task_name: str, index: int) -> str:
+    return f"{job['metadata']['name']}-{task_name}-{index}"
+
+
+def hosts(job: Object, task: Object) -> list[tuple[str, str]]:
+    """Host name and subdomain of each replica; a host name in the template stands once for the whole task."""
+    spec = task["template"].get("spec") or {}
+    subdomain = spec.get("subdomain") or job["metadata"]["name"]
+    replicas = task.get("replicas", 0)
+    if spec.get("hostname"):
+        return [(spec["hostname"], subdomain)] if replicas else []
+    return [(pod_name(job, task["name"], index), subdomain) for index in range(replicas)]
+
+
+def host_addresses(job: Object, task: Object) -> list[str]:
+    """`<hostname>.<subdomain>` of each replica."""
+    return [f"{name}.{subdomain}" for name, subdomain in hosts(job, task)]
+
+
+def containers(pod: Object) -> Iterator[Object]:
+    """Containers and init containers."""
+    yield from pod["spec"].get("containers") or ()
+    yield from pod["spec"].get("initContainers") or ()
+
+
+def add_env(pod: Object, *variables: Object) -> None:
+    """Append to every container, after the user's own variables."""
+    for container in containers(pod):
+        container["env"] = [*(container.get("env") or ()), *(dict(variable) for variable in variables)]
+
+
+def add_volume(pod: Object, volume: Object, mount: Object) -> None:
+    pod["spec"]["volumes"] = [*(pod["spec"].get("volumes") or ()), volume]
+    for container in containers(pod):
+        container["volumeMounts"] = [*(container.get("volumeMounts") or ()), dict(mount)]

@@ -1,0 +1,65 @@
+"""The runner's last words: the termination message of a pod, `name=value` lines. Written by runner/common.sh."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hpcbatch.model.state import Reason
+
+_DECIMAL = re.compile(r"[0-9]{1,18}", re.ASCII)
+_REASONS = {reason.value: reason for reason in Reason}
+_NAMES = frozenset(
+    {"exit_code", "signal", "walltime_s", "cpu_s", "reason", "message", "started", "ended", "session_id"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """What became of the script. With neither `exit_code` nor `signal` it never came to its end: `reason` says why."""
+
+    exit_code: int | None = None
+    """0..255 of the script."""
+    signal: int | None = None
+    """The signal that killed the script itself."""
+    walltime_s: int | None = None
+    cpu_s: int | None = None
+    """User and system time of the script and what it waited for, on the first pod."""
+    reason: Reason = Reason.NONE
+    message: str = ""
+    started: int | None = None
+    """Unix time at which the script started."""
+    ended: int | None = None
+    session_id: int | None = None
+    """Process id of the script, which leads its session, as its pod sees it."""
+
+
+def parse_report(text: str) -> RunReport | None:
+    """Read a termination message. None if nothing of it is a report: the runner itself could not be started.
+
+    A message that was cut, or mixed with other text, gives what can be read of it.
+    """
+    found: dict[str, str] = {}
+    for line in text.split("\n"):
+        name, equals, value = line.partition("=")
+        if equals and name in _NAMES:
+            found[name] = value
+    if not found:
+        return None
+    code, signal = _number(found, "exit_code"), _number(found, "signal")
+    return RunReport(
+        exit_code=code if code is not None and code <= 255 else None,
+        signal=signal if signal is not None and 0 < signal <= 127 else None,
+        walltime_s=_number(found, "walltime_s"),
+        cpu_s=_number(found, "cpu_s"),
+        reason=_REASONS.get(found.get("reason", ""), Reason.NONE),
+        message=found.get("message", ""),
+        started=_number(found, "started"),
+        ended=_number(found, "ended"),
+        session_id=_number(found, "session_id"),
+    )
+
+
+def _number(found: dict[str, str], name: str) -> int | None:
+    value = found.get(name, "")
+    return int(value) if _DECIMAL.fullmatch(value) else None

@@ -1,0 +1,423 @@
+"""JobSpec → Volcano Job, and the ConfigMap from which the runner in its pods learns what to do. No API, no clock.
+
+Pods of a job that have to talk to each other get Volcano's ssh and svc plugins; a job of one pod needs neither. What
+the pods look like is in templates/volcano/job.yaml.j2, which a site may replace; its values are computed here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.placed import OutputFiles, PlacedJob, PlacedPod
+from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.spec import Arrangement, Chunk, Sharing
+from hpcbatch.volcano.quoting import check_text, shellquote, yaml_flow
+
+if TYPE_CHECKING:
+    from jinja2 import BaseLoader, Environment
+
+Object = dict[str, Any]
+
+JOB_ID_LABEL = "hpcbatch.io/job-id"
+MANAGED_BY = {"app.kubernetes.io/managed-by": "hpcbatch"}
+_TEMPLATE = "volcano/job.yaml.j2"
+_MASTER, _WORKER = "mpimaster", "mpiworker"
+_DEFAULT_UMASK = 0o022
+# A job that is evicted again and again is restarted as often as PBS does it before it holds the job (run_count 20).
+_MAX_RETRY = 20
+# Time that the runner needs for its own work after the last KILL, before the kubelet loses patience.
+_GRACE_MARGIN_S = 5
+_PRIVILEGED_PORTS = 1024
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_MAX_CONFIGMAP = 1 << 20  # bytes of all values; Kubernetes refuses more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPods:
+    """The pods of one Volcano task, which are equal."""
+
+    name: str
+    chunk: Chunk
+    replicas: int
+
+    @property
+    def role(self) -> str:
+        return "master" if self.name == _MASTER else "worker"
+
+
+def job_name(job_id: int) -> str:
+    """Name of the Volcano Job of a job, and the first part of all names that belong to it."""
+    return f"job-{job_id}"
+
+
+def priority_class_name(priority: int) -> str:
+    """The PriorityClass of a job that is not of the common priority 0, as `priority_class` makes it; "" for 0."""
+    return "" if priority == 0 else f"hpcbatch-{'minus' if priority < 0 else 'plus'}-{abs(priority)}"
+
+
+def priority_class(priority: int) -> Object:
+    """Orders waiting jobs; never takes a place from running ones."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": priority_class_name(priority), "labels": dict(MANAGED_BY)},
+        "value": priority,
+        "preemptionPolicy": "Never",
+        "description": "Jobs submitted with this PBS or Slurm priority",
+    }
+
+
+def pods(job_id: int, layout: Sequence[Chunk]) -> tuple[PlacedPod, ...]:
+    """The names of a job's pods, known before they exist: the first one is `job-12-mpimaster-0`, all others workers,
+    with a task of its own for each row of equal chunks: `job-12-mpiworker-0`, `job-12-mpiworker2-0` …
+    """
+    single = [replace(chunk, count=1) for chunk in layout for _ in range(chunk.count)]
+    placed = [PlacedPod(host=f"{job_name(job_id)}-{_MASTER}-0", chunk=single[0])]
+    for number, (chunk, same) in enumerate(groupby(single[1:]), start=1):
+        task = _WORKER if number == 1 else f"{_WORKER}{number}"
+        placed += [
+            PlacedPod(host=f"{job_name(job_id)}-{task}-{index}", chunk=chunk) for index in range(len(list(same)))
+        ]
+    return tuple(placed)
+
+
+def manifests(
+    job: PlacedJob,
+    output: OutputFiles,
+    environment: Mapping[str, str],
+    nodefile: str,
+    site: SiteConfig,
+    *,
+    submission_secret: str,
+    namespace: str,
+    owner: Mapping[str, Any] | None,
+    export_none: bool = False,
+    loader: BaseLoader | None = None,
+) -> list[Object]:
+    """The objects of one run, in the order in which to create them: the runner's ConfigMap and the Volcano Job.
+
+    `environment` are the dialect's variables, `nodefile` the text of PBS_NODEFILE. `owner` is an ownerReference.
+    `loader` finds the templates; None takes those that come with hpcbatch.
+    Raises HpcBatchError where a name would be none for Kubernetes, or a text cannot be held by it.
+    """
+    conf = _configmap(job, output, environment, nodefile, site, namespace=namespace, export_none=export_none)
+    volcano_job = _volcano_job(job, site, submission_secret=submission_secret, namespace=namespace, loader=loader)
+    objects = [conf, volcano_job]
+    for obj in objects:
+        if owner is not None:
+            obj["metadata"]["ownerReferences"] = [dict(owner)]
+        validate(obj)
+    return objects
+
+
+def runner_configmap(namespace: str) -> Object:
+    """The ConfigMap with all files of the runner. Its name follows from their content, so it never changes."""
+    files = _runner_files()
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": _runner_name(), "namespace": namespace, "labels": dict(MANAGED_BY)},
+        "immutable": True,
+        "data": dict(files),
+    }
+
+
+def dry_run_yaml(objects: Sequence[Mapping[str, Any]]) -> str:
+    """The objects as YAML documents, texts of several lines as such."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+            return True
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        # YAML has line breaks that sh has not (NEL, LS, PS): only a double-quoted text escapes them
+        is_plain = all(line.isprintable() for line in value.replace("\t", " ").split("\n"))
+        style = ("|" if "\n" in value else None) if is_plain else '"'
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, text)
+    return str(
+        yaml.dump_all(
+            objects, Dumper=Dumper, sort_keys=False, explicit_start=True, default_flow_style=False, allow_unicode=True,
+            width=120,
+        )
+    )  # fmt: skip
+
+
+def validate(obj: Mapping[str, Any]) -> None:
+    """Raise HpcBatchError unless all names in `obj` are Kubernetes' (RFC 1123 labels) and its texts are UTF-8."""
+    for name in _names(obj):
+        if not _NAME.fullmatch(name):
+            raise HpcBatchError(
+                f"{name!r} cannot be a name in Kubernetes: expected up to 63 lower-case letters, digits and inner '-'"
+            )
+    _check_texts(obj)
+    if obj["kind"] == "ConfigMap":
+        size = sum(len(text.encode()) for text in obj["data"].values())
+        if size > _MAX_CONFIGMAP:
+            raise HpcBatchError(f"the job's host lists and variables are {size} bytes, the limit is {_MAX_CONFIGMAP}")
+
+
+def _names(obj: Mapping[str, Any]) -> list[str]:
+    metadata = obj["metadata"]
+    names = [metadata["name"], metadata["namespace"]]
+    for task in obj.get("spec", {}).get("tasks", ()):
+        names += [task["name"], f"{metadata['name']}-{task['name']}-{max(0, task['replicas'] - 1)}"]
+    return names
+
+
+def _check_texts(value: Any) -> None:
+    if isinstance(value, str):
+        check_text(value)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            check_text(key)
+            _check_texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _check_texts(item)
+
+
+# The runner's ConfigMap
+
+
+def _configmap(
+    job: PlacedJob, output: OutputFiles, environment: Mapping[str, str], nodefile: str, site: SiteConfig,
+    *, namespace: str, export_none: bool,
+) -> Object:  # fmt: skip
+    ranks = [(pod.host, pod.chunk.ranks) for pod in job.pods if pod.chunk.ranks]
+    arguments = (*job.spec.command, *job.spec.script_args)
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": f"{job_name(job.job_id)}-conf",
+            "namespace": namespace,
+            "labels": {**MANAGED_BY, JOB_ID_LABEL: str(job.job_id)},
+        },
+        "data": {
+            "job.sh": _assignments(job, output, site, export_none=export_none),
+            "arguments": _more_arguments(arguments),
+            "environment": _more_arguments([f"{_variable(name)}={value}" for name, value in environment.items()]),
+            "nodefile": nodefile,
+            "hostfile": "".join(f"{host} slots={count}\n" for host, count in ranks),
+            "hydra": "".join(f"{host}:{count}\n" for host, count in ranks),
+        },
+    }
+
+
+def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, export_none: bool) -> str:
+    """What the runner's scripts source: one quoted assignment a line."""
+    spec = job.spec
+    is_pbs = spec.dialect is Dialect.PBS
+    umask = _DEFAULT_UMASK if output.umask is None else output.umask
+    values = {
+        "dialect": spec.dialect.value,
+        "job_id": str(job.job_id),
+        "job_name": job_name(job.job_id),
+        "user": job.owner,
+        "home": job.home,
+        "work_dir": spec.work_dir if spec.work_dir is not None else job.home,
+        "hosts": " ".join(pod.host for pod in job.pods),
+        "cpus": " ".join(str(pod.chunk.cpus) for pod in job.pods),
+        "kind": "command" if spec.command else "script",
+        # the names that PBS and Slurm give the script's copy, which is its $0
+        "script_name": f"{job.job_id}.SC" if is_pbs else "slurm_script",
+        "interpreter": spec.interpreter or "",
+        # PBS starts jobs by a login shell; so does Slurm where nothing of the submitter's environment comes along
+        "login": ("user" if site.login_shell else "system") if is_pbs or export_none else "no",
+        "stdout": output.stdout,
+        "stderr": output.stderr or "",
+        "stdout_in_dir": output.stdout_in_dir or "",
+        "stderr_in_dir": output.stderr_in_dir or "",
+        "append": "yes" if output.append else "no",
+        "umask": f"{umask:04o}",
+        "walltime_s": "" if spec.walltime_s is None else str(spec.walltime_s),
+        "kill_delay_s": str(site.kill_delay_s),
+        "start_timeout_s": str(site.start_timeout_s),
+        "ssh_port": str(site.ssh_port),
+    }
+    return "".join(f"{name}={shellquote(value)}\n" for name, value in values.items())
+
+
+def _more_arguments(words: Sequence[str]) -> str:
+    """Shell text that adds `words` to the positional parameters."""
+    if not words:
+        return ""
+    return 'set -- "$@" \\\n' + " \\\n".join(f"  {shellquote(word)}" for word in words) + "\n"
+
+
+def _variable(name: str) -> str:
+    if not _VARIABLE.fullmatch(name):
+        raise HpcBatchError(f"{name!r} is not the name of a variable")
+    return name
+
+
+# The Volcano Job
+
+
+def _volcano_job(
+    job: PlacedJob, site: SiteConfig, *, submission_secret: str, namespace: str, loader: BaseLoader | None
+) -> Object:
+    import yaml
+    from jinja2 import TemplateError, TemplateNotFound, TemplateSyntaxError
+
+    values = _template_values(job, site, submission_secret=submission_secret, namespace=namespace)
+    try:
+        text = _templates(loader).get_template(_TEMPLATE).render(values)
+        obj = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    except TemplateNotFound:
+        raise HpcBatchError(f"template {_TEMPLATE}: not found") from None
+    except TemplateSyntaxError as error:
+        raise HpcBatchError(f"template {_TEMPLATE}, line {error.lineno}: {error.message}") from None
+    except TemplateError as error:
+        raise HpcBatchError(f"template {_TEMPLATE}: {error}") from None
+    except yaml.YAMLError as error:
+        raise HpcBatchError(f"template {_TEMPLATE} gives no YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(obj, dict):
+        raise HpcBatchError(f"template {_TEMPLATE} gives no object")
+    return obj
+
+
+def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str, namespace: str) -> dict[str, Any]:
+    """All names that the template knows. It computes nothing."""
+    spec, name = job.spec, job_name(job.job_id)
+    return {
+        "name": name,
+        "namespace": namespace,
+        "labels": {**MANAGED_BY, JOB_ID_LABEL: str(job.job_id), "volcano.sh/job-type": "MPI"},
+        "pod_labels": {**MANAGED_BY, JOB_ID_LABEL: str(job.job_id)},
+        "queue": job.queue,
+        "priority_class": priority_class_name(spec.priority),
+        "max_retry": _MAX_RETRY,
+        "plugins": plugins(len(job.pods)),
+        # A worker that was evicted has lost ranks: the job starts anew, or ends if it must not run twice.
+        "on_eviction": "RestartJob" if spec.rerunnable else "TerminateJob",
+        "min_available": len(job.pods),
+        "tasks": [_task_values(task) for task in tasks(job)],
+        "image": site.image,
+        "grace_period_s": site.kill_delay_s + _GRACE_MARGIN_S,
+        "pod_security": _pod_security(job, site),
+        "container_security": _container_security(job),
+        "anti_affinity": anti_affinity(job),
+        # Hydra's proxies call back to the short name of the first pod
+        "dns_searches": [f"{name}.{namespace}.svc.cluster.local"] if len(job.pods) > 1 else [],
+        "conf": f"{name}-conf",
+        "runner": _runner_name(),
+        "submission_secret": submission_secret,
+    }
+
+
+def tasks(job: PlacedJob) -> tuple[TaskPods, ...]:
+    """The Volcano tasks behind the names that `pods` gave."""
+    prefix = f"{job_name(job.job_id)}-"
+    named = [(pod.host.removeprefix(prefix).rpartition("-")[0], pod.chunk) for pod in job.pods]
+    return tuple(TaskPods(name=name, chunk=chunk, replicas=len(list(same))) for (name, chunk), same in groupby(named))
+
+
+def plugins(pod_count: int) -> dict[str, list[str]]:
+    """Volcano's job plugins: one pod needs neither names nor keys."""
+    if pod_count == 1:
+        return {"env": []}
+    return {
+        "env": [],
+        "ssh": ["--ssh-key-file-path=/hpcbatch/ssh"],
+        # the first pod waits for the others itself, and they are ready before Kubernetes says so
+        "svc": ["--publish-not-ready-addresses=true"],
+    }
+
+
+def anti_affinity(job: PlacedJob) -> list[Object]:
+    """Terms that keep the job's pods off nodes: of each other (scatter), of all other jobs' pods (exclusive)."""
+    terms: list[Object] = []
+    if job.spec.arrangement is Arrangement.SCATTER and len(job.pods) > 1:
+        terms.append(_apart({"matchLabels": {JOB_ID_LABEL: str(job.job_id)}}))
+    if job.spec.sharing is Sharing.EXCLUSIVE:
+        own = {"key": "volcano.sh/job-name", "operator": "NotIn", "values": [job_name(job.job_id)]}
+        of_a_job = {"key": "volcano.sh/job-name", "operator": "Exists"}
+        terms.append({**_apart({"matchExpressions": [of_a_job, own]}), "namespaceSelector": {}})
+    return terms
+
+
+def _apart(selector: Object) -> Object:
+    return {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
+
+
+def _task_values(task: TaskPods) -> dict[str, Any]:
+    """CPU is only requested: a limit would throttle ranks that may use what is idle. Memory is limited as well."""
+    memory = {} if task.chunk.mem_bytes is None else {"memory": str(task.chunk.mem_bytes)}
+    resources: Object = {"requests": {"cpu": str(task.chunk.cpus), **memory}}
+    if memory:
+        resources["limits"] = memory
+    return {
+        "name": task.name,
+        "role": task.role,
+        "is_master": task.role == "master",
+        "replicas": task.replicas,
+        "resources": resources,
+    }
+
+
+def _pod_security(job: PlacedJob, site: SiteConfig) -> Object:
+    security: Object = {"runAsUser": job.uid, "runAsGroup": job.gid, "fsGroup": job.gid}
+    if job.uid:
+        security |= {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    if len(job.pods) > 1 and site.ssh_port < _PRIVILEGED_PORTS:
+        # one of Kubernetes' safe sysctls: sshd runs as the job's user
+        security["sysctls"] = [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}]
+    return security
+
+
+def _container_security(job: PlacedJob) -> Object:
+    """root's sshd needs root's capabilities; only the embedded engine, started by root, runs jobs as root."""
+    return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}} if job.uid else {}
+
+
+# What comes with hpcbatch
+
+
+def _templates(loader: BaseLoader | None) -> Environment:
+    return _builtin_templates() if loader is None else _environment(loader)
+
+
+@cache
+def _builtin_templates() -> Environment:
+    from jinja2 import PackageLoader
+
+    return _environment(PackageLoader("hpcbatch", "templates"))
+
+
+def _environment(loader: BaseLoader) -> Environment:
+    from jinja2 import Environment, StrictUndefined
+
+    # What is written is YAML, where HTML's escapes would be wrong; the filters quote.
+    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701
+    environment.filters["tojson"] = yaml_flow
+    environment.filters["shellquote"] = shellquote
+    return environment
+
+
+@cache
+def _runner_files() -> Mapping[str, str]:
+    from importlib.resources import files
+
+    found = {entry.name: entry for entry in files("hpcbatch.runner").iterdir() if entry.name.endswith(".sh")}
+    return {name: found[name].read_text("utf-8") for name in sorted(found)}
+
+
+@cache
+def _runner_name() -> str:
+    digest = hashlib.sha256()
+    for name, text in _runner_files().items():
+        digest.update(f"{name}\0{text}\0".encode())
+    return f"hpcbatch-runner-{digest.hexdigest()[:10]}"

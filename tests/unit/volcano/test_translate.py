@@ -1,0 +1,349 @@
+"""From a placed job to manifests: names, tasks, policies, security, and that no text of a user leaves its place."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jinja2 import DictLoader
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.placed import OutputFiles, PlacedJob
+from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Sharing
+from hpcbatch.volcano import translate
+from hpcbatch.volcano.admission import mutate_job, validate_job
+
+Object = dict[str, Any]
+GOLDEN = Path(__file__).parent / "data"
+OWNER = {"apiVersion": "hpcbatch.io/v1alpha1", "kind": "BatchJob", "name": "pbs-x", "uid": "u-1", "controller": True}
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=30)
+
+
+def placed(*chunks: Chunk, job_id: int = 12, uid: int = 1000, **spec: Any) -> PlacedJob:
+    layout = chunks or (Chunk(),)
+    asked = JobSpec(**{"dialect": Dialect.PBS, "name": "test", "chunks": layout, **spec})
+    return PlacedJob(
+        job_id=job_id, spec=asked, queue="default", pods=translate.pods(job_id, layout), owner="alice", uid=uid,
+        gid=uid, home="/home/alice", cluster="test",
+    )  # fmt: skip
+
+
+def build(job: PlacedJob, **changed: Any) -> list[Object]:
+    values: dict[str, Any] = {
+        "output": OutputFiles(stdout="/home/alice/test.o12", stderr="/home/alice/test.e12", umask=0o077),
+        "environment": {"PBS_JOBID": "12.server", "PBS_JOBNAME": "test"},
+        "nodefile": "".join(f"{pod.host}\n" * pod.chunk.ranks for pod in job.pods),
+        "site": SiteConfig(),
+        "submission_secret": "pbs-x",
+        "namespace": "alice",
+        "owner": OWNER,
+        **changed,
+    }
+    return translate.manifests(job, **values)
+
+
+def volcano_job(job: PlacedJob, **changed: Any) -> Object:
+    return build(job, **changed)[1]
+
+
+def pod_spec(job: Object, task: int = 0) -> Object:
+    return job["spec"]["tasks"][task]["template"]["spec"]  # type: ignore[no-any-return]
+
+
+def sourced(files: Mapping[str, str], shell: str) -> bytes:
+    """What `shell` prints after it has sourced the runner's files."""
+    script = "set --\n" + files["job.sh"] + files["environment"] + files["arguments"] + shell
+    return subprocess.run(["sh", "-c", script], capture_output=True, check=True).stdout
+
+
+# Names
+
+
+def hosts(*chunks: Chunk) -> list[str]:
+    return [pod.host.removeprefix("job-7-") for pod in translate.pods(7, chunks)]
+
+
+A, B = Chunk(cpus=1), Chunk(cpus=2)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected"),
+    [
+        pytest.param([A], ["mpimaster-0"], id="one"),
+        pytest.param([replace(A, count=3)], ["mpimaster-0", "mpiworker-0", "mpiworker-1"], id="three equal"),
+        pytest.param([A, B], ["mpimaster-0", "mpiworker-0"], id="another first one"),
+        pytest.param(
+            [replace(A, count=2), replace(B, count=2), A],
+            ["mpimaster-0", "mpiworker-0", "mpiworker2-0", "mpiworker2-1", "mpiworker3-0"],
+            id="three kinds",
+        ),
+        pytest.param([A, A, replace(A, count=2)], ["mpimaster-0", *(f"mpiworker-{i}" for i in range(3))], id="equal"),
+    ],
+)
+def test_pods(chunks: list[Chunk], expected: list[str]) -> None:
+    assert hosts(*chunks) == expected
+
+
+CHUNK = st.builds(Chunk, count=st.integers(1, 4), cpus=st.integers(0, 3), ranks=st.integers(0, 3))
+
+
+@given(st.lists(CHUNK, min_size=1, max_size=6))
+def test_tasks_are_the_pods_again(chunks: list[Chunk]) -> None:
+    job = placed(*chunks)
+    assert len({pod.host for pod in job.pods}) == len(job.pods) == sum(chunk.count for chunk in chunks)
+    assert [pod.chunk for pod in job.pods] == [replace(c, count=1) for c in chunks for _ in range(c.count)]
+    again = [
+        (f"job-12-{task.name}-{index}", task.chunk) for task in translate.tasks(job) for index in range(task.replicas)
+    ]
+    assert again == [(pod.host, pod.chunk) for pod in job.pods]
+    assert [task.role for task in translate.tasks(job)].count("master") == 1
+
+
+# The Job
+
+
+@pytest.mark.parametrize(
+    ("name", "job"),
+    [
+        ("one", placed(Chunk(cpus=2, ranks=2, mem_bytes=1 << 30))),
+        ("three", placed(Chunk(count=3, cpus=2, ranks=2), rerunnable=False)),
+    ],
+)
+def test_golden(name: str, job: PlacedJob) -> None:
+    """To write the files anew: print what `dry_run_yaml` gives here, and look at each difference."""
+    text = translate.dry_run_yaml(build(job)).replace(translate.runner_configmap("x")["metadata"]["name"], "RUNNER")
+    assert text == (GOLDEN / f"{name}.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        placed(),
+        placed(Chunk(count=3)),
+        placed(Chunk(count=2, cpus=0, ranks=0), Chunk(cpus=4, mem_bytes=5), sharing=Sharing.EXCLUSIVE),
+        placed(Chunk(count=200), arrangement=Arrangement.SCATTER, uid=0),
+    ],
+)
+def test_volcano_admits_it(job: PlacedJob) -> None:
+    queue = {"metadata": {"name": "default"}, "spec": {"parent": "root"}, "status": {"state": "Open"}}
+    mutated = mutate_job(volcano_job(job))
+    validate_job(mutated, find_queue={"default": queue}.get, child_queues=lambda _name: [])
+
+
+def test_one_pod_has_neither_ssh_nor_service() -> None:
+    job = volcano_job(placed())
+    assert job["spec"]["plugins"] == {"env": []}
+    assert [task["name"] for task in job["spec"]["tasks"]] == ["mpimaster"]
+    assert "sysctls" not in pod_spec(job)["securityContext"]
+    assert "dnsConfig" not in pod_spec(job)
+
+
+def test_several_pods_start_together() -> None:
+    job = volcano_job(placed(Chunk(count=2), Chunk(cpus=3)))
+    assert job["spec"]["minAvailable"] == 3 == sum(task["replicas"] for task in job["spec"]["tasks"])
+    assert set(job["spec"]["plugins"]) == {"env", "ssh", "svc"}
+    roles = [pod_spec(job, index)["containers"][0]["command"][2] for index in range(3)]
+    assert roles == ["master", "worker", "worker"]
+
+
+def test_only_the_first_pod_sees_script_and_environment() -> None:
+    job = volcano_job(placed(Chunk(count=3)))
+    secrets = [[v["secret"]["secretName"] for v in pod_spec(job, i)["volumes"] if "secret" in v] for i in range(2)]
+    assert secrets == [["pbs-x"], []]
+
+
+@pytest.mark.parametrize(("rerunnable", "action"), [(True, "RestartJob"), (False, "TerminateJob")])
+def test_policies(rerunnable: bool, action: str) -> None:
+    spec = volcano_job(placed(Chunk(count=2), rerunnable=rerunnable))["spec"]
+    assert spec["policies"] == [
+        {"event": "PodEvicted", "action": action},
+        {"event": "PodFailed", "action": "TerminateJob"},
+    ]
+    assert [task.get("policies") for task in spec["tasks"]] == [
+        [{"event": "TaskCompleted", "action": "CompleteJob"}],
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chunk", "expected"),
+    [
+        (Chunk(cpus=2), {"requests": {"cpu": "2"}}),
+        (Chunk(cpus=0), {"requests": {"cpu": "0"}}),
+        (Chunk(mem_bytes=7 << 20), {"requests": {"cpu": "1", "memory": "7340032"}, "limits": {"memory": "7340032"}}),
+    ],
+)
+def test_resources(chunk: Chunk, expected: Object) -> None:
+    assert pod_spec(volcano_job(placed(chunk)))["containers"][0]["resources"] == expected
+
+
+def test_ordinary_user_has_no_privilege() -> None:
+    spec = pod_spec(volcano_job(placed(Chunk(count=2))))
+    assert spec["securityContext"] == {
+        "runAsUser": 1000,
+        "runAsGroup": 1000,
+        "fsGroup": 1000,
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+        "sysctls": [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}],
+    }
+    assert spec["containers"][0]["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert (spec["automountServiceAccountToken"], spec["enableServiceLinks"]) == (False, False)
+    unprivileged_port = volcano_job(placed(Chunk(count=2)), site=SiteConfig(ssh_port=2222))
+    assert "sysctls" not in pod_spec(unprivileged_port)["securityContext"]
+
+
+@pytest.mark.parametrize(
+    ("count", "arrangement", "sharing", "expected"),
+    [
+        (2, Arrangement.FREE, Sharing.SHARED, []),
+        (2, Arrangement.SCATTER, Sharing.SHARED, ["own"]),
+        (1, Arrangement.SCATTER, Sharing.SHARED, []),
+        (1, Arrangement.PACK, Sharing.EXCLUSIVE, ["others"]),
+        (2, Arrangement.SCATTER, Sharing.EXCLUSIVE, ["own", "others"]),
+    ],
+)
+def test_anti_affinity(count: int, arrangement: Arrangement, sharing: Sharing, expected: list[str]) -> None:
+    spec = pod_spec(volcano_job(placed(Chunk(count=count), arrangement=arrangement, sharing=sharing)))
+    terms = (
+        spec.get("affinity", {}).get("podAntiAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", [])
+    )
+    assert ["own" if "matchLabels" in term["labelSelector"] else "others" for term in terms] == expected
+    assert all(term["topologyKey"] == "kubernetes.io/hostname" for term in terms)
+
+
+def test_grace_period_leaves_time_for_the_kill_delay() -> None:
+    job = volcano_job(placed(), site=SiteConfig(kill_delay_s=30))
+    assert pod_spec(job)["terminationGracePeriodSeconds"] > 30
+
+
+def test_owner_and_labels_are_on_everything() -> None:
+    for obj in build(placed(Chunk(count=2))):
+        assert obj["metadata"]["ownerReferences"] == [OWNER]
+        assert obj["metadata"]["labels"]["hpcbatch.io/job-id"] == "12"
+        assert obj["metadata"]["namespace"] == "alice"
+    assert all("ownerReferences" not in obj["metadata"] for obj in build(placed(), owner=None))
+
+
+# The runner's ConfigMap
+
+
+def test_hostfiles_of_both_families() -> None:
+    data = build(placed(Chunk(cpus=1, ranks=2), Chunk(count=2, ranks=0), Chunk(ranks=1)))[0]["data"]
+    assert data["hostfile"] == "job-12-mpimaster-0 slots=2\njob-12-mpiworker2-0 slots=1\n"
+    assert data["hydra"] == "job-12-mpimaster-0:2\njob-12-mpiworker2-0:1\n"
+    assert data["nodefile"] == "job-12-mpimaster-0\n" * 2 + "job-12-mpiworker2-0\n"
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    paths=st.lists(TEXT, min_size=3, max_size=3), arguments=st.lists(TEXT, max_size=5),
+    environment=st.dictionaries(st.from_regex(r"[A-Z_]{1,6}", fullmatch=True), TEXT, max_size=5),
+)  # fmt: skip
+def test_no_text_breaks_out_of_its_quotes(paths: list[str], arguments: list[str], environment: dict[str, str]) -> None:
+    job = placed(dialect=Dialect.SLURM, work_dir=paths[0], script_args=tuple(arguments))
+    output = OutputFiles(stdout=paths[1], stderr=None, stdout_in_dir=paths[2])
+    data = build(job, output=output, environment=environment)[0]["data"]
+    # as the API and PyYAML carry it
+    data = yaml.safe_load(translate.dry_run_yaml([{"data": data}]))["data"]
+    got = sourced(data, 'printf "%s\\0" "$work_dir" "$stdout" "$stdout_in_dir" "$dialect" "$@"')
+    words = [*paths, "slurm", *(f"{name}={value}" for name, value in environment.items()), *arguments]
+    assert got == b"".join(word.encode() + b"\0" for word in words)
+
+
+@pytest.mark.parametrize(
+    ("asked", "export_none", "site", "expected"),
+    [
+        ({"dialect": Dialect.PBS}, False, SiteConfig(login_shell=False), "system"),
+        ({"dialect": Dialect.PBS}, False, SiteConfig(), "user"),
+        ({"dialect": Dialect.SLURM}, False, SiteConfig(), "no"),
+        ({"dialect": Dialect.SLURM}, True, SiteConfig(login_shell=False), "system"),
+    ],
+)
+def test_login(asked: dict[str, Any], export_none: bool, site: SiteConfig, expected: str) -> None:
+    data = build(placed(**asked), export_none=export_none, site=site)[0]["data"]
+    assert sourced(data, "echo $login").decode().strip() == expected
+
+
+def test_defaults_of_the_start() -> None:
+    data = build(placed(), output=OutputFiles(stdout="/x", stderr=None))[0]["data"]
+    assert sourced(data, 'echo "$work_dir|$umask|$walltime_s|$kind|$stderr"') == b"/home/alice|0022||script|\n"
+    data = build(placed(command=("echo", "a b"), walltime_s=90))[0]["data"]
+    assert sourced(data, 'echo "$kind|$walltime_s|$#|$4"') == b"command|90|4|a b\n"
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"namespace": "Not_a_name"}, "'Not_a_name' cannot be a name in Kubernetes"),
+        ({"environment": {"a-b": "1"}}, "'a-b' is not the name of a variable"),
+        ({"environment": {"A": "x\0y"}}, "holds a NUL byte"),
+        ({"environment": {"A": "caf\udce9"}}, "is not UTF-8 text"),
+        ({"nodefile": "host\n" * 300_000}, "the limit is 1048576"),
+    ],
+)
+def test_refused(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(HpcBatchError, match=re.escape(said)):
+        build(placed(), **changed)
+
+
+def test_name_of_a_pod_that_would_be_too_long() -> None:
+    with pytest.raises(HpcBatchError, match="cannot be a name"):
+        build(placed(job_id=10**60))
+
+
+# A site's own template, and the runner's files
+
+
+def test_site_template() -> None:
+    text = "kind: Job\nmetadata: {name: {{ name | tojson }}, namespace: {{ namespace | tojson }}}\nspec: {tasks: []}\n"
+    job = volcano_job(placed(), loader=DictLoader({"volcano/job.yaml.j2": text}))
+    assert job["metadata"]["name"] == "job-12"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: {{ unknown }}", "template volcano/job.yaml.j2: 'unknown' is undefined"),
+        ("\na: {% if %}", "template volcano/job.yaml.j2, line 2: "),
+        ("a: [", "template volcano/job.yaml.j2 gives no YAML: "),
+        ("just text", "template volcano/job.yaml.j2 gives no object"),
+        (None, "template volcano/job.yaml.j2: not found"),
+    ],
+)
+def test_site_template_that_is_wrong(text: str | None, said: str) -> None:
+    with pytest.raises(HpcBatchError, match=re.escape(said)):
+        volcano_job(placed(), loader=DictLoader({} if text is None else {"volcano/job.yaml.j2": text}))
+
+
+def test_runner_configmap_is_named_after_its_content() -> None:
+    configmap = translate.runner_configmap("alice")
+    assert re.fullmatch(r"hpcbatch-runner-[0-9a-f]{10}", configmap["metadata"]["name"])
+    assert {"run.sh", "start.sh", "remote.sh", "common.sh"} <= configmap["data"].keys()
+    assert configmap["immutable"] is True
+    used = [v["configMap"]["name"] for v in pod_spec(volcano_job(placed()))["volumes"] if "configMap" in v]
+    assert used == [configmap["metadata"]["name"], "job-12-conf"]
+
+
+def test_dry_run_is_readable_yaml() -> None:
+    objects = build(placed(Chunk(count=2)))
+    text = translate.dry_run_yaml(objects)
+    assert list(yaml.safe_load_all(text)) == objects
+    assert "  job.sh: |\n    dialect='pbs'\n" in text
+    assert "&id" not in text
