@@ -1,0 +1,90 @@
+# shellcheck shell=sh
+# What all parts of the runner share. Sourced; expects $root.
+
+# shellcheck disable=SC2034 # bin, host and the rest are used by the other files
+run=$root/run/job
+bin=$run/bin
+termination_log=${HPCBATCH_TERMINATION_LOG:-/dev/termination-log}
+sh=${HPCBATCH_SH:-/bin/sh}
+{ read -r host </proc/sys/kernel/hostname; } 2>/dev/null || host=$(hostname)
+sshd=         # its process id, once it runs
+error_file=   # the job's stderr file once it is open, so that what goes wrong is told there too
+
+prepare_run_directory() {
+  (umask 077 && mkdir -p "$bin" "$run/tmp") || fail LaunchFailed "cannot make $run"
+  # what the pod was given, before any shell here adds to it
+  cat "/proc/$$/environ" >"$run/pod.env" 2>/dev/null || env -0 >"$run/pod.env"
+}
+
+# write_report MESSAGE NAME VALUE...: the termination message, `name=value` lines. Values without content are left out.
+write_report() {
+  {
+    [ -z "$1" ] || printf 'message=%s\n' "$(one_line "$1")"
+    shift
+    while [ $# -gt 1 ]; do
+      [ -z "$2" ] || printf '%s=%s\n' "$1" "$2"
+      shift 2
+    done
+  } 2>/dev/null >"$termination_log" || :
+}
+
+# The kubelet keeps 4096 bytes of all lines together.
+one_line() { printf '%s' "$1" | tr -d '\r' | tr '\n\t' '  ' | cut -c1-1000; }
+
+# fail REASON MESSAGE [EXIT_CODE]: the job cannot be started, or not to its end. Without a code the script never ran.
+fail() {
+  printf 'hpcbatch: %s\n' "$2" >&2
+  [ -z "$error_file" ] || printf 'hpcbatch: %s\n' "$2" >>"$error_file"
+  write_report "$2" reason "$1" exit_code "${3:-}"
+  [ -z "$sshd" ] || kill "$sshd" 2>/dev/null
+  exit "${3:-1}"
+}
+
+quote() { printf %s "$1" | LC_ALL=C sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"; }
+
+# entries FILE [SED-COMMAND...]: turns NUL-separated NAME=VALUE, any bytes, into a `set -- "$@" 'NAME=VALUE'...` to be
+# sourced. Lines are made of entries by putting a byte that occurs nowhere in the file in the place of newlines.
+entries() {
+  file=$1 spare=
+  shift
+  # the first ones stand in no UTF-8 text
+  for byte in 377 376 375 374 373 372 371 370 301 300 001 002 003 004 005 006 016 017 020 021 022 023 024 025 026 027; do
+    # shellcheck disable=SC1003
+    if [ "$(LC_ALL=C tr -dc "\\$byte" <"$file" | wc -c)" -eq 0 ]; then
+      spare=$byte
+      break
+    fi
+  done
+  [ -n "$spare" ] || return 1
+  for command in "$@"; do
+    shift
+    set -- "$@" -e "$command"
+  done
+  printf 'set -- "$@"'
+  LC_ALL=C tr "\\000\\012" "\\012\\$spare" <"$file" |
+    LC_ALL=C sed -e '/^[^=]\{1,\}=/!d' "$@" -e "s/'/'\\\\''/g" -e "s/^/ '/" -e "s/\$/'\\\\/" |
+    LC_ALL=C tr "\\$spare" '\012'
+  printf '\n\n'
+}
+
+# login_shell UID: sets $shell to that user's, or to /bin/sh.
+login_shell() {
+  if command -v getent >/dev/null 2>&1; then
+    shell=$(getent passwd "$1")
+  else
+    shell=$(grep "^[^:]*:[^:]*:$1:" /etc/passwd)
+  fi
+  shell=${shell##*:}
+  [ -x "$shell" ] || shell=/bin/sh
+}
+
+# The soft limits of a login shell (8 MB of stack, little locked memory) break real programs; sites raise them.
+raise_limits() {
+  for limit in s l; do
+    # shellcheck disable=SC3045 # all three shells have them
+    ulimit "-$limit" unlimited 2>/dev/null || ulimit -S "-$limit" "$(ulimit -H "-$limit" 2>/dev/null)" 2>/dev/null || :
+  done
+}
+
+# A fraction of a second where sleep knows fractions.
+nap() { sleep 0.1 2>/dev/null || sleep 1; }

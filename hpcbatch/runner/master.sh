@@ -1,0 +1,147 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of conf/job.sh and common.sh
+# The first pod: waits for the others, runs the script once, ends it at its walltime or when the pod is stopped, and reports.
+
+event='' timer='' killer=''
+
+run_master() {
+  # Stopped before the script has started: no report, so that the pod that made the job stop gives the reason.
+  trap 'trap - TERM INT; [ -z "$sshd" ] || kill "$sshd" 2>/dev/null; exit 143' TERM INT
+  umask "$umask" || fail LaunchFailed "umask $umask is not a umask"
+  open_output
+  case $hosts in
+    *' '*)
+      start_sshd
+      wait_for_hosts
+      ;;
+  esac
+  prepare_script
+  start_script
+  wait_for_script
+  finish
+}
+
+# Everything that start.sh sources or runs.
+prepare_script() {
+  (
+    umask 077
+    entries "$run/pod.env" '/^PWD=/d' '/^OLDPWD=/d' '/^SHLVL=/d' '/^_=/d' '/^HPCBATCH_/d' '/^KUBERNETES_/d' >"$run/pod.sh" &&
+      entries "$root/job/environment" >"$run/submitted.sh"
+  ) || fail LaunchFailed "cannot read the job's environment"
+  if [ "$kind" = script ]; then
+    (umask 077 && cat "$root/job/script" >"$run/$script_name" && chmod 700 "$run/$script_name") ||
+      fail LaunchFailed "cannot copy the script to $run"
+  fi
+}
+
+start_script() {
+  oom_before=$(oom_kills)
+  trap 'stop deleted' TERM INT
+  trap 'stop walltime' USR1
+  started=$(date +%s)
+  write_report "the pod was killed before its runner could report" reason Signalled started "$started"
+  # setsid --wait alone tells an exit code above 128 from a signal; elsewhere the shell's own message does.
+  launcher='setsid --fork --wait'
+  $launcher true 2>/dev/null || launcher=setsid
+  $launcher true 2>/dev/null || launcher=
+  [ "$launcher" = 'setsid --fork --wait' ] && is_raw=yes || is_raw=
+  [ -z "$walltime_s" ] || start_timer "$walltime_s"
+  (
+    trap - TERM INT USR1
+    LC_ALL=C HPCBATCH_ROOT=$root HPCBATCH_SH=$sh HPCBATCH_STARTED=$started $launcher "$sh" "$root/runner/start.sh" \
+      </dev/null 3>>"$stdout" 4>>"$stderr"
+    echo $? >"$run/status"
+  ) 2>"$run/notice" &
+  child=$!
+}
+
+# stop EVENT: the first one counts.
+stop() {
+  [ -z "$event" ] || return 0
+  event=$1
+  now=$(date +%s)
+  case $dialect in
+    pbs)
+      [ "$event" != walltime ] ||
+        echo "=>> PBS: job killed: walltime $((now - started)) exceeded limit $walltime_s" >>"$error_file"
+      ;;
+    slurm)
+      due=
+      [ "$event" != walltime ] || due=' DUE TO TIME LIMIT'
+      echo "slurmstepd: error: *** JOB $job_id ON $host CANCELLED AT $(date +%Y-%m-%dT%H:%M:%S)$due ***" >>"$error_file"
+      ;;
+  esac
+  end_session "$kill_delay_s"
+}
+
+wait_for_script() {
+  # a signal interrupts wait; the status comes through the file
+  while kill -0 "$child" 2>/dev/null; do
+    wait "$child"
+  done
+  ended=$(date +%s)
+  trap '' TERM INT USR1
+  if [ -n "$event" ]; then
+    # the script itself has gone, what it started may still be tidying up
+    while [ $(($(date +%s) - now)) -lt "$kill_delay_s" ] && [ -n "$(session_processes)" ]; do
+      nap
+    done
+  fi
+  signal_session KILL
+  for process in $timer $killer $sshd; do
+    kill "$process" 2>/dev/null
+  done
+}
+
+# child_cpu_s FILE: sets $cpu_s to the whole seconds of user and system time of all children; line 2 of what `times` writes
+# has them as `0m1.20s 0m0.30s`.
+child_cpu_s() {
+  in_user=0m0.0s in_system=0m0.0s
+  { read -r _ && read -r in_user in_system; } <"$1" || :
+  cpu_s=0 hundredths=0
+  for spent in "${in_user%s}" "${in_system%s}"; do
+    seconds=${spent#*m} fraction=${spent#*.}00
+    cpu_s=$((cpu_s + ${spent%%m*} * 60 + ${seconds%%.*}))
+    hundredths=$((hundredths + 1${fraction%"${fraction#??}"} - 100))
+  done
+  cpu_s=$((cpu_s + hundredths / 100))
+}
+
+finish() {
+  times >"$run/times"
+  child_cpu_s "$run/times"
+  status='' session='' notice=''
+  { read -r session <"$run/session"; } 2>/dev/null
+  { read -r notice <"$run/notice"; } 2>/dev/null
+  { read -r status <"$run/status"; } 2>/dev/null || fail LaunchFailed "cannot start a process for the script: $notice"
+  exit_code=$status signal='' reason='' message=''
+  if [ -s "$run/launch_failed" ]; then
+    error_file= # start.sh has told it there
+    fail LaunchFailed "$(cat "$run/launch_failed")" "$status"
+  fi
+  case $is_raw:$notice in
+    yes:*'did not exit normally'*) signal=$((status % 128)) exit_code= ;;
+    :?*)
+      if [ "$status" -gt 128 ]; then
+        signal=$((status - 128)) exit_code=
+      fi
+      ;;
+  esac
+  oom_now=$(oom_kills)
+  if [ "$event" = walltime ]; then
+    reason=TimeLimit message="walltime $((ended - started)) s exceeded limit $walltime_s s"
+  elif [ "${oom_now:-0}" -gt "${oom_before:-0}" ] && { [ "$signal" = 9 ] || [ "$exit_code" = 137 ]; }; then
+    reason=OutOfMemory message="killed: more memory than the job asked for"
+    [ "$dialect" != slurm ] || echo "slurmstepd: error: Detected $((oom_now - oom_before)) oom_kill event in" \
+      "StepId=$job_id.batch. Some of the step tasks have been OOM Killed." >>"$error_file"
+  elif [ -n "$signal" ]; then
+    reason=Signalled message="killed by signal $signal"
+  elif [ "$exit_code" != 0 ]; then
+    reason=NonZeroExit
+  fi
+  write_report "$message" exit_code "$exit_code" signal "$signal" reason "$reason" walltime_s "$((ended - started))" \
+    cpu_s "$cpu_s" started "$started" ended "$ended" session_id "$session"
+  # a pod that was stopped has not done its work, whatever its script made of the signal
+  [ "$event" != deleted ] || exit 143
+  exit "${exit_code:-$((128 + signal))}"
+}

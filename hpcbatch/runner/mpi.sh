@@ -1,0 +1,17 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of conf/job.sh and common.sh
+# `mpirun ./a.out` uses all ranks of all pods: sourced by start.sh, adds to the arguments what each family of MPI reads.
+# Open MPI 5 ignores the names of 4 and the other way round. Whatever the PBS_ and SLURM_ variables make a launcher think, it
+# starts its daemons by our ssh, which takes the environment along.
+if [ -s "$root/conf/hostfile" ]; then
+  set -- "$@" "OMPI_MCA_orte_default_hostfile=$root/conf/hostfile" "PRTE_MCA_prte_default_hostfile=$root/conf/hostfile" \
+    "HYDRA_HOST_FILE=$root/conf/hydra" "I_MPI_HYDRA_HOST_FILE=$root/conf/hydra"
+fi
+set -- "$@" OMPI_MCA_plm=rsh PRTE_MCA_plm=ssh HYDRA_LAUNCHER=ssh I_MPI_HYDRA_BOOTSTRAP=ssh PRTE_MCA_plm_ssh_disable_tmrsh=1
+if [ -x "$bin/ssh" ]; then
+  set -- "$@" "OMPI_MCA_plm_rsh_agent=$bin/ssh" "PRTE_MCA_plm_ssh_agent=$bin/ssh" \
+    "HYDRA_LAUNCHER_EXEC=$bin/ssh" "I_MPI_HYDRA_BOOTSTRAP_EXEC=$bin/ssh"
+fi
+if [ "$uid" = 0 ]; then
+  set -- "$@" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi

@@ -1,0 +1,55 @@
+#!/bin/sh
+# What sshd runs for every command that arrives from another pod of the job (ForceCommand): restores the caller's environment
+# and the limits, and starts the command as sshd would have, by the user's shell in the home directory.
+
+root=${HPCBATCH_ROOT:-/hpcbatch}
+. "$root/runner/common.sh"
+. "$root/conf/job.sh"
+unset HPCBATCH_ROOT
+
+raise_limits
+umask "$umask"
+case $SSH_ORIGINAL_COMMAND in
+  sftp-server*)
+    for server in /usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server /usr/lib/ssh/sftp-server /usr/libexec/sftp-server; do
+      [ ! -x "$server" ] || exec "$server"
+    done
+    echo "hpcbatch: this image has no sftp-server" >&2
+    exit 127
+    ;;
+esac
+shell=${SHELL:-/bin/sh}
+[ -z "$HPCBATCH_PLAIN" ] || exec "$shell" -c "$SSH_ORIGINAL_COMMAND"
+
+set --
+source=$run/pod.env
+if [ -n "$HPCBATCH_ENV_1" ]; then
+  source=$run/remote.$$
+  count=1
+  (
+    umask 077
+    while eval "piece=\$HPCBATCH_ENV_$count" && [ -n "$piece" ]; do
+      printf %s "$piece"
+      count=$((count + 1))
+    done | base64 -d >"$source"
+  )
+fi
+# What belongs to a host, a shell or a connection stays behind.
+(umask 077 && entries "$source" '/^PWD=/d' '/^OLDPWD=/d' '/^SHLVL=/d' '/^_=/d' '/^HOSTNAME=/d' '/^SSH_/d' '/^HPCBATCH_/d' \
+  '/^SLURMD_NODENAME=/d' '/^SLURM_NODEID=/d' '/^SLURM_CPUS_ON_NODE=/d' '/^V[CK]_TASK_INDEX=/d' >"$run/remote.$$.sh") ||
+  { echo "hpcbatch: cannot restore the environment on $host" >&2; exit 255; }
+. "$run/remote.$$.sh"
+rm -f "$run/remote.$$" "$run/remote.$$.sh"
+set -- "$@" "HOSTNAME=$host"
+if [ "$dialect" = slurm ]; then
+  index=0
+  for peer in $hosts; do
+    [ "$peer" != "$host" ] || break
+    index=$((index + 1))
+  done
+  set -- "$@" "SLURMD_NODENAME=$host" "SLURM_NODEID=$index" "SLURM_CPUS_ON_NODE=$(echo "$cpus" | cut -d ' ' -f $((index + 1)))"
+fi
+if [ -n "$SSH_ORIGINAL_COMMAND" ]; then
+  exec env -i -- "$@" "$shell" -c "$SSH_ORIGINAL_COMMAND"
+fi
+exec env -i -- "$@" "$shell" -l

@@ -1,0 +1,26 @@
+#!/bin/sh
+# The command of every pod of a job: `run.sh master` in the first pod, which runs the script, `run.sh worker` in all others.
+# POSIX sh only (dash, busybox sh and bash are tested), so that it works in any image.
+#
+# $HPCBATCH_ROOT (default /hpcbatch) holds
+#   runner/  these files                 conf/  job.sh, arguments, environment, hosts: written by volcano/translate.py
+#   job/     script and environment as submitted (first pod only)
+#   ssh/     the ssh plugin's keys (jobs of several pods)
+#   run/     an empty directory to work in
+
+root=${HPCBATCH_ROOT:-/hpcbatch}
+. "$root/runner/common.sh"
+. "$root/runner/sshd.sh"
+. "$root/conf/job.sh"
+
+prepare_run_directory
+case $1 in
+  master)
+    . "$root/runner/output.sh"
+    . "$root/runner/session.sh"
+    . "$root/runner/master.sh"
+    run_master
+    ;;
+  worker) run_worker ;;
+  *) fail LaunchFailed "the runner was started as '$1': expected master or worker" ;;
+esac

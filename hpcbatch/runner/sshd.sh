@@ -1,0 +1,142 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of conf/job.sh and common.sh
+# ssh between the pods of one job. Every pod runs an sshd as the job's user and has `ssh`, `scp` and `sftp` of its own
+# first on PATH, rather than files in the user's home, which may be shared by many jobs at once. They know the hosts of the
+# job and its key, and take the caller's environment along, as PBS's and Slurm's own launchers do; all other hosts are
+# reached with the user's and the system's settings. OpenSSH wants keys that only their owner can read: they are copied.
+
+# Starts sshd and writes the client's files. Sets $sshd to its process id.
+start_sshd() {
+  me=$(id -un 2>/dev/null) || me=
+  case $me in
+    '' | *[!0-9]*) ;;
+    *) me= ;; # busybox prints the number of an unknown user
+  esac
+  [ -n "$me" ] || fail LaunchFailed "user id $(id -u) has no name in /etc/passwd of this image, which ssh between the pods needs"
+  program=$(command -v sshd || command -v /usr/sbin/sshd) ||
+    fail LaunchFailed "this image has no sshd, which a job of several pods needs (package openssh-server)"
+  [ -r "$root/ssh/id_rsa" ] || fail LaunchFailed "the job's ssh keys are not in $root/ssh"
+  (
+    umask 077
+    cat "$root/ssh/id_rsa" >"$run/id"
+    cat "$root/ssh/authorized_keys" >"$run/authorized_keys"
+    # All pods have this one key as their host key: whoever holds it is of this job.
+    printf '* %s\n' "$(cat "$root/ssh/id_rsa.pub")" >"$run/known_hosts"
+    write_sshd_config >"$run/sshd_config"
+    write_ssh_config >"$run/ssh_config"
+  ) || fail LaunchFailed "cannot write the ssh files to $run"
+  write_clients
+  if [ "$(id -u)" = 0 ]; then
+    mkdir -p /run/sshd 2>/dev/null # the privilege separation directory of Debian's build
+  fi
+  (
+    raise_limits
+    exec "$program" -D -f "$run/sshd_config" -E "$run/sshd.log" </dev/null
+  ) &
+  sshd=$!
+}
+
+write_sshd_config() {
+  # with PAM, root may log in by key although its password is locked by `!`
+  pam=no
+  if [ "$(id -u)" = 0 ] && grep -q '^root:!' /etc/shadow 2>/dev/null && [ -r /etc/pam.d/sshd ]; then
+    pam=yes
+  fi
+  cat <<CONFIG
+Port $ssh_port
+HostKey $run/id
+AuthorizedKeysFile $run/authorized_keys
+PidFile none
+UsePAM $pam
+StrictModes no
+AuthenticationMethods publickey
+PermitRootLogin prohibit-password
+AllowUsers $me
+AcceptEnv HPCBATCH_ENV_* HPCBATCH_PLAIN
+ForceCommand HPCBATCH_ROOT=$(quote "$root") /bin/sh $(quote "$root/runner/remote.sh")
+# not a top-level shell: bash then leaves ~/.bashrc alone, which may be slow, and would change the job's environment
+SetEnv SHLVL=1
+MaxStartups 1000
+MaxSessions 1000
+LoginGraceTime 60
+PrintMotd no
+PrintLastLog no
+UseDNS no
+X11Forwarding no
+LogLevel ERROR
+Subsystem sftp sftp-server
+CONFIG
+}
+
+write_ssh_config() {
+  cat <<CONFIG
+Host $job_name-*
+  User $me
+  Port $ssh_port
+  IdentityFile $run/id
+  IdentitiesOnly yes
+  IdentityAgent none
+  UserKnownHostsFile $run/known_hosts
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking yes
+  BatchMode yes
+  ConnectTimeout 10
+  ConnectionAttempts 3
+  LogLevel ERROR
+  ForwardX11 no
+  SendEnv HPCBATCH_ENV_* HPCBATCH_PLAIN
+Host $job_name-* !$job_name-*.*
+  HostName %h.$job_name
+Host *
+  Include ~/.ssh/config
+  Include /etc/ssh/ssh_config
+CONFIG
+}
+
+write_clients() {
+  for client in ssh scp sftp; do
+    real=$(command -v "$client") || continue
+    {
+      printf '#!/bin/sh\nreal=%s run=%s\n' "$(quote "$real")" "$(quote "$run")"
+      cat "$root/runner/ssh.sh"
+    } >"$bin/$client" && chmod 700 "$bin/$client"
+  done
+  [ -x "$bin/ssh" ] || fail LaunchFailed "this image has no ssh, which a job of several pods needs (package openssh-client)"
+}
+
+sshd_problem() { tail -n 1 "$run/sshd.log" 2>/dev/null || :; }
+
+# Runs until it is told to stop, which is no failure: the first pod has ended.
+run_worker() {
+  trap 'trap - TERM INT; [ -z "$sshd" ] || kill "$sshd" 2>/dev/null; exit 0' TERM INT
+  start_sshd
+  wait "$sshd"
+  fail LaunchFailed "sshd on $host has ended: $(sshd_problem)"
+}
+
+# Waits for all other hosts of the job at once; fails with the names of those that do not answer in time.
+wait_for_hosts() {
+  deadline=$(($(date +%s) + start_timeout_s))
+  waiters=
+  for peer in $hosts; do
+    [ "$peer" = "$host" ] && continue
+    wait_for_host "$peer" &
+    waiters="$waiters $!"
+  done
+  silent=
+  for waiter in $waiters; do
+    wait "$waiter" || silent=yes
+  done
+  [ -z "$silent" ] || fail LaunchFailed "$(cat "$run"/silent.* | sort | head -n 3 | tr '\n' ';' | sed 's/;$//; s/;/; /g')"
+}
+
+wait_for_host() {
+  trap - TERM
+  until HPCBATCH_PLAIN=1 "$bin/ssh" -n -o ConnectionAttempts=1 "$1" true 2>"$run/waiting.$1"; do
+    if [ "$(date +%s)" -ge "$deadline" ]; then
+      echo "host $1 did not answer ssh within $start_timeout_s s: $(tail -n 1 "$run/waiting.$1" | tr -d '\r')" >"$run/silent.$1"
+      return 1
+    fi
+    nap
+  done
+}

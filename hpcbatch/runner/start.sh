@@ -1,0 +1,118 @@
+#!/bin/sh
+# Becomes the script: the leader of the session, in its directory, with its limits and exactly its environment.
+# Started by master.sh with the output files as 3 and 4. The environment is handed to `env` as arguments, which stand in the
+# process table for less than a millisecond; no shell comes after that, since some drop names that are not variables of
+# theirs (bash's exported functions).
+
+root=${HPCBATCH_ROOT:-/hpcbatch}
+. "$root/runner/common.sh"
+. "$root/conf/job.sh"
+started=$HPCBATCH_STARTED
+echo $$ >"$run/session"
+exec >&3 2>&4 3>&- 4>&-
+umask "$umask"
+raise_limits
+
+# refuse CODE MESSAGE: the script cannot be started
+refuse() {
+  echo "hpcbatch: $2" >&2
+  printf '%s' "$2" >"$run/launch_failed"
+  exit "$1"
+}
+
+if ! cd "$work_dir" 2>/dev/null; then
+  why="No such file or directory"
+  [ ! -e "$work_dir" ] || why="Permission denied"
+  [ ! -e "$work_dir" ] || [ -d "$work_dir" ] || why="Not a directory"
+  [ "$dialect" = slurm ] || refuse 1 "cannot change to directory $work_dir: $why"
+  echo "slurmstepd: error: couldn't chdir to \`$work_dir': $why: going to /tmp instead" >&2
+  work_dir=/tmp
+  cd /tmp || refuse 1 "cannot change to directory /tmp"
+fi
+
+uid=$(id -u)
+login_shell "$uid"
+[ -z "$interpreter" ] || shell=$interpreter
+[ -x "$shell" ] || refuse 127 "cannot run $shell: No such file or directory"
+
+# The later one of two equal names counts.
+set --
+. "$run/pod.sh"
+set -- "$@" "HOME=$home" "USER=$user" "LOGNAME=$user" "SHELL=$shell"
+. "$root/runner/mpi_tuning.sh"
+. "$run/submitted.sh"
+. "$root/conf/environment"
+. "$root/runner/mpi.sh"
+if [ "$dialect" = pbs ]; then
+  set -- "$@" "PBS_NODEFILE=$root/conf/nodefile" "TMPDIR=$run/tmp" "SHELL=$shell"
+else
+  set -- "$@" "SLURM_TASK_PID=$$" "SLURM_JOB_START_TIME=$started"
+  [ -z "$walltime_s" ] || set -- "$@" "SLURM_JOB_END_TIME=$((started + walltime_s))"
+fi
+# Other shells would not understand what they are told.
+case $login:${shell##*/} in
+  *:bash | *:dash | *:ash | *:sh | *:ksh | *:ksh93 | *:mksh | user:zsh) ;;
+  *) login=no ;;
+esac
+path='' pod_path=''
+for entry in "$@"; do
+  case $entry in
+    PATH=*)
+      path=${entry#PATH=}
+      pod_path=${pod_path:-$path} # the pod's comes first
+      ;;
+  esac
+done
+path=${path:-/usr/local/bin:/usr/bin:/bin}
+if [ "$login" = no ]; then
+  # what the image has beyond the submitter's PATH can be found, but hides nothing of it
+  rest=$pod_path:
+  while [ -n "$rest" ]; do
+    entry=${rest%%:*}
+    rest=${rest#*:}
+    case :$path: in
+      *:"$entry":*) ;;
+      *) path=$path:$entry ;;
+    esac
+  done
+  path=$bin:$path
+fi
+set -- "$@" "PATH=$path" "HOSTNAME=$host" "PWD=$work_dir"
+
+# From here on the command, after the variables.
+case $login in
+  user) set -- "$@" "$shell" -l "$root/runner/login.sh" "$login" "$bin" "$path" ;;
+  system) set -- "$@" "$shell" "$root/runner/login.sh" "$login" "$bin" "$path" ;;
+esac
+if [ "$kind" = script ]; then
+  script=$run/$script_name
+  first=
+  { read -r first <"$script"; } 2>/dev/null
+  case $first in
+    '#!'*)
+      named=${first#??}
+      named=${named#"${named%%[! 	]*}"}
+      named=${named%%[ 	]*}
+      if [ ! -x "$named" ] || [ -d "$named" ]; then
+        code=126
+        [ "$dialect" != slurm ] || code=2 # slurmstepd ends with errno
+        refuse $code "cannot run the script: its interpreter $named: No such file or directory"
+      fi
+      case $interpreter in
+        '' | *sh) ;;
+        *) set -- "$@" "$interpreter" ;; # no shell that could be told to run the script: it reads it itself
+      esac
+      ;;
+    *) set -- "$@" "$shell" ;;
+  esac
+  set -- "$@" "$script"
+elif [ "$login" = no ]; then
+  # env would take a command with = in it for a variable
+  set -- "$@" /bin/sh -c 'exec "$@"' sh
+fi
+. "$root/conf/arguments"
+# A shell without job control lets its background children ignore these two; a script must not inherit that.
+if env --default-signal=INT,QUIT true 2>/dev/null; then
+  exec env -i --default-signal=INT,QUIT -- "$@"
+fi
+exec env -i -- "$@"

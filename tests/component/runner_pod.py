@@ -1,0 +1,110 @@
+"""A directory that stands in for /hpcbatch of a job's first pod, filled from the objects that the cluster would get."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.placed import OutputFiles, PlacedJob
+from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.volcano.report import RunReport, parse_report
+from hpcbatch.volcano.translate import manifests, pods, runner_configmap
+
+SHELLS = ("dash", "bash", "busybox")
+JOB_ID = 12
+
+
+@cache
+def shell_path(name: str, directory: Path) -> str | None:
+    """A program called `sh` that is this shell; None if this machine has it not."""
+    found = shutil.which(name)
+    if found is None:
+        return None
+    link = directory / name / "sh"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(found)
+    return str(link)
+
+
+@dataclass
+class RunnerPod:
+    root: Path
+    shell: str = "/bin/sh"
+    environment: dict[str, str] = field(default_factory=lambda: {"PATH": os.environ["PATH"]})
+    """What the container runtime gives."""
+
+    @property
+    def log(self) -> Path:
+        return self.root / "termination-log"
+
+    @property
+    def out(self) -> Path:
+        return self.root / "out"
+
+    @property
+    def err(self) -> Path:
+        return self.root / "err"
+
+    def prepare(
+        self, script: bytes | str, *, dialect: Dialect = Dialect.SLURM, submitted: Mapping[str, str] | bytes = b"",
+        variables: Mapping[str, str] | None = None, output: OutputFiles | None = None, site: SiteConfig | None = None,
+        nodefile: str = "", export_none: bool = False, **spec: Any,
+    ) -> None:  # fmt: skip
+        spec.setdefault("work_dir", str(self.root))
+        asked = JobSpec(dialect=dialect, name="test", **spec)
+        job = PlacedJob(
+            job_id=JOB_ID, spec=asked, queue="default", pods=pods(JOB_ID, asked.chunks), owner="alice",
+            uid=os.getuid(), gid=os.getgid(), home=str(self.root), cluster="test",
+        )  # fmt: skip
+        conf, _ = manifests(
+            job, output or OutputFiles(stdout=str(self.out), stderr=str(self.err)), variables or {}, nodefile,
+            site or SiteConfig(kill_delay_s=2), submission_secret="none", namespace="default", owner=None,
+            export_none=export_none,
+        )  # fmt: skip
+        if not isinstance(submitted, bytes):
+            submitted = b"\0".join(os.fsencode(f"{name}={value}") for name, value in submitted.items())
+        files: dict[str, Mapping[str, str | bytes]] = {
+            "runner": runner_configmap("default")["data"],
+            "conf": conf["data"],
+            "job": {"script": script, "environment": submitted},
+            "run": {},
+        }
+        for directory, content in files.items():
+            (self.root / directory).mkdir()
+            for name, text in content.items():
+                (self.root / directory / name).write_bytes(text.encode() if isinstance(text, str) else text)
+
+    def start(self, role: str = "master", **more: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [self.shell, str(self.root / "runner/run.sh"), role], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            env={
+                **self.environment, "HPCBATCH_ROOT": str(self.root), "HPCBATCH_TERMINATION_LOG": str(self.log),
+                "HPCBATCH_SH": self.shell,
+            },
+            **more,
+        )  # fmt: skip
+
+    def run(self, script: bytes | str, *, limit_s: float = 60, **asked: Any) -> tuple[int, RunReport]:
+        """Prepare, run to the end; gives the runner's own exit code and its report."""
+        self.prepare(script, **asked)
+        return self.finish(self.start(), limit_s)
+
+    def finish(self, process: subprocess.Popen[bytes], limit_s: float = 60) -> tuple[int, RunReport]:
+        try:
+            _, noise = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            _, noise = process.communicate()
+            raise AssertionError(f"the runner did not end: {noise!r}") from None
+        report = parse_report(self.log.read_text()) if self.log.exists() else None
+        assert report is not None, f"no report: {noise!r}"
+        return process.returncode, report
