@@ -1,0 +1,436 @@
+"""The embedded engine's kubelet: runs the pods that are bound to its nodes, and writes their statuses and events.
+
+One thread decides everything; changes of pods, secrets and config maps, answers of the pod host and timers reach it
+through one queue. Its memory is rebuilt from nothing: pods that an earlier engine left as running are ended first
+(their processes died with it), and only then new ones start.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import os
+import pwd
+import queue
+import shutil
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hpcbatch.api.informer import Informer
+from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.api.resources import CONFIGMAPS, LEASES, NAMESPACES, NODES, PODS, SECRETS, Resource
+from hpcbatch.engine.agent.node import (
+    LEASE_NAMESPACE,
+    LEASE_S,
+    NodeSpec,
+    host_address,
+    lease,
+    lease_spec,
+    node_metadata,
+    node_status,
+)
+from hpcbatch.engine.agent.podhost_client import PodHostClient, PodHostError
+from hpcbatch.engine.agent.run import PodRun
+from hpcbatch.engine.agent.spec import Host
+from hpcbatch.engine.agent.sshd import prepare_ssh_directory
+from hpcbatch.engine.agent.status import lost_parts, pod_status
+from hpcbatch.engine.registry.registry import Registry
+from hpcbatch.errors import AlreadyExistsError, ConflictError, NotFoundError
+from hpcbatch.units import cpu_milli, memory_bytes, rfc3339
+
+__all__ = ["Agent", "NodeSpec"]
+
+_LOG = logging.getLogger(__name__)
+_STOP_GRACE_S = 5.0
+_SHUTDOWN = ("Terminated", "Pod was terminated in response to imminent node shutdown.")
+"""What a kubelet writes that ends with its node."""
+_HOST_RETRY_S = 5.0
+
+
+class Agent:
+    """See the module. `state_dir` holds logs and volumes; one agent runs all nodes of the engine."""
+
+    def __init__(self, registry: Registry, state_dir: Path, nodes: Sequence[NodeSpec]) -> None:
+        self.registry = registry
+        self.state_dir = state_dir
+        self._nodes = {node.name: node for node in nodes}
+        self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._runs: dict[str, PodRun] = {}
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._timer_count = 0
+        self._thread = threading.Thread(target=self._work, name="agent", daemon=True)
+        self._informers = [
+            Informer(registry, resource, on_event=self._enqueuing(handle))
+            for resource, handle in (
+                (SECRETS, self._source_changed), (CONFIGMAPS, self._source_changed), (PODS, self._pod_changed),
+            )
+        ]  # fmt: skip
+        self._pod_host: PodHostClient | None = None
+        self._stopping = False
+        self._idle = threading.Event()
+        self._cleaner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="agent-cleaner")
+
+    # --- life ---
+
+    def start(self) -> None:
+        """Returns when the nodes are registered and what an earlier engine left is cleared away."""
+        self.state_dir.mkdir(parents=True, exist_ok=True)
+        self._start_pod_host()
+        if self.host.mode == "plain":
+            _LOG.warning("%s", self.host.why_plain)
+        self._register_nodes()
+        self._bury_the_lost()
+        self._thread.start()
+        for informer in self._informers:
+            informer.start()
+
+    def stop(self) -> None:
+        """End all pods, those that take a hint within a few seconds, and everything that was made for them."""
+        if self._thread.is_alive():
+            self._queue.put(self._stop_all)
+            self._idle.wait(_STOP_GRACE_S + 5)
+            self._stopping = True
+            for informer in self._informers:
+                informer.stop()
+            self._queue.put(None)
+            self._thread.join(timeout=10)
+        if self._pod_host is not None:
+            self._pod_host.stop()
+        self._cleaner.shutdown()
+
+    def log_path(self, pod: Object, container: str, *, previous: bool = False) -> Path | None:
+        """The log of the container's present or last run, or of the one before; None if there is none (yet)."""
+        directory = self._directory(pod["metadata"]["uid"]) / "logs"
+        if "/" in container:
+            return None
+        try:
+            numbers = sorted(
+                int(path.stem) for path in (directory / container).iterdir() if path.stem.isdecimal()
+            )  # fmt: skip
+        except OSError:
+            return None
+        wanted = numbers[:-1] if previous else numbers
+        return directory / container / f"{wanted[-1]}.log" if wanted else None
+
+    @property
+    def namespaces_unavailable(self) -> str:
+        """Why pods have no namespaces here, in one line; empty where they have them."""
+        return self.host.why_plain
+
+    # --- for the pods' runs ---
+
+    def send(self, message: dict[str, Any]) -> None:
+        if self._pod_host is not None:
+            self._pod_host.send(message)
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> None:
+        """Call `action` in the agent's thread. Only for that thread itself."""
+        self._timer_count += 1
+        heapq.heappush(self._timers, (time.monotonic() + delay_s, self._timer_count, action))
+
+    def fetch(self, namespace: str) -> Callable[[Resource, str], Object | None]:
+        def read(resource: Resource, name: str) -> Object | None:
+            try:
+                return self.registry.get(resource, name, namespace)
+            except NotFoundError:
+                return None
+
+        return read
+
+    def event(self, run: PodRun, reason: str, message: str, *, warning: bool = False, container: str = "") -> None:
+        init = any(one.init and one.name == container for one in run.parts.containers)
+        field = f"spec.{'initContainers' if init else 'containers'}{{{container}}}" if container else ""
+        self.registry.record_event(
+            run.pod, type="Warning" if warning else "Normal", reason=reason, message=message, component="kubelet",
+            host=run.node, field_path=field,
+        )  # fmt: skip
+
+    def write_status(self, run: PodRun) -> None:
+        uid, now = run.uid, self.now()
+
+        def change(pod: Object) -> Object | None:
+            if pod["metadata"]["uid"] != uid:
+                return None
+            generation = pod["metadata"].get("generation") or 0
+            pod["status"] = pod_status(run.parts, pod.get("status") or {}, generation, now)
+            return pod
+
+        try:
+            self.registry.update(PODS, run.name, run.namespace, change, subresource="status")
+        except NotFoundError:
+            pass
+
+    def delete_pod(self, run: PodRun) -> None:
+        """Take the object away: its processes are gone."""
+        try:
+            self.registry.delete(PODS, run.name, run.namespace, grace_period_s=0, uid=run.uid)
+        except (NotFoundError, ConflictError):
+            pass
+
+    def forget(self, run: PodRun) -> None:
+        """The run is over and its object is gone."""
+        self._runs.pop(run.uid, None)
+        self._remove_later(self._directory(run.uid))
+
+    def pod_directory(self, uid: str) -> Path:
+        """Made, private: volumes and logs of one pod."""
+        directory = self._directory(uid)
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return directory
+
+    def volumes_directory(self, uid: str) -> str:
+        """Where the pod host keeps the files of the pod's volumes."""
+        return f"{self._host_work}/pods/{uid}/volumes"
+
+    @staticmethod
+    def now() -> str:
+        return rfc3339(datetime.now(UTC))
+
+    def node_facts(self, node: str) -> dict[str, str]:
+        spec = self._nodes[node]
+        return {"node.cpu": str(spec.cpus), "node.memory": str(spec.memory_bytes)}
+
+    def lacking(self, run: PodRun) -> tuple[str, str] | None:
+        """Reason and message if the pod does not fit on its node beside the others. Source: kubelet, predicate.go."""
+        node = self._nodes[run.node]
+        others = [one for one in self._runs.values() if one is not run and one.node == run.node and one.uses_node]
+        milli, memory = _requests(run.pod)
+        used_milli = sum(_requests(one.pod)[0] for one in others)
+        used_memory = sum(_requests(one.pod)[1] for one in others)
+        for word, wanted, used, capacity in (
+            ("cpu", milli, used_milli, node.cpus * 1000),
+            ("memory", memory, used_memory, node.memory_bytes),
+        ):
+            if wanted and wanted + used > capacity:
+                text = (
+                    f"Node didn't have enough resource: {word}, requested: {wanted}, used: {used}, capacity: {capacity}"
+                )
+                return f"OutOf{word}", text
+        return None
+
+    # --- the thread ---
+
+    def _work(self) -> None:
+        while True:
+            left = self._timers[0][0] - time.monotonic() if self._timers else None
+            try:
+                if left is not None and left <= 0:
+                    action: Callable[[], None] | None = heapq.heappop(self._timers)[2]
+                else:
+                    action = self._queue.get(timeout=left)
+            except queue.Empty:
+                continue
+            if action is None:
+                return
+            try:
+                action()
+            except Exception:
+                _LOG.exception("agent")
+
+    def _enqueuing(self, handle: Callable[[WatchEvent], None]) -> Callable[[WatchEvent], None]:
+        return lambda event: self._queue.put(lambda: handle(event))
+
+    def _pod_changed(self, event: WatchEvent) -> None:
+        pod = event.object
+        uid = pod["metadata"]["uid"]
+        run = self._runs.get(uid)
+        if event.type == "DELETED":
+            if run is not None:
+                run.gone()
+            else:
+                self._remove_later(self._directory(uid))
+        elif run is not None:
+            run.changed(pod)
+        elif pod["spec"].get("nodeName") in self._nodes and not _over(pod) and not self._stopping:
+            run = self._runs[uid] = PodRun(self, pod)
+            run.guarded(run.begin)
+
+    def _source_changed(self, event: WatchEvent) -> None:
+        meta = event.object["metadata"]
+        kind = SECRETS if event.object.get("kind") == "Secret" else CONFIGMAPS
+        for run in list(self._runs.values()):
+            if run.namespace == meta["namespace"] and event.type != "DELETED":
+                run.guarded(lambda run=run: run.source_changed(kind.plural, meta["name"]))  # type: ignore[misc]
+
+    def _host_said(self, message: dict[str, Any]) -> None:
+        if message["event"] == "lost":
+            self._host_lost()
+            return
+        run = self._runs.get(message["pod"])
+        if run is not None:
+            run.guarded(lambda: run.host_said(message))
+
+    def _host_lost(self) -> None:
+        if self._stopping:
+            return
+        for run in list(self._runs.values()):
+            run.guarded(run.lost)
+        self._restart_pod_host()
+
+    def _restart_pod_host(self) -> None:
+        if self._stopping:
+            return
+        try:
+            self._start_pod_host()
+        except PodHostError as error:
+            _LOG.error("%s; next try in %g s", error, _HOST_RETRY_S)
+            self.after(_HOST_RETRY_S, self._restart_pod_host)
+            return
+        for run in list(self._runs.values()):
+            run.guarded(run.begin)
+
+    def _stop_all(self) -> None:
+        self._stopping = True
+        for run in list(self._runs.values()):
+            if run.begun:
+                run.guarded(lambda run=run: run.end(*_SHUTDOWN, _STOP_GRACE_S))  # type: ignore[misc]
+        self._check_idle()
+
+    def _check_idle(self) -> None:
+        if any(run.begun for run in self._runs.values()):
+            self.after(0.02, self._check_idle)
+        else:
+            self._idle.set()
+
+    # --- start ---
+
+    @property
+    def _work_dir(self) -> Path:
+        return self.state_dir.resolve() / "podhost"
+
+    def _directory(self, uid: str) -> Path:
+        return self.state_dir.resolve() / "pods" / uid
+
+    def _start_pod_host(self) -> None:
+        _clear_stale(self._work_dir)
+        self._host_work = str(self._work_dir)
+        client = PodHostClient(self._work_dir, lambda message: self._queue.put(lambda: self._host_said(message)))
+        mode = client.start()
+        path = _search_path()
+        self._pod_host = client
+        self.host = Host(
+            mode=mode.name, why_plain=mode.why_plain, uid=os.getuid(), gid=os.getgid(), groups=tuple(os.getgroups()),
+            home=_home(), path=path, ip=host_address(),
+            ssh_dir=prepare_ssh_directory(self.state_dir.resolve() / "ssh", path) if mode.name != "plain" else "",
+        )  # fmt: skip
+
+    def _register_nodes(self) -> None:
+        now = datetime.now(UTC)
+        for old in self.registry.list(NODES).items:
+            if old["metadata"]["name"] not in self._nodes:
+                self.registry.delete(NODES, old["metadata"]["name"])
+        _create(self.registry, NAMESPACES, {"metadata": {"name": LEASE_NAMESPACE}})
+        for spec in self._nodes.values():
+            meta = node_metadata(spec)
+            _create(self.registry, NODES, {"metadata": meta, "spec": {}})
+            self.registry.patch(NODES, spec.name, {"metadata": {key: meta[key] for key in ("labels", "annotations")}})
+            status = node_status(spec, self.state_dir, self.host.ip, now)
+            node = self.registry.patch(NODES, spec.name, {"status": status}, subresource="status")
+            _create(self.registry, LEASES, lease(node, now), LEASE_NAMESPACE)
+        self._renew()
+
+    def _renew(self) -> None:
+        now = datetime.now(UTC)
+        for name in self._nodes:
+            try:
+                self.registry.patch(LEASES, name, {"spec": lease_spec(name, now)}, LEASE_NAMESPACE)
+            except NotFoundError:
+                _LOG.info("lease of %s is gone", name)
+        self.after(LEASE_S / 3, self._renew)
+
+    def _bury_the_lost(self) -> None:
+        """End the pods whose processes died with an earlier engine, and remove what was left of them."""
+        known = set()
+        for pod in self.registry.list(PODS).items:
+            meta = pod["metadata"]
+            node = pod["spec"].get("nodeName")
+            if node is None:
+                continue
+            known.add(meta["uid"])
+            parts = lost_parts(pod, self.host.ip, self.now())
+            run = PodRun(self, pod, parts)
+            if parts is not None:
+                self.write_status(run)
+                self.event(run, parts.failed_because or "Lost", parts.message or "ended", warning=True)
+            if meta.get("deletionTimestamp") and (parts is not None or node not in self._nodes):
+                self.delete_pod(run)
+            elif node not in self._nodes and parts is None and not _over(pod):
+                self.delete_pod(run)  # bound to a node that there is no more, and never started
+        directory = self.state_dir / "pods"
+        for leftover in directory.iterdir() if directory.is_dir() else ():
+            if leftover.name not in known:
+                self._remove_directory(leftover)
+            else:
+                self._remove_directory(leftover / "volumes")
+
+    def _remove_later(self, directory: Path) -> None:
+        """What a job left in its volumes may be much; pods need not wait for it."""
+        try:
+            self._cleaner.submit(self._remove_directory, directory)
+        except RuntimeError:  # stopping; the next start finds it
+            _LOG.info("left for the next start: %s", directory)
+
+    @staticmethod
+    def _remove_directory(directory: Path) -> None:
+        def allow(function: Callable[[str], object], path: str, _error: object) -> None:
+            """A directory that its owner made unreadable can be removed all the same."""
+            try:
+                Path(path).parent.chmod(stat.S_IRWXU)
+                Path(path).chmod(stat.S_IRWXU)
+                function(path)
+            except OSError as error:
+                if not isinstance(error, FileNotFoundError):
+                    _LOG.warning("left behind: %s", error)
+
+        if directory.is_dir():
+            shutil.rmtree(directory, onerror=allow)
+
+
+def _create(registry: Registry, resource: Resource, obj: Object, namespace: str | None = None) -> None:
+    try:
+        registry.create(resource, obj, namespace)
+    except AlreadyExistsError:
+        pass
+
+
+def _over(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+
+
+def _requests(pod: Object) -> tuple[int, int]:
+    """Millicores and bytes that the pod counts for: all containers together, or its largest init container."""
+    totals = []
+    for containers in (pod["spec"]["containers"], pod["spec"].get("initContainers") or ()):
+        requests = [(one.get("resources") or {}).get("requests") or {} for one in containers]
+        totals.append([(cpu_milli(one.get("cpu", 0)), memory_bytes(one.get("memory", 0))) for one in requests])
+    main, init = totals
+    return (
+        max([sum(cpu for cpu, _ in main), *(cpu for cpu, _ in init)]),
+        max([sum(memory for _, memory in main), *(memory for _, memory in init)]),
+    )
+
+
+def _home() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir  # where sshd and ssh look, too
+    except KeyError:
+        return os.environ.get("HOME", "/")
+
+
+def _search_path() -> str:
+    """PATH of whoever started the engine; last the programs beside our Python, such as a wheel's mpirun."""
+    path = os.environ.get("PATH") or os.defpath
+    beside = str(Path(sys.executable).parent)
+    return path if beside in path.split(":") else f"{path}:{beside}"
+
+
+def _clear_stale(work: Path) -> None:
+    """What a pod host without namespaces left when it was killed; with them its files were in its own tmpfs."""
+    shutil.rmtree(work, ignore_errors=True)

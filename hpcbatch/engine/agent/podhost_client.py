@@ -1,0 +1,120 @@
+"""The agent's end of the pod host: starts its process, sends it messages and hands its answers on."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hpcbatch.errors import HpcBatchError
+
+_LOG = logging.getLogger(__name__)
+_START_LIMIT_S = 60.0
+_STOP_LIMIT_S = 30.0
+
+
+class PodHostError(HpcBatchError):
+    """The pod host cannot be started; one line why."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodHostMode:
+    """`name` is root, user or plain; `why_plain` one line for the user."""
+
+    name: str
+    why_plain: str
+
+
+class PodHostClient:
+    """One pod host process. `on_event` runs in a thread of its own; {"event": "lost"} is the last, if it died."""
+
+    def __init__(self, work: Path, on_event: Callable[[dict[str, Any]], None]) -> None:
+        self._work, self._on_event = work, on_event
+        self._send_lock = threading.Lock()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> PodHostMode:
+        """Returns when it is ready. Raises PodHostError."""
+        try:
+            self._work.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise PodHostError(f"{self._work} cannot be used: {error.strerror}") from None
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "hpcbatch.engine.podhost.main", str(theirs.fileno()), str(self._work)],
+                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd="/",
+                start_new_session=True,
+            )  # fmt: skip
+        self._socket.settimeout(_START_LIMIT_S)
+        self._reader = self._socket.makefile("rb")
+        try:
+            line = self._reader.readline()
+        except OSError:
+            line = b""
+        if not line:
+            self._process.kill()
+            self._process.wait()
+            raise PodHostError("the process that holds the pods did not start; the engine's log says why")
+        self._socket.settimeout(None)
+        ready = json.loads(line)
+        self._thread = threading.Thread(target=self._read, name="podhost", daemon=True)
+        self._thread.start()
+        return PodHostMode(ready["mode"], ready["why"])
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Never raises: if the pod host has died, `on_event` tells."""
+        data = json.dumps(message).encode() + b"\n"
+        try:
+            with self._send_lock:
+                self._socket.sendall(data)
+        except OSError as error:
+            if not self._stopping:
+                _LOG.warning("the pod host does not listen: %s", error)
+
+    def stop(self) -> None:
+        """Kill all pods at once; returns when nothing of them is left. Safe more than once."""
+        self._stopping = True
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        try:
+            self._process.wait(_STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=10)
+        self._reader.close()
+        self._socket.close()
+
+    def _read(self) -> None:
+        try:
+            for line in self._reader:
+                try:
+                    self._on_event(json.loads(line))
+                except Exception:
+                    _LOG.exception("event of the pod host: %r", line[:500])
+        except OSError:
+            pass
+        if not self._stopping:
+            status = "not yet gone"
+            try:
+                status = str(self._process.wait(_STOP_LIMIT_S))
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+            _LOG.error("the pod host has ended (%s)", status)
+            self._on_event({"event": "lost"})

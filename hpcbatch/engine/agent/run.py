@@ -1,0 +1,492 @@
+"""The run of one pod on the embedded engine: from its binding to its end, one decision after the other.
+
+All methods run in the agent's thread. What is to be known of the pod lies in `parts`; `_go_on` looks at it after every
+change, and takes the next step that is due.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from hpcbatch.api.port import Object
+from hpcbatch.api.resources import Resource
+from hpcbatch.engine.agent.environment import NotReadyError
+from hpcbatch.engine.agent.spec import Host, fs_group, own_network, pod_message, start_message, volume_message
+from hpcbatch.engine.agent.status import ContainerRun, PodStatusParts, container_id, lose, new_containers, waiting
+from hpcbatch.engine.agent.volumes import Volume, failed_mount, pod_volumes
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.units import parse_rfc3339, rfc3339
+
+_LOG = logging.getLogger(__name__)
+_FIRST_BACKOFF_S: Final = 10.0
+_LONGEST_BACKOFF_S: Final = 300.0
+_GOOD_RUN_S: Final = 600.0
+"""A container that ran this long starts its back-off anew. Source: kubelet."""
+_FIRST_RETRY_S: Final = 0.25
+_LONGEST_RETRY_S: Final = 30.0
+_LOG_TAIL_BYTES: Final = 2048
+_LOG_TAIL_LINES: Final = 80
+_DEADLINE = "Pod was active on the node longer than the specified deadline"
+
+
+class Owner(Protocol):
+    """What a run needs of the agent."""
+
+    host: Host
+
+    def send(self, message: dict[str, Any]) -> None: ...
+    def after(self, delay_s: float, action: Callable[[], None]) -> None: ...
+    def fetch(self, namespace: str) -> Callable[[Resource, str], Object | None]: ...
+    def event(self, run: PodRun, reason: str, message: str, *, warning: bool = False, container: str = "") -> None: ...
+    def write_status(self, run: PodRun) -> None: ...
+    def delete_pod(self, run: PodRun) -> None: ...
+    def forget(self, run: PodRun) -> None: ...
+    def pod_directory(self, uid: str) -> Path: ...
+    def volumes_directory(self, uid: str) -> str: ...
+    def node_facts(self, node: str) -> dict[str, str]: ...
+    def lacking(self, run: PodRun) -> tuple[str, str] | None: ...
+    def now(self) -> str: ...
+    def log_path(self, pod: Object, container: str, *, previous: bool = False) -> Path | None: ...
+
+
+class PodRun:
+    """`parts` is given for a pod of an earlier engine, which is only to be written down."""
+
+    def __init__(self, agent: Owner, pod: Object, parts: PodStatusParts | None = None) -> None:
+        self.agent, self.pod = agent, pod
+        meta = pod["metadata"]
+        self.uid: str = meta["uid"]
+        self.name: str = meta["name"]
+        self.namespace: str = meta["namespace"]
+        self.node: str = pod["spec"].get("nodeName") or ""
+        self.parts = parts or PodStatusParts(
+            new_containers(pod["spec"]), agent.now(), agent.host.ip, pod_uid=self.uid
+        )  # fmt: skip
+        self._sandbox = "none"  # none, asked, up
+        self._volumes: dict[str, Volume] = {}
+        self._alive: set[str] = set()
+        self._ending = False
+        self._stop_at: float | None = None
+        self._object_gone = False
+        self._retry_s = _FIRST_RETRY_S
+        self._retry_count = 0
+        self._said: set[str] = set()
+        self._due: dict[str, float] = {}
+
+    @property
+    def uses_node(self) -> bool:
+        return not self.parts.ended
+
+    @property
+    def begun(self) -> bool:
+        """Its processes may be running."""
+        return self._sandbox != "none" and not self.parts.ended
+
+    def guarded(self, action: Callable[[], None]) -> None:
+        """A refusal of the API is tried again; a bug ends this pod, not the agent."""
+        try:
+            action()
+        except HpcBatchError as error:
+            _LOG.warning("pod %s/%s: %s", self.namespace, self.name, error)
+            self.agent.after(self._next_retry(), lambda: self.guarded(self._write_again))
+        except Exception:
+            _LOG.exception("pod %s/%s", self.namespace, self.name)
+            if not self._ending:
+                self.guarded(lambda: self.end("EngineError", "the engine failed on this pod; its log says how", 0))
+
+    # --- what happens ---
+
+    def begin(self) -> None:
+        """The pod is bound to one of our nodes, or the pod host is there again."""
+        if self.parts.ended or self._sandbox != "none":
+            return
+        if self.pod["metadata"].get("deletionTimestamp"):
+            self.changed(self.pod)
+            return
+        lacking = self.agent.lacking(self)
+        if lacking is not None:
+            reason, message = lacking
+            self.agent.event(self, reason, message, warning=True)
+            self.parts.containers.clear()
+            self.parts.ended, self.parts.failed_because, self.parts.message = (
+                True,
+                reason,
+                f"Pod was rejected: {message}",
+            )
+            self._ending = True
+            self.agent.write_status(self)
+            return
+        deadline = self.pod["spec"].get("activeDeadlineSeconds")
+        if deadline is not None:
+            began = parse_rfc3339(self.parts.start_time)
+            left = deadline - (datetime.now(UTC) - began).total_seconds()
+            self.agent.after(max(0.0, left), lambda: self.guarded(self._deadline))
+        self._prepare()
+
+    def changed(self, pod: Object) -> None:
+        """The object has changed; all that matters is whether it is to be deleted, and how soon."""
+        self.pod = pod
+        meta = pod["metadata"]
+        if not meta.get("deletionTimestamp"):
+            return
+        if self.parts.ended:
+            self._over()
+            return
+        grace = float(meta.get("deletionGracePeriodSeconds") or 0)
+        left = (parse_rfc3339(meta["deletionTimestamp"]) - datetime.now(UTC)).total_seconds()
+        self.end("", "", min(grace, max(left + 1, 0)) if grace else 0)
+
+    def gone(self) -> None:
+        """The object was deleted without waiting for us."""
+        self._object_gone = True
+        if self.parts.ended:
+            self.agent.forget(self)
+        else:
+            self.end("", "", 0)
+
+    def end(self, reason: str, message: str, grace_s: float) -> None:
+        """Stop all containers and start none any more. A later call can only shorten the grace."""
+        if self.parts.ended:
+            return
+        if not self._ending:
+            self._ending = True
+            self.parts.failed_because, self.parts.message = reason, message
+            if not reason:
+                for name in sorted(self._alive):
+                    self.agent.event(self, "Killing", f"Stopping container {name}", container=name)
+        at = time.monotonic() + grace_s
+        if self._alive and (self._stop_at is None or at < self._stop_at - 0.5):
+            self._stop_at = at
+            self.agent.send({"op": "stop", "pod": self.uid, "container": "", "grace_s": grace_s})
+        self._go_on()
+
+    def lost(self) -> None:
+        """The pod host died, and every process of the pod with it."""
+        self._alive.clear()
+        if self._sandbox == "none" or self.parts.ended:
+            return
+        self._sandbox = "none"
+        lose(self.parts, self.agent.now())
+        self._ending = True
+        self._over()
+
+    def source_changed(self, plural: str, name: str) -> None:
+        """A Secret or ConfigMap was made or changed."""
+        if self._ending:
+            return
+        if self._sandbox == "none":
+            self._retry_s = _FIRST_RETRY_S
+            self._prepare()
+            return
+        if not any((plural, name) in volume.uses for volume in self._volumes.values()):
+            self._go_on()  # a container may wait for a variable
+            return
+        try:
+            fresh = self._read_volumes()
+        except NotReadyError as error:
+            self.agent.event(self, "FailedMount", str(error), warning=True)
+            return
+        gid = fs_group(self.pod, self.agent.host)
+        for volume in fresh.values():
+            if (plural, name) in volume.uses and volume != self._volumes[volume.name]:
+                self.agent.send({"op": "volume", "pod": self.uid, "volume": volume_message(volume, gid)})
+        self._volumes = fresh
+
+    def host_said(self, message: dict[str, Any]) -> None:
+        """An answer of the pod host about this pod."""
+        match message["event"]:
+            case "sandbox" if "error" in message:
+                self._sandbox, self.parts.sandbox = "none", False
+                text = f"Failed to create pod sandbox: {message['error']}"
+                self.agent.event(self, "FailedCreatePodSandBox", text, warning=True)
+                self._wait_for(self.parts.containers, NotReadyError("ContainerCreating", text))
+                self._go_on()
+            case "sandbox":
+                self._sandbox = "up"
+                self.parts.ip = message["ip"] or self.agent.host.ip
+                self._go_on()
+            case "started":
+                self._started(self._container(message["container"]), message["at"])
+            case "exited":
+                self._exited(self._container(message["container"]), message)
+
+    # --- steps ---
+
+    def _prepare(self) -> None:
+        """Have the volumes, write down that it begins, ask for the sandbox. Or say what is missing, and try again."""
+        if self._ending or self._sandbox != "none":
+            return
+        try:
+            self._volumes = self._read_volumes()
+            message = pod_message(self.pod, list(self._volumes.values()), self.agent.host)
+            self._make_empty_dirs()
+        except NotReadyError as error:
+            self._wait_for(self.parts.containers, error)
+            return
+        self._warn_of_the_unsupported()
+        for one in self.parts.containers:
+            if "waiting" in one.state:
+                one.state = new_state(one, self.parts.containers)
+        # From here on processes may run, so it is written first: a new engine must not run the pod twice.
+        self.parts.sandbox = True
+        self.agent.write_status(self)
+        self._sandbox = "asked"
+        self.agent.send(message)
+
+    def _go_on(self) -> None:
+        if self.parts.ended:
+            return
+        if self._ending:
+            if not self._alive and self._sandbox != "asked":
+                self._finish()
+            return
+        if self._sandbox != "up":
+            return
+        init = [one for one in self.parts.containers if one.init]
+        main = [one for one in self.parts.containers if not one.init]
+        for one in init:
+            if one.succeeded:
+                continue
+            if one.terminated and self.pod["spec"].get("restartPolicy") == "Never":
+                self._ending = True
+                self._finish()
+            else:
+                self._run(one)
+            return
+        for one in main:
+            self._run(one)
+        if all(one.terminated and one.name not in self._due for one in main):
+            self._ending = True
+            self._finish()
+
+    def _run(self, one: ContainerRun) -> None:
+        """Start the container if it is its turn, or start it again if its policy says so and its time has come."""
+        if one.running or one.name in self._alive or self._ending:
+            return
+        end = one.terminated
+        if end is not None:
+            policy = self.pod["spec"].get("restartPolicy", "Always")
+            if policy == "Never" or (policy == "OnFailure" and end["exitCode"] == 0) or (one.init and one.succeeded):
+                return
+            self._schedule_restart(one, end)
+        due = self._due.get(one.name)
+        if due is not None:
+            if time.monotonic() < due:
+                return
+            del self._due[one.name]
+        self._start(one)
+
+    def _schedule_restart(self, one: ContainerRun, end: dict[str, Any]) -> None:
+        """The first restart is at once, the others after 10, 20, 40 … seconds."""
+        one.last = {"terminated": end}
+        one.restarts += 1
+        if end.get("startedAt") and end.get("finishedAt"):
+            ran = parse_rfc3339(end["finishedAt"]) - parse_rfc3339(end["startedAt"])
+            if ran.total_seconds() >= _GOOD_RUN_S:
+                one.backoff_s = 0
+        delay = one.backoff_s
+        one.backoff_s = min(max(_FIRST_BACKOFF_S, one.backoff_s * 2), _LONGEST_BACKOFF_S)
+        self._due[one.name] = time.monotonic() + delay
+        one.state = waiting("ContainerCreating")
+        if delay:
+            pod = f"{self.name}_{self.namespace}({self.uid})"
+            text = f"back-off {_go_duration(delay)} restarting failed container={one.name} pod={pod}"
+            one.state = waiting("CrashLoopBackOff", text)
+            self.agent.event(
+                self, "BackOff", f"Back-off restarting failed container {one.name} in pod {pod}", warning=True,
+                container=one.name,
+            )  # fmt: skip
+            self.agent.write_status(self)
+            self.agent.after(delay, lambda: self.guarded(self._go_on))
+
+    def _start(self, one: ContainerRun) -> None:
+        log = self.agent.pod_directory(self.uid) / "logs" / one.name / f"{one.restarts}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            message = start_message(
+                self.pod, one.spec, self._volumes, self.agent.host, fetch=self.agent.fetch(self.namespace),
+                facts=self._facts(), log=str(log),
+            )  # fmt: skip
+        except NotReadyError as error:
+            self._wait_for([one], error)
+            return
+        image = one.spec.get("image") or ""
+        self.agent.event(
+            self, "Pulled", f'Container image "{image}" already present on machine', container=one.name
+        )  # fmt: skip
+        self._alive.add(one.name)
+        self.agent.send(message)
+
+    def _started(self, one: ContainerRun, at: float) -> None:
+        one.state = {"running": {"startedAt": _time(at)}}
+        self.agent.event(self, "Created", f"Created container: {one.name}", container=one.name)
+        self.agent.event(self, "Started", f"Started container {one.name}", container=one.name)
+        self.agent.write_status(self)
+
+    def _exited(self, one: ContainerRun, message: dict[str, Any]) -> None:
+        self._alive.discard(one.name)
+        started = (one.state.get("running") or {}).get("startedAt")
+        end = {"exitCode": message["code"], "reason": message["reason"]}
+        text = message["message"]
+        if message["reason"] == "StartError":
+            text = f"failed to start container {one.name!r}: {text}"
+            started = "1970-01-01T00:00:00Z"
+            self.agent.event(self, "Failed", f"Error: {text}", warning=True, container=one.name)
+        elif not text and message["code"] and one.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+            text = self._log_tail(one)
+        if text:
+            end["message"] = text
+        end.update(startedAt=started or _time(message["at"]), finishedAt=_time(message["at"]))
+        one.state = {"terminated": {**end, "containerID": container_id(self.uid, one)}}
+        _LOG.info(
+            "pod %s/%s container %s: exit code %d, %.3f s of CPU, at most %d KiB", self.namespace, self.name, one.name,
+            message["code"], message["cpu_s"], message["max_rss_kib"],
+        )  # fmt: skip
+        self._go_on()
+        if not self.parts.ended and one.terminated:
+            self.agent.write_status(self)
+
+    def _finish(self) -> None:
+        """No process is left: let go of the surroundings and write the end."""
+        if self._sandbox != "none":
+            self.agent.send({"op": "remove", "pod": self.uid})
+            self._sandbox = "none"
+        for one in self.parts.containers:
+            if "waiting" in one.state and one.last:
+                one.state = one.last  # it waited for a restart that will not come
+        self.parts.ended = True
+        self._over()
+
+    def _over(self) -> None:
+        """Write the last status; take the object away if it was deleted."""
+        if self._object_gone:
+            self.agent.forget(self)
+            return
+        self.agent.write_status(self)
+        if self.pod["metadata"].get("deletionTimestamp"):
+            self.agent.delete_pod(self)  # its DELETED event makes the agent forget it
+
+    def _deadline(self) -> None:
+        if not self._ending:
+            self.agent.event(self, "DeadlineExceeded", _DEADLINE)
+            self.end("DeadlineExceeded", _DEADLINE, float(self.pod["spec"].get("terminationGracePeriodSeconds", 30)))
+
+    # --- helpers ---
+
+    def _write_again(self) -> None:
+        if self.parts.ended:
+            self._over()
+        elif self._sandbox == "none" and not self._ending:
+            self._prepare()
+        else:
+            self._go_on()
+            self.agent.write_status(self)
+
+    def _wait_for(self, containers: list[ContainerRun], error: NotReadyError) -> None:
+        """Say what is missing, once for each new message, and look again later (a change of it comes sooner)."""
+        text = str(error)
+        self._retry_count += 1
+        if error.reason != "ContainerCreating" and text not in self._said:
+            if error.reason == "FailedMount":
+                self.agent.event(self, "FailedMount", text, warning=True)
+            else:
+                named = containers[0].name if len(containers) == 1 else ""
+                self.agent.event(self, "Failed", f"Error: {text}", warning=True, container=named)
+        for one in containers:
+            if "waiting" in one.state:
+                # A kubelet leaves the message of a missing volume to the event; here it is in the status as well.
+                plain = error.reason == "FailedMount"
+                one.state = waiting("ContainerCreating" if plain else error.reason, text)
+        if text not in self._said:
+            self._said.add(text)
+            self.agent.write_status(self)
+        number = self._retry_count
+
+        def again() -> None:
+            if number == self._retry_count and not self._ending:
+                self._prepare() if self._sandbox == "none" else self._go_on()
+
+        self.agent.after(self._next_retry(), lambda: self.guarded(again))
+
+    def _next_retry(self) -> float:
+        delay, self._retry_s = self._retry_s, min(self._retry_s * 2, _LONGEST_RETRY_S)
+        return delay
+
+    def _container(self, name: str) -> ContainerRun:
+        return next(one for one in self.parts.containers if one.name == name)
+
+    def _facts(self) -> dict[str, str]:
+        ip, host_ip = self.parts.ip, self.agent.host.ip
+        status = {"status.podIP": ip, "status.podIPs": ip, "status.hostIP": host_ip, "status.hostIPs": host_ip}
+        return {**self.agent.node_facts(self.node), **status}
+
+    def _read_volumes(self) -> dict[str, Volume]:
+        volumes = pod_volumes(
+            self.pod, self.agent.fetch(self.namespace), self._facts(),
+            files_dir=self.agent.volumes_directory(self.uid),
+            empty_dir=str(self.agent.pod_directory(self.uid) / "volumes"),
+        )  # fmt: skip
+        return {volume.name: volume for volume in volumes}
+
+    def _make_empty_dirs(self) -> None:
+        gid = fs_group(self.pod, self.agent.host)
+        for volume in self._volumes.values():
+            if volume.make:
+                path = Path(volume.path)
+                try:
+                    path.mkdir(parents=True, exist_ok=True)
+                    if gid is not None:
+                        os.chown(path, -1, gid)
+                    path.chmod(0o777 if gid is None else 0o2777)
+                except OSError as error:
+                    raise failed_mount(volume.name, error.strerror or str(error)) from None
+
+    def _warn_of_the_unsupported(self) -> None:
+        spec = self.pod["spec"]
+        for one in self.parts.containers:
+            probes = [
+                word for word in ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle") if one.spec.get(word)
+            ]
+            if probes:
+                text = f"the embedded engine does not do {', '.join(probes)}"
+                self.agent.event(self, "NotSupported", text, warning=True, container=one.name)
+        sysctls = [one["name"] for one in (spec.get("securityContext") or {}).get("sysctls") or ()]
+        unset = [name for name in sysctls if not (name.startswith("net.") and own_network(spec))]
+        if unset:
+            text = f"sysctls {', '.join(unset)} are not set: the pod has no network of its own, or they are none of it"
+            self.agent.event(self, "NotSupported", text, warning=True)
+
+    def _log_tail(self, one: ContainerRun) -> str:
+        path = self.agent.log_path(self.pod, one.name)
+        if path is None:
+            return ""
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - 4 * _LOG_TAIL_BYTES))
+                lines = file.read().splitlines(keepends=True)[-_LOG_TAIL_LINES:]
+        except OSError:
+            return ""
+        return b"".join(line.split(b" ", 3)[-1] for line in lines)[-_LOG_TAIL_BYTES:].decode(errors="replace")
+
+
+def new_state(one: ContainerRun, containers: list[ContainerRun]) -> dict[str, Any]:
+    """The waiting state of a container that nothing is wrong with."""
+    if one.last:
+        return one.state
+    has_init = any(other.init for other in containers)
+    return waiting("PodInitializing" if has_init else "ContainerCreating")
+
+
+def _time(at: float) -> str:
+    return rfc3339(datetime.fromtimestamp(at, UTC))
+
+
+def _go_duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

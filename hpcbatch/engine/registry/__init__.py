@@ -1,0 +1,1 @@
+"""Objects with Kubernetes' semantics, over a store on SQLite."""

@@ -1,0 +1,511 @@
+"""Objects with Kubernetes' rules, kind by kind: how each is read, made, changed and deleted over the store.
+
+Everything that reads and then writes does so under the store's lock.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from hpcbatch.api.port import Object, Propagation
+from hpcbatch.api.resources import Resource
+from hpcbatch.engine.registry import crds, metadata, statuses
+from hpcbatch.engine.registry.collector import Collector, utc_now
+from hpcbatch.engine.registry.core_fields import clean_core
+from hpcbatch.engine.registry.defaults import CHECKS, DEFAULTS
+from hpcbatch.engine.registry.kinds import BUILTIN, Kind, kind_of_crd
+from hpcbatch.engine.registry.names import check_name, generate
+from hpcbatch.engine.registry.ownership import Place
+from hpcbatch.engine.registry.schema import CompiledSchema
+from hpcbatch.engine.registry.selectors import named, selector
+from hpcbatch.engine.registry.statuses import Cause
+from hpcbatch.engine.registry.store import Change, ResourceKey, Store, StoreEvent
+from hpcbatch.engine.registry.values import same, share
+from hpcbatch.errors import ApiError
+from hpcbatch.units import rfc3339
+
+Operation = Literal["CREATE", "UPDATE", "DELETE"]
+Mutator = Callable[[Operation, Object, Object | None], Object]
+"""(operation, object, the object before or None) to the object with defaults; may not change what it was given."""
+Validator = Callable[[Operation, Object, Object | None], None]
+"""Raises ApiError to refuse. For DELETE both objects are the one to be deleted."""
+
+_NAME_TRIES = 8
+_KEPT_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
+_CRD_KEY = ("apiextensions.k8s.io", "customresourcedefinitions")
+_POD_KEY = ("", "pods")
+_NAMESPACE_KEY = ("", "namespaces")
+
+
+@dataclass(slots=True)
+class Admission:
+    """Who else has a say when an object of one resource is written; run in order, mutators before the schema."""
+
+    mutators: list[Mutator] = field(default_factory=list)
+    validators: list[Validator] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WriteOptions:
+    """How one request is treated. `warnings` collects what its sender is to be told."""
+
+    dry_run: bool = False
+    field_validation: Literal["Ignore", "Warn", "Strict"] = "Warn"
+    warnings: list[str] = field(default_factory=list)
+    verb: Literal["write", "patch", "apply"] = "write"
+    """Decides how a refused unknown field is worded."""
+    decoding_errors: list[str] = field(default_factory=list)
+    """Faults that the decoder found, `duplicate field "spec.a"`."""
+    managed_fields: list[Object] = field(default_factory=list)
+    """What server-side apply records in a new object."""
+
+
+class Objects:
+    """See the module. `now` is the clock that timestamps come from."""
+
+    def __init__(self, store: Store, *, now: Callable[[], datetime] = utc_now) -> None:
+        self.store = store
+        self.lock = store.lock
+        self.admission: dict[Resource, Admission] = defaultdict(Admission)
+        self.now = now
+        self._kinds: dict[ResourceKey, Kind] = {kind.key: kind for kind in BUILTIN}
+        self._schemas: dict[ResourceKey, CompiledSchema] = {}
+        self._generation = 0
+        for crd in store.items(_CRD_KEY):
+            self._serve(crd)
+        store.observe(self._follow_definitions)
+        self._collector = Collector(store, self._kinds.get, self._knows, now)
+
+    # --- kinds ---
+
+    def kinds(self) -> list[Kind]:
+        """All kinds served, core first, custom ones in order of their names."""
+        with self.lock:
+            custom = sorted((kind for kind in self._kinds.values() if kind.custom), key=lambda kind: kind.key)
+            return [*BUILTIN, *custom]
+
+    @property
+    def kinds_generation(self) -> int:
+        """Grows whenever the kinds change: what is made from them may be kept until then."""
+        return self._generation
+
+    def kind(self, resource: Resource) -> Kind:
+        """The kind behind a resource. Raises NotFoundError."""
+        return self.find_kind(resource.group, resource.version, resource.plural)
+
+    def find_kind(self, group: str, version: str, plural: str) -> Kind:
+        kind = self._kinds.get((group, plural))
+        if kind is None or version not in kind.versions:
+            raise statuses.no_such_resource()
+        return kind
+
+    def _knows(self, api_version: str, kind_name: str) -> bool:
+        group = api_version.rpartition("/")[0]
+        return any(
+            kind.resource.kind == kind_name and kind.resource.group == group for kind in self._kinds.values()
+        )  # fmt: skip
+
+    def _serve(self, crd: Object) -> None:
+        kind = kind_of_crd(crd)
+        self._kinds[kind.key] = kind
+        self._schemas[kind.key] = CompiledSchema.of(kind.schema or {})
+        self._generation += 1
+
+    def _follow_definitions(self, event: StoreEvent) -> None:
+        if event.key != _CRD_KEY:
+            return
+        if event.type != "DELETED":
+            self._serve(event.object)
+            return
+        key = (event.object["spec"]["group"], event.object["spec"]["names"]["plural"])
+        self._kinds.pop(key, None)
+        self._schemas.pop(key, None)
+        self._generation += 1
+        self.store.end_subscriptions(key)
+
+    # --- reading ---
+
+    def read(self, kind: Kind, name: str, namespace: str) -> Object:
+        """Raises NotFoundError."""
+        obj = self.store.get(kind.key, namespace if kind.resource.namespaced else "", name)
+        if obj is None:
+            raise statuses.not_found(kind, name)
+        return obj
+
+    def select(
+        self, kind: Kind, namespace: str | None, *, labels: str = "", fields: str = ""
+    ) -> tuple[list[Object], int]:  # fmt: skip
+        """The objects that match, sorted by namespace and name, and the revision of which this is true."""
+        matches = selector(kind, labels, fields)
+        if not kind.resource.namespaced:
+            namespace = ""
+        name = named(fields) if fields else ""
+        with self.lock:
+            revision = self.store.revision
+            if name and namespace is not None:
+                obj = self.store.get(kind.key, namespace, name)
+                items = [obj] if obj is not None else []
+            else:
+                items = self.store.items(kind.key, namespace)
+        return [item for item in items if matches is None or matches(item)], revision
+
+    @staticmethod
+    def present(obj: Object, resource: Resource) -> Object:
+        """The object in the version asked for; versions differ in nothing else."""
+        if obj.get("apiVersion") == resource.api_version:
+            return obj
+        return {**obj, "apiVersion": resource.api_version}
+
+    # --- writing ---
+
+    def create_object(
+        self, kind: Kind, given: Mapping[str, Any], namespace: str, options: WriteOptions | None = None
+    ) -> Object:
+        options = options or WriteOptions()
+        unknown: list[str] = []
+        obj = self._decode(kind, given)
+        meta = metadata.read(kind, obj, unknown)
+        if meta.get("resourceVersion"):
+            raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+        space = self._namespace_of(kind, meta, namespace)
+        generated = not meta.get("name") and bool(meta.get("generateName"))
+        fresh = metadata.for_create(
+            meta, namespace=space, uid=str(uuid.uuid4()), now=rfc3339(self.now()), generation=kind.has_generation
+        )
+        if options.managed_fields:
+            fresh["managedFields"] = options.managed_fields
+        obj["metadata"] = fresh
+        if kind.has_status and (kind.custom or kind.key == _POD_KEY):
+            obj.pop("status", None)
+        if generated:
+            fresh["name"] = generate(meta["generateName"])
+        obj = self._clean(kind, obj, unknown, options)
+        with self.lock:
+            self._require_namespace(kind, space, fresh.get("name", ""))
+            obj = self._admit(kind, "CREATE", obj, None)
+            self._check(kind, obj, None, "")
+            for _ in range(_NAME_TRIES if generated else 1):
+                name = obj["metadata"]["name"]
+                if self.store.get(kind.key, space, name) is None:
+                    break
+                if generated:
+                    obj["metadata"]["name"] = generate(meta["generateName"])
+            else:
+                raise statuses.already_exists(kind, name)
+            if options.dry_run:
+                return obj
+            stored = self._put(kind, space, name, obj)
+            self._created(kind, name)
+            if "ownerReferences" in stored["metadata"]:
+                self._collector.check_owners(Place(kind.key, space, name))
+            return stored
+
+    def replace_object(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str,
+        given: Mapping[str, Any],
+        *,
+        subresource: str = "",
+        options: WriteOptions | None = None,
+    ) -> Object:
+        def change(_old: Object) -> Mapping[str, Any]:
+            meta = given.get("metadata") if isinstance(given, Mapping) else None
+            if kind.custom and isinstance(meta, Mapping) and not meta.get("resourceVersion"):
+                message = "Invalid value: 0: must be specified for an update"
+                cause = Cause(statuses.INVALID, "metadata.resourceVersion", message)
+                raise statuses.invalid(kind, name, [cause])
+            return given
+
+        return self.modify(kind, name, namespace, change, subresource=subresource, options=options)
+
+    def modify(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str,
+        change: Callable[[Object], Mapping[str, Any]],
+        *,
+        subresource: str = "",
+        options: WriteOptions | None = None,
+    ) -> Object:
+        """Write what `change` makes of the present object; it runs under the lock and may share parts of it."""
+        options = options or WriteOptions()
+        if subresource and not (subresource == "status" and kind.has_status):
+            raise statuses.not_found(kind, name)
+        space = namespace if kind.resource.namespaced else ""
+        with self.lock:
+            old = self.read(kind, name, space)
+            unknown: list[str] = []
+            obj = self._decode(kind, change(old))
+            meta = metadata.read(kind, obj, unknown)
+            self._check_identity(kind, old, meta)
+            if subresource == "status":
+                obj = {**old, "status": obj.get("status") or {}}
+            else:
+                obj["metadata"] = metadata.for_update(meta, old["metadata"])
+                if kind.has_status:
+                    obj.pop("status", None)
+                    if "status" in old:
+                        obj["status"] = old["status"]
+            obj = self._clean(kind, obj, unknown, options, old)
+            share(obj, old)
+            if not subresource:
+                obj = self._admit(kind, "UPDATE", obj, old)
+                share(obj, old)
+            self._check(kind, obj, old, subresource)
+            self._count_generation(kind, obj, old)
+            if same(obj, old):
+                return old
+            if options.dry_run:
+                return obj
+            return self._settle(kind, space, name, obj)
+
+    def _settle(self, kind: Kind, space: str, name: str, obj: Object) -> Object:
+        """Store a changed object, or let it go if that was all that its deletion waited for."""
+        place = Place(kind.key, space, name)
+        meta = obj["metadata"]
+        if not meta.get("deletionTimestamp"):
+            stored = self._put(kind, space, name, obj)
+            if "ownerReferences" in meta:
+                self._collector.check_owners(place)
+            return stored
+        held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
+        if held or kind.key in {_NAMESPACE_KEY, _CRD_KEY}:
+            stored = self._put(kind, space, name, obj)
+            self._collector.settle(place)
+            return stored
+        return self._collector.removed(place, obj)
+
+    def delete_object(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str,
+        *,
+        grace_s: int | None = None,
+        propagation: Propagation | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+    ) -> tuple[Object, bool]:
+        """Delete one object: (its last or present state, whether it is gone)."""
+        space = namespace if kind.resource.namespaced else ""
+        with self.lock:
+            old = self.read(kind, name, space)
+            meta = old["metadata"]
+            if uid and uid != meta["uid"]:
+                raise statuses.precondition(kind, name, "UID", uid, meta["uid"])
+            if resource_version and resource_version != meta["resourceVersion"]:
+                raise statuses.precondition(kind, name, "ResourceVersion", resource_version, meta["resourceVersion"])
+            if kind.key == _NAMESPACE_KEY and name in _KEPT_NAMESPACES:
+                raise statuses.forbidden(kind, name, "this namespace may not be deleted")
+            for validate in self._admission(kind).validators:
+                validate("DELETE", old, old)
+            if dry_run:
+                return old, True
+            return self._collector.delete(Place(kind.key, space, name), grace_s=grace_s, propagation=propagation)
+
+    def _created(self, kind: Kind, name: str) -> None:
+        """Called under the lock when a new object is stored."""
+
+    def _put(self, kind: Kind, space: str, name: str, obj: Object) -> Object:
+        return self.store.write([Change(kind.key, space, name, obj)])[0]
+
+    # --- the steps of a write ---
+
+    @staticmethod
+    def _decode(kind: Kind, given: Mapping[str, Any]) -> Object:
+        """A copy of the first level with the right apiVersion and kind. Raises ApiError 400."""
+        resource = kind.resource
+        if not isinstance(given, Mapping):
+            raise statuses.bad_request(
+                f"the object provided is unrecognized (must be of type {resource.kind}): it is no JSON object"
+            )
+        api_version, name = given.get("apiVersion"), given.get("kind")
+        if not isinstance(api_version or "", str) or not isinstance(name or "", str):
+            raise statuses.bad_request(
+                f"the object provided is unrecognized (must be of type {resource.kind}): couldn't get version/kind; "
+                "apiVersion and kind must be text"
+            )
+        if kind.custom and not (api_version and name):
+            missing = "apiVersion" if name else "Kind"
+            raise statuses.bad_request(
+                f"the object provided is unrecognized (must be of type {resource.kind}): "
+                f"Object '{missing}' is missing in '{str(dict(given))[:200]}'"
+            )
+        if api_version and api_version != resource.api_version:
+            served = {f"{resource.group}/{version}" for version in kind.versions}
+            if api_version not in served:
+                raise statuses.bad_request(
+                    f"the API version in the data ({api_version}) does not match the expected API version "
+                    f"({resource.api_version})"
+                )
+        if name and name != resource.kind:
+            raise statuses.bad_request(
+                f'{name} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+                f"converting ({resource.version}.{name}) to ({resource.group or 'core'}.{resource.kind}): "
+                "unknown conversion"
+            )
+        return {**given, "apiVersion": resource.api_version, "kind": resource.kind}
+
+    def _clean(
+        self, kind: Kind, obj: Object, unknown: list[str], options: WriteOptions, old: Object | None = None
+    ) -> Object:
+        """The object with known fields only and with defaults; parts that `old` has as well stay shared with it."""
+        schema = self._schemas.get(kind.key)
+        if schema is not None:
+            fields = {key: value for key, value in obj.items() if old is None or old.get(key) is not value}
+            pruned, more = schema.prune(fields)
+            unknown.extend(more)
+            kept = {key: value for key, value in obj.items() if key not in fields}
+            obj = schema.default({**kept, **pruned}, done=kept)
+        else:
+            obj, more = clean_core(kind, obj, old)
+            unknown.extend(more)
+            if kind.key == _CRD_KEY:
+                crds.fill_in(obj, old, rfc3339(self.now()))
+                if any(crds.unevaluated_rules(version.get("schema")) for version in obj["spec"].get("versions") or ()):
+                    options.warnings.append("x-kubernetes-validations are not evaluated by this server")
+            fill = DEFAULTS.get(kind.key)
+            if fill is not None:
+                fill(obj)
+        self._report_unknown(kind, obj, unknown, options)
+        return obj
+
+    @staticmethod
+    def _report_unknown(kind: Kind, obj: Object, unknown: list[str], options: WriteOptions) -> None:
+        faults = [*options.decoding_errors, *(f'unknown field "{path}"' for path in sorted(unknown))]
+        if not faults or options.field_validation == "Ignore":
+            return
+        if options.field_validation == "Warn":
+            options.warnings.extend(faults)
+            return
+        resource = kind.resource
+        text = f"strict decoding error: {', '.join(faults)}"
+        name = obj["metadata"].get("name", "")
+        match options.verb:
+            case "write":
+                raise statuses.bad_request(
+                    f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}'
+                )
+            case "patch":
+                cause = Cause(statuses.INVALID, "patch", f'Invalid value: "{{..}}": {text}')
+                error = statuses.invalid(kind, "", [cause])
+                error.message = f' "" is invalid: patch: {cause.message}'
+                error.args = (error.message,)
+                raise error
+            case "apply":
+                space = obj["metadata"].get("namespace", "")
+                path = sorted(unknown)[0] if unknown else ""
+                raise ApiError(
+                    500, "", f"failed to create typed patch object ({space}/{name}; {resource.api_version}, "
+                    f"Kind={resource.kind}): .{path}: field not declared in schema",
+                )  # fmt: skip
+
+    def _admission(self, kind: Kind) -> Admission:
+        return self.admission.get(kind.resource) or Admission()
+
+    def _admit(self, kind: Kind, operation: Operation, obj: Object, old: Object | None) -> Object:
+        """Mutating admission, and the schema's defaults for what it added."""
+        admission = self._admission(kind)
+        if not admission.mutators:
+            return obj
+        for mutate in admission.mutators:
+            obj = mutate(operation, obj, old)
+        schema = self._schemas.get(kind.key)
+        return schema.default(schema.prune(obj)[0]) if schema is not None else obj
+
+    def _check(self, kind: Kind, obj: Object, old: Object | None, subresource: str) -> None:
+        """Names, schema and rules, then validating admission. Raises the ApiError that tells all faults."""
+        meta = obj["metadata"]
+        causes = check_name(kind.key, meta.get("name", "")) if old is None else []
+        causes += metadata.check(meta, old["metadata"] if old is not None else None)
+        schema = self._schemas.get(kind.key)
+        if schema is not None:
+            causes += schema.check(obj, old)
+        elif kind.key == _CRD_KEY:
+            causes += crds.check(obj)
+        elif kind.key in CHECKS:
+            causes += CHECKS[kind.key](obj, old)
+        if causes:
+            raise statuses.invalid(kind, meta.get("name", ""), causes)
+        if old is None and kind.key == _POD_KEY:
+            self._admit_pod(kind, obj)
+        if not subresource:
+            for validate in self._admission(kind).validators:
+                validate("CREATE" if old is None else "UPDATE", obj, old)
+
+    def _admit_pod(self, kind: Kind, pod: Object) -> None:
+        """What the real server's own admission does for pods: service account and priority."""
+        spec, meta = pod["spec"], pod["metadata"]
+        account, namespace = spec["serviceAccountName"], meta["namespace"]
+        # `default` is always there on a real cluster: it is made anew when somebody deletes it
+        if account != "default" and self.store.get(("", "serviceaccounts"), namespace, account) is None:
+            why = (
+                f'error looking up service account {namespace}/{account}: serviceaccount "{account}" not found'
+            )  # fmt: skip
+            raise statuses.forbidden(kind, meta.get("name", ""), why)
+        name = spec.get("priorityClassName")
+        if name:
+            found = self.store.get(("scheduling.k8s.io", "priorityclasses"), "", name)
+            if found is None:
+                raise statuses.forbidden(kind, meta.get("name", ""), f"no PriorityClass with name {name} was found")
+            spec["priority"] = found["value"]
+            spec["preemptionPolicy"] = found["preemptionPolicy"]
+
+    @staticmethod
+    def _count_generation(kind: Kind, obj: Object, old: Object) -> None:
+        if not kind.has_generation:
+            return
+        aside = {"metadata", "status"} if kind.has_status else {"metadata"}
+        if any(not same(obj.get(key), old.get(key)) for key in obj.keys() | old.keys() if key not in aside):
+            generation = old["metadata"].get("generation", 1) + 1
+            obj["metadata"] = {**obj["metadata"], "generation": generation}
+
+    @staticmethod
+    def _check_identity(kind: Kind, old: Object, meta: Object) -> None:
+        """That a write is meant for this very object in this very state."""
+        own = old["metadata"]
+        name = own["name"]
+        if meta.get("name", name) != name:
+            raise statuses.bad_request(
+                f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
+            )
+        if meta.get("namespace", own.get("namespace", "")) != own.get("namespace", ""):
+            raise statuses.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        if meta.get("uid", own["uid"]) != own["uid"]:
+            raise statuses.uid_differs(kind, name, meta["uid"], own["uid"])
+        if meta.get("resourceVersion", own["resourceVersion"]) != own["resourceVersion"]:
+            raise statuses.modified(kind, name)
+
+    @staticmethod
+    def _namespace_of(kind: Kind, meta: Object, namespace: str) -> str:
+        if not kind.resource.namespaced:
+            return ""
+        if meta.get("namespace", namespace) != namespace:
+            raise statuses.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        if not namespace:
+            raise statuses.bad_request("an empty namespace may not be set during creation")
+        return namespace
+
+    def _require_namespace(self, kind: Kind, namespace: str, name: str) -> None:
+        if not kind.resource.namespaced:
+            return
+        found = self.store.get(_NAMESPACE_KEY, "", namespace)
+        if found is None:
+            raise statuses.not_found(self._kinds[_NAMESPACE_KEY], namespace)
+        if found["metadata"].get("deletionTimestamp"):
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            cause = Cause("NamespaceTerminating", "metadata.namespace", f"namespace {namespace} is being terminated")
+            raise statuses.forbidden(kind, name, why, [cause])

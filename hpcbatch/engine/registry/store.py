@@ -1,0 +1,339 @@
+"""The embedded engine's store: versioned objects on SQLite, all of them cached in memory, and their changes in order.
+
+One revision counts every write of any kind, as in etcd, and is the resourceVersion of what was written. A write is a
+transaction: either all of its changes are on disk, in the cache and before the watchers, or none. Objects handed out
+belong to the store and must not be changed; those handed in must not be changed afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from hpcbatch.errors import ApiError, GoneError, HpcBatchError
+
+Object = dict[str, Any]
+ResourceKey = tuple[str, str]
+"""(group, plural): versions of a kind share their objects."""
+
+DEFAULT_HISTORY = 5000
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS objects (
+    grp TEXT NOT NULL, plural TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (grp, plural, namespace, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT OR IGNORE INTO counters VALUES ('revision', 1);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object to store, or with `obj` None to remove. `namespace` is "" for cluster-scoped kinds.
+    `last` is the state in which watchers see a removed object; None for the one that it had.
+    """
+
+    key: ResourceKey
+    namespace: str
+    name: str
+    obj: Object | None
+    last: Object | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEvent:
+    """What a write did to one object. For DELETED, `object` is the last state with the deletion's resourceVersion."""
+
+    revision: int
+    key: ResourceKey
+    namespace: str
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    object: Object
+    previous: Object | None
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """The objects of one kind, by namespace and name."""
+
+    namespaces: dict[str, dict[str, Object]] = field(default_factory=dict)
+
+    def get(self, namespace: str, name: str) -> Object | None:
+        names = self.namespaces.get(namespace)
+        return names.get(name) if names else None
+
+    def put(self, namespace: str, name: str, obj: Object) -> None:
+        self.namespaces.setdefault(namespace, {})[name] = obj
+
+    def remove(self, namespace: str, name: str) -> None:
+        names = self.namespaces[namespace]
+        del names[name]
+        if not names:
+            del self.namespaces[namespace]
+
+    def walk(self, namespace: str | None) -> Iterator[Object]:
+        for space in sorted(self.namespaces) if namespace is None else [namespace]:
+            names = self.namespaces.get(space, {})
+            for name in sorted(names):
+                yield names[name]
+
+
+class Subscription:
+    """A receiver of events. `deliver` runs in the writer's thread, under the store's lock: it may only hand on.
+    None tells it that there will be no more: the kind itself is gone.
+    """
+
+    __slots__ = ("_store", "deliver", "key", "namespace")
+
+    def __init__(
+        self, store: Store, key: ResourceKey, namespace: str | None, deliver: Callable[[StoreEvent | None], None]
+    ) -> None:
+        self._store, self.key, self.namespace, self.deliver = store, key, namespace, deliver
+
+    def cancel(self) -> None:
+        """Stop the delivery; safe from any thread, and more than once."""
+        self._store._unsubscribe(self)
+
+
+class Store:
+    """`path` is a file, or `:memory:`. The process that has it open keeps every other one out."""
+
+    def __init__(self, path: str, *, history: int = DEFAULT_HISTORY) -> None:
+        self.lock = threading.RLock()
+        """Held by whoever reads and then writes what depends on it."""
+        self._path = path
+        self._shelves: dict[ResourceKey, _Shelf] = {}
+        self._subscriptions: dict[ResourceKey, list[Subscription]] = {}
+        self._history: deque[StoreEvent] = deque(maxlen=history)
+        self._observers: list[Callable[[StoreEvent], None]] = []
+        if path != ":memory:":
+            _make_private(Path(path))
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
+            self._open()
+        except (sqlite3.Error, ValueError) as error:
+            raise HpcBatchError(f"cannot open the engine's store {path}: {_reason(error)}") from error
+        self._forgotten = self._revision
+        """Changes up to this revision are no longer in the history."""
+
+    def _open(self) -> None:
+        db = self._db
+        db.execute("PRAGMA locking_mode=EXCLUSIVE")
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute("BEGIN EXCLUSIVE")
+        db.execute("COMMIT")
+        db.executescript(_SCHEMA)
+        self._revision: int = db.execute("SELECT value FROM counters WHERE name = 'revision'").fetchone()[0]
+        rows = db.execute("SELECT grp, plural, namespace, name, body FROM objects")
+        for group, plural, namespace, name, body in rows:
+            self._shelf((group, plural)).put(namespace, name, json.loads(body))
+
+    @property
+    def revision(self) -> int:
+        return self._revision
+
+    def close(self) -> None:
+        with self.lock:
+            self._db.close()
+
+    def get(self, key: ResourceKey, namespace: str, name: str) -> Object | None:
+        with self.lock:
+            shelf = self._shelves.get(key)
+            return shelf.get(namespace, name) if shelf else None
+
+    def items(self, key: ResourceKey, namespace: str | None = None) -> list[Object]:
+        """All objects of a kind, sorted by namespace and name; `namespace` None means everywhere."""
+        with self.lock:
+            shelf = self._shelves.get(key)
+            return list(shelf.walk(namespace)) if shelf else []
+
+    def count(self, key: ResourceKey) -> int:
+        with self.lock:
+            shelf = self._shelves.get(key)
+            return sum(len(names) for names in shelf.namespaces.values()) if shelf else 0
+
+    def keys(self) -> list[ResourceKey]:
+        """The kinds that have objects."""
+        with self.lock:
+            return [key for key, shelf in self._shelves.items() if shelf.namespaces]
+
+    def has_namespaced(self, namespace: str) -> bool:
+        """Whether anything at all is in this namespace."""
+        with self.lock:
+            return any(namespace in shelf.namespaces for shelf in self._shelves.values())
+
+    def write(self, changes: Sequence[Change]) -> list[Object]:
+        """Carry out the changes in order, each with a revision of its own; the objects as stored, or as removed.
+        Raises ApiError 500 with nothing changed if the disk refuses.
+        """
+        with self.lock:
+            events = self._plan(changes)
+            self._commit(changes, events)
+            for event in events:
+                self._publish(event)
+            return [event.object for event in events]
+
+    def _plan(self, changes: Sequence[Change]) -> list[StoreEvent]:
+        events: list[StoreEvent] = []
+        pending: dict[tuple[ResourceKey, str, str], Object | None] = {}
+        for revision, change in enumerate(changes, start=self._revision + 1):
+            place = (change.key, change.namespace, change.name)
+            old = pending[place] if place in pending else self.get(*place)
+            if change.obj is None and old is None:
+                raise KeyError(place)
+            source = change.last or old if change.obj is None else change.obj
+            assert source is not None  # noqa: S101 - the check above leaves no other case
+            obj = {**source, "metadata": {**source["metadata"], "resourceVersion": str(revision)}}
+            kind: Literal["ADDED", "MODIFIED", "DELETED"] = (
+                "DELETED" if change.obj is None else "ADDED" if old is None else "MODIFIED"
+            )
+            events.append(StoreEvent(revision, change.key, change.namespace, kind, obj, old))
+            pending[place] = None if change.obj is None else obj
+        return events
+
+    def _commit(self, changes: Sequence[Change], events: Sequence[StoreEvent]) -> None:
+        if not events:
+            return
+        # Everything that can fail for the object's own sake comes before the transaction.
+        rows: list[tuple[str, ...]] = []
+        for change, event in zip(changes, events, strict=True):
+            place = (*change.key, change.namespace, change.name)
+            rows.append(place if event.type == "DELETED" else (*place, _encode(event.object)))
+        db = self._db
+        try:
+            db.execute("BEGIN IMMEDIATE")
+            for row in rows:
+                if len(row) == 4:
+                    db.execute("DELETE FROM objects WHERE grp=? AND plural=? AND namespace=? AND name=?", row)
+                else:
+                    db.execute("INSERT OR REPLACE INTO objects VALUES (?,?,?,?,?)", row)
+            db.execute("UPDATE counters SET value=? WHERE name='revision'", (events[-1].revision,))
+            db.execute("COMMIT")
+        except sqlite3.Error as error:
+            try:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+            except sqlite3.Error:
+                pass  # SQLite has rolled back by itself, as it does when the disk is full
+            message = f"Internal error occurred: the engine's store {self._path} cannot be written: {_reason(error)}"
+            raise ApiError(500, "InternalError", message) from error
+
+    def _publish(self, event: StoreEvent) -> None:
+        self._revision = event.revision
+        name = event.object["metadata"]["name"]
+        shelf = self._shelf(event.key)
+        if event.type == "DELETED":
+            shelf.remove(event.namespace, name)
+        else:
+            shelf.put(event.namespace, name, event.object)
+        if len(self._history) == self._history.maxlen and self._history:
+            self._forgotten = self._history[0].revision
+        elif self._history.maxlen == 0:
+            self._forgotten = event.revision
+        self._history.append(event)
+        for observer in self._observers:
+            observer(event)
+        for subscription in self._subscriptions.get(event.key, ()):
+            if subscription.namespace is None or subscription.namespace == event.namespace:
+                subscription.deliver(event)
+
+    def observe(self, observer: Callable[[StoreEvent], None]) -> None:
+        """Call `observer` for every change of every kind, under the lock and before the watchers: for indexes."""
+        with self.lock:
+            self._observers.append(observer)
+
+    def subscribe(
+        self,
+        key: ResourceKey,
+        namespace: str | None,
+        deliver: Callable[[StoreEvent | None], None],
+        *,
+        since: int | None = None,
+    ) -> tuple[Subscription, list[Object], int]:
+        """Deliver all changes from now on: (the subscription, the objects there now, the revision now).
+        With `since`, what changed after that revision is delivered first, and the list is empty.
+        Raises GoneError if the history does not reach back so far, or has not got there: a store that was made anew
+        counts from the start, and its clients must list again rather than wait.
+        """
+        subscription = Subscription(self, key, namespace, deliver)
+        with self.lock:
+            if since is not None and not self._forgotten <= since <= self._revision:
+                raise GoneError(410, "Expired", f"too old resource version: {since} ({self._forgotten + 1})")
+            if since is None:
+                present = self.items(key, namespace)
+            else:
+                present = []
+                for event in self._after(since):
+                    if event.key == key and namespace in (None, event.namespace):
+                        deliver(event)
+            # A new list: a delivery under way keeps walking the old one.
+            self._subscriptions[key] = [*self._subscriptions.get(key, ()), subscription]
+            return subscription, present, self._revision
+
+    def _after(self, revision: int) -> Iterator[StoreEvent]:
+        """The events after a revision. Revisions have no gaps, so its place in the history can be computed."""
+        newer = min(self._revision - revision, len(self._history))
+        return islice(self._history, len(self._history) - newer, None)
+
+    def _unsubscribe(self, subscription: Subscription) -> None:
+        with self.lock:
+            rest = [other for other in self._subscriptions.get(subscription.key, ()) if other is not subscription]
+            self._subscriptions[subscription.key] = rest
+
+    def remembers(self, revision: int) -> bool:
+        """Whether a watch can go on from this revision."""
+        with self.lock:
+            return self._forgotten <= revision <= self._revision
+
+    def end_subscriptions(self, key: ResourceKey) -> None:
+        """Tell everybody who watches the kind that it is gone."""
+        with self.lock:
+            for subscription in self._subscriptions.pop(key, []):
+                subscription.deliver(None)
+
+    def subscription_count(self) -> int:
+        with self.lock:
+            return sum(len(subscriptions) for subscriptions in self._subscriptions.values())
+
+    def _shelf(self, key: ResourceKey) -> _Shelf:
+        shelf = self._shelves.get(key)
+        if shelf is None:
+            shelf = self._shelves[key] = _Shelf()
+        return shelf
+
+
+def _make_private(path: Path) -> None:
+    """The store holds Secrets: nobody else may read it, nor SQLite's other files, which take its mode.
+    A file that is there is not opened for this: closing it would give up the locks of a store that this process has.
+    """
+    try:
+        if not path.exists():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        elif path.is_file():
+            path.chmod(0o600)
+    except OSError as error:
+        raise HpcBatchError(f"cannot open the engine's store {path}: {error.strerror}") from error
+
+
+def _encode(obj: Object) -> str:
+    text = json.dumps(obj, separators=(",", ":"), ensure_ascii=False)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # half a surrogate pair: JSON can say it, UTF-8 cannot
+            return json.dumps(obj, separators=(",", ":"))
+    return text
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    return "it is in use by another engine" if text == "database is locked" else text

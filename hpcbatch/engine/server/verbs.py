@@ -1,0 +1,483 @@
+"""The verbs on resources: from a request's values to the value of its answer. No sockets here."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from hpcbatch.api.port import Object
+from hpcbatch.api.resources import Resource
+from hpcbatch.engine.registry import patches, statuses
+from hpcbatch.engine.registry.apply import apply_object
+from hpcbatch.engine.registry.kinds import Kind
+from hpcbatch.engine.registry.objects import WriteOptions
+from hpcbatch.engine.registry.registry import Registry
+from hpcbatch.engine.registry.selectors import Predicate, selector
+from hpcbatch.engine.server.bodies import Body, read_body, unsupported
+from hpcbatch.engine.server.request import (
+    Accepted,
+    ResourcePath,
+    WatchOptions,
+    check_list,
+    flag,
+    integer,
+    revision,
+    watch_options,
+    write_options,
+)
+from hpcbatch.engine.server.tables import include_policy, partial, table
+from hpcbatch.errors import ApiError, ForbiddenError, GoneError
+
+_CORE_PATCHES = (patches.JSON_PATCH, patches.MERGE_PATCH, patches.STRATEGIC_PATCH, patches.APPLY_PATCH)
+_CUSTOM_PATCHES = (patches.JSON_PATCH, patches.MERGE_PATCH, patches.APPLY_PATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    path: ResourcePath
+    query: Mapping[str, str]
+    accepted: Accepted
+    content_type: str = ""
+    content: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A JSON value; with `text` instead, that is sent as it is."""
+
+    value: Any = None
+    code: int = 200
+    warnings: list[str] = field(default_factory=list)
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchAnswer:
+    """A stream of events; `render` makes the JSON value of one object."""
+
+    kind: Kind
+    namespace: str | None
+    matches: Predicate | None
+    options: WatchOptions
+    render: Callable[[Object, bool], Any]
+    """(object, whether it is the stream's first)."""
+    bookmark: Callable[[str, bool], Any]
+    """(revision, whether it ends the initial events)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogAnswer:
+    """What a container wrote; the server finds and streams it."""
+
+    pod: Object
+    query: Mapping[str, str]
+
+
+class Verbs:
+    def __init__(self, registry: Registry, now: Callable[[], datetime]) -> None:
+        self._registry, self._now = registry, now
+
+    def handle(self, request: Request) -> Answer | WatchAnswer | LogAnswer:
+        """Raises ApiError."""
+        path = request.path
+        kind = self._registry.find_kind(path.group, path.version, path.plural)
+        if kind.resource.namespaced and path.namespace is None and (path.name or request.method == "POST"):
+            if path.name:
+                raise statuses.no_such_resource()
+            raise statuses.method_not_allowed()
+        if path.namespace is not None and not kind.resource.namespaced:
+            raise statuses.no_such_resource()
+        resource = Resource(
+            path.group, path.version, path.plural, kind.resource.kind, namespaced=kind.resource.namespaced
+        )
+        call = _Call(self._registry, kind, resource, request, self._now())
+        if path.subresource:
+            return call.on_subresource()
+        return call.on_object() if path.name else call.on_collection()
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    registry: Registry
+    kind: Kind
+    resource: Resource
+    request: Request
+    now: datetime
+
+    # --- which verb ---
+
+    def on_collection(self) -> Answer | WatchAnswer:
+        match self.request.method:
+            case "GET":
+                return self._watch() if flag(self.request.query, "watch") else self._list()
+            case "POST":
+                return self._create()
+            case "DELETE":
+                return self._delete_collection()
+        raise statuses.method_not_allowed()
+
+    def on_object(self) -> Answer | WatchAnswer:
+        match self.request.method:
+            case "GET":
+                return self._answer(self.registry.read(self.kind, self._name, self._space))
+            case "PUT":
+                return self._replace("")
+            case "PATCH":
+                return self._patch("")
+            case "DELETE":
+                return self._delete()
+        raise statuses.method_not_allowed()
+
+    def on_subresource(self) -> Answer | LogAnswer:
+        name, method = self.request.path.subresource, self.request.method
+        known = next((sub for sub in self.kind.subresources if sub.name == name), None)
+        if known is None:
+            if self.kind.key == ("", "pods") and name in {"exec", "attach", "portforward", "ephemeralcontainers"}:
+                raise ApiError(501, "NotImplemented", f"pods/{name} is not supported by the embedded engine")
+            raise statuses.not_found(self.kind, self._name)
+        match name, method:
+            case "status", "GET":
+                return self._answer(self.registry.read(self.kind, self._name, self._space))
+            case "status", "PUT":
+                return self._replace("status")
+            case "status", "PATCH":
+                return self._patch("status")
+            case "log", "GET":
+                return LogAnswer(self.registry.read(self.kind, self._name, self._space), self.request.query)
+            case "binding", "POST":
+                return self._bind()
+            case "eviction", "POST":
+                return self._evict()
+        raise statuses.method_not_allowed()
+
+    # --- answers ---
+
+    @property
+    def _name(self) -> str:
+        return self.request.path.name
+
+    @property
+    def _space(self) -> str:
+        return self.request.path.namespace or ""
+
+    def _answer(self, obj: Object, code: int = 200, options: WriteOptions | None = None) -> Answer:
+        warnings = options.warnings if options else []
+        obj = self.registry.present(obj, self.resource)
+        match self.request.accepted.form:
+            case "table":
+                meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+                include = include_policy(self.request.query.get("includeObject", ""))
+                value = table(self.kind, [obj], self.now, metadata=meta, include=include)
+                value["apiVersion"] = f"meta.k8s.io/{self.request.accepted.table_version}"
+                return Answer(value, code, warnings)
+            case "partial":
+                return Answer(partial(obj), code, warnings)
+        return Answer(obj, code, warnings)
+
+    def _list_answer(self, items: list[Object], meta: Mapping[str, Any]) -> Answer:
+        items = [self.registry.present(item, self.resource) for item in items]
+        form = self.request.accepted.form
+        if form == "table":
+            include = include_policy(self.request.query.get("includeObject", ""))
+            value = table(self.kind, items, self.now, metadata=meta, include=include)
+            value["apiVersion"] = f"meta.k8s.io/{self.request.accepted.table_version}"
+            return Answer(value)
+        if form == "partial":
+            return Answer(
+                {
+                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta,
+                    "items": [partial(item) for item in items],
+                }
+            )  # fmt: skip
+        if not self.kind.custom:  # items of core kinds come without kind and apiVersion
+            items = [{key: value for key, value in item.items() if key not in {"kind", "apiVersion"}} for item in items]
+        return Answer(
+            {
+                "kind": self.kind.list_kind, "apiVersion": self.resource.api_version, "metadata": meta, "items": items,
+            }
+        )  # fmt: skip
+
+    # --- reading ---
+
+    def _list(self) -> Answer:
+        query = self.request.query
+        check_list(query)
+        limit = integer(query, "limit") or 0
+        labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
+        if query.get("resourceVersion") == "0":
+            limit = 0  # as the real server's cache does
+        wanted = revision(query.get("resourceVersion", ""))
+        items, current = self.registry.select(self.kind, self.request.path.namespace, labels=labels, fields=fields)
+        if wanted is not None and wanted > current:
+            raise _future(wanted, current)
+        if query.get("resourceVersionMatch") == "Exact" and wanted != current:
+            raise GoneError(410, "Expired", "The resourceVersion for the provided list is too old.")
+        token = query.get("continue", "")
+        if token:
+            start, at = _read_token(token)
+            if not self.registry.store.remembers(at):
+                raise GoneError(
+                    410,
+                    "Expired",
+                    "The provided continue parameter is too old to display a consistent list result. You can start a "
+                    "new list without the continue parameter.",
+                )
+            items = [item for item in items if _position(item) > start]
+            current = at
+        meta: dict[str, Any] = {"continue": "", "resourceVersion": str(current)}
+        if limit > 0 and len(items) > limit:
+            meta["continue"] = _make_token(_position(items[limit - 1]), current)
+            if not labels and not fields:
+                meta["remainingItemCount"] = len(items) - limit
+            items = items[:limit]
+        return self._list_answer(items, meta)
+
+    def _watch(self) -> WatchAnswer:
+        query = self.request.query
+        options = watch_options(query)
+        matches = selector(self.kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+        form = self.request.accepted.form
+        include = include_policy(query.get("includeObject", ""))
+        kind, resource = self.kind, self.resource
+
+        def as_table(objects: list[Object], version: str, first: bool) -> Any:
+            meta = {"resourceVersion": version}
+            return table(kind, objects, self._clock(), metadata=meta, include=include, with_columns=first)
+
+        def render(obj: Object, first: bool) -> Any:
+            obj = self.registry.present(obj, resource)
+            if form == "table":
+                return as_table([obj], obj["metadata"]["resourceVersion"], first)
+            return partial(obj) if form == "partial" else obj
+
+        def bookmark(version: str, initial: bool) -> Any:
+            meta: dict[str, Any] = {"resourceVersion": version}
+            if not kind.custom:
+                meta["creationTimestamp"] = None
+            if initial:
+                meta["annotations"] = {"k8s.io/initial-events-end": "true"}
+            obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": meta}
+            if form == "table":
+                empty = table(kind, [], self._clock(), metadata={"resourceVersion": version}, with_columns=False)
+                cells = [""] * len(table(kind, [], self.now, metadata={})["columnDefinitions"])
+                empty["rows"] = [{"cells": cells, "object": {**partial(obj)}}]
+                return empty
+            if kind.key == ("", "pods"):  # Python's client checks that a pod has containers
+                obj |= {"spec": {"containers": []}, "status": {}}
+            return partial(obj) if form == "partial" else obj
+
+        namespace = self.request.path.namespace if kind.resource.namespaced else ""
+        return WatchAnswer(kind, namespace, matches, options, render, bookmark)
+
+    def _clock(self) -> datetime:
+        return self.registry.now()
+
+    # --- writing ---
+
+    def _body(self) -> Body:
+        return read_body(self.request.content, self.request.content_type, self.resource.kind)
+
+    def _create(self) -> Answer:
+        options = write_options(self.request.query, "CreateOptions")
+        body = self._body()
+        options.decoding_errors = body.duplicates
+        obj = self.registry.create_object(self.kind, body.value, self._space, options)
+        return self._answer(obj, 201, options)
+
+    def _replace(self, subresource: str) -> Answer:
+        options = write_options(self.request.query, "UpdateOptions")
+        body = self._body()
+        options.decoding_errors = body.duplicates
+        obj = self.registry.replace_object(
+            self.kind, self._name, self._space, body.value, subresource=subresource, options=options
+        )
+        return self._answer(obj, 200, options)
+
+    def _patch(self, subresource: str) -> Answer:
+        form = self.request.content_type
+        allowed = _CUSTOM_PATCHES if self.kind.custom else _CORE_PATCHES
+        if form not in allowed:
+            raise unsupported(", ".join(allowed))
+        options = write_options(self.request.query, "PatchOptions")
+        if form == patches.APPLY_PATCH:
+            # JSON is YAML too, and quicker to read
+            is_json = self.request.content.lstrip()[:1] == b"{"
+            body = read_body(self.request.content, "" if is_json else "application/yaml", self.resource.kind)
+            options.verb, options.decoding_errors = "apply", body.duplicates
+            obj, created = apply_object(
+                self.registry, self.kind, self._name, self._space, body.value,
+                manager=self.request.query.get("fieldManager", ""), force=flag(self.request.query, "force"),
+                subresource=subresource, options=options,
+            )  # fmt: skip
+            return self._answer(obj, 201 if created else 200, options)
+        patch = read_body(self.request.content, "", self.resource.kind)
+        options.verb, options.decoding_errors = "patch", patch.duplicates
+        how: Callable[[Mapping[str, Any], Any], Object] = {
+            patches.JSON_PATCH: patches.json_patch,
+            patches.MERGE_PATCH: patches.merge_patch,
+            patches.STRATEGIC_PATCH: patches.strategic_patch,
+        }[form]
+        obj = self.registry.modify(
+            self.kind, self._name, self._space, lambda old: how(old, patch.value),
+            subresource=subresource, options=options,
+        )  # fmt: skip
+        return self._answer(obj, 200, options)
+
+    # --- deleting ---
+
+    def _delete_options(self) -> Mapping[str, Any]:
+        """From the body and the query; the body counts more."""
+        given: dict[str, Any] = {}
+        query = self.request.query
+        if "gracePeriodSeconds" in query:
+            given["gracePeriodSeconds"] = integer(query, "gracePeriodSeconds")
+        if query.get("propagationPolicy"):
+            given["propagationPolicy"] = query["propagationPolicy"]
+        if query.get("orphanDependents"):
+            given["orphanDependents"] = flag(query, "orphanDependents")
+        if query.get("dryRun"):
+            given["dryRun"] = [query["dryRun"]]
+        if self.request.content.strip():
+            body = read_body(self.request.content, self.request.content_type, "DeleteOptions").value
+            if body is not None and not isinstance(body, Mapping):
+                raise statuses.bad_request("the body of a DELETE must be DeleteOptions")
+            given |= {key: value for key, value in (body or {}).items() if value is not None}
+        return _checked_delete_options(given)
+
+    def _delete(self) -> Answer:
+        options = self._delete_options()
+        dry_run = bool(options.get("dryRun"))
+        obj, gone = self.registry.delete_object(
+            self.kind, self._name, self._space, dry_run=dry_run, **_delete_arguments(options)
+        )
+        if not gone or self.kind.key == ("", "pods"):
+            return self._answer(obj)
+        details = {
+            "name": self._name, "group": self.resource.group, "kind": self.resource.plural,
+            "uid": obj["metadata"]["uid"],
+        }  # fmt: skip
+        return Answer(
+            {
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+                "details": {key: value for key, value in details.items() if value},
+            }
+        )  # fmt: skip
+
+    def _delete_collection(self) -> Answer:
+        query = self.request.query
+        options = self._delete_options()
+        arguments = _delete_arguments({**options, "preconditions": None})
+        items, current = self.registry.select(
+            self.kind, self.request.path.namespace,
+            labels=query.get("labelSelector", ""), fields=query.get("fieldSelector", ""),
+        )  # fmt: skip
+        limit = integer(query, "limit") or 0
+        deleted: list[Object] = []
+        for item in items[: limit or None]:
+            meta = item["metadata"]
+            try:
+                obj, _ = self.registry.delete_object(
+                    self.kind, meta["name"], meta.get("namespace", ""), dry_run=bool(options.get("dryRun")), **arguments
+                )
+            except ForbiddenError:
+                continue  # a namespace that is never deleted does not keep the others
+            except ApiError as error:
+                if error.code != 404:  # gone with an owner meanwhile
+                    raise
+                continue
+            deleted.append(obj)
+        return self._list_answer(deleted, {"resourceVersion": str(current)})
+
+    # --- pods ---
+
+    def _bind(self) -> Answer:
+        body = self._body().value
+        meta = body.get("metadata") if isinstance(body, Mapping) else None
+        if not isinstance(meta, Mapping) or meta.get("name") != self._name:
+            raise statuses.bad_request("name in URL does not match name in Binding object")
+        node = (body.get("target") or {}).get("name")
+        if not isinstance(node, str) or not node:
+            cause = statuses.Cause(statuses.REQUIRED, "target.name", "Required value")
+            raise statuses.invalid(self.kind, self._name, [cause])
+        self.registry.bind(self._space, self._name, node)
+        return _success(201)
+
+    def _evict(self) -> Answer:
+        body = self._body().value
+        if not isinstance(body, Mapping):
+            raise statuses.bad_request("the body must be an Eviction")
+        arguments = _delete_arguments(_checked_delete_options(body.get("deleteOptions") or {}))
+        self.registry.evict(self._space, self._name, grace_s=arguments["grace_s"], uid=arguments["uid"])
+        return _success(201)
+
+
+def _success(code: int) -> Answer:
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
+    return Answer(status, code)
+
+
+def _checked_delete_options(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    policy = options.get("propagationPolicy")
+    if policy is not None and policy not in {"Background", "Foreground", "Orphan"}:
+        message = f'Unsupported value: "{policy}": supported values: "Background", "Foreground", "Orphan"'
+        cause = statuses.Cause(statuses.NOT_SUPPORTED, "propagationPolicy", message)
+        raise statuses.invalid_options("DeleteOptions", [cause])
+    if policy is not None and options.get("orphanDependents") is not None:
+        message = 'Invalid value: "..": orphanDependents and deletionPropagation cannot be both set'
+        cause = statuses.Cause(statuses.INVALID, "propagationPolicy", message)
+        raise statuses.invalid_options("DeleteOptions", [cause])
+    if options.get("dryRun") not in (None, [], ["All"]):
+        message = f'Unsupported value: {json.dumps(options["dryRun"])}: supported values: "All"'
+        cause = statuses.Cause(statuses.NOT_SUPPORTED, "dryRun", message)
+        raise statuses.invalid_options("DeleteOptions", [cause])
+    grace = options.get("gracePeriodSeconds")
+    if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
+        raise statuses.bad_request("gracePeriodSeconds must be a whole number")
+    return options
+
+
+def _delete_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+    preconditions = options.get("preconditions") or {}
+    policy: Literal["Background", "Foreground", "Orphan"] | None = options.get("propagationPolicy")
+    if policy is None and options.get("orphanDependents"):
+        policy = "Orphan"
+    return {
+        "grace_s": options.get("gracePeriodSeconds"), "propagation": policy, "uid": preconditions.get("uid"),
+        "resource_version": preconditions.get("resourceVersion"),
+    }  # fmt: skip
+
+
+# --- pages ---
+
+
+def _position(obj: Object) -> tuple[str, str]:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def _make_token(position: tuple[str, str], at: int) -> str:
+    value = {"v": "meta.k8s.io/v1", "rv": at, "start": f"{position[0]}/{position[1]}"}
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+def _read_token(token: str) -> tuple[tuple[str, str], int]:
+    try:
+        value = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        namespace, _, name = value["start"].partition("/")
+        return (namespace, name), int(value["rv"])
+    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise statuses.bad_request(f"invalid continue token: continue key is not valid: {error}") from None
+
+
+def _future(wanted: int, current: int) -> ApiError:
+    details: dict[str, object] = {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    }
+    message = f"Timeout: Too large resource version: {wanted}, current: {current}"
+    return ApiError(504, "Timeout", message, details)

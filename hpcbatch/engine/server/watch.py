@@ -1,0 +1,117 @@
+"""One watch over HTTP: a stream of JSON lines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from hpcbatch.api.port import WatchEvent
+from hpcbatch.engine.registry import statuses
+from hpcbatch.engine.registry.registry import Registry
+from hpcbatch.engine.registry.store import StoreEvent, Subscription
+from hpcbatch.engine.registry.watches import visible
+from hpcbatch.engine.server.verbs import WatchAnswer
+from hpcbatch.errors import GoneError
+
+_WATCH_LIMIT_S = (1800.0, 3600.0)  # a watch without timeoutSeconds ends somewhere in between, as on a real server
+_BOOKMARK_S = 60.0
+_BACKLOG = 20000  # events that a slow watcher may fall behind; then it must list again
+
+
+def line(word: str, value: Any) -> bytes:
+    return json.dumps({"type": word, "object": value}, separators=(",", ":")).encode() + b"\n"
+
+
+class EventStream:
+    """Events come in from writers' threads and go out on the loop, several at a time if need be."""
+
+    def __init__(self, registry: Registry, answer: WatchAnswer, loop: asyncio.AbstractEventLoop) -> None:
+        self._registry, self._answer, self._loop = registry, answer, loop
+        self._pending: deque[WatchEvent | None] = deque()
+        self._wake = asyncio.Event()
+        self._woken = self._stopped = False
+        self._first = True
+        self._subscription: Subscription | None = None
+
+    def subscribe(self) -> None:
+        """Raises GoneError."""
+        answer, store = self._answer, self._registry.store
+        with store.lock:
+            self._subscription, present, revision = store.subscribe(
+                answer.kind.key, answer.namespace, self._deliver, since=answer.options.since
+            )
+            for obj in present:
+                if answer.matches is None or answer.matches(obj):
+                    self._pending.append(WatchEvent("ADDED", obj))
+            if answer.options.since is None and answer.options.bookmarks:
+                self._pending.append(WatchEvent("INITIAL", {"revision": str(revision)}))
+        self._wake.set()
+
+    def close(self) -> None:
+        if self._subscription is not None:
+            self._subscription.cancel()
+
+    def _deliver(self, event: StoreEvent | None) -> None:
+        if event is not None:
+            seen = visible(event, self._answer.matches)
+            if seen is None:
+                return
+            self._pending.append(seen)
+        else:
+            self._pending.append(None)
+        if not self._woken:
+            self._woken = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the server has stopped
+                self._loop.call_soon_threadsafe(self._wake.set)
+
+    def stop(self) -> None:
+        """End the stream at the next opportunity; called on the loop."""
+        self._stopped = True
+        self._wake.set()
+
+    async def run(self, write: Callable[[bytes], Coroutine[Any, Any, None]]) -> None:
+        """Send events until the time is over, the kind is gone or the server stops."""
+        options, clock = self._answer.options, self._loop.time
+        limit = options.timeout_s or random.uniform(*_WATCH_LIMIT_S)  # noqa: S311 - spreads load, hides nothing
+        end = clock() + limit
+        bookmark_at = clock() + min(_BOOKMARK_S, max(limit - 1.0, 0.5))
+        while not self._stopped:
+            until = min(end, bookmark_at) if options.bookmarks else end
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), max(0.0, until - clock()))
+            self._wake.clear()
+            self._woken = False
+            if not await self._send(write) or clock() >= end:
+                return
+            if options.bookmarks and clock() >= bookmark_at:
+                bookmark_at = clock() + _BOOKMARK_S
+                with self._registry.lock:
+                    revision = None if self._pending else str(self._registry.store.revision)
+                if revision is not None:
+                    await write(line("BOOKMARK", self._answer.bookmark(revision, False)))
+
+    async def _send(self, write: Callable[[bytes], Coroutine[Any, Any, None]]) -> bool:
+        """Send what is pending; False if it was the last."""
+        if len(self._pending) > _BACKLOG:
+            message = "too old resource version: the watcher has fallen too far behind"
+            await write(line("ERROR", statuses.status_object(GoneError(410, "Expired", message))))
+            return False
+        while self._pending:
+            lines: list[bytes] = []
+            while self._pending and len(lines) < 100:
+                event = self._pending.popleft()
+                if event is None:
+                    await write(b"".join(lines))
+                    return False
+                if event.type == "INITIAL":
+                    lines.append(line("BOOKMARK", self._answer.bookmark(event.object["revision"], True)))
+                else:
+                    lines.append(line(event.type, self._answer.render(event.object, self._first)))
+                    self._first = False
+            await write(b"".join(lines))
+        return True

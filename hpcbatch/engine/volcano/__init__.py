@@ -1,0 +1,1 @@
+"""Volcano's controllers: jobs, scheduling, admission."""

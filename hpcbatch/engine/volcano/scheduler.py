@@ -1,0 +1,299 @@
+"""The loop around hpcbatch.volcano.scheduling: a session at once after each change, and the writes that follow from it.
+
+Unlike Volcano's, which runs every second, a session costs nothing while nothing changes, and binds in the session that
+finds the room. Events that Volcano repeats every second are written when their text changes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from hpcbatch.api.informer import Informer
+from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.api.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from hpcbatch.engine.volcano.scheduler_cache import SchedulerCache, plain_group_name, plain_group_queue
+from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
+from hpcbatch.units import rfc3339
+from hpcbatch.volcano.amounts import Amounts, pod_requests, write_amounts
+from hpcbatch.volcano.job_objects import GROUP_ANNOTATION
+from hpcbatch.volcano.placement import Seat
+from hpcbatch.volcano.scheduling import GroupKey, Outcome, Session, run_session
+
+if TYPE_CHECKING:
+    from hpcbatch.engine.registry.registry import Registry
+
+_LOG = logging.getLogger(__name__)
+_COMPONENT = "volcano"
+_DEBOUNCE_S = 0.003  # what is created together is decided together
+_SAFETY_TICK_S = 60.0
+_AFTER_FAILURE_S = 0.5
+_QUEUE_STATUS_EACH_S = 1.0
+_READY_TEXT = "tasks in gang are ready to be scheduled"
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Scheduler:
+    """Places the pods of Volcano's PodGroups, and those that ask for the default scheduler."""
+
+    def __init__(self, registry: Registry, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._registry, self._now = registry, now
+        self._cache = SchedulerCache(self._priority, time.monotonic)
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
+        self._told: dict[GroupKey, tuple[str, str]] = {}
+        self._pod_told: dict[str, str] = {}
+        self._queues_written_at = -_QUEUE_STATUS_EACH_S
+        self._informers = [
+            self._informer(resource, follow)
+            for resource, follow in (
+                (NODES, self._cache.node_event), (QUEUES, self._cache.queue_event),
+                (PODGROUPS, self._cache.group_event), (PODS, self._cache.pod_event),
+            )
+        ]  # fmt: skip
+
+    def _informer(self, resource: object, follow: Callable[[WatchEvent], bool]) -> Informer:
+        def on_event(event: WatchEvent) -> None:
+            if follow(event):
+                self._wake.set()
+            if event.type == "DELETED":
+                meta = event.object["metadata"]
+                self._told.pop((meta.get("namespace") or "", meta["name"]), None)
+                self._pod_told.pop(meta["uid"], None)
+
+        return Informer(self._registry, resource, on_event=on_event)  # type: ignore[arg-type]
+
+    def start(self) -> None:
+        """Returns when everything that is there is known."""
+        for informer in self._informers:
+            informer.start()
+        for informer in self._informers:
+            informer.synced.wait(30)
+        self._wake.set()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+        for informer in self._informers:
+            informer.stop()
+
+    def _run(self) -> None:
+        wait_s = _SAFETY_TICK_S
+        while not self._stopping.is_set():
+            self._wake.wait(wait_s)
+            if self._stopping.wait(_DEBOUNCE_S):
+                return
+            self._wake.clear()
+            try:
+                wait_s = self._session()
+            except Exception:
+                _LOG.exception("scheduling session; next try in %.1f s", _AFTER_FAILURE_S)
+                wait_s = _AFTER_FAILURE_S
+
+    def _session(self) -> float:
+        """Decide and write; returns in how many seconds to look again, even if nothing changes."""
+        for pod in self._cache.groupless_pods():
+            try:
+                self._give_group(pod)
+            except ApiError as error:
+                self._record(pod, "Warning", "FailedScheduling", f"its PodGroup cannot be made: {error}")
+        snapshot = self._cache.snapshot()
+        session = run_session(snapshot.nodes, snapshot.groups, snapshot.queues, snapshot.others)
+        failed = self._bind(session)
+        for key, outcome in session.outcomes.items():
+            try:
+                self._write_outcome(key, outcome)
+            except ApiError as error:  # one group's trouble must not stop the others
+                _LOG.warning("PodGroup %s/%s: %s", *key, error)
+                failed = True
+        waits = [_SAFETY_TICK_S, *([snapshot.next_expiry_s + 0.01] if snapshot.next_expiry_s is not None else [])]
+        if failed:
+            waits.append(_AFTER_FAILURE_S)
+        waits.append(self._write_queues(session.allocated))
+        return min(waits)
+
+    # Pods
+
+    def _bind(self, session: Session) -> bool:
+        """Bind all; whether one could not be (it was deleted a moment ago: the next session sees that)."""
+        failed = False
+        for pod, node in session.bindings:
+            try:
+                self._registry.bind(pod.namespace, pod.name, node)
+            except (NotFoundError, ConflictError) as error:
+                _LOG.info("binding %s/%s to %s: %s", pod.namespace, pod.name, node, error)
+                failed = True
+                continue
+            self._cache.assume(pod, node)
+            self._pod_event(pod, "Normal", "Scheduled", f"Successfully assigned {pod.namespace}/{pod.name} to {node}")
+        return failed
+
+    def _pod_event(self, pod: Seat, kind: str, reason: str, message: str) -> None:
+        manifest = self._cache.pod((pod.namespace, pod.name))
+        if manifest is not None:
+            self._record(manifest, kind, reason, message)
+
+    def _give_group(self, pod: Object) -> None:
+        """A plain pod for Volcano gets a PodGroup of its own."""
+        meta = pod["metadata"]
+        name = plain_group_name(pod)
+        owner = {
+            "apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"], "controller": True,
+            "blockOwnerDeletion": True,
+        }  # fmt: skip
+        spec: Object = {
+            "minMember": 1, "minResources": write_amounts(pod_requests(pod["spec"])), "queue": plain_group_queue(pod),
+        }  # fmt: skip
+        if pod["spec"].get("priorityClassName"):
+            spec["priorityClassName"] = pod["spec"]["priorityClassName"]
+        group = {
+            "apiVersion": PODGROUPS.api_version, "kind": PODGROUPS.kind,
+            "metadata": {"name": name, "namespace": meta["namespace"], "ownerReferences": [owner]}, "spec": spec,
+        }  # fmt: skip
+        try:
+            self._registry.create(PODGROUPS, group, meta["namespace"])
+        except AlreadyExistsError:
+            pass
+        note = {"metadata": {"uid": meta["uid"], "annotations": {GROUP_ANNOTATION: name}}}
+        try:
+            self._registry.patch(PODS, meta["name"], note, meta["namespace"])
+        except (NotFoundError, ConflictError):
+            pass  # deleted in the meantime; its group goes with it
+
+    def _write_pod_conditions(self, namespace: str, outcome: Outcome) -> None:
+        for name, (reason, message) in outcome.pods.items():
+            manifest = self._cache.pod((namespace, name))
+            if manifest is None or self._pod_told.get(manifest["metadata"]["uid"]) == message:
+                continue
+            self._pod_told[manifest["metadata"]["uid"]] = message
+            condition = {
+                "type": "PodScheduled", "status": "False", "lastProbeTime": None,
+                "lastTransitionTime": rfc3339(self._now()), "reason": reason, "message": message,
+            }  # fmt: skip
+
+            def change(pod: Object, condition: Object = condition) -> Object | None:
+                if pod["spec"].get("nodeName"):
+                    return None
+                status = pod.get("status") or {}
+                rest = [c for c in status.get("conditions") or () if c["type"] != "PodScheduled"]
+                return {**pod, "status": {**status, "conditions": [*rest, condition]}}
+
+            try:
+                self._registry.update(PODS, name, namespace, change, subresource="status")
+            except NotFoundError:
+                continue
+            self._record(manifest, "Warning", "FailedScheduling", message)
+
+    # PodGroups
+
+    def _write_outcome(self, key: GroupKey, outcome: Outcome) -> None:
+        namespace, _ = key
+        self._write_pod_conditions(namespace, outcome)
+        group = self._cache.group(key)
+        if group is None:
+            return  # a plain pod's
+        before = group.get("status") or {}
+        status = self._group_status(before, outcome)
+        if status is not None:
+            try:
+                done = self._registry.replace(PODGROUPS, {**group, "status": status}, namespace)
+            except (NotFoundError, ConflictError):
+                return  # changed or gone: its event wakes the next session
+            self._cache.wrote_group(done)
+            if outcome.phase == "Running" != before.get("phase"):
+                self._record(group, "Normal", "Scheduled", "pod group is ready")
+        self._tell(key, group, outcome)
+
+    def _group_status(self, before: Object, outcome: Outcome) -> Object | None:
+        """The new status; None if it says the same as before."""
+        conditions = list(before.get("conditions") or ())
+        new: Object | None = None
+        if outcome.scheduled:
+            new = {"type": "Scheduled", "status": "True", "reason": _READY_TEXT}
+        elif outcome.message and outcome.event_message and outcome.pods_exist:
+            new = {
+                "type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": outcome.message,
+            }  # fmt: skip
+        if new is not None:
+            same = [c for c in conditions if c["type"] == new["type"]]
+            if same and (same[0].get("reason"), same[0].get("message")) == (new["reason"], new.get("message")):
+                new = None
+        counters = {name: before[name] for name in ("running", "succeeded", "failed") if name in before}
+        if new is None and before.get("phase") == outcome.phase and counters == outcome.counters:
+            return None
+        if new is not None:
+            new |= {"lastTransitionTime": rfc3339(self._now()), "transitionID": str(uuid.uuid4())}
+            places = [index for index, c in enumerate(conditions) if c["type"] == new["type"]]
+            if places:
+                conditions[places[0]] = new
+            else:
+                conditions.append(new)
+        status: Object = {"phase": outcome.phase, **outcome.counters}
+        return status | ({"conditions": conditions} if conditions else {})
+
+    def _tell(self, key: GroupKey, group: Object, outcome: Outcome) -> None:
+        """Why a group waits, in events, once for each text."""
+        if not outcome.message or self._told.get(key) == (outcome.message, outcome.event_message):
+            return
+        self._told[key] = (outcome.message, outcome.event_message)
+        if outcome.pods_exist:
+            if outcome.phase in {"Pending", "Inqueue", "Unknown"}:
+                self._record(group, "Warning", "Unschedulable", outcome.event_message or outcome.message)
+            return
+        self._record(group, "Normal", "Unschedulable", outcome.message)
+        if outcome.event_message:
+            self._record(group, "Warning", "Unschedulable", outcome.event_message)
+
+    # Queues
+
+    def _write_queues(self, allocated: Mapping[str, Amounts]) -> float:
+        """Bring the queues' statuses up to date, not too often; returns when to look again."""
+        since = time.monotonic() - self._queues_written_at
+        in_use = self._cache.queues_in_use()
+        is_due = since >= _QUEUE_STATUS_EACH_S
+        wait_s = _SAFETY_TICK_S
+        for queue in self._cache.queues():
+            name, before = queue["metadata"]["name"], queue.get("status") or {}
+            holds = {"cpu": 0, "memory": 0} | {r: n for r, n in allocated.get(name, {}).items() if n}
+            state = before.get("state") or "Open"
+            if state == "Closing" and name not in in_use:
+                state = "Closed"
+            status = {"state": state, "reservation": {}, "allocated": write_amounts(holds)}
+            if all(before.get(part) == value for part, value in status.items()):
+                continue
+            if not is_due and before.get("state") == state:
+                wait_s = _QUEUE_STATUS_EACH_S - since
+                continue
+            self._write_queue(name, queue, {**before, **status})
+        if is_due and wait_s == _SAFETY_TICK_S:
+            self._queues_written_at = time.monotonic()
+        return wait_s
+
+    def _write_queue(self, name: str, queue: Object, status: Object) -> None:
+        try:
+            done = self._registry.replace(QUEUES, {**queue, "status": status}, subresource="status")
+        except (NotFoundError, ConflictError):
+            _LOG.debug("queue %s changed meanwhile", name)
+            return
+        self._cache.queue_event(WatchEvent("MODIFIED", done))
+
+    def _priority(self, name: str) -> int:
+        try:
+            return int(self._registry.get(PRIORITY_CLASSES, name)["value"])
+        except NotFoundError:
+            return 0
+
+    def _record(self, involved: Object, kind: str, reason: str, message: str) -> None:
+        self._registry.record_event(involved, type=kind, reason=reason, message=message, component=_COMPONENT)
