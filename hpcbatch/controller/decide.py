@@ -1,0 +1,265 @@
+"""What the controller does with one admitted job, decided from what is there. Reads no clock, calls no API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.volcano.report import RunReport
+
+_VOLCANO_FINAL = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolcanoJobView:
+    """What matters of the Volcano Job."""
+
+    uid: str
+    phase: str
+    is_deleting: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodView:
+    """What matters of one pod. `index` is its place in the job: 0 runs the script."""
+
+    index: int
+    name: str
+    node: str
+    cpus: int
+    phase: str
+    is_deleting: bool = False
+    is_lost: bool = False
+    """Its node or its engine went away under it, or it was evicted: nobody asked for its end."""
+    is_out_of_memory: bool = False
+    """A process of it was killed because the container used more memory than its limit."""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    """When its container ended; the pod's phase may follow later."""
+    exit_code: int | None = None
+    report: RunReport | None = None
+    problem: str = ""
+    """Why it cannot start or has failed, in Kubernetes' words: `FailedMount: …`, `ErrImagePull: …`."""
+
+    @property
+    def is_taken(self) -> bool:
+        """It was deleted before its work was done."""
+        return self.is_deleting and self.phase != "Succeeded"
+
+    @property
+    def has_failed_by_itself(self) -> bool:
+        return self.phase == "Failed" and not self.is_deleting and not self.is_lost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Why the scheduler does not start the job yet."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    record: JobRecord
+    delete_requested: bool
+    volcano_job: VolcanoJobView | None
+    was_created: bool
+    """The status says that a Volcano Job was made for the present run."""
+    pods: Sequence[PodView]
+    waiting: Waiting
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The status to write, and what to do to the Volcano Job. At most one of the flags is set."""
+
+    status: JobStatus
+    create: bool = False
+    terminate: bool = False
+    """End its pods, each with its grace period, and keep what they report."""
+    delete: bool = False
+    """Remove it, to be made again when the job may run."""
+    look_again_s: float | None = None
+
+
+def decide(seen: Observed) -> Decision:
+    """Bring one admitted job on by a step. Doing it twice changes nothing more."""
+    status = seen.record.status
+    if status.state.is_final:
+        return Decision(status=status)
+    if seen.volcano_job is None:
+        return _without_volcano_job(seen)
+    if seen.volcano_job.is_deleting:
+        return Decision(status=status)
+    return _with_volcano_job(seen, seen.volcano_job)
+
+
+def _without_volcano_job(seen: Observed) -> Decision:
+    spec, status = seen.record.spec, seen.record.status
+    if seen.was_created and not (seen.delete_requested or status.state in {JobState.HELD, JobState.WAITING}):
+        return Decision(
+            status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, "its Volcano Job was deleted by somebody else")
+        )
+    if seen.delete_requested:
+        return Decision(status=_ended(seen, JobState.DELETED, Reason.DELETED_BY_USER, status.message))
+    if spec.hold:
+        return Decision(status=replace(status, state=JobState.HELD, reason=Reason.HELD_BY_USER, eligible_time=None))
+    if spec.begin_time is not None and spec.begin_time > seen.now:
+        waiting = replace(status, state=JobState.WAITING, reason=Reason.BEGIN_TIME, eligible_time=None)
+        return Decision(status=waiting, look_again_s=(spec.begin_time - seen.now).total_seconds())
+    queued = replace(
+        status,
+        state=JobState.QUEUED,
+        reason=Reason.NONE if status.state is not JobState.QUEUED else status.reason,
+        eligible_time=status.eligible_time or seen.now,
+    )
+    return Decision(status=queued, create=True)
+
+
+def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
+    status = seen.record.status
+    first = next((pod for pod in seen.pods if pod.index == 0), None)
+    is_over = volcano_job.phase in _VOLCANO_FINAL and all(pod.finished_at or not pod.started_at for pod in seen.pods)
+    is_new = first is not None and first.started_at is not None and first.started_at != status.start_time
+    is_given_up = first is not None and (
+        (is_over and first.is_lost) or (first.is_deleting and not seen.delete_requested)
+    )
+    if first is not None and is_new and not is_given_up:
+        status = replace(
+            status, start_time=first.started_at, run_count=status.run_count + 1, end_time=None, exit_code=None
+        )
+        seen = replace(seen, record=replace(seen.record, status=status))
+    if seen.delete_requested:
+        return _deleting(seen, first, is_over=is_over)
+    if is_over:
+        return _over(seen, first)
+    if first is not None and first.finished_at is not None:
+        return Decision(status=replace(_running(seen), state=JobState.EXITING, reason=Reason.NONE))
+    if first is not None and first.started_at is not None and volcano_job.phase not in {"Restarting"}:
+        return Decision(status=replace(_running(seen), state=JobState.RUNNING, reason=Reason.NONE, message=""))
+    if seen.record.spec.hold and not any(pod.node for pod in seen.pods):
+        held = replace(status, state=JobState.HELD, reason=Reason.HELD_BY_USER, eligible_time=None, message="")
+        return Decision(status=held, delete=True)
+    problem = next((pod.problem for pod in seen.pods if pod.problem), "")
+    if seen.pods and all(pod.node for pod in seen.pods):
+        starting = replace(
+            status, state=JobState.QUEUED, reason=Reason.STARTING, message=problem, hosts=(), start_time=None
+        )
+        return Decision(status=starting)
+    waiting = replace(
+        status,
+        state=JobState.QUEUED,
+        reason=seen.waiting.reason,
+        message=seen.waiting.message,
+        hosts=(),
+        start_time=None,
+        session_id=None,
+    )
+    return Decision(status=waiting)
+
+
+def _deleting(seen: Observed, first: PodView | None, *, is_over: bool) -> Decision:
+    status = seen.record.status
+    if is_over:
+        return Decision(status=_ended(seen, JobState.DELETED, Reason.DELETED_BY_USER, "", first))
+    if first is not None and first.started_at is not None:
+        return Decision(status=replace(_running(seen), state=JobState.EXITING), terminate=True)
+    return Decision(status=status, terminate=True)
+
+
+def _over(seen: Observed, first: PodView | None) -> Decision:
+    """The Volcano Job has come to its end by itself."""
+    spec, report = seen.record.spec, None if first is None else first.report
+    culprit = next((pod for pod in seen.pods if pod.index and pod.has_failed_by_itself), None)
+    lost = _what_was_lost(seen, first, culprit)
+    has_ended = report is not None and (report.exit_code is not None or report.signal is not None)
+    is_taken = first is not None and (first.is_lost or first.is_taken)
+    if report is not None and has_ended and not (is_taken and (lost or culprit)):
+        return Decision(status=_reported(seen, report, first))
+    if culprit is not None and not lost:
+        why = culprit.report.message if culprit.report is not None else culprit.problem
+        return Decision(
+            status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, f"pod {culprit.name} failed: {why}", first)
+        )
+    if lost and spec.rerunnable:
+        again = replace(
+            seen.record.status,
+            state=JobState.QUEUED,
+            reason=Reason.NODE_LOST,
+            message=f"{lost}; the job will run again",
+            hosts=(),
+            start_time=None,
+            session_id=None,
+            eligible_time=seen.now,
+        )
+        return Decision(status=again, delete=True)
+    if lost:
+        return Decision(status=_ended(seen, JobState.FAILED, Reason.NODE_LOST, f"{lost}; not rerunnable", first))
+    if report is not None:
+        return Decision(status=_ended(seen, JobState.FAILED, report.reason, report.message, first))
+    problem = next((pod.problem for pod in seen.pods if pod.problem), "its pods ended without a report")
+    return Decision(status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, problem, first))
+
+
+def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | None) -> str:
+    """The pod that went away without the job's doing, in words; "" if none did."""
+    lost = next((pod for pod in seen.pods if pod.is_lost), None)
+    if lost is not None:
+        return f"pod {lost.name} on node {lost.node} was lost"
+    if first is None:
+        return "the pod that ran the script was deleted by somebody else"
+    if first.is_taken and culprit is None:
+        return f"pod {first.name} on node {first.node} was deleted by somebody else"
+    return ""
+
+
+def _reported(seen: Observed, report: RunReport, first: PodView | None) -> JobStatus:
+    if report.reason is Reason.TIME_LIMIT:
+        return _ended(seen, JobState.TIMEOUT, Reason.TIME_LIMIT, report.message, first)
+    if report.reason in {Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED, Reason.OUT_OF_MEMORY}:
+        return _ended(seen, JobState.FAILED, report.reason, report.message, first)
+    if first is not None and first.is_out_of_memory and report.exit_code != 0:
+        return _ended(seen, JobState.FAILED, Reason.OUT_OF_MEMORY, "killed: more memory than the job asked for", first)
+    if report.exit_code == 0:
+        return _ended(seen, JobState.FINISHED, Reason.NONE, report.message, first)
+    reason = Reason.NON_ZERO_EXIT if report.exit_code is not None else Reason.SIGNALLED
+    return _ended(seen, JobState.FAILED, reason, report.message, first)
+
+
+def _running(seen: Observed) -> JobStatus:
+    pods = sorted(seen.pods, key=lambda pod: pod.index)
+    report = next((pod.report for pod in pods if pod.index == 0), None)
+    hosts = tuple(ExecHost(node=pod.node, pod=pod.name, cpus=pod.cpus) for pod in pods)
+    status = seen.record.status
+    return replace(
+        status,
+        hosts=hosts if len(hosts) >= len(status.hosts) else status.hosts,
+        session_id=status.session_id if report is None else report.session_id,
+    )
+
+
+def _ended(seen: Observed, state: JobState, reason: Reason, message: str, first: PodView | None = None) -> JobStatus:
+    status = seen.record.status if first is None or first.started_at is None else _running(seen)
+    report = None if first is None else first.report
+    end = (first.finished_at if first is not None else None) or seen.now
+    ended = replace(status, state=state, reason=reason, message=message, end_time=end)
+    if state is JobState.DELETED:
+        ended = replace(ended, deleted_by=status.owner)
+    if status.start_time is None:
+        return ended
+    elapsed_s = max(0, round((end - status.start_time).total_seconds()))
+    if report is None:
+        return replace(ended, walltime_used_s=elapsed_s)
+    return replace(
+        ended,
+        exit_code=report.exit_code,
+        exit_signal=report.signal,
+        walltime_used_s=report.walltime_s if report.walltime_s is not None else elapsed_s,
+        cpu_used_s=report.cpu_s,
+        session_id=report.session_id,
+    )

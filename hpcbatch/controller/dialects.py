@@ -1,0 +1,34 @@
+"""What each dialect knows of a job that is about to start: its variables, its host list, its output files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import hpcbatch.pbs.environment
+import hpcbatch.pbs.output
+import hpcbatch.slurm.environment
+import hpcbatch.slurm.output
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.placed import OutputFiles, PlacedJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialectAtStart:
+    environment: Callable[[PlacedJob], dict[str, str]]
+    nodefile: Callable[[PlacedJob], str]
+    output_files: Callable[[PlacedJob], OutputFiles]
+
+
+DIALECTS: Mapping[Dialect, DialectAtStart] = {
+    Dialect.PBS: DialectAtStart(
+        environment=hpcbatch.pbs.environment.environment,
+        nodefile=hpcbatch.pbs.environment.nodefile,
+        output_files=hpcbatch.pbs.output.output_files,
+    ),
+    Dialect.SLURM: DialectAtStart(
+        environment=hpcbatch.slurm.environment.environment,
+        nodefile=hpcbatch.slurm.environment.nodefile,
+        output_files=hpcbatch.slurm.output.output_files,
+    ),
+}

@@ -1,0 +1,30 @@
+"""Whose jobs a namespace holds: read from annotations that only the admin writes, never from the job itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hpcbatch.api.port import Object
+from hpcbatch.errors import HpcBatchError
+
+USER, UID, GID, HOME = (f"hpcbatch.io/{name}" for name in ("user", "uid", "gid", "home"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    user: str
+    uid: int
+    gid: int
+    home: str
+
+
+def identity_of(namespace: Object) -> Identity:
+    """The user of a namespace. Raises HpcBatchError if the admin has not made it a user's."""
+    notes = namespace["metadata"].get("annotations") or {}
+    try:
+        return Identity(user=notes[USER], uid=int(notes[UID]), gid=int(notes[GID]), home=notes[HOME])
+    except (KeyError, ValueError):
+        name = namespace["metadata"]["name"]
+        raise HpcBatchError(
+            f"namespace {name} is no user's: expected the annotations {USER}, {UID}, {GID}, {HOME}"
+        ) from None

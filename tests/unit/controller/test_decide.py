@@ -1,0 +1,223 @@
+"""Every path of one job through `decide`, and what must hold on all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbatch.controller.decide import Observed, PodView, VolcanoJobView, Waiting, decide
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.volcano.report import RunReport
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+START, END = NOW - timedelta(seconds=90), NOW - timedelta(seconds=5)
+NO_WAIT = Waiting(reason=Reason.NONE, message="")
+OK = RunReport(exit_code=0, walltime_s=85, cpu_s=3, session_id=7)
+
+
+def seen(
+    *, spec: dict[str, object] | None = None, status: JobStatus | None = None, phase: str | None = None,
+    pods: list[PodView] | None = None, **flags: object,
+) -> Observed:  # fmt: skip
+    return Observed(
+        record=JobRecord(
+            job_id=7, namespace="ns", object_name="x", queue="q",
+            spec=JobSpec(dialect=Dialect.PBS, name="x", **(spec or {})),  # type: ignore[arg-type]
+            status=status or JobStatus(owner="alice", layout=(Chunk(),)),
+        ),
+        volcano_job=None if phase is None else VolcanoJobView(uid="u", phase=phase),
+        was_created=phase is not None,
+        pods=pods or [],
+        **({"delete_requested": False, "waiting": NO_WAIT, "now": NOW} | flags),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def pod(index: int = 0, **fields: object) -> PodView:
+    given = {"index": index, "name": f"pod-{index}", "node": "node-0", "cpus": 1, "phase": "Running"} | fields
+    return PodView(**given)  # type: ignore[arg-type]
+
+
+RUNNING = pod(started_at=START)
+ENDED = pod(phase="Succeeded", started_at=START, finished_at=END, exit_code=0, report=OK)
+
+
+def ended_with(**report: object) -> PodView:
+    return replace(ENDED, phase="Failed", report=RunReport(**report))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("observed", "state", "reason", "flag"),
+    [
+        pytest.param(seen(), "Queued", "None", "create", id="admitted: make the Volcano Job"),
+        pytest.param(seen(spec={"hold": True}), "Held", "HeldByUser", "", id="held: nothing is made"),
+        pytest.param(
+            seen(spec={"begin_time": NOW + timedelta(hours=1)}), "Waiting", "BeginTime", "", id="before its time"
+        ),
+        pytest.param(seen(spec={"begin_time": START}), "Queued", "None", "create", id="begin time has passed"),
+        pytest.param(seen(delete_requested=True), "Deleted", "DeletedByUser", "", id="deleted at once"),
+        pytest.param(
+            seen(phase="Pending", waiting=Waiting(reason=Reason.RESOURCES, message="m")), "Queued", "Resources", "",
+            id="waits for room",
+        ),
+        pytest.param(seen(phase="Pending", spec={"hold": True}), "Held", "HeldByUser", "delete", id="held late"),
+        pytest.param(seen(phase="Pending", pods=[pod(phase="Pending")]), "Queued", "Starting", "", id="pods start"),
+        pytest.param(seen(phase="Running", pods=[RUNNING]), "Running", "None", "", id="runs"),
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING], spec={"hold": True}), "Running", "None", "", id="hold too late"
+        ),
+        pytest.param(seen(phase="Completing", pods=[ENDED]), "Exiting", "None", "", id="script over, workers end"),
+        pytest.param(seen(phase="Completed", pods=[ENDED]), "Finished", "None", "", id="all over"),
+        pytest.param(
+            seen(phase="Terminated", pods=[ended_with(exit_code=3)]), "Failed", "NonZeroExit", "", id="exit code 3"
+        ),
+        pytest.param(
+            seen(phase="Terminated", pods=[ended_with(signal=9)]), "Failed", "Signalled", "", id="killed by a signal"
+        ),
+        pytest.param(
+            seen(phase="Terminated", pods=[ended_with(exit_code=1, reason=Reason.TIME_LIMIT)]), "Timeout", "TimeLimit",
+            "", id="walltime",
+        ),
+        pytest.param(
+            seen(phase="Terminated", pods=[ended_with(reason=Reason.OUTPUT_FAILED)]), "Failed", "OutputFailed", "",
+            id="never ran: no output file",
+        ),
+        pytest.param(
+            seen(phase="Terminated", pods=[replace(ENDED, report=None, is_lost=True)]), "Queued", "NodeLost", "delete",
+            id="lost and rerunnable: again",
+        ),
+        pytest.param(
+            seen(phase="Terminated", pods=[replace(ENDED, report=None, is_lost=True)], spec={"rerunnable": False}),
+            "Failed", "NodeLost", "", id="lost and not rerunnable",
+        ),
+        pytest.param(
+            seen(phase="Terminated", pods=[replace(ended_with(signal=15), is_deleting=True)]), "Queued", "NodeLost",
+            "delete", id="somebody deleted the first pod: again",
+        ),
+        pytest.param(
+            seen(
+                phase="Terminated",
+                pods=[
+                    replace(ended_with(signal=15), is_deleting=True),
+                    replace(ended_with(reason=Reason.LAUNCH_FAILED, message="no sshd"), index=1),
+                ],
+            ),
+            "Failed", "LaunchFailed", "", id="a worker failed, so the first pod was ended",
+        ),
+        pytest.param(seen(phase="Aborted", spec={"rerunnable": False}), "Failed", "NodeLost", "", id="pod deleted"),
+        pytest.param(
+            seen(phase="Terminated", pods=[replace(ENDED, report=None, problem="StartError: no sh")]), "Failed",
+            "LaunchFailed", "", id="no shell in the image",
+        ),
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING], delete_requested=True), "Exiting", "None", "terminate",
+            id="deleted while it runs",
+        ),
+        pytest.param(
+            seen(phase="Terminated", pods=[ended_with(signal=15)], delete_requested=True), "Deleted", "DeletedByUser",
+            "", id="deleted, and its pods have ended",
+        ),
+        pytest.param(
+            seen(phase="Pending", delete_requested=True), "Queued", "None", "terminate", id="deleted while it waits"
+        ),
+    ],
+)  # fmt: skip
+def test_decide(observed: Observed, state: str, reason: str, flag: str) -> None:
+    decision = decide(observed)
+    assert (decision.status.state, decision.status.reason) == (JobState(state), Reason(reason))
+    assert [name for name in ("create", "terminate", "delete") if getattr(decision, name)] == ([flag] if flag else [])
+
+
+def test_times_and_usage_come_from_pod_and_report() -> None:
+    status = decide(seen(phase="Completed", pods=[ENDED])).status
+    assert (status.start_time, status.end_time, status.run_count) == (START, END, 1)
+    assert (status.exit_code, status.walltime_used_s, status.cpu_used_s, status.session_id) == (0, 85, 3, 7)
+    assert [host.node for host in status.hosts] == ["node-0"]
+
+
+def test_a_second_start_counts() -> None:
+    first = decide(seen(phase="Running", pods=[RUNNING])).status
+    assert first.run_count == 1
+    same = decide(seen(phase="Running", pods=[RUNNING], status=first)).status
+    assert same == first
+    again = decide(seen(phase="Running", pods=[replace(RUNNING, started_at=NOW)], status=first)).status
+    assert (again.run_count, again.start_time) == (2, NOW)
+
+
+def test_a_volcano_job_that_somebody_deleted_fails_the_job() -> None:
+    gone = replace(seen(status=JobStatus(state=JobState.RUNNING, start_time=START)), was_created=True)
+    status = decide(gone).status
+    assert (status.state, status.reason) == (JobState.FAILED, Reason.LAUNCH_FAILED)
+    assert "deleted" in status.message
+
+
+PODS = st.lists(
+    st.builds(
+        pod,
+        index=st.integers(0, 2),
+        node=st.sampled_from(["", "node-0"]),
+        phase=st.sampled_from(["Pending", "Running", "Succeeded", "Failed"]),
+        started_at=st.sampled_from([None, START]),
+        finished_at=st.sampled_from([None, END]),
+        is_lost=st.booleans(),
+        is_deleting=st.booleans(),
+        report=st.none()
+        | st.builds(RunReport, exit_code=st.none() | st.integers(0, 9), reason=st.sampled_from(Reason)),
+    ),
+    max_size=3,
+    unique_by=lambda view: view.index,
+)
+PHASES = [
+    "Pending",
+    "Running",
+    "Restarting",
+    "Completing",
+    "Completed",
+    "Failed",
+    "Terminating",
+    "Terminated",
+    "Aborted",
+]
+SEEN = st.builds(
+    seen,
+    spec=st.fixed_dictionaries({"hold": st.booleans(), "rerunnable": st.booleans()}),
+    status=st.builds(
+        JobStatus,
+        state=st.sampled_from(JobState),
+        start_time=st.sampled_from([None, START]),
+        layout=st.just((Chunk(),)),
+    ),
+    phase=st.none() | st.sampled_from(PHASES),
+    pods=PODS,
+    delete_requested=st.booleans(),
+)
+
+
+@given(SEEN)
+def test_what_always_holds(observed: Observed) -> None:
+    before, decision = observed.record.status, decide(observed)
+    if before.state.is_final:
+        assert decision.status == before, "a final state is final"
+    assert [decision.create, decision.terminate, decision.delete].count(True) <= 1
+    if decision.create:
+        assert observed.volcano_job is None, "never a second Volcano Job"
+        assert not observed.delete_requested
+        assert not observed.record.spec.hold
+    if decision.status.state.is_final and not before.state.is_final:
+        assert decision.status.end_time is not None
+        assert not decision.delete, "a job that has ended is not made again"
+    if decision.status.state is JobState.FINISHED and not before.state.is_final:
+        assert decision.status.exit_code == 0, "only exit code 0 is a good end"
+
+
+@given(SEEN)
+def test_deciding_twice_changes_nothing_more(observed: Observed) -> None:
+    once = decide(observed)
+    again = decide(replace(observed, record=replace(observed.record, status=once.status)))
+    assert again.status == once.status
