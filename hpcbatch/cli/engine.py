@@ -1,0 +1,158 @@
+"""The engine's process: store, API server, Volcano's controllers, agent and BatchJob controller under one roof."""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import os
+import pwd
+import secrets
+import signal
+import socket
+import sqlite3
+import sys
+import threading
+from pathlib import Path
+from typing import Protocol
+
+from hpcbatch.api.resources import NAMESPACES
+from hpcbatch.controller.controller import Controller
+from hpcbatch.controller.identity import GID, HOME, UID, USER
+from hpcbatch.engine.agent.agent import Agent, NodeSpec
+from hpcbatch.engine.daemon import EngineError, EngineOptions, read_options, sole_engine
+from hpcbatch.engine.registry.registry import Registry
+from hpcbatch.engine.registry.store import Store
+from hpcbatch.engine.server.certificates import ensure_certificate
+from hpcbatch.engine.server.kubeconfig import write_kubeconfig
+from hpcbatch.engine.server.server import ApiServer, ServerError
+from hpcbatch.engine.volcano.admission import register_volcano_admission
+from hpcbatch.engine.volcano.job_controller import JobController
+from hpcbatch.engine.volcano.scheduler import Scheduler
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.site import SiteConfig
+
+_LOG_BYTES = 5 * 2**20
+
+
+def main() -> None:
+    """`python -m hpcbatch.cli.engine STATE_DIR READY_FD`: writes `ready`, or one line why not, to READY_FD."""
+    state_dir, told = Path(sys.argv[1]), os.fdopen(int(sys.argv[2]), "w")
+    handler = logging.handlers.RotatingFileHandler(state_dir / "engine.log", maxBytes=_LOG_BYTES, backupCount=2)
+    logging.basicConfig(
+        handlers=[handler], level=logging.INFO, format="%(asctime)s %(levelname)s %(threadName)s %(message)s"
+    )
+    stop = threading.Event()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, lambda *_: stop.set())
+    try:
+        with sole_engine(state_dir):
+            engine = Engine(state_dir, read_options(state_dir) or EngineOptions())
+            engine.start()
+            print("ready", engine.warning, file=told, flush=True)
+            told.close()
+            stop.wait()
+            engine.stop()
+    except (HpcBatchError, OSError, sqlite3.Error) as error:
+        logging.getLogger(__name__).exception("the engine cannot go on")
+        if not told.closed:
+            print(" ".join(str(error).split()), file=told, flush=True)
+        sys.exit(1)
+
+
+def server_name() -> str:
+    """What stands behind the dot of PBS ids: this machine's short name."""
+    name = socket.gethostname().partition(".")[0]
+    return name if name.replace("-", "").isalnum() else "localhost"
+
+
+class Part(Protocol):
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+class Engine:
+    """All parts of the embedded cluster, in the order in which they start."""
+
+    def __init__(self, state_dir: Path, options: EngineOptions) -> None:
+        try:
+            store = Store(str(state_dir / "store.db"))
+        except sqlite3.Error as error:
+            raise EngineError(f"{state_dir / 'store.db'} cannot be opened: {error}") from None
+        self._registry = registry = Registry(store)
+        self._store = store
+        register_volcano_admission(registry)
+        registry.install_builtin()
+        nodes = [
+            NodeSpec(name=f"node-{index}", cpus=options.cpus, memory_bytes=options.mem_bytes)
+            for index in range(options.nodes)
+        ]
+        self._agent = Agent(registry, state_dir, nodes)
+        self._certificate, self._token = ensure_certificate(state_dir), secrets.token_urlsafe(32)
+        self._state_dir, self._options = state_dir, options
+        self._site = SiteConfig(cluster_name=server_name())
+        self._parts: list[Part] = [
+            self._agent,
+            Scheduler(registry),
+            JobController(registry),
+            Controller(registry, self._site),
+        ]
+
+    @property
+    def warning(self) -> str:
+        """One line to tell whoever starts the engine: what it cannot do on this machine. Empty if nothing."""
+        return self._agent.namespaces_unavailable
+
+    def start(self) -> None:
+        port = self._start_server()  # first: a taken port is to stop nothing that has begun
+        self._claim_default_namespace()
+        for part in self._parts:
+            part.start()
+        write_kubeconfig(
+            self._state_dir / "kubeconfig",
+            server=f"https://127.0.0.1:{port}",
+            cluster=self._site.cluster_name,
+            ca_file=self._certificate.cert_file,
+            token=self._token,
+        )
+
+    def _start_server(self) -> int:
+        """On the port asked for; else on the last one, so that open clients go on, or on any free one."""
+        remembered = self._state_dir / "port"
+        if self._options.port:
+            self._server = self._make_server(self._options.port)
+            return self._server.start()
+        try:
+            self._server = self._make_server(int(remembered.read_text()))
+            return self._server.start()
+        except (OSError, ValueError, ServerError):
+            self._server = self._make_server(0)
+            port = self._server.start()
+        remembered.write_text(str(port))
+        return port
+
+    def _make_server(self, port: int) -> ApiServer:
+        return ApiServer(
+            self._registry, port=port, cert_file=self._certificate.cert_file, key_file=self._certificate.key_file,
+            token=self._token, log_source=self._agent.log_path,
+        )  # fmt: skip
+
+    def stop(self) -> None:
+        self._server.stop()
+        for part in reversed(self._parts):
+            part.stop()
+        self._store.close()
+
+    def _claim_default_namespace(self) -> None:
+        """The engine has one user: whoever started it."""
+        user = pwd.getpwuid(os.getuid())
+        notes = {
+            USER: user.pw_name,
+            UID: str(user.pw_uid),
+            GID: str(user.pw_gid),
+            HOME: os.environ.get("HOME") or user.pw_dir,
+        }
+        self._registry.patch(NAMESPACES, "default", {"metadata": {"annotations": notes}})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""`hpcbatch`: the embedded cluster's switch, and a look at what it does."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from hpcbatch import jobs
+from hpcbatch.api import kubeconfig
+from hpcbatch.cli.common import Describe, Session, outcome
+from hpcbatch.errors import HpcBatchError, UnreachableError, UsageError
+from hpcbatch.model.row import JobRow, NodeRow
+from hpcbatch.model.state import JobState
+from hpcbatch.units import format_bytes, memory_bytes
+
+_NOT_RUNNING = 3  # as `systemctl status` and the LSB have it
+
+
+def _memory(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """Memory as Kubernetes writes it, `4Gi`, or shorter, `4G`: both are 4 GiB here, as in PBS and Slurm."""
+    if text is None:
+        return None
+    number = text.strip().upper().removesuffix("B").removesuffix("I")
+    try:
+        size = memory_bytes(number + "i" if number[-1:].isalpha() else number)
+    except HpcBatchError:
+        size = 0
+    if size <= 0:
+        raise click.BadParameter(
+            f"{text!r} is no amount of memory: expected for example 4G or 512M", context, parameter
+        )
+    return size
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="hpcbatch")
+@click.pass_context
+def group(context: click.Context) -> None:
+    """Run PBS and Slurm batch scripts on Kubernetes, or on this machine alone."""
+
+
+@group.command()
+@click.option("--nodes", type=click.IntRange(1, 250), help="How many nodes (first time: 3).")
+@click.option("--cpus", type=click.IntRange(1, 4096), help="CPUs of each node (first time: 2).")
+@click.option("--mem", callback=_memory, metavar="SIZE", help="Memory of each node (first time: 4G).")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of the API server; 0 takes any free one.")
+@click.pass_obj
+def up(session: Session, nodes: int | None, cpus: int | None, mem: int | None, port: int | None) -> None:
+    """Start the embedded cluster on this machine. What is not given stays as it was the last time."""
+    from dataclasses import replace
+
+    from hpcbatch.engine import daemon
+
+    state = kubeconfig.state_dir(session.environ)
+    given = {"nodes": nodes, "cpus": cpus, "mem_bytes": mem, "port": port}
+    options = replace(
+        daemon.read_options(state) or daemon.EngineOptions(), **{k: v for k, v in given.items() if v is not None}
+    )
+    pid, warning = daemon.start(state, options)
+    if warning:
+        click.echo(f"hpcbatch: {warning}", err=True)
+    size = f"{_count(options.cpus, 'CPU')} and {format_bytes(options.mem_bytes)}B"
+    click.echo(f"hpcbatch is up: {_count(options.nodes, 'node')} of {size} each (process {pid})")
+    click.echo("Submit with qsub or sbatch, look with qstat or squeue; `hpcbatch down` stops it.")
+    click.echo(f"For kubectl: export KUBECONFIG={_shell_word(state / 'kubeconfig')}")
+
+
+@group.command()
+@click.pass_obj
+def down(session: Session) -> None:
+    """Stop the embedded cluster and all that runs in it. Waiting jobs run after the next `hpcbatch up`."""
+    from hpcbatch.engine import daemon
+
+    stopped = daemon.stop(kubeconfig.state_dir(session.environ))
+    click.echo("hpcbatch is down" if stopped else "hpcbatch was not running")
+
+
+@group.command()
+@click.pass_obj
+def status(session: Session) -> None:
+    """Say whether the cluster is up, and how busy it is. Exits with 3 if nothing answers."""
+    from hpcbatch.engine import daemon
+
+    state = kubeconfig.state_dir(session.environ)
+    pid = daemon.running_pid(state)
+    try:
+        server = session.connection.server
+        nodes = jobs.nodes(session.api, session.namespace)
+        rows = jobs.list_rows(session.api, session.namespace)
+    except UnreachableError as error:
+        if pid is None:
+            click.echo("engine   not running: `hpcbatch up` starts it")
+        else:
+            click.echo(f"engine   running (process {pid}), but its API does not answer; see {state / 'engine.log'}")
+        click.echo(f"cluster  {error}")
+        raise SystemExit(_NOT_RUNNING) from None
+    click.echo(f"engine   running (process {pid})" if pid is not None else "engine   not running")
+    click.echo(f"cluster  {session.server} at {server}, namespace {session.namespace}")
+    click.echo(f"nodes    {_nodes_line(nodes)}")
+    click.echo(f"jobs     {_jobs_line(rows)}")
+
+
+@group.command()
+@click.argument("job_ids", nargs=-1)
+@click.option("--plain", is_flag=True, help="One line for each change, also on a terminal.")
+@click.pass_obj
+def watch(session: Session, job_ids: tuple[str, ...], plain: bool) -> None:
+    """Follow jobs until they have ended: those given, or all that have not ended yet.
+
+    Exits with 1 if one of them did not end well.
+    """
+    from hpcbatch.cli.live import follow
+
+    is_table = sys.stdout.isatty() and not plain
+    numbers = [_number(text) for text in job_ids]
+    raise SystemExit(follow(session, numbers, is_table=is_table))
+
+
+def _number(text: str) -> int:
+    digits = text.partition(".")[0]
+    if not (digits.isascii() and digits.isdigit()):
+        raise UsageError(f"{text!r} is not a job id")
+    return int(digits)
+
+
+def _nodes_line(nodes: list[NodeRow]) -> str:
+    ready = [node for node in nodes if node.ready and node.schedulable]
+    used, cpus = sum(node.cpus_used for node in ready), sum(node.cpus for node in ready)
+    return f"{len(ready)} of {len(nodes)} ready, {used} of {_count(cpus, 'CPU')} in use"
+
+
+def _jobs_line(rows: list[JobRow]) -> str:
+    groups = {
+        "running": {JobState.RUNNING, JobState.EXITING},
+        "queued": {JobState.QUEUED, JobState.WAITING},
+        "held": {JobState.HELD},
+        "ended": {state for state in JobState if state.is_final},
+    }
+    return ", ".join(f"{sum(row.state in states for row in rows)} {name}" for name, states in groups.items())
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _shell_word(path: Path) -> str:
+    from shlex import quote
+
+    return quote(str(path))
+
+
+def _describe(_session: Session) -> Describe:
+    return lambda error: (f"hpcbatch: {error}", error.exit_code if isinstance(error, HpcBatchError) else 1)
+
+
+def _body(session: Session) -> int:
+    try:
+        code = group.main(prog_name="hpcbatch", standalone_mode=False, obj=session)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.exceptions.Abort:
+        raise KeyboardInterrupt from None
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else 1
+    return code if isinstance(code, int) else 0
+
+
+def main() -> None:
+    sys.exit(outcome("hpcbatch", _body, _describe))

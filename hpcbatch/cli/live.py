@@ -1,0 +1,174 @@
+"""The live view of jobs: a table that is drawn anew on a terminal, else one line for each change."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+from hpcbatch import jobs
+from hpcbatch.api.batchjob import record_from
+from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.cli.common import Session
+from hpcbatch.errors import GoneError, HpcBatchError, UnknownJobError
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.units import hms
+
+_TICK_S = 1.0  # how often running times are drawn anew
+_WATCH_S = 300.0
+_COLUMNS = ("JOB", "NAME", "USER", "QUEUE", "STATE", "TIME", "NODES", "WHERE OR WHY")
+_Event = JobRow | str | HpcBatchError | None
+
+
+def follow(session: Session, numbers: Sequence[int], *, is_table: bool) -> int:
+    """Show the jobs until all have ended; 0 if all ended well, else 1. Raises UnknownJobError."""
+    rows = _begin(session, numbers)
+    if not rows:
+        print("no jobs to watch")
+        return 0
+    view = TableView() if is_table else LinesView(session)
+    events: queue.Queue[_Event] = queue.Queue()
+    thread = threading.Thread(target=_listen, args=(session, rows.copy(), events.put), name="watch", daemon=True)
+    thread.start()
+    view.show(rows)
+    while not all(row.state.is_final for row in rows.values()):
+        try:
+            event = events.get(timeout=_TICK_S)
+        except queue.Empty:
+            view.show(rows)
+            continue
+        if isinstance(event, HpcBatchError):
+            raise event
+        if isinstance(event, JobRow):
+            rows[event.object_name] = event
+        elif isinstance(event, str):
+            rows.pop(event, None)  # its record was removed
+        view.show(rows)
+    return 0 if all(row.state is JobState.FINISHED for row in rows.values()) else 1
+
+
+def _begin(session: Session, numbers: Sequence[int]) -> dict[str, JobRow]:
+    if not numbers:
+        rows = jobs.list_rows(session.api, session.namespace, finished=False)
+        return {row.object_name: row for row in rows}
+    found = jobs.find_all(session.api, session.namespace, numbers)
+    for number in numbers:
+        if number not in found:
+            raise UnknownJobError(f"there is no job {number}")
+    return {found[number].object_name: found[number] for number in numbers}
+
+
+def _listen(session: Session, rows: Mapping[str, JobRow], put: Callable[[_Event], None]) -> None:
+    """Hand on every change of the jobs in `rows`: the new row, or the name of a record that was removed."""
+    namespaces = {row.namespace for row in rows.values()}
+    where = namespaces.pop() if len(namespaces) == 1 else None
+    try:
+        while True:
+            try:
+                for row_or_name in _changes(session, where, rows):
+                    put(row_or_name)
+            except GoneError:
+                continue  # a watch too far behind: look at everything again
+    except HpcBatchError as error:
+        put(error)
+
+
+def _changes(session: Session, where: str | None, rows: Mapping[str, JobRow]) -> Iterator[JobRow | str]:
+    """One listing and what changes after it. The server sends jobs that have not ended, so that a long history costs
+    nothing; a job that has left that selection is looked at once more."""
+    listing = session.api.list(BATCHJOBS, where, fields=jobs.UNFINISHED)
+    there = {obj["metadata"]["name"]: obj for obj in listing.items}
+    for name, row in rows.items():
+        yield record_from(there[name]).row() if name in there else _look_at(session, row)
+    for event in session.api.watch(
+        BATCHJOBS, where, fields=jobs.UNFINISHED, resource_version=listing.resource_version, timeout_s=_WATCH_S
+    ):
+        name = event.object["metadata"].get("name")
+        if event.type != "BOOKMARK" and name in rows:
+            yield _look_at(session, rows[name]) if event.type == "DELETED" else record_from(event.object).row()
+
+
+def _look_at(session: Session, row: JobRow) -> JobRow | str:
+    try:
+        return jobs.get_record(session.api, row).row()
+    except UnknownJobError:
+        return row.object_name
+
+
+class TableView:
+    """Draws over what it drew before."""
+
+    def __init__(self) -> None:
+        self._drawn = 0
+
+    def show(self, rows: Mapping[str, JobRow]) -> None:
+        size = shutil.get_terminal_size()
+        cells = [_COLUMNS, *(_cells(row) for row in sorted(rows.values(), key=_shown_first))]
+        lines = _align(cells[: max(2, size.lines - 1)], size.columns)
+        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        sys.stdout.write(up + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[0J")
+        sys.stdout.flush()
+        self._drawn = len(lines)
+
+
+class LinesView:
+    """Prints a line when a job's state or reason changes."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._said: dict[str, tuple[str, str]] = {}
+
+    def show(self, rows: Mapping[str, JobRow]) -> None:
+        for name, row in rows.items():
+            now = (row.state.value, _where(row))
+            if self._said.get(name) != now:
+                self._said[name] = now
+                clock = datetime.now(UTC).astimezone(self._session.zone).strftime("%H:%M:%S")
+                print(f"{clock} job {row.job_id} ({row.name}) {row.state.value.lower()} {now[1]}".rstrip(), flush=True)
+
+
+def _shown_first(row: JobRow) -> tuple[bool, int]:
+    """Jobs that have ended go last: the terminal may be too small for all."""
+    return row.state.is_final, row.job_id
+
+
+def _cells(row: JobRow) -> tuple[str, ...]:
+    return (
+        str(row.job_id),
+        row.name,
+        row.user,
+        row.queue,
+        row.state.value,
+        _elapsed(row),
+        str(row.nodes),
+        _where(row),
+    )
+
+
+def _elapsed(row: JobRow) -> str:
+    if row.start_time is None:
+        return "-"
+    end = row.end_time or datetime.now(UTC)
+    return hms(max(0, int((end - row.start_time).total_seconds())))
+
+
+def _where(row: JobRow) -> str:
+    if row.state is JobState.FAILED and row.exit_code:
+        return f"exit code {row.exit_code}"
+    if row.state is JobState.FAILED and row.exit_signal:
+        return f"killed by signal {row.exit_signal}"
+    if row.state in {JobState.RUNNING, JobState.EXITING, JobState.FINISHED}:
+        return "on " + ", ".join(dict.fromkeys(row.hosts)) if row.hosts else ""
+    reason = "" if row.reason is Reason.NONE else row.reason.value
+    return ": ".join(filter(None, (reason, row.message)))
+
+
+def _align(table: Sequence[Sequence[str]], width: int) -> list[str]:
+    widths = [max(len(row[column]) for row in table) for column in range(len(_COLUMNS) - 1)]
+    lines = ("  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]) for row in table)
+    # A control character in a job's name must not reach the terminal.
+    return ["".join(c if c.isprintable() else "?" for c in line)[: max(20, width)].rstrip() for line in lines]

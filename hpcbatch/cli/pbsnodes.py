@@ -1,0 +1,45 @@
+"""`pbsnodes`: the nodes, as PBS shows them."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from hpcbatch.cli.common import Session, complain, run
+from hpcbatch.cli.pbs import check_server, describe, printed_version
+
+
+def main() -> None:
+    run("pbsnodes", _body, partial(describe, "pbsnodes"))
+
+
+def _body(session: Session) -> int:
+    if printed_version(sys.argv[1:]):
+        return 0
+    from hpcbatch import jobs
+    from hpcbatch.pbs import pbsnodes
+    from hpcbatch.pbs.qstat_options import Format
+
+    options = pbsnodes.parse_pbsnodes(sys.argv[1:])
+    check_server(session, "pbsnodes")
+    known = {node.name: node for node in jobs.nodes(session.api, session.namespace)}
+    nodes = [known[name] for name in options.names if name in known] if options.names else list(known.values())
+    unknown = [name for name in options.names if name not in known]
+    server, zone = session.server, session.zone
+    if options.marked:
+        text = pbsnodes.format_marked(nodes)
+    elif options.format is Format.JSON:
+        text = pbsnodes.format_nodes_json(
+            nodes, now=session.now, server=server, unknown=unknown, summary=options.summary, jobs=options.jobs
+        )
+    elif options.summary:
+        text = pbsnodes.format_summary(nodes, jobs=options.jobs, long=options.long)
+    elif options.format is Format.DSV:
+        text = pbsnodes.format_nodes_dsv(nodes, server=server, delimiter=options.delimiter, timezone=zone)
+    else:
+        text = pbsnodes.format_nodes(nodes, server=server, timezone=zone)
+    sys.stdout.write(text)
+    if not options.quiet and options.format is not Format.JSON:
+        for name in unknown:
+            complain(pbsnodes.unknown_node(name))
+    return 1 if unknown else 0

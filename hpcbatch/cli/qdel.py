@@ -1,0 +1,37 @@
+"""`qdel`: delete jobs."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.pbs import check_server, describe, for_each_job, printed_version
+
+if TYPE_CHECKING:
+    from hpcbatch.api.port import Object
+    from hpcbatch.model.row import JobRow
+
+
+def main() -> None:
+    run("qdel", _body, partial(describe, "qdel"))
+
+
+def _body(session: Session) -> int:
+    if printed_version(sys.argv[1:]):
+        return 0
+    from hpcbatch import jobs
+    from hpcbatch.pbs.requests import parse_qdel
+
+    options = parse_qdel(sys.argv[1:])
+    check_server(session, "qdel")
+
+    def delete(row: JobRow) -> Object | None:
+        if options.delete_history:
+            # Without its record a job has no right to run: its pods go with it.
+            jobs.forget(session.api, row)
+            return None
+        return jobs.request_delete(session.api, row)
+
+    return for_each_job(session, "qdel", options.job_ids, delete)

@@ -1,0 +1,241 @@
+"""`qstat`: jobs, queues and the server, as PBS shows them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session, complain, run
+from hpcbatch.cli.pbs import NO_CONNECTION, Jobs, check_server, describe, printed_version
+from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownQueueError
+
+if TYPE_CHECKING:
+    from hpcbatch.model.row import JobRow, QueueRow
+    from hpcbatch.pbs.qstat_full import Attributes
+    from hpcbatch.pbs.qstat_options import QstatOptions
+    from hpcbatch.pbs.qstat_queues import JobCounts
+
+
+def main() -> None:
+    run("qstat", _body, partial(describe, "qstat"))
+
+
+def _body(session: Session) -> int:
+    if printed_version(sys.argv[1:]):
+        return 0
+    from hpcbatch.pbs.qstat_options import About, parse_qstat
+
+    options = parse_qstat(sys.argv[1:])
+    check_server(session, "qstat")
+    if options.about is About.JOBS:
+        return _Listing(session, options).show()
+    if options.about is About.SERVERS:
+        return _show_server(session, options)
+    return _show_queues(session, options)
+
+
+class _Listing:
+    """Jobs, by operands or all."""
+
+    def __init__(self, session: Session, options: QstatOptions) -> None:
+        self._session, self._options = session, options
+        self._code = 0
+        self._all: list[JobRow] | None = None
+
+    def show(self) -> int:
+        if self._options.full and not self._options.is_alternate:
+            self._show_full()
+            return self._code
+        for index, group in enumerate(self._groups()):
+            # The heading belongs to the first operand: if that is bad there is none (recorded).
+            self._show_table(self._selected(group or []), header=index == 0)
+        return self._code
+
+    def _groups(self) -> list[list[JobRow] | None]:
+        """The jobs of each operand; None for a bad one, which has been told."""
+        operands = self._options.operands
+        if not operands:
+            return [self._everything()]
+        from hpcbatch.pbs.errors import describe as pbs_describe
+        from hpcbatch.pbs.ids import full_id, is_id
+
+        ids = [operand for operand in operands if is_id(operand)]
+        for operand in ids:
+            if named := operand.partition("@")[2]:
+                check_server(self._session, "qstat", named)
+        named_jobs = Jobs(self._session, ids)
+        groups: list[list[JobRow] | None] = []
+        for operand in operands:
+            try:
+                if is_id(operand):
+                    groups.append([self._visible(named_jobs.row(operand))])
+                else:
+                    groups.append(self._destination(operand))
+            except NO_CONNECTION:
+                raise
+            except HpcBatchError as error:
+                name = full_id(operand, self._session.server) if is_id(operand) else operand.partition("@")[0]
+                text, self._code = pbs_describe(error, "qstat", name)
+                complain(text)
+                groups.append(None)
+        return groups
+
+    def _visible(self, row: JobRow) -> JobRow:
+        if row.state.is_final and not self._options.history:
+            raise JobFinishedError(f"job {row.job_id} has finished")
+        return row
+
+    def _destination(self, operand: str) -> list[JobRow]:
+        """The jobs of `queue`, `queue@server` or `@server`."""
+        from hpcbatch import jobs
+
+        queue, _, server = operand.partition("@")
+        if server:
+            check_server(self._session, "qstat", server)
+        if not queue:
+            return self._everything()
+        rows = [row for row in self._everything() if row.queue == queue]
+        if not rows and queue not in {known.name for known in jobs.queues(self._session.api)}:
+            raise UnknownQueueError(queue)
+        return rows
+
+    def _everything(self) -> list[JobRow]:
+        from hpcbatch import jobs
+
+        if self._all is None:
+            session = self._session
+            self._all = jobs.list_rows(session.api, session.namespace, finished=self._options.history)
+        return self._all
+
+    def _selected(self, rows: Iterable[JobRow]) -> list[JobRow]:
+        from hpcbatch.model.state import JobState
+
+        options = self._options
+        running = {JobState.RUNNING, JobState.EXITING}
+        return [
+            row
+            for row in rows
+            if (options.users is None or row.user in options.users)
+            and not (options.not_running and (row.state in running or row.state.is_final))
+            and not (options.running and row.state not in running)
+            and not (options.finished and not row.state.is_final)
+            and not options.arrays_only
+        ]
+
+    def _show_table(self, rows: list[JobRow], *, header: bool) -> None:
+        from hpcbatch.pbs.qstat import format_alternate, format_default
+
+        options, now = self._options, self._session.now
+        if not options.is_alternate:
+            text = format_default(rows, wide=options.wide, header=header, percent=options.percent, now=now)
+        else:
+            text = format_alternate(
+                rows,
+                server=self._session.server,
+                now=now,
+                nodes=options.nodes,
+                comments=options.comments,
+                one_line=options.one_line,
+                wide=options.wide,
+                estimates=options.estimates,
+                gigabytes=options.gigabytes,
+                megawords=options.megawords,
+                header=header,
+                timezone=self._session.zone,
+            )
+        sys.stdout.write(text)
+
+    def _show_full(self) -> None:
+        from hpcbatch import jobs
+        from hpcbatch.api.batchjob import record_from
+        from hpcbatch.pbs.ids import format_id
+        from hpcbatch.pbs.qstat_full import full_attributes
+
+        session = self._session
+        if self._options.operands:
+            rows = {row.object_name: row for group in self._groups() for row in self._selected(group or [])}
+            objects = [jobs.get_object(session.api, row) for row in rows.values()]
+        else:
+            objects = jobs.list_objects(session.api, session.namespace, finished=self._options.history)
+        shown: dict[str, Attributes] = {}
+        for obj in objects:
+            record = record_from(obj)
+            if not self._selected([record.row()]):
+                continue
+            environment = jobs.environment_of(session.api, obj)
+            name = format_id(record.job_id, record.spec.server)
+            shown[name] = full_attributes(record, environment, session.now, session.zone)
+        sys.stdout.write(_formatted(session, self._options, shown, heading="Job Id", key="Jobs"))
+
+
+def _formatted(session: Session, options: QstatOptions, shown: dict[str, Attributes], *, heading: str, key: str) -> str:
+    from hpcbatch.pbs.qstat_full import format_dsv, format_full, format_json
+    from hpcbatch.pbs.qstat_options import Format
+
+    if options.format is Format.JSON:
+        return format_json(shown, now=session.now, server=session.server, key=key)
+    if options.format is Format.DSV:
+        parts = (format_dsv(f"{heading}: {n}", a, delimiter=options.delimiter) for n, a in shown.items())
+    else:
+        parts = (format_full(f"{heading}: {name}", attributes, wide=options.wide) for name, attributes in shown.items())
+    return "".join(parts)
+
+
+def _show_queues(session: Session, options: QstatOptions) -> int:
+    """`qstat -Q` and `-q`."""
+    from hpcbatch import jobs
+    from hpcbatch.pbs.errors import describe as pbs_describe
+    from hpcbatch.pbs.qstat_queues import format_limits, format_queues, queue_attributes
+
+    rows = jobs.list_rows(session.api, session.namespace, finished=False)
+    known = {queue.name: queue for queue in jobs.queues(session.api)}
+    shown: list[QueueRow] = []
+    code = 0
+    for operand in options.operands or ("@",):
+        name, _, server = operand.partition("@")
+        if server:
+            check_server(session, "qstat", server)
+        if not name:
+            shown += known.values()
+        elif name in known:
+            shown.append(known[name])
+        else:
+            text, code = pbs_describe(UnknownQueueError(name), "qstat", name)
+            complain(text)
+    counts = _counts(rows, known)
+    if options.queue_limits:
+        sys.stdout.write(format_limits(shown, counts, server=session.server))
+    elif options.full:
+        attributes = {queue.name: queue_attributes(queue, counts[queue.name]) for queue in shown}
+        sys.stdout.write(_formatted(session, options, attributes, heading="Queue", key="Queue"))
+    else:
+        sys.stdout.write(format_queues(shown, counts))
+    return code
+
+
+def _counts(rows: Iterable[JobRow], queues: Iterable[str]) -> dict[str, JobCounts]:
+    from hpcbatch.pbs.qstat_queues import count_jobs
+
+    by_queue: dict[str, list[JobRow]] = {queue: [] for queue in queues}
+    for row in rows:
+        by_queue.setdefault(row.queue, []).append(row)
+    return {queue: count_jobs(found) for queue, found in by_queue.items()}
+
+
+def _show_server(session: Session, options: QstatOptions) -> int:
+    """`qstat -B`; operands are names of servers."""
+    from hpcbatch import jobs
+    from hpcbatch.pbs.qstat_queues import count_jobs, format_server, server_attributes
+
+    for operand in options.operands:
+        check_server(session, "qstat", operand.removeprefix("@"))
+    count = count_jobs(jobs.list_rows(session.api, session.namespace))
+    if not options.full:
+        sys.stdout.write(format_server(session.server, count))
+        return 0
+    default = next((queue.name for queue in jobs.queues(session.api) if queue.is_default), "")
+    attributes = {session.server: server_attributes(session.server, default, count)}
+    sys.stdout.write(_formatted(session, options, attributes, heading="Server", key="Server"))
+    return 0

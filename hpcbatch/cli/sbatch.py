@@ -1,0 +1,57 @@
+"""`sbatch`: submit a Slurm script."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from hpcbatch.cli.common import EndedError, Session, run
+from hpcbatch.cli.slurm import describe
+from hpcbatch.errors import RefusedError
+
+
+def main() -> None:
+    run("sbatch", _body, partial(describe, "sbatch"))
+
+
+def _body(session: Session) -> int:
+    from hpcbatch.slurm import errors
+    from hpcbatch.slurm.submit import read_submission
+
+    wanted = read_submission(
+        sys.argv[1:],
+        script=partial(_script, session),
+        environ=session.environ,
+        cwd=session.cwd,
+        host=session.host,
+        user=session.user,
+        server=session.server,
+        now=session.now,
+        umask=session.umask,
+    )
+    from hpcbatch.cli.submission import dry_run, send, tell
+
+    if wanted.dry_run:
+        sys.stdout.write(dry_run(session, wanted.submission))
+        tell(wanted.submission, "sbatch")
+        return 0
+    try:
+        submitted = send(session, wanted.submission, "sbatch")
+    except RefusedError as refused:
+        # The controller's message names the partition that there is none of, also where it is the site's default.
+        raise EndedError(*errors.describe(refused, "sbatch", str(refused))) from None
+    if wanted.parsable:
+        print(submitted.job_id)
+    elif not wanted.quiet:
+        print(f"Submitted batch job {submitted.job_id}")
+    return 0
+
+
+def _script(session: Session, path: str | None) -> tuple[str | None, bytes]:
+    from hpcbatch.cli.script import read_script, search_path
+
+    try:
+        return read_script(session, None if path is None else search_path(session, path), prompt=False)
+    except OSError as error:
+        reason = "" if isinstance(error, FileNotFoundError) else f": {error.strerror}"
+        raise EndedError(f"sbatch: error: Unable to open file {path}{reason}", 1) from None

@@ -1,0 +1,25 @@
+"""`sinfo`: partitions and nodes, as Slurm shows them."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.slurm import describe
+
+
+def main() -> None:
+    run("sinfo", _body, partial(describe, "sinfo"))
+
+
+def _body(session: Session) -> int:
+    from hpcbatch.slurm import sinfo
+
+    options = sinfo.read_options(sys.argv[1:], session.environ)
+    from hpcbatch import jobs
+
+    nodes = jobs.nodes(session.api, session.namespace)
+    queues = jobs.queues(session.api)
+    sys.stdout.write(sinfo.format_sinfo(nodes, queues, options, session.now, session.zone))
+    return 0

@@ -1,0 +1,72 @@
+"""What qsub and sbatch do alike once a script has been read: submit it, or only show what would be made of it."""
+
+from __future__ import annotations
+
+import os
+
+from hpcbatch import jobs
+from hpcbatch.cli.common import Session, complain
+from hpcbatch.model.spec import Arrangement, Submission
+
+
+def send(session: Session, submission: Submission, command: str) -> jobs.Submitted:
+    """Submit, and tell the submitter what there is to tell."""
+    submitted = jobs.submit(session.api, session.namespace, submission)
+    tell(submission, command)
+    return submitted
+
+
+def tell(submission: Submission, command: str) -> None:
+    for note in submission.notes:
+        complain(note if note.startswith(f"{command}:") else f"{command}: {note}")
+
+
+def dry_run(session: Session, submission: Submission) -> str:
+    """The manifests that the controller would make, as YAML. Needs no cluster; the job has the number 0."""
+    from hpcbatch.controller.dialects import DIALECTS
+    from hpcbatch.model.layout import lay_out
+    from hpcbatch.model.placed import PlacedJob
+    from hpcbatch.model.site import SiteConfig
+    from hpcbatch.volcano import translate
+
+    spec, site = submission.spec, SiteConfig(cluster_name=session.server)
+    cpus = os.cpu_count() or 1
+    placed = PlacedJob(
+        job_id=0,
+        spec=spec,
+        queue=spec.queue or site.default_queue,
+        pods=translate.pods(0, lay_out(spec, [cpus])),
+        owner=session.user,
+        uid=os.getuid(),
+        gid=os.getgid(),
+        home=session.home,
+        cluster=site.cluster_name,
+    )
+    dialect = DIALECTS[spec.dialect]
+    objects = translate.manifests(
+        placed,
+        dialect.output_files(placed),
+        dialect.environment(placed),
+        dialect.nodefile(placed),
+        site,
+        submission_secret="job-0-submission",  # noqa: S106  a name, not a secret
+        namespace=_namespace(session),
+        owner=None,
+        export_none=submission.export_none,
+    )
+    remarks = ["# Dry run: nothing was submitted. The job gets its number, here 0, when it is.\n"]
+    if spec.arrangement is Arrangement.FILL:
+        remarks.append(f"# Tasks are spread as on nodes of {cpus} CPUs, which is what this machine has.\n")
+    remarks.append(
+        "# Secret job-0-submission, with script and environment, and the runner's ConfigMap are not shown.\n"
+    )
+    return "".join(remarks) + translate.dry_run_yaml(objects)
+
+
+def _namespace(session: Session) -> str:
+    from hpcbatch.errors import HpcBatchError
+
+    try:
+        return session.namespace
+    except HpcBatchError:
+        return "default"

@@ -1,0 +1,487 @@
+"""Submit, list, hold, delete: the steps that all dialects' commands share. What they print is the dialects' own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from hpcbatch.api.client import TableApi
+from hpcbatch.api.jobrow import row_from_cells
+from hpcbatch.api.names import ENVIRONMENT_KEY, JOB_ID_LABEL, SCRIPT_KEY, SECRET_TYPE
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import BATCHJOBS, NODES, PODS, QUEUES, SECRETS, Resource
+from hpcbatch.api.transport import LostError
+from hpcbatch.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    HpcBatchError,
+    JobFinishedError,
+    NotFoundError,
+    RefusedError,
+    UnknownJobError,
+    UnreachableError,
+)
+from hpcbatch.model.row import JobRow, NodeRow, QueueRow
+from hpcbatch.model.state import JobState
+from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339
+
+if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 8 ms to make
+    from hpcbatch.model.record import JobRecord
+    from hpcbatch.model.spec import Submission
+
+ADMISSION_S = 20.0
+SETTLE_S = 2.0
+_MAX_SECRET = 1 << 20  # bytes; Kubernetes refuses larger Secrets
+_CREATE_S = 5.0
+_MANAGED = {"app.kubernetes.io/managed-by": "hpcbatch"}
+_DEFAULT_QUEUE = "default"
+DEFAULT_QUEUE_ANNOTATION = "hpcbatch.io/default"
+"""`"true"` on the Volcano Queue that is the default one, where that is not called `default`."""
+_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' own letters: no vowels, so no words
+UNFINISHED = ",".join(f"status.state!={state.value}" for state in JobState if state.is_final)
+"""Field selector of the jobs that have not ended."""
+_T = TypeVar("_T")
+
+
+class Submitted(NamedTuple):
+    """An admitted job."""
+
+    job_id: int
+    server: str
+    namespace: str
+    object_name: str
+
+
+class Named(Protocol):
+    """A row or a record: what finds the object again."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def object_name(self) -> str: ...
+
+
+# Submission
+
+
+def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float = ADMISSION_S) -> Submitted:
+    """Create the record and wait until the controller has admitted it.
+
+    Raises RefusedError if it did not, UnreachableError if nobody answered in time; nothing is left behind then, nor
+    when the wait is interrupted. A connection lost on the way never makes two jobs: the names are chosen here.
+    """
+    name = f"{submission.spec.dialect.value}-{_random(10)}"
+    secret = submission_secret(name, submission)
+    from hpcbatch.api.jobspec import to_manifest
+
+    job = to_manifest(submission.spec, name=name, submission_secret=name, export_none=submission.export_none)
+    _check_text(job)
+    is_begun = False
+    try:
+        _create(api, SECRETS, secret, namespace)
+        is_begun = True
+        created = _create(api, BATCHJOBS, job, namespace)
+        answered = _await_answer(api, created, timeout_s)
+    except BaseException as error:  # Ctrl-C too
+        if not is_begun and isinstance(error, HpcBatchError) and not isinstance(error, LostError):
+            raise
+        late = _take_back(api, namespace, name, is_answer_wanted=not isinstance(error, KeyboardInterrupt))
+        if late is None:
+            raise
+        answered = late
+    status = answered["status"]
+    if refusal := status.get("refusal"):
+        _remove(api, namespace, name)
+        raise RefusedError(refusal.get("code", ""), refusal.get("message", ""))
+    return Submitted(int(status["jobId"]), submission.spec.server, namespace, name)
+
+
+def submission_secret(name: str, submission: Submission) -> Object:
+    """The immutable Secret with script and environment. Raises HpcBatchError if Kubernetes could not hold it."""
+    environment = b"\0".join(os.fsencode(f"{key}={value}") for key, value in submission.environment.items())
+    size = len(submission.script) + len(environment)
+    if size >= _MAX_SECRET - 1024:
+        raise HpcBatchError(
+            f"the script ({len(submission.script)} bytes) and the environment that goes with it "
+            f"({len(environment)} bytes) are more than the {_MAX_SECRET >> 10} KiB that Kubernetes keeps together"
+        )
+    data = {SCRIPT_KEY: submission.script, ENVIRONMENT_KEY: environment}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "labels": dict(_MANAGED)},
+        "type": SECRET_TYPE,
+        "immutable": True,
+        "data": {key: base64.b64encode(value).decode("ascii") for key, value in data.items()},
+    }
+
+
+def _check_text(job: Object) -> None:
+    try:
+        json.dumps(job, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        bad = os.fsencode(str(error.object)[max(0, error.start - 20) : error.end])
+        raise HpcBatchError(f"a name that goes with the job is not UTF-8 text: …{bad!r}") from None
+
+
+def _random(length: int) -> str:
+    # 10 of these letters are 47 bits. The remainder prefers some letters a little, which does no harm.
+    return "".join(_SUFFIX[byte % len(_SUFFIX)] for byte in os.urandom(length))
+
+
+def _create(api: Api, resource: Resource, obj: Object, namespace: str) -> Object:
+    """Create, once, however often the connection breaks: the random name tells whether it had been done."""
+    give_up = time.monotonic() + _CREATE_S
+    is_first = True
+    while True:
+        try:
+            return api.create(resource, obj, namespace)
+        except AlreadyExistsError:
+            if is_first:
+                raise
+            return api.get(resource, obj["metadata"]["name"], namespace)
+        except NotFoundError as error:
+            if error.details.get("kind") == "namespaces":
+                raise
+            raise _not_installed() from None
+        except LostError:
+            if time.monotonic() >= give_up:
+                raise
+            time.sleep(0.2)
+        is_first = False
+
+
+def _not_installed() -> UnreachableError:
+    return UnreachableError("this cluster does not run hpcbatch: it has no resource batchjobs.hpcbatch.io")
+
+
+def _await_answer(api: Api, created: Object, timeout_s: float) -> Object:
+    """Watch the new record until it says admitted or refused."""
+    metadata, deadline = created["metadata"], time.monotonic() + timeout_s
+    seen, version = created, metadata.get("resourceVersion", "")
+    while not _is_answered(seen):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            raise UnreachableError(
+                f"hpcbatch's controller did not answer within {timeout_s:.0f} seconds: the job was not submitted"
+            )
+        try:
+            seen = _watch_one(api, metadata["namespace"], metadata["name"], version, left_s) or seen
+            if not _is_answered(seen):
+                seen = api.get(BATCHJOBS, metadata["name"], metadata["namespace"])
+                version = seen["metadata"]["resourceVersion"]
+        except NotFoundError:
+            raise HpcBatchError("the job was removed while it was being submitted") from None
+        except (UnreachableError, ApiError) as error:
+            if time.monotonic() + 0.2 >= deadline or isinstance(error, ForbiddenError):
+                raise
+            time.sleep(0.2)
+            version = ""
+    return seen
+
+
+def _watch_one(api: Api, namespace: str, name: str, version: str, timeout_s: float) -> Object | None:
+    """The object as soon as the controller has answered; None when the watch ends before that."""
+    watch = api.watch(
+        BATCHJOBS, namespace, fields=f"metadata.name={name}", resource_version=version, timeout_s=timeout_s
+    )
+    try:
+        for event in watch:
+            if event.type in {"ADDED", "MODIFIED"} and _is_answered(event.object):
+                return event.object
+            if event.type == "DELETED":
+                return None
+    finally:
+        watch.close()
+    return None
+
+
+def _is_answered(obj: Object) -> bool:
+    status = obj.get("status") or {}
+    return "jobId" in status or "refusal" in status
+
+
+def _take_back(api: Api, namespace: str, name: str, *, is_answer_wanted: bool) -> Object | None:
+    """Undo a submission that failed half-way; the record after all, if the controller's answer came just now."""
+    try:
+        found = api.get(BATCHJOBS, name, namespace)
+        if is_answer_wanted and _is_answered(found):
+            return found
+    except HpcBatchError:
+        pass
+    _remove(api, namespace, name)
+    return None
+
+
+def _remove(api: Api, namespace: str, name: str) -> None:
+    """Remove record and Secret as far as the server answers; the controller sweeps what stays."""
+    for resource in (BATCHJOBS, SECRETS):
+        try:
+            api.delete(resource, name, namespace)
+        except HpcBatchError:
+            pass
+
+
+# Listings
+
+
+def list_rows(api: TableApi, namespace: str, *, finished: bool = True, fields: str = "") -> list[JobRow]:
+    """The jobs of all namespaces, or of one's own where the site shows no others; in order of their numbers.
+    Without `finished` the server leaves out those that have ended.
+    """
+    wanted = ",".join(filter(None, (fields, "" if finished else UNFINISHED)))
+    columns, rows = _everywhere(lambda where: api.table(BATCHJOBS, where, fields=wanted), namespace)
+    places = {name: index for index, name in enumerate(columns)}
+    found = (row_from_cells(places, row.cells, row.namespace, row.name) for row in rows)
+    return sorted((row for row in found if row is not None), key=lambda row: row.job_id)
+
+
+def find(api: TableApi, namespace: str, number: int) -> JobRow:
+    """One job by its number, finished or not. Raises UnknownJobError."""
+    rows = list_rows(api, namespace, fields=f"status.jobId={number}")
+    if not rows:
+        raise UnknownJobError(f"unknown job {number}")
+    return rows[0]
+
+
+def find_all(api: TableApi, namespace: str, numbers: Iterable[int]) -> dict[int, JobRow]:
+    """Those of `numbers` that exist: a few are asked for one by one, many are picked out of one listing."""
+    wanted = dict.fromkeys(numbers)
+    if len(wanted) > 4:
+        return {row.job_id: row for row in list_rows(api, namespace) if row.job_id in wanted}
+    found = {}
+    for number in wanted:
+        try:
+            found[number] = find(api, namespace, number)
+        except UnknownJobError:
+            continue
+    return found
+
+
+def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Object]:
+    """The admitted BatchJobs, whole, in order of their numbers; `record_from` reads them."""
+    fields = "" if finished else UNFINISHED
+    found = _everywhere(lambda where: api.list(BATCHJOBS, where, fields=fields).items, namespace)
+    return sorted((o for o in found if "jobId" in (o.get("status") or {})), key=lambda o: int(o["status"]["jobId"]))
+
+
+def get_object(api: Api, job: Named) -> Object:
+    """The BatchJob of a job that a listing named. Raises UnknownJobError if it has gone since."""
+    try:
+        return api.get(BATCHJOBS, job.object_name, job.namespace)
+    except NotFoundError:
+        raise UnknownJobError(f"job {job.object_name} is gone") from None
+
+
+def get_record(api: Api, job: Named) -> JobRecord:
+    """The whole record of a job that a listing named. Raises UnknownJobError if it has gone since."""
+    from hpcbatch.api.batchjob import record_from
+
+    return record_from(get_object(api, job))
+
+
+def environment_of(api: Api, obj: Object) -> dict[str, str] | None:
+    """The variables that travel with a job; None when others' Secrets may not be read, or it has ended."""
+    if JobState((obj.get("status") or {}).get("state", JobState.QUEUED)).is_final:
+        return None  # the Secret went with the run
+    try:
+        secret = api.get(SECRETS, obj["spec"].get("submissionSecret", ""), obj["metadata"]["namespace"])
+    except (ForbiddenError, NotFoundError):
+        return None
+    text = os.fsdecode(base64.b64decode(secret.get("data", {}).get(ENVIRONMENT_KEY, "")))
+    return dict(entry.partition("=")[::2] for entry in text.split("\0") if entry)
+
+
+def _everywhere(ask: Callable[[str | None], _T], namespace: str) -> _T:
+    """Ask about all namespaces; where that is not allowed, about one's own."""
+    try:
+        try:
+            return ask(None)
+        except ForbiddenError:
+            return ask(namespace)
+    except NotFoundError:
+        raise _not_installed() from None
+
+
+# Requests
+
+
+def request_delete(api: Api, row: JobRow) -> Object:
+    """Ask the controller to end a job. Raises JobFinishedError if it has ended."""
+    return _request(api, row, {"deleteRequested": True})
+
+
+def hold(api: Api, row: JobRow) -> Object:
+    """Keep a waiting job from starting. Raises JobFinishedError if it has ended."""
+    return _request(api, row, {"hold": True})
+
+
+def release(api: Api, row: JobRow) -> Object:
+    """Take the hold off a job. Raises JobFinishedError if it has ended."""
+    return _request(api, row, {"hold": False})
+
+
+def forget(api: Api, row: JobRow) -> None:
+    """Remove the record of a job that has ended (`qdel -x`)."""
+    try:
+        api.delete(BATCHJOBS, row.object_name, row.namespace)
+    except NotFoundError:
+        raise UnknownJobError(f"unknown job {row.job_id}") from None
+
+
+def settle(api: Api, requested: Sequence[Object], *, timeout_s: float = SETTLE_S) -> None:
+    """Wait a moment until the controller has acted on these requests, so that the next listing shows it, as it does
+    on PBS and Slurm. No error if it takes longer: the requests stand in the records.
+    """
+    open_by_namespace: dict[str, dict[str, Object]] = {}
+    for obj in requested:
+        if not _has_settled(obj):
+            open_by_namespace.setdefault(obj["metadata"]["namespace"], {})[obj["metadata"]["name"]] = obj
+    deadline = time.monotonic() + timeout_s
+    for namespace, waiting in open_by_namespace.items():
+        first = next(iter(waiting.values()))["metadata"]["resourceVersion"]
+        try:
+            watch = api.watch(
+                BATCHJOBS, namespace, resource_version=first, timeout_s=max(0.01, deadline - time.monotonic())
+            )
+            try:
+                for event in watch:
+                    name = event.object["metadata"].get("name")
+                    if name in waiting and (event.type == "DELETED" or _has_settled(event.object)):
+                        del waiting[name]
+                    if not waiting:
+                        break
+            finally:
+                watch.close()
+        except HpcBatchError:
+            continue
+
+
+def _has_settled(obj: Object) -> bool:
+    """Whether the state shows what was requested."""
+    spec, state = obj["spec"], JobState((obj.get("status") or {}).get("state", JobState.QUEUED))
+    if spec.get("deleteRequested"):
+        return state.is_final or state is JobState.EXITING
+    if state in {JobState.QUEUED, JobState.WAITING}:
+        return not spec.get("hold")
+    return state is not JobState.HELD or bool(spec.get("hold"))
+
+
+def _request(api: Api, row: JobRow, change: Mapping[str, bool]) -> Object:
+    if row.state.is_final:
+        raise JobFinishedError(f"job {row.job_id} has finished")
+    try:
+        return api.patch(BATCHJOBS, row.object_name, {"spec": dict(change)}, row.namespace)
+    except NotFoundError:
+        raise UnknownJobError(f"unknown job {row.job_id}") from None
+    except ConflictError as error:
+        raise HpcBatchError(f"job {row.job_id} is being changed by others: {error}") from None
+
+
+# Nodes and queues
+
+
+def nodes(api: TableApi, namespace: str) -> list[NodeRow]:
+    """The nodes with what is in use of them, by name."""
+    found = api.list(NODES).items
+    try:
+        used = _used_by_pods(api)
+    except ForbiddenError:  # an ordinary user on a cluster; the records say nearly the same
+        used = _used_by_rows(list_rows(api, namespace, finished=False))
+    return sorted((_node_row(node, used.get(node["metadata"]["name"], _Use())) for node in found), key=_node_order)
+
+
+def queues(api: Api) -> list[QueueRow]:
+    """The queues that a job may name, the default one first."""
+    found = [queue for queue in api.list(QUEUES).items if queue["metadata"]["name"] != "root"]
+    marked = {q["metadata"]["name"] for q in found if _annotation(q, DEFAULT_QUEUE_ANNOTATION) == "true"}
+    defaults = marked or {_DEFAULT_QUEUE}
+    rows = [
+        QueueRow(
+            name=queue["metadata"]["name"],
+            is_default=queue["metadata"]["name"] in defaults,
+            is_open=(queue.get("status") or {}).get("state", "Open") in {"Open", ""},
+        )
+        for queue in found
+    ]
+    return sorted(rows, key=lambda row: (not row.is_default, row.name))
+
+
+class _Use:
+    """What pods hold of one node."""
+
+    __slots__ = ("jobs", "mem_bytes", "milli")
+
+    def __init__(self) -> None:
+        self.milli = self.mem_bytes = 0
+        self.jobs: set[str] = set()
+
+
+def _used_by_pods(api: Api) -> dict[str, _Use]:
+    used: dict[str, _Use] = {}
+    for pod in api.list(PODS, fields="status.phase!=Succeeded,status.phase!=Failed").items:
+        if not (node := pod["spec"].get("nodeName")):
+            continue
+        use = used.setdefault(node, _Use())
+        for container in pod["spec"].get("containers") or []:
+            requests = (container.get("resources") or {}).get("requests") or {}
+            use.milli += cpu_milli(requests.get("cpu", 0))
+            use.mem_bytes += memory_bytes(requests.get("memory", 0))
+        if number := (pod["metadata"].get("labels") or {}).get(JOB_ID_LABEL):
+            use.jobs.add(number)
+    return used
+
+
+def _used_by_rows(rows: Iterable[JobRow]) -> dict[str, _Use]:
+    used: dict[str, _Use] = {}
+    for row in rows:
+        for node, cpus in zip(row.hosts, row.cpus_per_host, strict=True):
+            use = used.setdefault(node, _Use())
+            use.milli += 1000 * cpus
+            use.mem_bytes += (row.mem_bytes or 0) // len(row.hosts)
+            use.jobs.add(str(row.job_id))
+    return used
+
+
+def _node_row(node: Object, use: _Use) -> NodeRow:
+    status = node.get("status") or {}
+    ready: Object = next((c for c in status.get("conditions") or [] if c.get("type") == "Ready"), {})
+    since = ready.get("lastTransitionTime")
+    room = status.get("allocatable") or {}
+    return NodeRow(
+        name=node["metadata"]["name"],
+        ready=ready.get("status") == "True",
+        schedulable=not (node.get("spec") or {}).get("unschedulable"),
+        cpus=cpu_milli(room.get("cpu", 0)) // 1000,
+        mem_bytes=memory_bytes(room.get("memory", 0)),
+        cpus_used=use.milli // 1000,  # parts of a CPU, as daemons ask for, do not make a node busy
+        mem_used_bytes=use.mem_bytes,
+        jobs=tuple(sorted(use.jobs, key=int)),
+        arch=(status.get("nodeInfo") or {}).get("architecture") or "amd64",
+        since=parse_rfc3339(since) if since else None,
+    )
+
+
+def _node_order(row: NodeRow) -> tuple[tuple[int, int | str], ...]:
+    """node-2 before node-10."""
+    parts: list[tuple[int, int | str]] = []
+    digits = ""
+    for char in row.name + " ":
+        if char.isascii() and char.isdigit():
+            digits += char
+            continue
+        if digits:
+            parts.append((0, int(digits)))
+            digits = ""
+        parts.append((1, char))
+    return tuple(parts)
+
+
+def _annotation(obj: Object, name: str) -> str:
+    return str((obj["metadata"].get("annotations") or {}).get(name, ""))

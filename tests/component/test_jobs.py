@@ -1,0 +1,386 @@
+"""The steps of submission and of requests, on the engine's registry, with a few lines in the controller's place."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hpcbatch import jobs
+from hpcbatch.api.batchjob import full_status_to_json, record_from
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, NODES, PODS, QUEUES, SECRETS
+from hpcbatch.api.transport import LostError
+from hpcbatch.engine.registry.registry import Registry
+from hpcbatch.engine.registry.store import Store
+from hpcbatch.errors import (
+    ApiError,
+    ForbiddenError,
+    HpcBatchError,
+    JobFinishedError,
+    NotFoundError,
+    RefusedError,
+    UnknownJobError,
+    UnreachableError,
+)
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
+from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.state import JobState
+from tests.component.batchjobs import NS, Answering, admitted, put_job, record_of
+
+
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    store = Store(":memory:")
+    registry = Registry(store)
+    registry.install_builtin()
+    yield registry
+    store.close()
+
+
+def submission(name: str = "ring", **changes: Any) -> Submission:
+    spec = JobSpec(dialect=Dialect.PBS, name=name, chunks=(Chunk(count=2, cpus=2),), server="pbs1", submit_dir="/d")
+    given = {"spec": spec, "script": b"#!/bin/sh\n\xff\0", "environment": {"A": "x\ny", "B": "\udcff=1"}}
+    return Submission(**(given | changes))
+
+
+class Unreliable:
+    """The API over a connection that breaks when `breaks` says so, before or after the request was done."""
+
+    def __init__(self, api: Api, breaks: Callable[[str, Object], str | None]) -> None:
+        self._api, self._breaks = api, breaks
+
+    def create(self, resource: Any, obj: Any, namespace: str | None = None) -> Object:
+        when = self._breaks(resource.kind, obj)
+        if when == "before":
+            raise LostError("broke")
+        created = self._api.create(resource, obj, namespace)
+        if when == "after":
+            raise LostError("broke")
+        return created
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._api, name)
+
+
+def nothing_is_left(registry: Registry) -> bool:
+    return not registry.list(BATCHJOBS).items and not registry.list(SECRETS, fields=f"type={jobs.SECRET_TYPE}").items
+
+
+def test_submission_becomes_record_and_secret(registry: Registry) -> None:
+    with Answering(registry):
+        first = jobs.submit(registry, NS, submission())
+        second = jobs.submit(registry, NS, submission(export_none=True))
+    assert (first.job_id, first.server, second.job_id) == (1, "pbs1", 2)
+    record = registry.get(BATCHJOBS, first.object_name, NS)
+    assert record_from(record).spec == submission().spec
+    secret = registry.get(SECRETS, record["spec"]["submissionSecret"], NS)
+    assert (secret["type"], secret["immutable"]) == ("hpcbatch.io/submission", True)
+    assert base64.b64decode(secret["data"]["script"]) == b"#!/bin/sh\n\xff\0"
+    assert base64.b64decode(secret["data"]["environment"]) == b"A=x\ny\0B=\xff=1"
+    assert registry.get(BATCHJOBS, second.object_name, NS)["spec"]["exportNone"] is True
+    assert jobs.environment_of(registry, record) == {"A": "x\ny", "B": "\udcff=1"}
+
+
+def test_refused_jobs_leave_nothing(registry: Registry) -> None:
+    def refuse(obj: Object) -> Object:
+        return obj | {"status": {"state": "Refused", "refusal": {"code": "UnknownQueue", "message": "nosuch"}}}
+
+    with Answering(registry, refuse), pytest.raises(RefusedError) as caught:
+        jobs.submit(registry, NS, submission())
+    assert (caught.value.code, str(caught.value)) == ("UnknownQueue", "nosuch")
+    assert nothing_is_left(registry)
+
+
+def test_without_a_controller_nothing_is_left(registry: Registry) -> None:
+    with pytest.raises(UnreachableError, match="controller did not answer"):
+        jobs.submit(registry, NS, submission(), timeout_s=0.1)
+    assert nothing_is_left(registry)
+
+
+def test_an_interrupt_takes_the_job_back(registry: Registry) -> None:
+    class Interrupted(Unreliable):
+        def watch(self, *args: Any, **kwargs: Any) -> Any:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jobs.submit(Interrupted(registry, lambda *_: None), NS, submission())  # type: ignore[arg-type]
+    assert nothing_is_left(registry)
+
+
+def test_an_answer_in_the_last_moment_counts(registry: Registry) -> None:
+    class Late(Unreliable):
+        def watch(self, resource: Any, namespace: Any, **kwargs: Any) -> Any:
+            for obj in registry.list(BATCHJOBS).items:
+                registry.replace(BATCHJOBS, admitted(obj, 7), NS, subresource="status")
+            raise ForbiddenError(403, "Forbidden", "no watching")
+
+    api = Late(registry, lambda *_: None)
+    assert jobs.submit(api, NS, submission()).job_id == 7  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("kind", ["Secret", "BatchJob"])
+def test_a_broken_connection_never_makes_two_jobs(registry: Registry, kind: str, when: str) -> None:
+    broken: list[str] = []
+
+    def breaks(what: str, _: Object) -> str | None:
+        if what == kind and not broken:
+            broken.append(what)
+            return when
+        return None
+
+    with Answering(registry):
+        api = Unreliable(registry, breaks)
+        assert jobs.submit(api, NS, submission()).job_id == 1  # type: ignore[arg-type]
+    assert broken == [kind]
+    assert len(registry.list(BATCHJOBS).items) == 1
+    assert len(registry.list(SECRETS, fields=f"type={jobs.SECRET_TYPE}").items) == 1
+
+
+def test_a_record_that_is_refused_by_the_schema_leaves_no_secret(registry: Registry) -> None:
+    bad = submission(spec=JobSpec(dialect=Dialect.PBS, name="x" * 2000))
+    with pytest.raises(ApiError):
+        jobs.submit(registry, NS, bad)
+    assert nothing_is_left(registry)
+
+
+def test_a_missing_namespace_is_named(registry: Registry) -> None:
+    with pytest.raises(NotFoundError, match='namespaces "nobody" not found'):
+        jobs.submit(registry, "nobody", submission())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"script": b"x" * (1 << 20)}, "the script (1048576 bytes) and the environment"),
+        ({"environment": {"A": "x" * (1 << 20)}}, "(1048578 bytes) are more than the 1024 KiB"),
+        ({"spec": JobSpec(dialect=Dialect.PBS, name="a\udcff")}, "is not UTF-8 text"),
+    ],
+    ids=["script", "environment", "name"],
+)
+def test_what_kubernetes_cannot_hold_is_told_before(registry: Registry, changes: Any, message: str) -> None:
+    with pytest.raises(HpcBatchError) as caught:
+        jobs.submit(registry, NS, submission(**changes))
+    assert message in str(caught.value)
+    assert nothing_is_left(registry)
+
+
+@pytest.mark.parametrize(
+    ("request_", "field", "value"),
+    [(jobs.request_delete, "deleteRequested", True), (jobs.hold, "hold", True), (jobs.release, "hold", False)],
+    ids=["delete", "hold", "release"],
+)
+def test_requests_stand_in_the_record(registry: Registry, request_: Any, field: str, value: bool) -> None:
+    row = put_job(registry, 1, JobState.QUEUED).row()
+    changed = request_(registry, row)
+    assert changed["spec"][field] is value
+    assert registry.get(BATCHJOBS, "pbs-1", NS)["spec"][field] is value
+
+
+@pytest.mark.parametrize("request_", [jobs.request_delete, jobs.hold, jobs.release], ids=["delete", "hold", "release"])
+@pytest.mark.parametrize("state", [state for state in JobState if state.is_final and state is not JobState.REFUSED])
+def test_requests_come_too_late_for_ended_jobs(registry: Registry, request_: Any, state: JobState) -> None:
+    row = put_job(registry, 1, state).row()
+    with pytest.raises(JobFinishedError):
+        request_(registry, row)
+
+
+def test_jobs_that_went_away_are_unknown(registry: Registry) -> None:
+    row = put_job(registry, 1, JobState.QUEUED).row()
+    jobs.forget(registry, row)
+    for request in (jobs.request_delete, jobs.hold, jobs.forget, jobs.get_record):
+        with pytest.raises(UnknownJobError):
+            request(registry, row)
+
+
+def test_settle_waits_until_the_controller_has_acted(registry: Registry) -> None:
+    rows = [put_job(registry, number, JobState.QUEUED).row() for number in (1, 2, 3)]
+    changed = [jobs.request_delete(registry, rows[0]), jobs.hold(registry, rows[1]), jobs.hold(registry, rows[2])]
+    released = threading.Event()
+
+    def act() -> None:
+        released.wait(10)
+        for name, state in (("pbs-1", JobState.DELETED), ("pbs-2", JobState.HELD)):
+            obj = registry.get(BATCHJOBS, name, NS)
+            registry.replace(BATCHJOBS, admitted(obj, 1, state), NS, subresource="status")
+        registry.delete(BATCHJOBS, "pbs-3", NS)
+
+    actor = threading.Thread(target=act)
+    actor.start()
+    released.set()
+    jobs.settle(registry, changed, timeout_s=30)
+    actor.join(10)
+    assert record_of(registry, "pbs-1").status.state is JobState.DELETED
+    assert record_of(registry, "pbs-2").status.state is JobState.HELD
+
+
+def test_settle_gives_up_quietly(registry: Registry) -> None:
+    row = put_job(registry, 1, JobState.QUEUED).row()
+    jobs.settle(registry, [jobs.hold(registry, row)], timeout_s=0.05)
+
+
+def test_settle_does_not_wait_for_what_a_running_job_cannot_do(registry: Registry) -> None:
+    row = put_job(registry, 1, JobState.RUNNING).row()
+    jobs.settle(registry, [jobs.hold(registry, row)], timeout_s=600)
+
+
+def test_records_of_jobs_without_a_number_are_not_listed(registry: Registry) -> None:
+    put_job(registry, 12, JobState.FINISHED)
+    put_job(registry, 3, JobState.QUEUED)
+    registry.create(
+        BATCHJOBS,
+        {
+            "apiVersion": "hpcbatch.io/v1alpha1",
+            "kind": "BatchJob",
+            "metadata": {"name": "new"},
+            "spec": {"dialect": "pbs", "name": "n", "chunks": [{"count": 1, "cpus": 1, "ranks": 1}]},
+        },
+        NS,
+    )
+    assert [o["status"]["jobId"] for o in jobs.list_objects(registry, NS)] == ["3", "12"]
+    assert [o["status"]["jobId"] for o in jobs.list_objects(registry, NS, finished=False)] == ["3"]
+
+
+def test_where_others_are_hidden_one_sees_ones_own(registry: Registry) -> None:
+    registry.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bob"}})
+    put_job(registry, 1, JobState.QUEUED)
+
+    class Restricted(Unreliable):
+        def list(self, resource: Any, namespace: str | None = None, **kwargs: Any) -> Any:
+            if namespace is None:
+                raise ForbiddenError(403, "Forbidden", "not all namespaces")
+            return registry.list(resource, namespace, **kwargs)
+
+    api: Any = Restricted(registry, lambda *_: None)
+    assert [o["status"]["jobId"] for o in jobs.list_objects(api, NS)] == ["1"]
+    assert jobs.list_objects(api, "bob") == []
+
+
+def test_a_cluster_without_hpcbatch_is_told() -> None:
+    store = Store(":memory:")
+    registry: Any = Registry(store)
+    with pytest.raises(UnreachableError, match="does not run hpcbatch"):
+        jobs.list_objects(registry, NS)
+    store.close()
+
+
+def node(name: str, *, ready: str = "True", unschedulable: bool = False) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": {"unschedulable": True} if unschedulable else {},
+        "status": {
+            "allocatable": {"cpu": "3900m", "memory": "8Gi"},
+            "conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-11-21T10:00:00Z"}],
+            "nodeInfo": {"architecture": "arm64"},
+        },
+    }
+
+
+def pod(name: str, node_name: str, cpu: str, phase: str = "Running", job: str = "") -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"hpcbatch.io/job-id": job} if job else {}},
+        "spec": {
+            "nodeName": node_name,
+            "containers": [
+                {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}},
+                {"name": "d", "image": "i"},
+            ],
+        },
+        "status": {"phase": phase},
+    }
+
+
+class Listed:
+    """An API that holds these objects; nodes and pods of a cluster in any state are hard to bring about."""
+
+    def __init__(self, **objects: list[Object] | ApiError) -> None:
+        self._objects = objects
+
+    def list(self, resource: Any, namespace: Any = None, *, labels: str = "", fields: str = "") -> Any:
+        from hpcbatch.api.port import ObjectList
+
+        found = self._objects[resource.plural]
+        if isinstance(found, ApiError):
+            raise found
+        if resource is PODS:
+            assert fields == "status.phase!=Succeeded,status.phase!=Failed"
+            found = [p for p in found if p["status"]["phase"] not in {"Succeeded", "Failed"}]
+        return ObjectList(tuple(found), "1")
+
+    def table(self, resource: Any, namespace: Any = None, *, labels: str = "", fields: str = "") -> Any:
+        record = JobRecord(
+            job_id=7,
+            namespace=NS,
+            object_name="j",
+            spec=submission().spec,
+            status=JobStatus(
+                state=JobState.RUNNING,
+                hosts=(ExecHost(node="node-2", pod="a", cpus=2), ExecHost(node="node-2", pod="b", cpus=1)),
+            ),
+            queue="default",
+        )
+        status = full_status_to_json(record, work_dir="/d")
+        cells = {
+            "Id": "7", "Job": "j", "State": "Running", "Dialect": "pbs", "Hosts": status["summary"]["hosts"],
+        }  # fmt: skip
+        columns = [
+            "Id", "Job", "User", "Queue", "State", "Reason", "Nodes", "Cpus", "Mem", "Walltime", "CpuUsed", "Hosts",
+            "Submitted", "Eligible", "Started", "Ended", "Begin", "ExitCode", "ExitSignal", "Priority", "Account",
+            "WorkDir", "Command", "Session", "Message", "Dialect", "Server",
+        ]  # fmt: skip
+        from hpcbatch.api.client import TableRow
+
+        return columns, [TableRow([cells.get(name) for name in columns], NS, "j")]
+
+
+def test_nodes_with_what_is_in_use() -> None:
+    api: Any = Listed(
+        nodes=[node("node-10"), node("node-2", unschedulable=True), node("node-1", ready="Unknown")],
+        pods=[
+            pod("a", "node-2", "2", job="12"),
+            pod("b", "node-2", "500m", job="7"),
+            pod("c", "node-2", "1", phase="Succeeded", job="8"),
+            pod("waiting", "", "2", phase="Pending", job="9"),
+            pod("daemon", "node-10", "300m"),
+        ],
+    )
+    rows = jobs.nodes(api, NS)
+    assert [(row.name, row.ready, row.schedulable, row.cpus, row.cpus_used, row.jobs) for row in rows] == [
+        ("node-1", False, True, 3, 0, ()),
+        ("node-2", True, False, 3, 2, ("7", "12")),
+        ("node-10", True, True, 3, 0, ()),
+    ]
+    assert (rows[1].mem_bytes, rows[1].mem_used_bytes, rows[1].arch) == (8 << 30, 2 << 30, "arm64")
+    assert rows[0].since == datetime(2026, 11, 21, 10, tzinfo=UTC)
+
+
+def test_nodes_for_one_who_may_not_see_pods() -> None:
+    api: Any = Listed(nodes=[node("node-2")], pods=ForbiddenError(403, "Forbidden", "pods"))
+    (row,) = jobs.nodes(api, NS)
+    assert (row.cpus_used, row.jobs) == (3, ("7",))
+
+
+def test_queues(registry: Registry) -> None:
+    def queue(name: str, **more: Any) -> Object:
+        return {"metadata": {"name": name, "annotations": more.pop("annotations", {})}, **more}
+
+    plain: Any = Listed(queues=[queue("root"), queue("fast"), queue("default", status={"state": "Closed"})])
+    assert [(q.name, q.is_default, q.is_open) for q in jobs.queues(plain)] == [
+        ("default", True, False),
+        ("fast", False, True),
+    ]
+    marked: Any = Listed(queues=[queue("default"), queue("fast", annotations={"hpcbatch.io/default": "true"})])
+    assert [(q.name, q.is_default) for q in jobs.queues(marked)] == [("fast", True), ("default", False)]
+    assert [q.name for q in jobs.queues(registry)] == ["default"]
+    assert registry.list(QUEUES).items
+    assert not registry.list(NODES).items
