@@ -1,0 +1,95 @@
+"""What a user has: a shell on a login node, from which the cases are run unchanged on every rig."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.waiting import wait_for
+
+BIN = Path(sys.executable).parent
+
+
+@dataclass
+class Site:
+    """A login node: `env` leads the commands to the cluster, `work` is the user's directory on shared storage."""
+
+    env: Mapping[str, str]
+    work: Path
+    server: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def run(
+        self, *argv: str, stdin: str = "", check: bool = True, env: Mapping[str, str] | None = None, limit_s: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            argv, cwd=self.work, input=stdin, capture_output=True, text=True, timeout=limit_s,
+            env={**self.env, **(env or {})}, check=False,
+        )  # fmt: skip
+        if check and done.returncode:
+            raise AssertionError(f"{argv} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def script(self, name: str, text: str) -> str:
+        path = self.work / name
+        path.write_text(text)
+        return str(path)
+
+    def qsub(self, *argv: str, stdin: str = "", env: Mapping[str, str] | None = None) -> str:
+        """Submit; returns the number."""
+        answer = self.run("qsub", *argv, stdin=stdin, env=env).stdout
+        match = re.fullmatch(r"(\d+)\.[\w.-]+\n", answer)
+        assert match, f"qsub printed {answer!r}"
+        return match[1]
+
+    def sbatch(self, *argv: str, stdin: str = "", env: Mapping[str, str] | None = None) -> str:
+        answer = self.run("sbatch", *argv, stdin=stdin, env=env).stdout
+        match = re.fullmatch(r"Submitted batch job (\d+)\n", answer)
+        assert match, f"sbatch printed {answer!r}"
+        return match[1]
+
+    def attributes(self, job: str) -> dict[str, Any]:
+        """`qstat -x -f -F json` of one job, of either dialect."""
+        answer = json.loads(self.run("qstat", "-x", "-f", "-F", "json", job).stdout)
+        return next(iter(answer["Jobs"].values()))
+
+    def state(self, job: str) -> str:
+        return str(self.attributes(job)["job_state"])
+
+    def wait_state(self, job: str, states: str, limit_s: float = 60) -> str:
+        """Wait for one of the PBS state letters in `states`."""
+
+        def reached() -> str:
+            state = self.state(job)
+            assert state != "F" or "F" in states, f"job {job} has ended: {self.attributes(job)}"
+            return state if state in states else ""
+
+        return wait_for(f"job {job} in state {states}", reached, limit_s)
+
+    def wait_end(self, job: str, limit_s: float = 60) -> dict[str, Any]:
+        self.wait_state(job, "F", limit_s)
+        return self.attributes(job)
+
+    def read(self, name: str) -> str:
+        return (self.work / name).read_text()
+
+
+def login_environment(state_dir: Path) -> dict[str, str]:
+    """The environment of a user whose commands reach the engine of `state_dir` and nothing else."""
+    keep = {name: os.environ[name] for name in ("LANG", "LOGNAME", "USER", "SHELL", "TZ") if name in os.environ}
+    home = state_dir / "home"  # the tester's own start files are none of the cases' business
+    home.mkdir(parents=True, exist_ok=True)
+    return {
+        **keep,
+        "HOME": str(home),
+        "PATH": f"{BIN}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        "HPCBATCH_STATE_DIR": str(state_dir),
+        "KUBECONFIG": str(state_dir / "kubeconfig"),
+    }

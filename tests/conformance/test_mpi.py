@@ -1,0 +1,74 @@
+"""The main job: ranks over three pods, each naming its own."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.site import Site
+
+# What is no MPI program sleeps a moment: Open MPI 5 can miss the end of very short ones (openpmix/prrte#1839).
+EXAMPLES = Path(__file__).parents[2] / "examples/mpi"
+
+
+@pytest.fixture
+def ring(site: Site) -> Site:
+    for name in ("ring.c", "ring.pbs", "ring.slurm"):
+        shutil.copy(EXAMPLES / name, site.work)
+    site.run("mpicc", "-o", "ring", "ring.c")
+    return site
+
+
+def ranks_by_host(text: str) -> dict[str, list[int]]:
+    hosts: dict[str, list[int]] = {}
+    for rank, host in re.findall(r"^rank (\d+) of 6 on (\S+)$", text, re.MULTILINE):
+        hosts.setdefault(host, []).append(int(rank))
+    return {host: sorted(ranks) for host, ranks in hosts.items()}
+
+
+def test_ring_pbs(ring: Site) -> None:
+    job = ring.qsub("ring.pbs")
+    record = ring.wait_end(job)
+    text = ring.read(f"ring.o{job}")
+    assert record["Exit_status"] == 0, text
+    assert sorted(ranks_by_host(text).values()) == [[0, 1], [2, 3], [4, 5]]
+    assert f"job {job}.{ring.server} on 3 hosts" in text
+
+
+def test_ring_slurm(ring: Site) -> None:
+    job = ring.sbatch("ring.slurm")
+    record = ring.wait_end(job)
+    text = ring.read(f"ring.{job}.out")
+    assert record["Exit_status"] == 0, text
+    assert sorted(ranks_by_host(text).values()) == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_a_failing_rank_fails_the_job(ring: Site) -> None:
+    job = ring.qsub(
+        "-l", "select=3:ncpus=1:mpiprocs=1", "-N", "bad", "-j", "oe", stdin="mpirun sh -c 'sleep 0.5; exit 5'\n"
+    )
+    assert ring.wait_end(job)["Exit_status"] == 5
+
+
+def test_environment_and_limits_reach_every_rank(ring: Site) -> None:
+    text = "export COLOUR='deep blue'; mpirun sh -c 'echo \"$COLOUR $PBS_JOBNAME $(hostname)\"; sleep 0.5'\n"
+    job = ring.qsub("-l", "select=3:ncpus=1:mpiprocs=1", "-N", "far", "-j", "oe", stdin=text)
+    ring.wait_end(job)
+    lines = ring.read(f"far.o{job}").splitlines()
+    assert len(lines) == 3, lines
+    assert all(line.startswith("deep blue far job-") for line in lines), lines
+
+
+def test_hand_written_volcano_job(ring: Site) -> None:
+    shutil.copy(EXAMPLES / "volcano-job.yaml", ring.work)
+    ring.run("kubectl", "apply", "-f", "volcano-job.yaml")
+    name = ring.run("kubectl", "get", "-f", "volcano-job.yaml", "-o", "jsonpath={.metadata.name}").stdout
+    try:
+        ring.run("kubectl", "wait", "--for=jsonpath={.status.state.phase}=Completed", f"vcjob/{name}", "--timeout=60s")
+        log = ring.run("kubectl", "logs", f"{name}-mpimaster-0").stdout
+        assert len({line for line in log.split() if line.startswith(f"{name}-mpiworker-")}) >= 2, log
+    finally:
+        ring.run("kubectl", "delete", "vcjob", name)
