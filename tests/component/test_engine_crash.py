@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.site import Site, login_environment
+from tests.processes import command_lines
 from tests.waiting import wait_for
 
 
@@ -40,7 +41,7 @@ def engine_processes(site: Site) -> list[int]:
 
 def marked(word: str) -> list[str]:
     """Processes whose command line has `word`."""
-    return subprocess.run(["pgrep", "-f", word], capture_output=True, text=True, check=False).stdout.split()
+    return [line for line in command_lines().values() if word in line]
 
 
 @pytest.mark.parametrize("which", ["the engine's process", "all processes"])

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from hpcbatch.model.placed import OutputFiles
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import Reason
 from tests.component.runner_pod import SHELLS, RunnerPod, shell_path
+from tests.processes import command_lines
 from tests.waiting import wait_for
 
 DUMP = f"#!{sys.executable}\nopen('env', 'wb').write(open('/proc/self/environ', 'rb').read())\n"
@@ -422,12 +422,12 @@ def test_nothing_is_left_running(pod: RunnerPod) -> None:
     pod.run("#!/bin/sh\nsleep 61.25 &\necho $! >pid\nexit 0\n", walltime_s=3600)
     pid = (pod.root / "pid").read_text().strip()
     wait_for("the background process to go", lambda: not Path(f"/proc/{pid}").exists() or is_zombie(pid))
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    listed = "".join(f"{line}\n" for line in command_lines().values())
     wait_for("the timer to go", lambda: "sleep 3600\n" not in listed or "sleep 3600\n" not in processes())
 
 
 def processes() -> str:
-    return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return "".join(f"{line}\n" for line in command_lines().values())
 
 
 def is_zombie(pid: str) -> bool:
