@@ -264,8 +264,9 @@ class Controller:
         record, now = job.record, datetime.now(UTC)
         volcano_job = self._volcano_job(job)
         names = [pod.host for pod in translate.pods(record.job_id, record.status.layout)]
-        pods = {pod["metadata"]["name"]: pod for pod in self._pods_of(record)} if volcano_job else {}
-        is_final = volcano_job is not None and volcano_job.phase in {"Completed", "Failed", "Terminated", "Aborted"}
+        found = {name: self._pods.get(record.namespace, name) for name in names} if volcano_job else {}
+        pods = {name: pod for name, pod in found.items() if pod is not None}
+        is_final = volcano_job is not None and volcano_job.is_final
         if is_final or job.obj["spec"].get("deleteRequested"):
             pods = self._ended_pods.get((record.namespace, record.object_name), {}) | pods
         views = pod_views(pods.values(), names)
@@ -292,16 +293,10 @@ class Controller:
                 return None
         return None if found is None else volcano_job_view(found)
 
-    def _pods_of(self, record: JobRecord) -> list[Object]:
-        names = (pod.host for pod in translate.pods(record.job_id, record.status.layout))
-        found = (self._pods.get(record.namespace, name) for name in names)
-        return [pod for pod in found if pod is not None]
-
     def _waiting(self, record: JobRecord) -> Waiting:
         made, rooms = self._rooms
-        if (
-            time.monotonic() - made > _ROOMS_KEPT_S
-        ):  # counting all pods for each of many waiting jobs would be quadratic
+        # counting all pods for each of many waiting jobs would be quadratic
+        if time.monotonic() - made > _ROOMS_KEPT_S:
             rooms = node_rooms(self._nodes.items(), self._pods.items())
             self._rooms = time.monotonic(), rooms
         return explain(record.status.layout, rooms, is_scattered=record.spec.arrangement is Arrangement.SCATTER)

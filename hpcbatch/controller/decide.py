@@ -21,6 +21,10 @@ class VolcanoJobView:
     phase: str
     is_deleting: bool = False
 
+    @property
+    def is_final(self) -> bool:
+        return self.phase in _VOLCANO_FINAL
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodView:
@@ -124,7 +128,7 @@ def _without_volcano_job(seen: Observed) -> Decision:
 def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
     status = seen.record.status
     first = next((pod for pod in seen.pods if pod.index == 0), None)
-    is_over = volcano_job.phase in _VOLCANO_FINAL and all(pod.finished_at or not pod.started_at for pod in seen.pods)
+    is_over = volcano_job.is_final and all(pod.finished_at or not pod.started_at for pod in seen.pods)
     is_new = first is not None and first.started_at is not None and first.started_at != status.start_time
     is_given_up = first is not None and (
         (is_over and first.is_lost) or (first.is_deleting and not seen.delete_requested)

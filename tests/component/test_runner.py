@@ -422,7 +422,7 @@ def test_nothing_is_left_running(pod: RunnerPod) -> None:
     pod.run("#!/bin/sh\nsleep 61.25 &\necho $! >pid\nexit 0\n", walltime_s=3600)
     pid = (pod.root / "pid").read_text().strip()
     wait_for("the background process to go", lambda: not Path(f"/proc/{pid}").exists() or is_zombie(pid))
-    listed = "".join(f"{line}\n" for line in command_lines().values())
+    listed = processes()
     wait_for("the timer to go", lambda: "sleep 3600\n" not in listed or "sleep 3600\n" not in processes())
 
 

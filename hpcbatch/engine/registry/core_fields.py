@@ -10,7 +10,7 @@ from typing import Any
 from hpcbatch.engine.registry.core_types import TYPES
 from hpcbatch.engine.registry.kinds import Kind
 from hpcbatch.engine.registry.statuses import bad_request
-from hpcbatch.engine.registry.values import clone
+from hpcbatch.engine.registry.values import clone, json_kind
 
 Object = dict[str, Any]
 # Where the OpenAPI documents of the real server keep these types.
@@ -45,19 +45,6 @@ def _go_type(type_name: str) -> str:
     return _GO_NAMES.get(type_name, f"v1.{type_name}")
 
 
-def _json_kind(value: Any) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-    return "object"
-
-
 def _fits(value: Any, type_name: str) -> bool:
     match type_name:
         case "str" | "time" | "bytes":
@@ -86,7 +73,7 @@ class _Cleaner:
         if type_name[0] in "[{" or type_name in TYPES:
             wanted = list if type_name[0] == "[" else dict
             if not isinstance(value, wanted):
-                raise _WrongTypeError(_json_kind(value), owner, field, _go_type(type_name))
+                raise _WrongTypeError(json_kind(value), owner, field, _go_type(type_name))
             if type_name in TYPES:
                 return self._message(value, type_name, field)
             inner = type_name[1:-1]
@@ -101,7 +88,7 @@ class _Cleaner:
         if isinstance(value, float) and value.is_integer() and type_name == "int":
             return int(value)
         if not _fits(value, type_name):
-            raise _WrongTypeError(_json_kind(value), owner, field, _go_type(type_name))
+            raise _WrongTypeError(json_kind(value), owner, field, _go_type(type_name))
         return str(value) if type_name == "qty" else value
 
     def _message(self, value: Any, type_name: str, field: str) -> Object:

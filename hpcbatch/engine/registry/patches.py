@@ -9,7 +9,7 @@ import jsonpatch
 import jsonpointer
 
 from hpcbatch.engine.registry.statuses import bad_request
-from hpcbatch.engine.registry.values import clone
+from hpcbatch.engine.registry.values import clone, json_kind
 from hpcbatch.errors import ApiError, InvalidError
 
 JSON_PATCH = "application/json-patch+json"
@@ -220,17 +220,6 @@ def apply_merge(target: Any, applied: Any, merge_key: MergeKey, path: tuple[str,
 
 
 def _undecodable(patch: Any, wanted: str) -> ApiError:
-    return bad_request(f"error decoding patch: json: cannot unmarshal {_go_type(patch)} into Go value of type {wanted}")
-
-
-def _go_type(value: Any) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-    return "object"
+    return bad_request(
+        f"error decoding patch: json: cannot unmarshal {json_kind(patch)} into Go value of type {wanted}"
+    )

@@ -108,3 +108,17 @@ def read_path(obj: Any, path: str) -> Any:
 def as_dict(value: Any) -> dict[str, Any]:
     """`value` if it is a map, else an empty one: for optional parts such as metadata.labels."""
     return value if isinstance(value, dict) else {}
+
+
+def json_kind(value: Any) -> str:
+    """What Go's decoder calls the kind of a JSON value."""
+    match value:
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+    return "object"
