@@ -89,7 +89,7 @@ class Engine:
         self._agent = Agent(registry, state_dir, nodes)
         self._certificate, self._token = ensure_certificate(state_dir), secrets.token_urlsafe(32)
         self._state_dir, self._options = state_dir, options
-        self._site = SiteConfig(cluster_name=server_name())
+        self._site = SiteConfig(server_name=server_name())
         self._parts: list[Part] = [
             self._agent,
             Scheduler(registry),
@@ -110,7 +110,7 @@ class Engine:
         write_kubeconfig(
             self._state_dir / "kubeconfig",
             server=f"https://127.0.0.1:{port}",
-            cluster=self._site.cluster_name,
+            cluster=self._site.server_name,
             ca_file=self._certificate.cert_file,
             token=self._token,
         )

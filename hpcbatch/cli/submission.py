@@ -29,7 +29,7 @@ def dry_run(session: Session, submission: Submission) -> str:
     from hpcbatch.model.site import SiteConfig
     from hpcbatch.volcano import translate
 
-    spec, site = submission.spec, SiteConfig(cluster_name=session.server)
+    spec, site = submission.spec, SiteConfig(server_name=session.server)
     cpus = os.cpu_count() or 1
     placed = PlacedJob(
         job_id=0,
@@ -40,7 +40,7 @@ def dry_run(session: Session, submission: Submission) -> str:
         uid=os.getuid(),
         gid=os.getgid(),
         home=session.home,
-        cluster=site.cluster_name,
+        cluster=site.server_name,
     )
     dialect = DIALECTS[spec.dialect]
     objects = translate.manifests(

@@ -334,7 +334,7 @@ class Controller:
             uid=record.status.uid,
             gid=record.status.gid,
             home=record.status.home,
-            cluster=site.cluster_name,
+            cluster=site.server_name,
             run_count=record.status.run_count + 1,
         )
         objects = translate.manifests(

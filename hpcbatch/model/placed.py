@@ -29,6 +29,10 @@ class PlacedJob:
     home: str
     cluster: str
     """Name of the cluster: Slurm's SLURM_CLUSTER_NAME."""
+    groups: tuple[tuple[int, str], ...] = ()
+    """Supplementary groups, gid and name."""
+    image: str = "hpcbatch.io/host"
+    volcano_queue: str = "default"
     run_count: int = 1
 
 

@@ -31,6 +31,8 @@ class JobStatus:
     uid: int = 0
     gid: int = 0
     home: str = "/"
+    groups: tuple[tuple[int, str], ...] = ()
+    """Supplementary groups, gid and name."""
     layout: tuple[Chunk, ...] = ()
     """The chunks as they become pods, fixed at admission: `count` pods each."""
     hosts: tuple[ExecHost, ...] = ()

@@ -12,3 +12,11 @@ class RefusalCode(StrEnum):
     QUEUE_CLOSED = "QueueClosed"
     NO_SCRIPT = "NoScript"  # the Secret with script and environment did not come
     BAD_SPEC = "BadSpec"
+    WALLTIME_LIMIT = "WalltimeLimit"  # more than the queue allows
+    NODE_LIMIT = "NodeLimit"
+    CPU_LIMIT = "CpuLimit"
+    MEMORY_LIMIT = "MemoryLimit"
+    IMAGE_NOT_ALLOWED = "ImageNotAllowed"
+    UNKNOWN_RESOURCE = "UnknownResource"  # the message is its name
+    UNKNOWN_PROPERTY = "UnknownProperty"  # no node property or feature of this name; the message is its name
+    USER_DISABLED = "UserDisabled"

@@ -1,18 +1,86 @@
-"""What a site decides: which image, which queues, which volumes. The embedded engine is a site with all defaults."""
+"""What a site decides: queues and their limits, images, volumes, names. The engine starts as one with all defaults."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Any
+
+
+class Launcher(StrEnum):
+    """Where a job's script runs."""
+
+    SHARED = "shared"  # in the first chunk's pod, which computes too, as PBS's mother superior does: N nodes are N pods
+    DEDICATED = "dedicated"  # in a small pod of its own that only launches, and N workers: Volcano's classic shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueConfig:
+    """A PBS queue or Slurm partition: a name, limits and defaults on a Volcano Queue. None: no limit, no default."""
+
+    name: str
+    volcano_queue: str
+    is_default: bool = False
+    image: str | None = None
+    """None: the site's."""
+    allowed_images: tuple[str, ...] = ()
+    """Patterns (`*`, `?`) beside the site's own."""
+    max_walltime_s: int | None = None
+    default_walltime_s: int | None = None
+    max_nodes: int | None = None
+    """Pods of a job."""
+    max_cpus: int | None = None
+    """CPUs of all pods of a job together."""
+    max_mem_per_node_bytes: int | None = None
+    """Memory of each pod."""
+    default_mem_per_node_bytes: int | None = None
+    """For pods whose job asks for none."""
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """Mounted in every pod of every job."""
+
+    name: str
+    mount_path: str
+    source: Mapping[str, Any]
+    """One volume source of Kubernetes: `{"persistentVolumeClaim": {"claimName": "home"}}`, `{"nfs": …}` …"""
+    read_only: bool = False
+    sub_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteConfig:
-    cluster_name: str = "hpcbatch"
-    """Slurm's ClusterName."""
+    server_name: str = "hpcbatch"
+    """What stands behind the dot of PBS ids; Slurm's ClusterName."""
+    cluster_domain: str = "cluster.local"
+    """Of the cluster's DNS."""
     default_queue: str = "default"
-    """A Volcano Queue; PBS's default_queue and Slurm's default partition."""
+    """A Volcano Queue; PBS's default_queue and Slurm's default partition. Where `queues` is not empty, one of these."""
+    queues: tuple[QueueConfig, ...] = ()
+    """Empty: every Volcano Queue is a queue of its own name, without limits."""
     image: str = "hpcbatch.io/host"
     """The embedded engine ignores it: its image is the host's file system."""
+    allowed_images: tuple[str, ...] = ()
+    """Patterns (`*`, `?`) of the images that users may name. Empty: none."""
+    image_pull_timeout_s: int = 300
+    """How long a job may try to pull an image or to mount a volume before it fails with the reason."""
+    volumes: tuple[Volume, ...] = ()
+    mounts_passwd: bool = False
+    """Whether pods get an /etc/passwd and /etc/group that know the job's user: no image knows them, and neither ssh nor
+    sshd works without. The embedded engine's pods have the host's."""
+    node_properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """PBS node property or Slurm feature → the node labels that it means."""
+    resources: Mapping[str, str] = field(default_factory=lambda: {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"})
+    """PBS resource or Slurm gres → Kubernetes' extended resource."""
+    launcher: Launcher = Launcher.SHARED
+    launcher_cpu_milli: int = 100
+    """What a dedicated launcher asks for."""
+    history_kept_s: int = 14 * 86400
+    """How long the record of an ended job stays. PBS job_history_duration: two weeks."""
     kill_delay_s: int = 10
     """Between SIGTERM and SIGKILL at a job's end by force. PBS kill_delay 10, Slurm KillWait 30."""
     start_timeout_s: int = 120
@@ -23,3 +91,18 @@ class SiteConfig:
     """Whether a job that brings no environment along starts by a login shell, as PBS starts it: one that reads the
     user's own profile too. False: only /etc/profile, where sites have their `module` command, since some people's
     profile takes longer than a short job, and waits for locks when a hundred jobs start at once."""
+
+    def queue(self, name: str) -> QueueConfig | None:
+        """The queue of that name; None if the site has none such. With no `queues`, any name is a Volcano Queue's."""
+        if not self.queues:
+            return QueueConfig(name=name, volcano_queue=name, is_default=name == self.default_queue)
+        return next((queue for queue in self.queues if queue.name == name), None)
+
+    def image_of(self, queue: QueueConfig) -> str:
+        """The image of jobs in `queue` that name none."""
+        return queue.image or self.image
+
+    def allows_image(self, image: str, queue: QueueConfig) -> bool:
+        """Whether a user may name `image` in `queue`; the queue's own always."""
+        patterns = (*self.allowed_images, *queue.allowed_images)
+        return image == self.image_of(queue) or any(fnmatchcase(image, pattern) for pattern in patterns)

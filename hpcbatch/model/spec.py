@@ -39,6 +39,10 @@ class Chunk:
     """MPI processes of one chunk: PBS mpiprocs, Slurm tasks on the node. May be 0."""
     threads: int | None = None
     """OpenMP threads of a rank: PBS ompthreads, Slurm cpus-per-task. None: not asked."""
+    resources: tuple[tuple[str, int], ...] = ()
+    """Further countable resources of one chunk under the site's names for them, sorted: `(("ngpus", 2),)`."""
+    properties: tuple[str, ...] = ()
+    """Node properties (PBS) or features (Slurm) that its node must have, all of them, sorted."""
 
     def __post_init__(self) -> None:
         if self.count < 1 or self.cpus < 0 or self.ranks < 0:
@@ -98,6 +102,8 @@ class JobSpec:
     """When mail was asked for, in the dialect's own letters or words; kept, not sent."""
     mail_users: tuple[str, ...] = ()
     umask: int | None = None
+    image: str | None = None
+    """The container image that the user names; None is the queue's."""
     server: str = "localhost"
     """What stands behind the dot of a PBS id."""
     attributes: Mapping[str, str] = field(default_factory=dict)
