@@ -1,7 +1,7 @@
-"""Kubernetes, Volcano, etcd, CoreDNS and kwok, built from Go modules whose versions and sums stand in go/*/go.mod and go.sum.
+"""Kubernetes, Volcano, etcd, CoreDNS and kwok, from Go modules: versions and sums stand in go/*/go.mod, go.sum.
 
-Each module's programs are kept outside the checkout, in a folder named by the checksum of what they are built from, so that
-only a machine's first run builds (ten minutes on two cores).
+Each module's programs are kept outside the checkout, in a folder named by the checksum of what they are built from, so
+that only a machine's first run builds (ten minutes on two cores).
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ class Module:
 
 KUBERNETES = Module(
     "kubernetes",
-    {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kubectl", "kubelet")},
+    {
+        name: f"k8s.io/kubernetes/cmd/{name}"
+        for name in ("kube-apiserver", "kube-controller-manager", "kubectl", "kubelet")
+    },
     # without its version stamped in, clients take the server for a pre-release of v0.0.0
     f"-X {VERSION_PACKAGE}.gitVersion=v1.34.1 -X {VERSION_PACKAGE}.gitMajor=1 -X {VERSION_PACKAGE}.gitMinor=34",
 )
@@ -83,7 +86,16 @@ def build(module: Module) -> Path:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
         for name, package in module.programs.items():
-            _go(module, "build", "-trimpath", "-ldflags", f"-s -w {module.link_flags}", "-o", str(partial / name), package)
+            _go(
+                module,
+                "build",
+                "-trimpath",
+                "-ldflags",
+                f"-s -w {module.link_flags}",
+                "-o",
+                str(partial / name),
+                package,
+            )
         partial.rename(folder)
         print(f"built {module.folder} in {time.monotonic() - begin:.0f} s", flush=True)
     return folder

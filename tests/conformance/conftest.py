@@ -1,30 +1,43 @@
-"""The rig: an embedded engine of three nodes with two CPUs each, as the real cluster has."""
+"""Which cluster: HPCBATCH_RIG=engine (when not said) or cluster."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.site import BIN, Site, login_environment
+from tests.conformance.rigs import ClusterRig, Rig, engine_rig
+from tests.conformance.site import Site
+from tests.conformance.volcano_site import volcano
+
+__all__ = ["volcano"]
 
 
 @pytest.fixture(scope="session")
-def engine_env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    env = login_environment(tmp_path_factory.mktemp("engine"))
-    up = [str(BIN / "hpcbatch"), "up", "--nodes", "3", "--cpus", "2", "--mem", "4Gi"]
-    subprocess.run(up, env=env, check=True, timeout=60)
-    yield env
-    subprocess.run([str(BIN / "hpcbatch"), "down"], env=env, check=True, timeout=60)
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    name = os.environ.get("HPCBATCH_RIG", "engine")
+    if name == "cluster":
+        yield ClusterRig()
+        return
+    assert name == "engine", f"HPCBATCH_RIG={name}: expected engine or cluster"
+    with engine_rig(tmp_path_factory.mktemp("engine")) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def volcano_env(rig: Rig) -> Mapping[str, str]:
+    """For Volcano Jobs written by hand."""
+    return rig.admin_env
 
 
 @pytest.fixture
-def site(engine_env: dict[str, str], tmp_path: Path) -> Iterator[Site]:
-    site = Site(engine_env, tmp_path)
-    site.server = site.run("kubectl", "config", "view", "-o", "jsonpath={.clusters[0].name}").stdout
+def site(rig: Rig, tmp_path: Path) -> Iterator[Site]:
+    site = rig.site(tmp_path)
+    config = ("kubectl", "config", "view", "-o", "jsonpath={.clusters[0].name}")
+    site.server = site.run(*config).stdout
     yield site
-    left = site.run("squeue", "-h", "-o", "%i").stdout.split()
+    left = site.run("squeue", "-h", "-u", site.env["USER"], "-o", "%i").stdout.split()
     if left:
         site.run("scancel", *left)

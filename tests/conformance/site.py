@@ -25,17 +25,37 @@ class Site:
     env: Mapping[str, str]
     work: Path
     server: str = ""
+    enter: tuple[str, ...] = ()
+    """Words before a command that run it as the user on the login node; none where the tester is that user."""
+    admin_env: Mapping[str, str] = field(default_factory=dict)
+    """For kubectl as one who may do everything; empty: `env` is that."""
+    namespace: str = "default"
     extra: dict[str, Any] = field(default_factory=dict)
 
     def run(
         self, *argv: str, stdin: str = "", check: bool = True, env: Mapping[str, str] | None = None, limit_s: float = 60
     ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            argv, cwd=self.work, input=stdin, capture_output=True, text=True, timeout=limit_s,
+            self.command(*argv), cwd=self.work, input=stdin, capture_output=True, text=True, timeout=limit_s,
             env={**self.env, **(env or {})}, check=False,
         )  # fmt: skip
         if check and done.returncode:
             raise AssertionError(f"{argv} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def command(self, *argv: str) -> list[str]:
+        """What to start, in the directory `work` and with `env`, to have the user's command run."""
+        if not self.enter:
+            return list(argv)
+        return [*self.enter, "/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", str(self.work), *argv]
+
+    def kubectl(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """As the cluster's admin, in the user's namespace."""
+        done = subprocess.run(
+            ["kubectl", "-n", self.namespace, *argv], cwd=self.work, capture_output=True, text=True, timeout=90,
+            env=self.admin_env or self.env, check=False,
+        )  # fmt: skip
+        assert not (check and done.returncode), f"kubectl {argv} ended with {done.returncode}\n{done.stderr}"
         return done
 
     def script(self, name: str, text: str) -> str:

@@ -37,10 +37,8 @@ SLURM = [
 
 
 def submissions(site: Site) -> tuple[str, str]:
-    count = site.run("kubectl", "get", "batchjobs", "-o", "name").stdout
-    secrets = site.run(
-        "kubectl", "get", "secrets", "--field-selector", "type=hpcbatch.io/submission", "-o", "name"
-    ).stdout
+    count = site.kubectl("get", "batchjobs", "-o", "name").stdout
+    secrets = site.kubectl("get", "secrets", "--field-selector", "type=hpcbatch.io/submission", "-o", "name").stdout
     return count, secrets
 
 

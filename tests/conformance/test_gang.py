@@ -42,7 +42,7 @@ def test_waiting_for_room_shows_resources(site: Site) -> None:
     site.wait_state(first, "R")
     second = site.sbatch("-N", "3", "-o", "/dev/null", "--wrap", "true")
     wait_for("the reason", lambda: site.run("squeue", "-h", "-j", second, "-o", "%t %R").stdout == "PD (Resources)\n")
-    assert site.run("kubectl", "get", "pods", "-l", f"hpcbatch.io/job-id={second}", "-o", "name").stdout == ""
+    assert site.kubectl("get", "pods", "-l", f"hpcbatch.io/job-id={second}", "-o", "name").stdout == ""
     site.run("scancel", first)
     site.wait_end(second)
 

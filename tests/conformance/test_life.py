@@ -153,12 +153,12 @@ def test_only_the_record_is_left_of_an_ended_job(site: Site) -> None:
 
     def left() -> str:
         kinds = "pods,services,networkpolicies,jobs.batch.volcano.sh,podgroups"
-        names = site.run("kubectl", "get", kinds, "-o", "name").stdout.split()
-        names += site.run("kubectl", "get", "secrets,configmaps", "-o", "name").stdout.split()
+        names = site.kubectl("get", kinds, "-o", "name").stdout.split()
+        names += site.kubectl("get", "secrets,configmaps", "-o", "name").stdout.split()
         return "\n".join(name for name in names if f"job-{job}" in name or "submission" in name)
 
     wait_for("the job's objects to go", lambda: not left())
-    records = site.run("kubectl", "get", "batchjobs", "--field-selector", f"status.jobId={job}", "-o", "name").stdout
+    records = site.kubectl("get", "batchjobs", "--field-selector", f"status.jobId={job}", "-o", "name").stdout
     assert len(records.split()) == 1
 
 
@@ -166,7 +166,7 @@ def test_a_job_that_runs_again_waits_as_if_it_had_not_run(site: Site) -> None:
     job = site.qsub("-r", "y", "-l", "select=1:ncpus=2", "-N", "again", "-j", "oe", stdin="sleep 600\n")
     site.wait_state(job, "R")
     blocker = site.sbatch("-N", "3", "--ntasks-per-node=2", "-o", "/dev/null", "--wrap", "sleep 600")
-    site.run("kubectl", "delete", "pod", f"job-{job}-mpimaster-0", "--wait=false")
+    site.kubectl("delete", "pod", f"job-{job}-mpimaster-0", "--wait=false")
     site.wait_state(blocker, "R")
     site.wait_state(job, "Q")
     wait_for("the reason", lambda: "Not Running: " in site.run("qstat", "-s", job).stdout)

@@ -64,11 +64,11 @@ def test_environment_and_limits_reach_every_rank(ring: Site) -> None:
 
 def test_hand_written_volcano_job(ring: Site) -> None:
     shutil.copy(EXAMPLES / "volcano-job.yaml", ring.work)
-    ring.run("kubectl", "apply", "-f", "volcano-job.yaml")
-    name = ring.run("kubectl", "get", "-f", "volcano-job.yaml", "-o", "jsonpath={.metadata.name}").stdout
+    ring.kubectl("apply", "-f", "volcano-job.yaml")
+    name = ring.kubectl("get", "-f", "volcano-job.yaml", "-o", "jsonpath={.metadata.name}").stdout
     try:
-        ring.run("kubectl", "wait", "--for=jsonpath={.status.state.phase}=Completed", f"vcjob/{name}", "--timeout=60s")
-        log = ring.run("kubectl", "logs", f"{name}-mpimaster-0").stdout
+        ring.kubectl("wait", "--for=jsonpath={.status.state.phase}=Completed", f"vcjob/{name}", "--timeout=60s")
+        log = ring.kubectl("logs", f"{name}-mpimaster-0").stdout
         assert len({line for line in log.split() if line.startswith(f"{name}-mpiworker-")}) >= 2, log
     finally:
-        ring.run("kubectl", "delete", "vcjob", name)
+        ring.kubectl("delete", "vcjob", name)

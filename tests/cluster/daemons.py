@@ -1,0 +1,77 @@
+"""The cluster's processes: in the background, remembered with their arguments: tests kill and restart them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.cluster.state import STATE, wait_until
+
+
+def _file(name: str) -> Path:
+    return STATE / "daemons" / f"{name}.json"
+
+
+def start(name: str, *argv: str | Path, env: Mapping[str, str] | None = None) -> None:
+    """Start a process that outlives this one. Its output goes to log/NAME."""
+    words = [str(word) for word in argv]
+    (STATE / "log").mkdir(parents=True, exist_ok=True)
+    _file(name).parent.mkdir(exist_ok=True)
+    with (STATE / "log" / name).open("ab") as log:
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=STATE,
+            env={**os.environ, **(env or {})},
+        )  # fmt: skip
+    _file(name).write_text(json.dumps({"pid": process.pid, "argv": words, "env": dict(env or {})}))
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in (STATE / "daemons").glob("*.json"))
+
+
+def pid(name: str) -> int:
+    return int(json.loads(_file(name).read_text())["pid"])
+
+
+def is_alive(name: str) -> bool:
+    """Whether the process still runs; a zombie does not."""
+    try:
+        stat = Path(f"/proc/{pid(name)}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def kill(name: str, signum: int = signal.SIGKILL) -> None:
+    """Send a signal and wait for the end, if it is one that ends a process."""
+    send(pid(name), signum)
+    if signum in {signal.SIGKILL, signal.SIGTERM}:
+        _reap(name)
+
+
+def send(process: int, signum: int) -> None:
+    try:
+        os.kill(process, signum)
+    except ProcessLookupError:
+        pass
+
+
+def restart(name: str) -> None:
+    """Start anew what was killed, as it was."""
+    known = json.loads(_file(name).read_text())
+    start(name, *known["argv"], env=known["env"])
+
+
+def _reap(name: str) -> None:
+    def is_gone() -> bool:
+        try:
+            os.waitpid(pid(name), os.WNOHANG)  # its parent may be this process
+        except ChildProcessError:
+            pass
+        return not is_alive(name)
+
+    wait_until(f"the end of {name}", is_gone, 30)

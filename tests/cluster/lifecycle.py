@@ -1,0 +1,122 @@
+"""The whole cluster up, and down again without a trace."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.cluster import control_plane, daemons, images, nodes, volcano
+from tests.cluster.nodes import CGROUPS, kill_containers
+from tests.cluster.state import ADMIN_CONF, BRIDGE, HOME, NAME, NODES, RUN, STATE, ClusterError, run
+
+
+def up() -> None:
+    if os.getuid():
+        raise ClusterError("needs root: it makes a bridge, cgroups and mounts")
+    if daemons.names():
+        raise ClusterError(f"is up already, in {STATE}; `make cluster-down` ends it")
+    install_packages()
+    STATE.mkdir(parents=True, exist_ok=True)
+    RUN.mkdir(exist_ok=True)
+    HOME.mkdir(exist_ok=True)
+    step("programs", control_plane.link_programs)
+    step("images", images.build_all)
+    step("control plane", control_plane.start)
+    step("nodes", nodes.start)
+    step("images into the nodes", load_images)
+    step("kubelets", nodes.start_kubelets)
+    step("Volcano", volcano.start)
+    print(f"export KUBECONFIG={ADMIN_CONF}")
+
+
+def step(what: str, do: Callable[[], object]) -> None:
+    begin = time.monotonic()
+    do()
+    print(f"{what}: {time.monotonic() - begin:.1f} s", flush=True)
+
+
+def load_images() -> None:
+    for image in (images.PAUSE, images.CONTROLLER, images.LOGIN, images.MPI):
+        nodes.load_image(images.archive(image), image)
+
+
+def install_packages() -> None:
+    missing = control_plane.missing_packages()
+    if not missing:
+        return
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    print(f"installing {' '.join(missing)}", flush=True)
+    run("apt-get", "update", "-qq", env=env, limit_s=300)
+    run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing, env=env, limit_s=600)
+
+
+def down() -> None:
+    """Processes, mounts, bridge, cgroups, files: nothing stays but the build cache."""
+    for name in daemons.names():
+        if name.startswith("kubelet"):
+            daemons.kill(name, signal.SIGKILL)
+    for node in NODES:
+        kill_containers(node)
+    for name in daemons.names():
+        daemons.kill(name, signal.SIGKILL)
+    for mount in sorted(_mounts(), reverse=True):
+        run("umount", "--lazy", mount, check=False)
+    if left := _mounts():  # what lies below them must not be deleted
+        raise ClusterError(f"still mounted: {' '.join(left)}")
+    run("ip", "link", "delete", BRIDGE, check=False)
+    for hierarchy in (CGROUPS, *CGROUPS.iterdir()):
+        if (hierarchy / NAME).is_dir():
+            _remove_cgroup(hierarchy / NAME)
+    _remove_traces()
+    for folder in (RUN, STATE):
+        shutil.rmtree(folder, ignore_errors=True)
+    if left := [str(folder) for folder in (RUN, STATE) if folder.exists()]:
+        raise ClusterError(f"cannot remove {', '.join(left)}")
+
+
+def _remove_traces() -> None:
+    """What containerd and kubelet leave in places that cannot be set."""
+    for link in Path("/var/log/containers").glob("*"):
+        if link.is_symlink() and str(link.readlink()).startswith(str(STATE)):
+            link.unlink()
+    for result in Path("/var/lib/cni/results").glob(f"{NAME}-*"):
+        result.unlink()
+    Path("/var/lib/kubelet/device-plugins/kubelet.sock").unlink(missing_ok=True)
+    Path("/var/lib/kubelet/device-plugins/DEPRECATION").unlink(missing_ok=True)
+    for folder in map(
+        Path,
+        (
+            "/var/log/containers",
+            "/var/lib/cni/results",
+            "/var/lib/cni",
+            "/var/lib/kubelet/device-plugins",
+            "/var/lib/kubelet",
+        ),
+    ):
+        try:
+            folder.rmdir()
+        except OSError:
+            continue  # not there, or somebody else's
+
+
+def _mounts() -> list[str]:
+    lines = Path("/proc/self/mounts").read_text().splitlines()
+    points = [line.split()[1] for line in lines]
+    return [point for point in points if point.startswith((f"{STATE}/", f"{RUN}/"))]
+
+
+def _remove_cgroup(folder: Path) -> None:
+    for child in folder.iterdir():
+        if child.is_dir():
+            _remove_cgroup(child)
+    for _ in range(50):
+        try:
+            folder.rmdir()
+            return
+        except OSError:
+            time.sleep(0.1)  # its processes are dying
+    raise ClusterError(f"cannot remove the cgroup {folder}")

@@ -1,0 +1,166 @@
+"""The nodes: a containerd and a kubelet each, with a cgroup, ports and directories of their own; one bridge."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+from tests.cluster import daemons
+from tests.cluster.control_plane import PKI, certificate, kubeconfig
+from tests.cluster.state import (
+    BRIDGE,
+    BRIDGE_IP,
+    NAME,
+    NODES,
+    POD_NET,
+    RUN,
+    STATE,
+    ClusterError,
+    kubectl,
+    run,
+    wait_until,
+)
+
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+def ctr(node: str, *argv: str | Path, check: bool = True) -> str:
+    """containerd's own client, in the namespace of Kubernetes."""
+    return run("ctr", "-a", RUN / node / "containerd.sock", "-n", "k8s.io", *argv, check=check)
+
+
+def start() -> None:
+    (STATE / "cni").mkdir()
+    bridge = {
+        "type": "bridge", "bridge": BRIDGE, "isGateway": True, "ipMasq": False, "hairpinMode": True,
+        "ipam": {
+            "type": "host-local", "dataDir": str(RUN / "addresses"),
+            "ranges": [[{"subnet": POD_NET, "rangeStart": "10.244.1.1"}]], "routes": [{"dst": "0.0.0.0/0"}],
+        },
+    }  # fmt: skip
+    network = {"cniVersion": "1.0.0", "name": NAME, "plugins": [bridge, {"type": "loopback"}]}
+    (STATE / "cni" / "10-bridge.conflist").write_text(json.dumps(network))
+    for number, node in enumerate(NODES):
+        _start(number, node)
+    for node in NODES:
+        wait_until(f"containerd of {node}", lambda node=node: ctr(node, "version"))
+
+
+def start_kubelets() -> None:
+    for node in NODES:
+        daemons.start(
+            f"kubelet-{node}", STATE / "bin/kubelet", "--config", STATE / f"{node}.yaml",
+            "--kubeconfig", STATE / f"{node}.conf", "--root-dir", STATE / f"kubelet-{node}",
+            "--hostname-override", node, "--cert-dir", PKI / node, "--node-ip", BRIDGE_IP,
+        )  # fmt: skip
+    for node in NODES:
+        wait_until(f"node {node}", lambda node=node: "True" in kubectl("get", "node", node, "-o", _READY))
+
+
+_READY = "jsonpath={.status.conditions[?(@.type=='Ready')].status}"
+
+
+def _start(number: int, node: str) -> None:
+    (RUN / node).mkdir(parents=True)
+    certificate(node, f"/O=system:nodes/CN=system:node:{node}", f"DNS:{node}")
+    kubeconfig(node, STATE / f"{node}.conf")
+    (STATE / f"{node}.toml").write_text(f"""\
+version = 2
+root = "{STATE}/containerd-{node}"
+state = "{RUN}/{node}/containerd"
+[grpc]
+  address = "{RUN}/{node}/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "localhost/pause:1"
+  restrict_oom_score_adj = true
+  stream_server_port = "0"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "{STATE}/cni"
+""")
+    kubelet = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "authentication": {
+            "anonymous": {"enabled": False}, "webhook": {"enabled": True},
+            "x509": {"clientCAFile": str(PKI / "ca.crt")},
+        },
+        "authorization": {"mode": "AlwaysAllow"},
+        "port": 10250 + 10 * number,
+        "healthzPort": 10248 + 10 * number,
+        "clusterDNS": [BRIDGE_IP],
+        "clusterDomain": "cluster.local",
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": f"/{NAME}/{node}",
+        "failSwapOn": False,
+        "failCgroupV1": False,
+        "containerRuntimeEndpoint": f"unix://{RUN}/{node}/containerd.sock",
+        "maxPods": 250,
+        "volumePluginDir": f"{STATE}/volumeplugins-{node}",
+        "podLogsDir": f"{STATE}/podlogs-{node}",
+        "imageGCHighThresholdPercent": 100,
+        "evictionHard": {"memory.available": "100Mi"},  # a full disk of the tester's is not what is tested
+        "nodeStatusUpdateFrequency": "4s",
+    }  # fmt: skip
+    (STATE / f"{node}.yaml").write_text(json.dumps(kubelet))
+    _make_cgroups(node)
+    daemons.start(f"containerd-{node}", "containerd", "-c", STATE / f"{node}.toml")
+
+
+def _make_cgroups(node: str) -> None:
+    """Kubelets that share a machine need a cgroup root each, made beforehand; under v1 with its CPUs filled in."""
+    if (CGROUPS / "cgroup.controllers").exists():
+        for folder in (CGROUPS, CGROUPS / NAME):
+            folder.mkdir(exist_ok=True)
+            wanted = " ".join(f"+{name}" for name in (folder / "cgroup.controllers").read_text().split())
+            (folder / "cgroup.subtree_control").write_text(wanted)
+        (CGROUPS / NAME / node).mkdir()
+        return
+    for hierarchy in CGROUPS.iterdir():
+        if hierarchy.is_dir() and not hierarchy.is_symlink():
+            try:
+                (hierarchy / NAME / node).mkdir(parents=True, exist_ok=True)
+            except OSError:
+                continue  # one that is read-only here is none of the kubelet's
+    cpuset = CGROUPS / "cpuset"
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        value = (cpuset / name).read_text()
+        for folder in (cpuset / NAME, cpuset / NAME / node):
+            (folder / name).write_text(value)
+
+
+def load_image(archive: Path, name: str = "") -> None:
+    """An image's archive into every node, which know no registry."""
+    for node in NODES:
+        ctr(node, "image", "import", archive)
+        if name and name not in ctr(node, "image", "ls", "-q"):
+            raise ClusterError(f"{archive} holds no image {name}")
+
+
+def crash(node: str) -> None:
+    """As if the power went: kubelet, containerd and all containers of the node are killed at once."""
+    daemons.kill(f"kubelet-{node}")
+    daemons.kill(f"containerd-{node}")
+    kill_containers(node)
+
+
+def boot(node: str) -> None:
+    """A crashed node comes back."""
+    daemons.restart(f"containerd-{node}")
+    wait_until(f"containerd of {node}", lambda: ctr(node, "version"))
+    daemons.restart(f"kubelet-{node}")
+    wait_until(f"node {node}", lambda: kubectl("get", "node", node, "-o", _READY) == "True")
+
+
+def kill_containers(node: str) -> None:
+    """Every process in the node's pods, and the shims above them."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            groups = (process / "cgroup").read_text()
+            words = (process / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        is_shim = b"containerd-shim" in words and f"{RUN}/{node}/".encode() in words
+        if f"/{NAME}/{node}/" in groups or is_shim:
+            daemons.send(int(process.name), signal.SIGKILL)
