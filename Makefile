@@ -1,11 +1,13 @@
-# make demo: from nothing to the output of an MPI job.  make test: everything is tested.  Both install what they need into .venv.
+# make demo: from nothing to the output of an MPI job.  make test: everything that needs no cluster is tested.
+# make test-cluster: the rest, on a real Kubernetes with Volcano that it starts on this machine (root; Go).
+# All install what they need into .venv, and as root Debian's packages.
 PYTHON ?= python3
 BIN := $(CURDIR)/.venv/bin
 # compat: a path in place of an import hook, which would cost every command 10 ms
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo test lint bench clean packages
+.PHONY: demo test lint bench bench-cluster cluster cluster-down test-cluster clean packages
 
 .venv/demo: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -25,6 +27,15 @@ demo: packages .venv/demo
 test: packages .venv/dev
 	$(BIN)/pytest
 
+cluster: .venv/dev
+	@$(BIN)/python -m tests.cluster up
+
+cluster-down: .venv/dev
+	@$(BIN)/python -m tests.cluster down
+
+test-cluster: .venv/dev
+	@$(BIN)/python -m tests.cluster test
+
 lint: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -32,7 +43,10 @@ lint: .venv/dev
 	$(BIN)/lint-imports
 
 bench: packages .venv/dev
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench.engine
+
+bench-cluster: .venv/dev
+	$(BIN)/python -m bench.cluster
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

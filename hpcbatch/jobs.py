@@ -8,12 +8,21 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.jobrow import row_from_cells
-from hpcbatch.api.names import ENVIRONMENT_KEY, JOB_ID_LABEL, SCRIPT_KEY, SECRET_TYPE
+from hpcbatch.api.names import (
+    ENVIRONMENT_KEY,
+    JOB_ID_LABEL,
+    QUEUES_CONFIGMAP,
+    QUEUES_KEY,
+    SCRIPT_KEY,
+    SECRET_TYPE,
+    SYSTEM_NAMESPACE,
+)
 from hpcbatch.api.port import Api, Object
-from hpcbatch.api.resources import BATCHJOBS, NODES, PODS, QUEUES, SECRETS, Resource
+from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NODES, PODS, QUEUES, SECRETS, Resource
 from hpcbatch.api.transport import LostError
 from hpcbatch.errors import (
     AlreadyExistsError,
@@ -37,16 +46,19 @@ if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 
 
 ADMISSION_S = 20.0
 SETTLE_S = 2.0
+END_S = 60.0
+"""How long `qdel -x` waits for a running job to end. Pods have up to half a minute for it."""
 _MAX_SECRET = 1 << 20  # bytes; Kubernetes refuses larger Secrets
 _CREATE_S = 5.0
+_POLL_S = 0.3
 _MANAGED = {"app.kubernetes.io/managed-by": "hpcbatch"}
 _DEFAULT_QUEUE = "default"
-DEFAULT_QUEUE_ANNOTATION = "hpcbatch.io/default"
-"""`"true"` on the Volcano Queue that is the default one, where that is not called `default`."""
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' own letters: no vowels, so no words
 UNFINISHED = ",".join(f"status.state!={state.value}" for state in JobState if state.is_final)
 """Field selector of the jobs that have not ended."""
 _T = TypeVar("_T")
+_FORBIDDEN: WeakKeyDictionary[Api, set[tuple[str, str | None]]] = WeakKeyDictionary()
+"""What an API refused in this process, (plural, namespace): not asked again, which would cost a request a job."""
 
 
 class Submitted(NamedTuple):
@@ -158,7 +170,10 @@ def _create(api: Api, resource: Resource, obj: Object, namespace: str) -> Object
 
 
 def _not_installed() -> UnreachableError:
-    return UnreachableError("this cluster does not run hpcbatch: it has no resource batchjobs.hpcbatch.io")
+    return UnreachableError(
+        "this cluster does not run hpcbatch: it has no resource batchjobs.hpcbatch.io; "
+        "`hpcbatch login-check` looks closer"
+    )
 
 
 def _await_answer(api: Api, created: Object, timeout_s: float) -> Object:
@@ -220,12 +235,24 @@ def _take_back(api: Api, namespace: str, name: str, *, is_answer_wanted: bool) -
 
 
 def _remove(api: Api, namespace: str, name: str) -> None:
-    """Remove record and Secret as far as the server answers; the controller sweeps what stays."""
+    """Remove record and Secret as far as the server answers; the controller sweeps what stays. A job that was admitted
+    meanwhile is not a user's to remove: it is asked to end.
+    """
     for resource in (BATCHJOBS, SECRETS):
         try:
             api.delete(resource, name, namespace)
+        except ForbiddenError:
+            if resource is BATCHJOBS:
+                _ask_end(api, namespace, name)
         except HpcBatchError:
             pass
+
+
+def _ask_end(api: Api, namespace: str, name: str) -> None:
+    try:
+        api.patch(BATCHJOBS, name, {"spec": {"deleteRequested": True}}, namespace)
+    except HpcBatchError:
+        pass
 
 
 # Listings
@@ -236,7 +263,7 @@ def list_rows(api: TableApi, namespace: str, *, finished: bool = True, fields: s
     Without `finished` the server leaves out those that have ended.
     """
     wanted = ",".join(filter(None, (fields, "" if finished else UNFINISHED)))
-    columns, rows = _everywhere(lambda where: api.table(BATCHJOBS, where, fields=wanted), namespace)
+    columns, rows = _everywhere(api, lambda where: api.table(BATCHJOBS, where, fields=wanted), namespace)
     places = {name: index for index, name in enumerate(columns)}
     found = (row_from_cells(places, row.cells, row.namespace, row.name) for row in rows)
     return sorted((row for row in found if row is not None), key=lambda row: row.job_id)
@@ -267,7 +294,7 @@ def find_all(api: TableApi, namespace: str, numbers: Iterable[int]) -> dict[int,
 def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Object]:
     """The admitted BatchJobs, whole, in order of their numbers; `record_from` reads them."""
     fields = "" if finished else UNFINISHED
-    found = _everywhere(lambda where: api.list(BATCHJOBS, where, fields=fields).items, namespace)
+    found = _everywhere(api, lambda where: api.list(BATCHJOBS, where, fields=fields).items, namespace)
     return sorted((o for o in found if "jobId" in (o.get("status") or {})), key=lambda o: int(o["status"]["jobId"]))
 
 
@@ -290,23 +317,42 @@ def environment_of(api: Api, obj: Object) -> dict[str, str] | None:
     """The variables that travel with a job; None when others' Secrets may not be read, or it has ended."""
     if JobState((obj.get("status") or {}).get("state", JobState.QUEUED)).is_final:
         return None  # the Secret went with the run
+    namespace = obj["metadata"]["namespace"]
+    if _is_forbidden(api, SECRETS, namespace):
+        return None
     try:
-        secret = api.get(SECRETS, obj["spec"].get("submissionSecret", ""), obj["metadata"]["namespace"])
-    except (ForbiddenError, NotFoundError):
+        secret = api.get(SECRETS, obj["spec"].get("submissionSecret", ""), namespace)
+    except ForbiddenError:
+        _forbid(api, SECRETS, namespace)
+        return None
+    except NotFoundError:
         return None
     text = os.fsdecode(base64.b64decode(secret.get("data", {}).get(ENVIRONMENT_KEY, "")))
     return dict(entry.partition("=")[::2] for entry in text.split("\0") if entry)
 
 
-def _everywhere(ask: Callable[[str | None], _T], namespace: str) -> _T:
-    """Ask about all namespaces; where that is not allowed, about one's own."""
+def _everywhere(api: Api, ask: Callable[[str | None], _T], namespace: str) -> _T:
+    """Ask about the BatchJobs of all namespaces; where that is not allowed, about one's own.
+
+    A site that forbids it costs each command a second request: 0.5 ms of 56, too little to remember on disk.
+    """
     try:
-        try:
-            return ask(None)
-        except ForbiddenError:
-            return ask(namespace)
+        if not _is_forbidden(api, BATCHJOBS, None):
+            try:
+                return ask(None)
+            except ForbiddenError:
+                _forbid(api, BATCHJOBS, None)
+        return ask(namespace)
     except NotFoundError:
         raise _not_installed() from None
+
+
+def _is_forbidden(api: Api, resource: Resource, namespace: str | None) -> bool:
+    return (resource.plural, namespace) in _FORBIDDEN.get(api, ())
+
+
+def _forbid(api: Api, resource: Resource, namespace: str | None) -> None:
+    _FORBIDDEN.setdefault(api, set()).add((resource.plural, namespace))
 
 
 # Requests
@@ -328,11 +374,26 @@ def release(api: Api, row: JobRow) -> Object:
 
 
 def forget(api: Api, row: JobRow) -> None:
-    """Remove the record of a job that has ended (`qdel -x`)."""
+    """Remove the record of a job (`qdel -x`); one that has not ended is ended first.
+    Raises HpcBatchError if that takes too long: the record stays then.
+    """
+    if not row.state.is_final:
+        _await_end(api, row, request_delete(api, row))
     try:
         api.delete(BATCHJOBS, row.object_name, row.namespace)
     except NotFoundError:
         raise UnknownJobError(f"unknown job {row.job_id}") from None
+
+
+def _await_end(api: Api, row: JobRow, obj: Object) -> None:
+    give_up = time.monotonic() + END_S
+    while not JobState((obj.get("status") or {}).get("state", JobState.QUEUED)).is_final:
+        if time.monotonic() >= give_up:
+            raise HpcBatchError(
+                f"job {row.job_id} has not ended after {END_S:.0f} seconds: its record stays until then"
+            )
+        time.sleep(_POLL_S)
+        obj = get_object(api, row)
 
 
 def settle(api: Api, requested: Sequence[Object], *, timeout_s: float = SETTLE_S) -> None:
@@ -388,8 +449,8 @@ def _request(api: Api, row: JobRow, change: Mapping[str, bool]) -> Object:
 
 
 def nodes(api: TableApi, namespace: str) -> list[NodeRow]:
-    """The nodes with what is in use of them, by name."""
-    found = api.list(NODES).items
+    """The nodes with what is in use of them, by name; without those that are kept for something else."""
+    found = [node for node in api.list(NODES).items if not _is_reserved(node)]
     try:
         used = _used_by_pods(api)
     except ForbiddenError:  # an ordinary user on a cluster; the records say nearly the same
@@ -398,19 +459,17 @@ def nodes(api: TableApi, namespace: str) -> list[NodeRow]:
 
 
 def queues(api: Api) -> list[QueueRow]:
-    """The queues that a job may name, the default one first."""
-    found = [queue for queue in api.list(QUEUES).items if queue["metadata"]["name"] != "root"]
-    marked = {q["metadata"]["name"] for q in found if _annotation(q, DEFAULT_QUEUE_ANNOTATION) == "true"}
-    defaults = marked or {_DEFAULT_QUEUE}
-    rows = [
-        QueueRow(
-            name=queue["metadata"]["name"],
-            is_default=queue["metadata"]["name"] in defaults,
-            is_open=(queue.get("status") or {}).get("state", "Open") in {"Open", ""},
-        )
-        for queue in found
-    ]
-    return sorted(rows, key=lambda row: (not row.is_default, row.name))
+    """The queues that a job may name, in the site's order; of a site that names none, the default one first."""
+    volcano = [queue for queue in api.list(QUEUES).items if queue["metadata"]["name"] != "root"]
+    is_open = {q["metadata"]["name"]: (q.get("status") or {}).get("state", "Open") in {"Open", ""} for q in volcano}
+    try:
+        published = api.get(CONFIGMAPS, QUEUES_CONFIGMAP, SYSTEM_NAMESPACE)
+    except (NotFoundError, ForbiddenError):
+        rows = [QueueRow(name=name, is_default=name == _DEFAULT_QUEUE, is_open=is_open[name]) for name in is_open]
+        return sorted(rows, key=lambda row: (not row.is_default, row.name))
+    from hpcbatch.api.queuelist import queues_from_json
+
+    return queues_from_json((published.get("data") or {}).get(QUEUES_KEY, ""), is_open)
 
 
 class _Use:
@@ -465,6 +524,16 @@ def _node_row(node: Object, use: _Use) -> NodeRow:
         jobs=tuple(sorted(use.jobs, key=int)),
         arch=(status.get("nodeInfo") or {}).get("architecture") or "amd64",
         since=parse_rfc3339(since) if since else None,
+        labels=frozenset((node["metadata"].get("labels") or {}).items()),
+    )
+
+
+def _is_reserved(node: Object) -> bool:
+    """Whether a taint keeps jobs away for good, as from a control plane; those of Kubernetes' own come and go."""
+    taints = (node.get("spec") or {}).get("taints") or []
+    return any(
+        taint["effect"] != "PreferNoSchedule" and not str(taint["key"]).startswith("node.kubernetes.io/")
+        for taint in taints
     )
 
 
@@ -481,7 +550,3 @@ def _node_order(row: NodeRow) -> tuple[tuple[int, int | str], ...]:
             digits = ""
         parts.append((1, char))
     return tuple(parts)
-
-
-def _annotation(obj: Object, name: str) -> str:
-    return str((obj["metadata"].get("annotations") or {}).get(name, ""))

@@ -28,6 +28,8 @@ def status_to_json(status: JobStatus) -> Object:
         "uid": status.uid,
         "gid": status.gid,
         "home": status.home,
+        "groups": [{"gid": gid, "name": name} for gid, name in status.groups] or None,
+        "walltimeSeconds": status.walltime_s,
         "layout": [chunk_to_json(c) for c in status.layout] or None,
         "hosts": [{"node": h.node, "pod": h.pod, "cpus": h.cpus} for h in status.hosts] or None,
         "eligibleTime": _text(status.eligible_time),
@@ -56,6 +58,8 @@ def status_from_json(status: Mapping[str, Any], submit_time: datetime | None) ->
             uid=status.get("uid", 0),
             gid=status.get("gid", 0),
             home=status.get("home", "/"),
+            groups=tuple((group["gid"], group["name"]) for group in status.get("groups", ())),
+            walltime_s=status.get("walltimeSeconds"),
             layout=tuple(chunk_from_json(c) for c in status.get("layout", ())),
             hosts=tuple(ExecHost(node=h["node"], pod=h["pod"], cpus=h["cpus"]) for h in status.get("hosts", ())),
             submit_time=submit_time,
@@ -105,6 +109,8 @@ def full_status_to_json(record: JobRecord, *, work_dir: str, volcano_job: str = 
             **({"hosts": format_hosts(record.status.hosts)} if record.status.hosts else {}),
         },
     }
+    if row.walltime_s is not None:
+        body["walltimeSeconds"] = row.walltime_s
     if volcano_job:
         body["volcanoJob"] = volcano_job
     return body

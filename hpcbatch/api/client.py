@@ -10,7 +10,7 @@ from threading import local
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode
 
-from hpcbatch import errors
+from hpcbatch import __version__, errors
 from hpcbatch.api.http import Answer
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.api.port import Api, Object, ObjectList, Propagation, WatchEvent
@@ -109,8 +109,16 @@ class HttpApi:
                 rows.append(TableRow(cells, meta.get("namespace") or namespace or "", meta.get("name") or cells[0]))
         return columns, rows
 
-    def create(self, resource: Resource, obj: Mapping[str, Any], namespace: str | None = None) -> Object:
-        return self._call("POST", resource.path(namespace), body=obj)
+    def version(self) -> Object:
+        """What runs there: `{"gitVersion": "v1.34.1", "major": "1", "minor": "34", …}`."""
+        return self._call("GET", "/version")
+
+    def create(
+        self, resource: Resource, obj: Mapping[str, Any], namespace: str | None = None, *, dry_run: bool = False
+    ) -> Object:
+        """`dry_run`: the server admits and checks as ever, but keeps nothing."""
+        query = {"dryRun": "All"} if dry_run else None
+        return self._call("POST", resource.path(namespace), query, body=obj)
 
     def replace(
         self, resource: Resource, obj: Mapping[str, Any], namespace: str | None = None, *, subresource: str = ""
@@ -166,7 +174,7 @@ class HttpApi:
             content = b"" if answer.status == 200 else answer.read()
         except OSError as error:
             self.close()
-            raise self._transport.lost(error) from None
+            raise self._transport.lost(error, self._answer_timeout_s) from None
         if answer.status != 200:
             raise status_error(answer.status, content)
         self._kept.wire = None  # the watch's own from here on
@@ -216,7 +224,7 @@ class HttpApi:
                 self.close()
                 if method == "GET" and attempt == 0 and not isinstance(error, TimeoutError):
                     continue
-                raise self._transport.lost(error) from None
+                raise self._transport.lost(error, self._answer_timeout_s) from None
             if answer.status < 300:
                 return _parse(content)
             pause_s = _pause(answer)
@@ -239,7 +247,7 @@ class HttpApi:
         wire.settimeout(self._answer_timeout_s)
         url = self._transport.prefix + path + (f"?{urlencode(query)}" if query else "")
         credentials = self._transport.authorization()
-        extra = {"User-Agent": "hpcbatch"} | ({"Authorization": credentials} if credentials else {})
+        extra = {"User-Agent": f"hpcbatch/{__version__}"} | ({"Authorization": credentials} if credentials else {})
         return wire, wire.request(method, url, {**headers, **extra}, data)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import random
 import threading
 import time
 from collections import deque
@@ -17,6 +18,7 @@ from hpcbatch.errors import ApiError, ConflictError, GoneError, HpcBatchError, U
 _LOG = logging.getLogger(__name__)
 _FIRST_BACKOFF_S = 0.05
 _LONGEST_BACKOFF_S = 5.0
+_TRIES_OF_ONE_VERSION = 5  # then a list: a server restored from a backup has never heard of that version
 _WATCH_LIMIT_S = 300.0  # a watch that a dead connection keeps open ends by this at the latest
 
 Key = tuple[str, str]
@@ -48,8 +50,18 @@ class Informer:
         self._lock = threading.Lock()
         self._objects: dict[Key, Object] = {}
         self._watch: Watch | None = None
+        self._version = ""  # "": list first
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"informer-{resource.plural}", daemon=True)
+
+    @property
+    def name(self) -> str:
+        return self._thread.name
+
+    @property
+    def has_died(self) -> bool:
+        """Whether it was started and tells nothing any more, though nobody stopped it."""
+        return self._thread.ident is not None and not self._thread.is_alive() and not self._stopping.is_set()
 
     def start(self) -> None:
         self._thread.start()
@@ -74,32 +86,35 @@ class Informer:
 
     def _run(self) -> None:
         backoff_s = _FIRST_BACKOFF_S
-        version = ""  # "" means: list first
+        failures = 0
         while not self._stopping.is_set():
-            began = time.monotonic()
+            began, before = time.monotonic(), self._version
             try:
-                if not version:
-                    version = self._relist()
+                if not self._version:
+                    self._version = self._relist()
                     self.synced.set()
-                fresh = self._follow(version)
+                self._follow()
             except GoneError:
-                version = ""
+                self._version = ""
                 continue_at_once = time.monotonic() - began > _FIRST_BACKOFF_S
             except (ApiError, UnreachableError) as error:
+                failures = 1 if self._version != before else failures + 1
                 if not self._stopping.is_set():
                     _LOG.warning("watching %s: %s; next try in %.2f s", self._resource.plural, error, backoff_s)
-                version, continue_at_once = "", False
+                if not _may_go_on(error) or failures >= _TRIES_OF_ONE_VERSION:
+                    self._version, failures = "", 0
+                continue_at_once = False
             except Exception:
                 _LOG.exception("watching %s", self._resource.plural)
-                version, continue_at_once = "", False
+                self._version, continue_at_once = "", False
             else:
                 # A server that ends every watch at once must not be asked in a tight loop.
-                continue_at_once = fresh != version or time.monotonic() - began > 1.0
-                version = fresh
+                continue_at_once = self._version != before or time.monotonic() - began > 1.0
+                failures = 0
             if continue_at_once:
                 backoff_s = _FIRST_BACKOFF_S
             else:
-                self._stopping.wait(backoff_s)
+                self._stopping.wait(backoff_s * random.uniform(0.8, 1.2))  # noqa: S311  spreads clients, hides nothing
                 backoff_s = min(backoff_s * 2, _LONGEST_BACKOFF_S)
 
     def _relist(self) -> str:
@@ -119,28 +134,27 @@ class Informer:
                 self._apply(WatchEvent("MODIFIED", new))
         return listed.resource_version
 
-    def _follow(self, version: str) -> str:
-        """Watch until it ends by itself; returns the version up to which everything was told."""
+    def _follow(self) -> None:
+        """Watch until it ends; `_version` is always that up to which everything was told."""
         watch = self._api.watch(
-            self._resource, self._namespace, resource_version=version, labels=self._labels, fields=self._fields,
-            timeout_s=_WATCH_LIMIT_S,
+            self._resource, self._namespace, resource_version=self._version, labels=self._labels, fields=self._fields,
+            timeout_s=_WATCH_LIMIT_S * random.uniform(0.8, 1.2),  # noqa: S311
         )  # fmt: skip
         with self._lock:
             self._watch = watch
         try:
             if self._stopping.is_set():
-                return version
+                return
             for event in watch:
                 if self._stopping.is_set():
                     break
                 if event.type != "BOOKMARK":
                     self._apply(event)
-                version = event.object["metadata"]["resourceVersion"]
+                self._version = event.object["metadata"]["resourceVersion"]
         finally:
             with self._lock:
                 self._watch = None
             watch.close()
-        return version
 
     def _apply(self, event: WatchEvent) -> None:
         key = object_key(event.object)
@@ -157,6 +171,15 @@ class Informer:
             _LOG.exception("on_event for %s %s", self._resource.plural, "/".join(filter(None, key)))
 
 
+def _may_go_on(error: HpcBatchError) -> bool:
+    """Whether the server is only away or busy, so that the next watch can go on where the last one broke.
+
+    Listing thousands of objects anew for each connection that breaks is what brings an API server down that has just
+    been restarted.
+    """
+    return isinstance(error, UnreachableError) or (isinstance(error, ApiError) and error.code in {429, 503})
+
+
 class WorkQueue(Generic[K]):
     """Keys to be worked off, each by one worker at a time; a key added many times before its turn comes up once.
 
@@ -171,12 +194,14 @@ class WorkQueue(Generic[K]):
         self._changed = threading.Condition()
         self._ready: deque[K] = deque()
         self._queued: set[K] = set()  # in _ready, or waiting for `done` to get there
-        self._active: set[K] = set()
+        self._active: dict[K, float] = {}  # since when each is worked on
         self._due: dict[K, float] = {}
         self._later: list[tuple[float, int, K]] = []  # the middle number keeps keys from being compared
         self._count = 0
         self._failures: dict[K, int] = {}
         self._stopped = False
+        self.handled = self.retried = 0
+        """How often `done` and `retry` were called."""
 
     @property
     def stopped(self) -> bool:
@@ -186,6 +211,11 @@ class WorkQueue(Generic[K]):
         """How many keys wait for a worker now; delayed ones are not counted."""
         with self._changed:
             return len(self._queued)
+
+    def longest_s(self) -> float:
+        """How long the oldest of the keys that are being worked on has been so; 0 if none is."""
+        with self._changed:
+            return self._clock() - min(self._active.values()) if self._active else 0.0
 
     def add(self, key: K) -> None:
         with self._changed:
@@ -212,6 +242,7 @@ class WorkQueue(Generic[K]):
         with self._changed:
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
+            self.retried += 1
         delay_s = min(self._first_backoff_s * 2.0 ** min(failures, 32), self._longest_backoff_s)
         self.add_after(key, delay_s)
         return delay_s
@@ -238,7 +269,7 @@ class WorkQueue(Generic[K]):
                 if self._ready:
                     key = self._ready.popleft()
                     self._queued.discard(key)
-                    self._active.add(key)
+                    self._active[key] = now
                     return key
                 if end is not None and now >= end:
                     return None
@@ -247,7 +278,8 @@ class WorkQueue(Generic[K]):
 
     def done(self, key: K) -> None:
         with self._changed:
-            self._active.discard(key)
+            self._active.pop(key, None)
+            self.handled += 1
             if key in self._queued:
                 self._ready.append(key)
                 self._changed.notify()

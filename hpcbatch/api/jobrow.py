@@ -16,7 +16,8 @@ def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: 
     """One row of the server-side Table; `columns` gives each column's place. None: not admitted, so not to be shown."""
 
     def cell(name: str) -> Any:
-        return cells[columns[name]]
+        place = columns.get(name)  # a definition that is older than this command lacks the newer ones
+        return None if place is None else cells[place]
 
     if cell("Id") is None or cell("State") is None:
         return None
@@ -52,6 +53,11 @@ def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: 
         work_dir=cell("WorkDir") or "",
         command=cell("Command") or "",
         session_id=cell("Session"),
+        tres_per_node=cell("TresPerNode") or "",
+        tres_per_job=cell("TresPerJob") or "",
+        tres_per_task=cell("TresPerTask") or "",
+        features=cell("Features") or "",
+        qos=cell("Qos") or "",
     )
 
 

@@ -37,6 +37,7 @@ def spec_to_json(spec: JobSpec) -> Object:
         "chunks": [chunk_to_json(c) for c in spec.chunks],
         "arrangement": spec.arrangement.value,
         "memPerPodBytes": spec.mem_per_pod_bytes,
+        "resourcesPerPod": dict(spec.resources_per_pod) or None,
         "sharing": spec.sharing.value,
         "walltimeSeconds": spec.walltime_s,
         "interpreter": spec.interpreter,
@@ -57,6 +58,7 @@ def spec_to_json(spec: JobSpec) -> Object:
         "mailPoints": spec.mail_points or None,
         "mailUsers": list(spec.mail_users) or None,
         "umask": spec.umask,
+        "image": spec.image,
         "server": spec.server,
         "attributes": dict(spec.attributes) or None,
     }
@@ -73,6 +75,7 @@ def spec_from_json(spec: Mapping[str, Any]) -> JobSpec:
             chunks=tuple(chunk_from_json(c) for c in spec["chunks"]),
             arrangement=Arrangement(spec.get("arrangement", "free")),
             mem_per_pod_bytes=spec.get("memPerPodBytes"),
+            resources_per_pod=_resources(spec.get("resourcesPerPod", {})),
             sharing=Sharing(spec.get("sharing", "shared")),
             walltime_s=spec.get("walltimeSeconds"),
             interpreter=spec.get("interpreter"),
@@ -93,10 +96,11 @@ def spec_from_json(spec: Mapping[str, Any]) -> JobSpec:
             mail_points=spec.get("mailPoints", ""),
             mail_users=tuple(spec.get("mailUsers", ())),
             umask=spec.get("umask"),
+            image=spec.get("image"),
             server=spec.get("server", "localhost"),
             attributes=spec.get("attributes", {}),
         )
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise HpcBatchError(f"not a BatchJob's spec: {error}") from None
 
 
@@ -106,6 +110,10 @@ def chunk_to_json(chunk: Chunk) -> Object:
         body["memBytes"] = chunk.mem_bytes
     if chunk.threads is not None:
         body["threads"] = chunk.threads
+    if chunk.resources:
+        body["resources"] = dict(chunk.resources)
+    if chunk.properties:
+        body["properties"] = list(chunk.properties)
     return body
 
 
@@ -116,7 +124,13 @@ def chunk_from_json(chunk: Mapping[str, Any]) -> Chunk:
         ranks=chunk["ranks"],
         mem_bytes=chunk.get("memBytes"),
         threads=chunk.get("threads"),
+        resources=_resources(chunk.get("resources", {})),
+        properties=tuple(sorted(chunk.get("properties", ()))),
     )
+
+
+def _resources(amounts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(amounts.items()))
 
 
 def _output_to_json(output: Output) -> Object:

@@ -7,6 +7,7 @@ import os
 import select
 import socket
 import ssl
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,10 @@ from urllib.parse import urlsplit
 from hpcbatch.api.http import Answer, BrokenAnswerError, HttpConnection
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.errors import HpcBatchError, UnreachableError
+
+# OpenSSL's X509_V_ERR_…
+_OF_ANOTHER_TIME = frozenset({9, 10})  # CERT_NOT_YET_VALID, CERT_HAS_EXPIRED
+_OF_ANOTHER_AUTHORITY = frozenset({7, 18, 19, 20, 21})  # CERT_SIGNATURE_FAILURE, self-signed ones, UNABLE_TO_…
 
 
 class LostError(UnreachableError):
@@ -87,8 +92,11 @@ class Transport:
             address: Any = (_ascii(host), port)
             sock = socket.create_connection(address, timeout=self._connect_timeout_s)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # a watch may be silent for an hour
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
+            # A watch is silent for minutes: a server that went away without a word is noticed after 30 + 3 * 10 s.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
             if self.proxy:
                 _through_proxy(sock, self._authority)
             if (context := self._tls()) is not None:
@@ -98,7 +106,7 @@ class Transport:
         except (OSError, UnicodeError) as error:
             if sock is not None:
                 sock.close()
-            raise UnreachableError(self.explain(error)) from None
+            raise UnreachableError(self.explain(error, self._connect_timeout_s)) from None
 
     def _tls(self) -> ssl.SSLContext | None:
         if self._secure and self._context is None:
@@ -122,22 +130,32 @@ class Transport:
             return f"Basic {base64.b64encode(pair).decode('ascii')}"
         return None
 
-    def lost(self, error: BaseException) -> LostError:
-        return LostError(self.explain(error))
+    def lost(self, error: BaseException, waited_s: float | None = None) -> LostError:
+        return LostError(self.explain(error, waited_s))
 
-    def explain(self, error: BaseException) -> str:
-        """What a broken connection means to a user, in one line."""
+    def explain(self, error: BaseException, waited_s: float | None = None) -> str:
+        """What a broken connection means to a user, in one line. `waited_s` is how long a silent one was borne."""
         server = self.connection.server
         if isinstance(error, ssl.SSLCertVerificationError):
-            return f"the certificate of {server} is not one to trust: {error.verify_message}"
+            text = f"the certificate of {server} is not one to trust: {error.verify_message}"
+            if error.verify_code in _OF_ANOTHER_TIME:
+                return f"{text}; this machine's clock says {_now()}"
+            is_unknown = error.verify_code in _OF_ANOTHER_AUTHORITY
+            return f"{text}; the kubeconfig has another certificate-authority" if is_unknown else text
+        if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
+            return f"what answers at {server} does not speak TLS: is the kubeconfig's server right?"
         if isinstance(error, ConnectionRefusedError):
             return f"nothing answers at {server}: is the cluster up? `hpcbatch status` tells"
         if isinstance(error, TimeoutError):
-            return f"{server} does not answer (timed out)"
+            return f"{server} does not answer" + (f": gave up after {waited_s:g} seconds" if waited_s else "")
         if isinstance(error, socket.gaierror):
             return f"the host of {server} is not known ({error.strerror})"
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
         return f"the connection to {server} broke: {reason.splitlines()[0]}"
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
 
 
 def _ascii(host: str) -> bytes:

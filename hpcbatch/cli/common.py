@@ -161,7 +161,7 @@ def outcome(command: str, body: Callable[[Session], int], describe: Callable[[Se
         except (HpcBatchError, OSError) as error:
             if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
                 raise
-            text, code = describe(session)(error)
+            text, code = describe(session)(_explained(session, error))
             complain(text)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -177,6 +177,18 @@ def outcome(command: str, body: Callable[[Session], int], describe: Callable[[Se
     except Exception as error:
         return _internal_error(command, error)
     return code
+
+
+def _explained(session: Session, error: Exception) -> Exception:
+    """A server that does not take the login says no more than `Unauthorized`; the kubeconfig tells more."""
+    from hpcbatch.errors import ForbiddenError, UnauthorizedError
+
+    is_anonymous = isinstance(error, ForbiddenError) and '"system:anonymous"' in error.message
+    if not (is_anonymous or isinstance(error, UnauthorizedError)):
+        return error
+    from hpcbatch.api.credentials import explain_unauthorized
+
+    return UnauthorizedError(401, "Unauthorized", explain_unauthorized(session.connection))
 
 
 def complain(text: str) -> None:

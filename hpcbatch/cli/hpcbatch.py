@@ -9,29 +9,19 @@ import click
 
 from hpcbatch import jobs
 from hpcbatch.api import kubeconfig
+from hpcbatch.cli.check import check
 from hpcbatch.cli.common import Describe, Session, outcome
+from hpcbatch.cli.controller import controller
+from hpcbatch.cli.login_check import login_check
+from hpcbatch.cli.site import read_checked, site
+from hpcbatch.cli.user import user
+from hpcbatch.cli.values import memory
 from hpcbatch.errors import HpcBatchError, UnreachableError, UsageError
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.state import JobState
-from hpcbatch.units import format_bytes, memory_bytes
+from hpcbatch.units import format_bytes
 
 _NOT_RUNNING = 3  # as `systemctl status` and the LSB have it
-
-
-def _memory(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
-    """Memory as Kubernetes writes it, `4Gi`, or shorter, `4G`: both are 4 GiB here, as in PBS and Slurm."""
-    if text is None:
-        return None
-    number = text.strip().upper().removesuffix("B").removesuffix("I")
-    try:
-        size = memory_bytes(number + "i" if number[-1:].isalpha() else number)
-    except HpcBatchError:
-        size = 0
-    if size <= 0:
-        raise click.BadParameter(
-            f"{text!r} is no amount of memory: expected for example 4G or 512M", context, parameter
-        )
-    return size
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,18 +31,32 @@ def group(context: click.Context) -> None:
     """Run PBS and Slurm batch scripts on Kubernetes, or on this machine alone."""
 
 
+group.add_command(check)
+group.add_command(controller)
+group.add_command(user)
+group.add_command(site)
+group.add_command(login_check)
+
+
 @group.command()
 @click.option("--nodes", type=click.IntRange(1, 250), help="How many nodes (first time: 3).")
 @click.option("--cpus", type=click.IntRange(1, 4096), help="CPUs of each node (first time: 2).")
-@click.option("--mem", callback=_memory, metavar="SIZE", help="Memory of each node (first time: 4G).")
+@click.option("--mem", callback=memory, metavar="SIZE", help="Memory of each node (first time: 4G).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port of the API server; 0 takes any free one.")
+@click.option("--site", "site_file", type=click.Path(path_type=Path), help="Site configuration (docs/site.md).")
 @click.pass_obj
-def up(session: Session, nodes: int | None, cpus: int | None, mem: int | None, port: int | None) -> None:
+def up(
+    session: Session, /, *, nodes: int | None, cpus: int | None, mem: int | None, port: int | None,
+    site_file: Path | None,
+) -> None:  # fmt: skip
     """Start the embedded cluster on this machine. What is not given stays as it was the last time."""
     from dataclasses import replace
 
     from hpcbatch.engine import daemon
 
+    site_text = None if site_file is None else read_checked(site_file, is_engine=True)
+    if site_file is not None and site_text is None:
+        raise SystemExit(1)
     state = kubeconfig.state_dir(session.environ)
     given = {"nodes": nodes, "cpus": cpus, "mem_bytes": mem, "port": port}
     options = replace(
@@ -61,6 +65,11 @@ def up(session: Session, nodes: int | None, cpus: int | None, mem: int | None, p
     pid, warning = daemon.start(state, options)
     if warning:
         click.echo(f"hpcbatch: {warning}", err=True)
+    if site_text is not None:
+        from hpcbatch.admin.site_install import put_site
+        from hpcbatch.api.client import HttpApi
+
+        put_site(HttpApi(kubeconfig.read([state / "kubeconfig"])), site_text)
     size = f"{_count(options.cpus, 'CPU')} and {format_bytes(options.mem_bytes)}B"
     click.echo(f"hpcbatch is up: {_count(options.nodes, 'node')} of {size} each (process {pid})")
     click.echo("Submit with qsub or sbatch, look with qstat or squeue; `hpcbatch down` stops it.")
@@ -107,7 +116,7 @@ def status(session: Session) -> None:
 @click.option("--plain", is_flag=True, help="One line for each change, also on a terminal.")
 @click.pass_obj
 def watch(session: Session, job_ids: tuple[str, ...], plain: bool) -> None:
-    """Follow jobs until they have ended: those given, or all that have not ended yet.
+    """Follow jobs until they have ended: those given, or all of yours that have not ended yet.
 
     Exits with 1 if one of them did not end well.
     """

@@ -54,7 +54,7 @@ def follow(session: Session, numbers: Sequence[int], *, is_table: bool) -> int:
 def _begin(session: Session, numbers: Sequence[int]) -> dict[str, JobRow]:
     if not numbers:
         rows = jobs.list_rows(session.api, session.namespace, finished=False)
-        return {row.object_name: row for row in rows}
+        return {row.object_name: row for row in rows if row.namespace == session.namespace}
     found = jobs.find_all(session.api, session.namespace, numbers)
     for number in numbers:
         if number not in found:

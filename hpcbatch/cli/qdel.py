@@ -29,7 +29,6 @@ def _body(session: Session) -> int:
 
     def delete(row: JobRow) -> Object | None:
         if options.delete_history:
-            # Without its record a job has no right to run: its pods go with it.
             jobs.forget(session.api, row)
             return None
         return jobs.request_delete(session.api, row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from hpcbatch import jobs
 from hpcbatch.cli.common import Session, complain
@@ -24,23 +25,31 @@ def tell(submission: Submission, command: str) -> None:
 def dry_run(session: Session, submission: Submission) -> str:
     """The manifests that the controller would make, as YAML. Needs no cluster; the job has the number 0."""
     from hpcbatch.controller.dialects import DIALECTS
-    from hpcbatch.model.layout import lay_out
+    from hpcbatch.model.layout import NodeSize, lay_out
     from hpcbatch.model.placed import PlacedJob
     from hpcbatch.model.site import SiteConfig
     from hpcbatch.volcano import translate
 
     spec, site = submission.spec, SiteConfig(server_name=session.server)
+    resources = [name for name in spec.resource_names if name not in site.resources]
+    site = replace(
+        site,
+        resources={**site.resources, **{name: f"hpcbatch.io/{name.replace(':', '-')}" for name in resources}},
+        node_properties={name: {f"hpcbatch.io/{name}": "true"} for name in spec.property_names},
+    )
     cpus = os.cpu_count() or 1
+    nodes = [NodeSize(cpus=cpus)] * sum(chunk.count for chunk in spec.chunks)
     placed = PlacedJob(
         job_id=0,
         spec=spec,
         queue=spec.queue or site.default_queue,
-        pods=translate.pods(0, lay_out(spec, [cpus])),
+        pods=translate.pods(0, lay_out(spec, nodes)),
         owner=session.user,
         uid=os.getuid(),
         gid=os.getgid(),
         home=session.home,
         cluster=site.server_name,
+        image=spec.image or site.image,
     )
     dialect = DIALECTS[spec.dialect]
     objects = translate.manifests(
@@ -57,6 +66,8 @@ def dry_run(session: Session, submission: Submission) -> str:
     remarks = ["# Dry run: nothing was submitted. The job gets its number, here 0, when it is.\n"]
     if spec.arrangement is Arrangement.FILL:
         remarks.append(f"# Tasks are spread as on nodes of {cpus} CPUs, which is what this machine has.\n")
+    if names := (*resources, *spec.property_names):
+        remarks.append(f"# What stands for these, as hpcbatch.io/…, is the site's to say: {', '.join(names)}\n")
     remarks.append(
         "# Secret job-0-submission, with script and environment, and the runner's ConfigMap are not shown.\n"
     )

@@ -5,20 +5,20 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from hpcbatch.api.batchjob import full_status_to_json, record_from
+from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
-from hpcbatch.api.jobspec import spec_from_json
-from hpcbatch.api.names import JOB_ID_LABEL, SECRET_TYPE
+from hpcbatch.api.names import JOB_ID_LABEL
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import (
     BATCHJOBS,
     COMMANDS,
     CONFIGMAPS,
+    EVENTS,
     NAMESPACES,
     NODES,
     PODS,
@@ -28,29 +28,45 @@ from hpcbatch.api.resources import (
     VOLCANO_JOBS,
     Resource,
 )
-from hpcbatch.controller.decide import Decision, Observed, VolcanoJobView, Waiting, decide
+from hpcbatch.controller.admission import closed_because
+from hpcbatch.controller.decide import Decision, Observed, PodView, Waiting, decide
 from hpcbatch.controller.dialects import DIALECTS
-from hpcbatch.controller.identity import Identity, identity_of
-from hpcbatch.controller.numbers import JobNumbers
-from hpcbatch.controller.views import node_rooms, pod_views, volcano_job_view
+from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
+from hpcbatch.controller.pod_creation import FAILED_CREATE, Refusals
+from hpcbatch.controller.records import owner_reference, remove, write_status
+from hpcbatch.controller.site_file import Site
+from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.controller.sweep import sweep_history, sweep_submissions
+from hpcbatch.controller.views import is_ready, node_rooms, pod_views, problem_from_events, volcano_job_view
 from hpcbatch.controller.waiting import NodeRoom, explain
-from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, HpcBatchError, NotFoundError, RefusedError
-from hpcbatch.model.layout import lay_out
+from hpcbatch.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    HpcBatchError,
+    NotFoundError,
+    UnreachableError,
+)
 from hpcbatch.model.placed import PlacedJob
-from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Arrangement, JobSpec
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
+from hpcbatch.model.spec import Arrangement
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.units import cpu_milli, parse_rfc3339
+from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import translate
 
 _LOG = logging.getLogger(__name__)
-_REFUSED_KEPT_S = 60.0  # the client that waits for the answer takes the record away long before
-_SUBMISSION_KEPT = timedelta(minutes=10)  # a Secret whose BatchJob never came
 _SWEEP_S = 300.0
+_SWEEP_MORE_S = 10.0
 _WAITING_LOOK_S = 30.0  # the numbers in a waiting job's reason follow the cluster that often
 _ROOMS_KEPT_S = 1.0
+_DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy says no
+_LAG_S = 1.0  # the event comes long before
+_LAG_LIMIT_S = 30.0  # then it never will: the API server's store was restored from a backup
+_HUNG_S = 300.0  # far beyond what a job's requests take together when each of them times out
+_SILENT = timedelta(seconds=10)  # common starts take less
+_SILENT_ASKED = 3
+_SITE_LOOK_S = 0.5
 _WORKERS = 2
 
 Key = tuple[str, str]
@@ -71,9 +87,9 @@ class _Admitted:
 class Controller:
     """Admits BatchJobs, makes their Volcano Jobs, and writes back what became of them. May be killed at any instant."""
 
-    def __init__(self, api: Api, site: SiteConfig) -> None:
-        self._api, self._site = api, site
-        self._numbers = JobNumbers(api)
+    def __init__(self, api: Api, defaults: SiteConfig) -> None:
+        """`defaults` hold for what the site's configuration does not say."""
+        self._api = api
         self._queue: WorkQueue[Key] = WorkQueue()
         self._by_number: dict[str, Key] = {}
         self._ended_pods: dict[Key, dict[str, Object]] = {}  # of jobs whose pods go away while they end
@@ -85,7 +101,26 @@ class Controller:
         self._volcano_jobs = Informer(api, VOLCANO_JOBS, on_event=self._on_part, **labelled)
         self._pods = Informer(api, PODS, on_event=self._on_pod)
         self._nodes = Informer(api, NODES, on_event=lambda _: None)
-        self._informers = (self._nodes, self._volcano_jobs, self._pods, self._batchjobs)
+        self._refusals = Refusals()
+        self._failed_creates = Informer(api, EVENTS, on_event=self._on_refused_pods, fields=FAILED_CREATE)
+        self._volcano_queues = Informer(api, QUEUES, on_event=self._on_volcano_queue)
+        self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
+        self._queue_states: dict[str, str] = {}
+        self._sites = SiteSource(api, defaults, on_change=self._look_at_unplaced)
+        self._intake = Intake(
+            api, self._sites, nodes=self._nodes, queues=self._volcano_queues, namespaces=self._namespaces
+        )
+        self._made: dict[Key, tuple[Object, float]] = {}  # Volcano Jobs that the cache may not show yet
+        self._written: dict[Key, tuple[int, float]] = {}  # the version of our last write, and when that was
+        self._informers = (
+            self._nodes,
+            self._namespaces,
+            self._volcano_queues,
+            self._failed_creates,
+            self._volcano_jobs,
+            self._pods,
+            self._batchjobs,
+        )
         self._threads = [
             threading.Thread(target=self._work, name=f"batchjobs-{n}", daemon=True) for n in range(_WORKERS)
         ]
@@ -93,6 +128,7 @@ class Controller:
         self._stopping = threading.Event()
 
     def start(self) -> None:
+        self._sites.start()
         for informer in self._informers:
             informer.start()
         for informer in self._informers:
@@ -105,8 +141,42 @@ class Controller:
         self._queue.stop()
         for informer in self._informers:
             informer.stop()
+        self._sites.stop()
         for thread in self._threads:
             thread.join(timeout=10)
+
+    # What probes and metrics ask
+
+    @property
+    def has_site(self) -> bool:
+        """Whether there is a site configuration to work with; no job is admitted or started before."""
+        return self._sites.is_in_force.is_set()
+
+    @property
+    def is_synced(self) -> bool:
+        return all(informer.synced.is_set() for informer in self._informers)
+
+    @property
+    def problem(self) -> str:
+        """What keeps it from working that only a restart mends; "" if nothing does."""
+        if (longest_s := self._queue.longest_s()) > _HUNG_S:
+            return f"a job has been worked on for {longest_s:.0f} s"
+        # those that `start` has not started yet have no ident
+        dead = [thread.name for thread in self._threads if thread.ident is not None and not thread.is_alive()]
+        dead += [informer.name for informer in self._informers if informer.has_died]
+        return f"threads have ended: {', '.join(dead)}" if dead else ""
+
+    @property
+    def work(self) -> WorkQueue[Key]:
+        return self._queue
+
+    def count_by_state(self) -> Mapping[str, int]:
+        """BatchJobs by `status.state`; those not admitted yet as Submitted."""
+        return Counter(obj.get("status", {}).get("state", "Submitted") for obj in self._batchjobs.items())
+
+    @property
+    def _site(self) -> SiteConfig:
+        return self._sites.in_force.config
 
     # What changed, and whose job that is
 
@@ -116,6 +186,7 @@ class Controller:
         if event.type == "DELETED":
             self._by_number.pop(number, None)
             self._ended_pods.pop(key, None)
+            self._written.pop(key, None)
             return
         if number is not None:
             self._by_number[number] = key
@@ -134,9 +205,36 @@ class Controller:
             self._ended_pods.setdefault(key, {})[event.object["metadata"]["name"]] = event.object
         self._on_part(event)
 
+    def _on_refused_pods(self, event: WatchEvent) -> None:
+        about = event.object["involvedObject"]
+        namespace, name = about.get("namespace", ""), about["name"]
+        if event.type == "DELETED":
+            self._refusals.remove(event.object)
+            return
+        self._refusals.add(event.object)
+        key = self._by_number.get(name.removeprefix("job-"))
+        if key is not None and key[0] == namespace:
+            self._queue.add(key)
+
+    def _on_volcano_queue(self, event: WatchEvent) -> None:
+        name, state = event.object["metadata"]["name"], state_of(event.object)
+        if self._queue_states.get(name) != state:
+            self._queue_states[name] = state
+            self._look_at_unplaced()
+
+    def _look_at_unplaced(self) -> None:
+        """Jobs without a Volcano Job may wait for their queue."""
+        for obj in self._batchjobs.items():
+            status = obj.get("status", {})
+            if status.get("state") == JobState.QUEUED and not status.get("volcanoJob"):
+                self._queue.add(object_key(obj))
+
     # Workers
 
     def _work(self) -> None:
+        while not self._sites.is_in_force.wait(timeout=_SITE_LOOK_S):
+            if self._stopping.is_set():
+                return
         while not self._stopping.is_set():
             key = self._queue.get()
             if key is None:
@@ -145,7 +243,7 @@ class Controller:
                 look_again_s = self._reconcile(key)
             except (ConflictError, NotFoundError):
                 self._queue.retry(key)
-            except ApiError as error:
+            except (ApiError, UnreachableError) as error:
                 _LOG.warning("job %s/%s: %s; next try in %.1f s", *key, error, self._queue.retry(key))
             except Exception:
                 _LOG.exception("job %s/%s; next try in %.1f s", *key, self._queue.retry(key))
@@ -160,138 +258,102 @@ class Controller:
         obj = self._batchjobs.get(*key)
         if obj is None or "deletionTimestamp" in obj["metadata"]:
             return None
+        if self._is_outdated(key, obj):
+            return _LAG_S
         if "refusal" in obj.get("status", {}):
-            return self._forget_refused(obj)
+            return self._intake.forget_refused(obj)
         if "jobId" not in obj.get("status", {}):
-            obj = self._admit(obj)
+            obj = self._intake.answer(obj)
             if obj is None:
-                return _REFUSED_KEPT_S
+                return REFUSED_KEPT_S
+            self._wrote(obj)
         admitted = _Admitted(obj, record_from(obj))
         if admitted.record.status.state.is_final:
             if not obj["status"].get("cleaned"):
                 self._clean(admitted)
+            else:
+                self._remove_latecomer(admitted)
             return None
         seen = self._observe(admitted)
         return self._carry_out(admitted, seen, decide(seen))
 
-    # Admission
+    # Our own writes come back as events a moment later. Deciding on what stood before them would only make conflicts.
 
-    def _admit(self, obj: Object) -> Object | None:
-        namespace = obj["metadata"]["namespace"]
-        try:
-            spec = spec_from_json(obj["spec"])
-            owner = self._identity(namespace)
-            queue = self._open_queue(spec)
-            self._own_submission(obj)
-        except RefusedError as refused:
-            self._refuse(obj, refused.code, str(refused))
-            return None
-        except ApiError:
-            raise
-        except HpcBatchError as error:
-            self._refuse(obj, RefusalCode.BAD_SPEC, str(error))
-            return None
-        status = JobStatus(
-            state=JobState.HELD if spec.hold else JobState.QUEUED,
-            reason=Reason.HELD_BY_USER if spec.hold else Reason.NONE,
-            owner=owner.user,
-            uid=owner.uid,
-            gid=owner.gid,
-            home=owner.home,
-            layout=lay_out(spec, self._node_cpus()),
-            submit_time=parse_rfc3339(obj["metadata"]["creationTimestamp"]),
-        )
-        record = JobRecord(
-            job_id=self._numbers.take(),
-            namespace=namespace,
-            object_name=obj["metadata"]["name"],
-            spec=spec,
-            status=status,
-            queue=queue,
-        )
-        return self._write_status(obj, record)
+    def _wrote(self, obj: Object) -> None:
+        self._written[object_key(obj)] = int(obj["metadata"]["resourceVersion"]), time.monotonic()
 
-    def _refuse(self, obj: Object, code: str, message: str) -> None:
-        status = {"state": JobState.REFUSED.value, "refusal": {"code": str(code), "message": message}}
-        self._api.replace(BATCHJOBS, obj | {"status": status}, obj["metadata"]["namespace"], subresource="status")
-
-    def _forget_refused(self, obj: Object) -> float | None:
-        age = datetime.now(UTC) - parse_rfc3339(obj["metadata"]["creationTimestamp"])
-        left_s = _REFUSED_KEPT_S - age.total_seconds()
-        if left_s > 0:
-            return left_s
-        self._delete(BATCHJOBS, obj["metadata"]["name"], obj["metadata"]["namespace"])
-        return None
-
-    def _identity(self, namespace: str) -> Identity:
-        return identity_of(self._api.get(NAMESPACES, namespace))
-
-    def _open_queue(self, spec: JobSpec) -> str:
-        name = spec.queue or self._site.default_queue
-        try:
-            queue = self._api.get(QUEUES, name)
-        except NotFoundError:
-            raise RefusedError(RefusalCode.UNKNOWN_QUEUE, name) from None
-        if name == "root":
-            raise RefusedError(RefusalCode.UNKNOWN_QUEUE, name)
-        if queue.get("status", {}).get("state", "Open") != "Open":
-            raise RefusedError(RefusalCode.QUEUE_CLOSED, name)
-        return name
-
-    def _own_submission(self, obj: Object) -> None:
-        """Let the Secret with script and environment go when the record goes."""
-        namespace, name = obj["metadata"]["namespace"], obj["spec"].get("submissionSecret", "")
-        missing = RefusedError(RefusalCode.NO_SCRIPT, f"no Secret {name!r} of type {SECRET_TYPE} with the job's script")
-        try:
-            secret = self._api.get(SECRETS, name, namespace) if name else None
-        except NotFoundError:
-            raise missing from None
-        if secret is None or secret.get("type") != SECRET_TYPE:
-            raise missing
-        owners = secret["metadata"].get("ownerReferences", [])
-        if any(owner["uid"] != obj["metadata"]["uid"] for owner in owners):
-            raise RefusedError(RefusalCode.NO_SCRIPT, f"Secret {name!r} belongs to another job")
-        if not owners:
-            patch = {"metadata": {"ownerReferences": [owner_reference(obj)]}}
-            self._api.patch(SECRETS, name, patch, namespace)
-
-    def _node_cpus(self) -> list[int]:
-        return [cpu_milli(n["status"]["allocatable"]["cpu"]) // 1000 for n in self._nodes.items() if "status" in n]
+    def _is_outdated(self, key: Key, obj: Object) -> bool:
+        version, since = self._written.get(key, (0, 0.0))
+        if int(obj["metadata"]["resourceVersion"]) < version and time.monotonic() - since < _LAG_LIMIT_S:
+            return True
+        self._written.pop(key, None)
+        return False
 
     # Running
 
     def _observe(self, job: _Admitted) -> Observed:
         record, now = job.record, datetime.now(UTC)
-        volcano_job = self._volcano_job(job)
-        names = [pod.host for pod in translate.pods(record.job_id, record.status.layout)]
+        made = self._volcano_job(job)
+        volcano_job = None if made is None else volcano_job_view(made)
+        launcher = Launcher.SHARED if volcano_job is None else volcano_job.launcher
+        names = translate.pod_names(record.job_id, record.status.layout, launcher)
         found = {name: self._pods.get(record.namespace, name) for name in names} if volcano_job else {}
         pods = {name: pod for name, pod in found.items() if pod is not None}
         is_final = volcano_job is not None and volcano_job.is_final
+        gone: Mapping[str, Object] = {}
         if is_final or job.obj["spec"].get("deleteRequested"):
-            pods = self._ended_pods.get((record.namespace, record.object_name), {}) | pods
-        views = pod_views(pods.values(), names)
+            ended = self._ended_pods.get((record.namespace, record.object_name), {})
+            gone = {name: pod for name, pod in ended.items() if name not in pods}
+        views = pod_views(
+            (*pods.values(), *gone.values()), names, launcher=launcher, gone=gone, ready_nodes=self._ready_nodes(pods)
+        )
         return Observed(
             record=record,
             delete_requested=bool(job.obj["spec"].get("deleteRequested")),
             volcano_job=volcano_job,
             was_created=bool(job.volcano_job),
-            pods=views,
+            pods=self._with_events(record.namespace, views, now),
             waiting=self._waiting(record) if volcano_job and not any(v.node for v in views) else Waiting(
                 reason=Reason.NONE, message=""
             ),
             now=now,
+            refused_pods=self._refusals.about(made) if made is not None and len(pods) < len(names) else None,
+            start_limit_s=self._site.image_pull_timeout_s,
         )  # fmt: skip
 
-    def _volcano_job(self, job: _Admitted) -> VolcanoJobView | None:
+    def _ready_nodes(self, pods: Mapping[str, Object]) -> set[str]:
+        """Of the nodes of `pods` those that answer."""
+        found = {pod["spec"]["nodeName"]: None for pod in pods.values() if pod["spec"].get("nodeName")}
+        nodes = {name: self._nodes.get(None, name) for name in found}
+        return {name for name, node in nodes.items() if node is not None and is_ready(node)}
+
+    def _with_events(self, namespace: str, views: list[PodView], now: datetime) -> list[PodView]:
+        """What only Events tell of pods that take long to start; of a few, since they mostly share their trouble."""
+        silent = [
+            view for view in views if view.is_silent and view.bound_at is not None and now - view.bound_at > _SILENT
+        ][:_SILENT_ASKED]
+        told: dict[int, str] = {}
+        for view in silent:
+            fields = f"involvedObject.kind=Pod,involvedObject.name={view.name},involvedObject.uid={view.uid}"
+            told[view.index] = problem_from_events(self._api.list(EVENTS, namespace, fields=fields).items)
+        return [replace(view, problem=told[view.index]) if view.index in told else view for view in views]
+
+    def _volcano_job(self, job: _Admitted) -> Object | None:
         """As the cache has it; asked for anew where the cache may lag behind our own creation."""
         name = translate.job_name(job.record.job_id)
-        found = self._volcano_jobs.get(job.record.namespace, name)
+        key = job.record.namespace, name
+        found = self._volcano_jobs.get(*key)
+        made, since = self._made.get(key, (None, 0.0))
+        if found is not None or time.monotonic() - since > _LAG_S:
+            self._made.pop(key, None)
+        elif job.volcano_job:
+            return made
         if found is None and job.volcano_job:
             try:
                 found = self._api.get(VOLCANO_JOBS, name, job.record.namespace)
             except NotFoundError:
                 return None
-        return None if found is None else volcano_job_view(found)
+        return found
 
     def _waiting(self, record: JobRecord) -> Waiting:
         made, rooms = self._rooms
@@ -299,7 +361,16 @@ class Controller:
         if time.monotonic() - made > _ROOMS_KEPT_S:
             rooms = node_rooms(self._nodes.items(), self._pods.items())
             self._rooms = time.monotonic(), rooms
-        return explain(record.status.layout, rooms, is_scattered=record.spec.arrangement is Arrangement.SCATTER)
+        queue = self._site.queue(record.queue)
+        if queue is None:
+            return Waiting(reason=Reason.NONE, message="")
+        return explain(
+            record.status.layout,
+            rooms,
+            is_scattered=record.spec.arrangement is Arrangement.SCATTER,
+            queue=queue,
+            site=self._site,
+        )
 
     def _carry_out(self, job: _Admitted, seen: Observed, decision: Decision) -> float | None:
         record, namespace = job.record, job.record.namespace
@@ -307,55 +378,88 @@ class Controller:
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
         if decision.terminate:
             self._terminate(namespace, name)
+        for pod in decision.give_up:
+            _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
+            remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
         if decision.create:
-            self._create(job)
-            volcano_job = name
+            obstacle = self._create(job)
+            if obstacle is None:
+                volcano_job = name
+            else:
+                status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
+                decision = replace(decision, status=status, look_again_s=_WAITING_LOOK_S)
         if decision.delete:
             volcano_job = ""  # written first: killed in between, the next look decides the same again
         if decision.status != record.status or volcano_job != job.volcano_job:
-            self._write_status(job.obj, replace(record, status=decision.status), volcano_job)
+            self._wrote(write_status(self._api, job.obj, replace(record, status=decision.status), volcano_job))
         if decision.delete and seen.volcano_job is not None:
             # by uid: what the cache still shows may have been made anew meanwhile
-            self._delete(VOLCANO_JOBS, name, namespace, uid=seen.volcano_job.uid)
+            remove(self._api, VOLCANO_JOBS, name, namespace, uid=seen.volcano_job.uid)
             self._ended_pods.pop((namespace, record.object_name), None)
         if decision.look_again_s is None and decision.status.reason in {Reason.RESOURCES, Reason.NEVER_FITS}:
             return _WAITING_LOOK_S
         return decision.look_again_s
 
-    def _create(self, job: _Admitted) -> None:
-        record, site = job.record, self._site
-        dialect = DIALECTS[record.spec.dialect]
-        placed = PlacedJob(
-            job_id=record.job_id,
-            spec=record.spec,
-            queue=record.queue,
-            pods=translate.pods(record.job_id, record.status.layout),
-            owner=record.status.owner,
-            uid=record.status.uid,
-            gid=record.status.gid,
-            home=record.status.home,
-            cluster=site.server_name,
-            run_count=record.status.run_count + 1,
-        )
-        objects = translate.manifests(
-            placed,
-            dialect.output_files(placed),
-            dialect.environment(placed),
-            dialect.nodefile(placed),
-            site,
-            submission_secret=job.obj["spec"]["submissionSecret"],
-            namespace=record.namespace,
-            owner=owner_reference(job.obj),
-            export_none=bool(job.obj["spec"].get("exportNone")),
-        )
+    def _create(self, job: _Admitted) -> Waiting | None:
+        """Make the Volcano Job, or say what is in the way."""
+        record, site = job.record, self._sites.in_force
+        queue = site.config.queue(record.queue)
+        if queue is None:
+            text = f"queue {record.queue} is no longer in the site's configuration"
+            return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=text)
+        if why := closed_because(queue, self._intake.volcano_state(queue.volcano_queue)):
+            return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=why)
+        try:
+            objects = self._manifests(job, queue, site)
+        except HpcBatchError as error:  # the site has changed since the job was admitted
+            return Waiting(reason=Reason.NEVER_FITS, message=str(error))
         self._ensure_runner(record.namespace)
         self._ensure_priority(record.spec.priority)
         for obj in objects:
             try:
-                self._api.create(_RESOURCE[obj["kind"]], obj, record.namespace)
+                made = self._api.create(_RESOURCE[obj["kind"]], obj, record.namespace)
+                if obj["kind"] == VOLCANO_JOBS.kind:
+                    self._made[object_key(made)] = made, time.monotonic()
             except AlreadyExistsError:  # made before a kill, or for the run before this one
                 if obj["kind"] == "ConfigMap":
                     self._api.replace(CONFIGMAPS, obj, record.namespace)
+            except ApiError as error:
+                if error.code not in _DENIED:
+                    raise
+                return Waiting(reason=Reason.RESOURCES, message=str(error))
+        return None
+
+    def _manifests(self, job: _Admitted, queue: QueueConfig, site: Site) -> list[Object]:
+        record, config = job.record, site.config
+        dialect = DIALECTS[record.spec.dialect]
+        placed = PlacedJob(
+            job_id=record.job_id,
+            spec=replace(record.spec, walltime_s=record.row().walltime_s),
+            queue=record.queue,
+            pods=translate.pods(record.job_id, record.status.layout, config.launcher),
+            launcher=config.launcher,
+            owner=record.status.owner,
+            uid=record.status.uid,
+            gid=record.status.gid,
+            home=record.status.home,
+            groups=record.status.groups,
+            cluster=config.server_name,
+            image=record.spec.image or config.image_of(queue),
+            volcano_queue=queue.volcano_queue,
+            run_count=record.status.run_count + 1,
+        )
+        return translate.manifests(
+            placed,
+            dialect.output_files(placed),
+            dialect.environment(placed),
+            dialect.nodefile(placed),
+            config,
+            submission_secret=job.obj["spec"]["submissionSecret"],
+            namespace=record.namespace,
+            owner=owner_reference(job.obj),
+            export_none=bool(job.obj["spec"].get("exportNone")),
+            loader=site.loader,
+        )
 
     def _ensure_runner(self, namespace: str) -> None:
         if namespace in self._runner_in:
@@ -403,50 +507,38 @@ class Controller:
     def _clean(self, job: _Admitted) -> None:
         """Of an ended job only the record stays."""
         record, namespace = job.record, job.record.namespace
-        self._delete(VOLCANO_JOBS, translate.job_name(record.job_id), namespace)
-        self._delete(CONFIGMAPS, f"{translate.job_name(record.job_id)}-conf", namespace)
-        self._delete(SECRETS, job.obj["spec"].get("submissionSecret", ""), namespace)
+        remove(self._api, VOLCANO_JOBS, translate.job_name(record.job_id), namespace)
+        remove(self._api, CONFIGMAPS, f"{translate.job_name(record.job_id)}-conf", namespace)
+        remove(self._api, SECRETS, job.obj["spec"].get("submissionSecret", ""), namespace)
         self._ended_pods.pop((namespace, record.object_name), None)
-        self._api.patch(BATCHJOBS, record.object_name, {"status": {"cleaned": True}}, namespace, subresource="status")
+        cleaned = {"status": {"cleaned": True}}
+        self._wrote(self._api.patch(BATCHJOBS, record.object_name, cleaned, namespace, subresource="status"))
 
-    def _delete(self, resource: Resource, name: str, namespace: str, *, uid: str | None = None) -> None:
-        try:
-            self._api.delete(resource, name, namespace, uid=uid)
-        except NotFoundError:
-            pass
+    def _remove_latecomer(self, job: _Admitted) -> None:
+        """A Volcano Job that a controller made after a long pause, when the job had ended without it."""
+        ended = job.record.status.end_time
+        late = self._volcano_jobs.get(job.record.namespace, translate.job_name(job.record.job_id))
+        if late is not None and ended is not None and parse_rfc3339(late["metadata"]["creationTimestamp"]) > ended:
+            remove(self._api, VOLCANO_JOBS, late["metadata"]["name"], job.record.namespace, uid=late["metadata"]["uid"])
 
-    def _write_status(self, obj: Object, record: JobRecord, volcano_job: str = "") -> Object:
-        work_dir = record.spec.work_dir or record.status.home
-        status: dict[str, Any] = full_status_to_json(record, work_dir=work_dir, volcano_job=volcano_job)
-        return self._api.replace(BATCHJOBS, obj | {"status": status}, record.namespace, subresource="status")
-
-    # Leftovers of clients that were killed
+    # What nobody else removes
 
     def _sweep(self) -> None:
-        while not self._stopping.wait(_SWEEP_S):
+        pause_s = _SWEEP_S
+        while not self._stopping.wait(pause_s):
+            pause_s = _SWEEP_S
             try:
-                self._sweep_submissions()
+                sweep_submissions(self._api, self._namespaces.items(), datetime.now(UTC))
+                if self.sweep_history(datetime.now(UTC)):
+                    pause_s = _SWEEP_MORE_S
             except HpcBatchError as error:
-                _LOG.warning("looking for submissions without a job: %s", error)
+                _LOG.warning("removing what is no longer needed: %s", error)
 
-    def _sweep_submissions(self) -> None:
-        oldest = datetime.now(UTC) - _SUBMISSION_KEPT
-        for secret in self._api.list(SECRETS, fields=f"type={SECRET_TYPE}").items:
-            metadata = secret["metadata"]
-            if not metadata.get("ownerReferences") and parse_rfc3339(metadata["creationTimestamp"]) < oldest:
-                self._delete(SECRETS, metadata["name"], metadata["namespace"])
+    def sweep_history(self, now: datetime) -> bool:
+        """Remove records that the site no longer keeps; True if there are more of them."""
+        if not self._sites.is_in_force.is_set():
+            return False
+        return sweep_history(self._api, self._batchjobs.items(), self._sites.in_force.config.history_kept_s, now)
 
 
 _RESOURCE: Mapping[str, Resource] = {"ConfigMap": CONFIGMAPS, "Job": VOLCANO_JOBS}
-
-
-def owner_reference(obj: Object) -> Object:
-    """A controlling ownerReference to `obj`."""
-    return {
-        "apiVersion": obj["apiVersion"],
-        "kind": obj["kind"],
-        "name": obj["metadata"]["name"],
-        "uid": obj["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }

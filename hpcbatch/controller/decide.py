@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
+from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.volcano.report import RunReport
 
 _VOLCANO_FINAL = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
+_STARTING_LOOK_S = 10.0
+# After the end of its grace period a pod on a node that does not answer is given up: long enough for a kubelet that is
+# only slow to say that it has ended.
+_GIVEN_UP_AFTER = timedelta(seconds=10)
+_ENDING_LOOK_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +26,8 @@ class VolcanoJobView:
     uid: str
     phase: str
     is_deleting: bool = False
+    launcher: Launcher = Launcher.SHARED
+    """By which it was shaped; the site may have another one by now."""
 
     @property
     def is_final(self) -> bool:
@@ -35,6 +43,7 @@ class PodView:
     node: str
     cpus: int
     phase: str
+    uid: str = ""
     is_deleting: bool = False
     is_lost: bool = False
     """Its node or its engine went away under it, or it was evicted: nobody asked for its end."""
@@ -47,11 +56,32 @@ class PodView:
     report: RunReport | None = None
     problem: str = ""
     """Why it cannot start or has failed, in Kubernetes' words: `FailedMount: …`, `ErrImagePull: …`."""
+    is_hopeless: bool = False
+    """The problem will not pass: no such image name."""
+    bound_at: datetime | None = None
+    """Since when it has its node."""
+    dies_at: datetime | None = None
+    """When the grace period of its deletion ends."""
+    node_answers: bool = True
+    is_gone: bool = False
+    """It is as it was last seen: the object has been deleted."""
+    is_launcher: bool = False
+    """It runs the script and computes nothing."""
 
     @property
     def is_taken(self) -> bool:
         """It was deleted before its work was done."""
         return self.is_deleting and self.phase != "Succeeded"
+
+    @property
+    def is_silent(self) -> bool:
+        """It has its node, but its status says neither that it starts nor why not: its events may."""
+        return bool(self.node) and self.phase == "Pending" and not (self.started_at or self.problem or self.is_gone)
+
+    @property
+    def has_ended(self) -> bool:
+        """None of its processes will report anything more."""
+        return self.finished_at is not None or self.started_at is None or self.is_gone
 
     @property
     def has_failed_by_itself(self) -> bool:
@@ -67,6 +97,16 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedPods:
+    """Kubernetes does not let Volcano make the job's pods: a quota, a policy, a limit."""
+
+    message: str
+    since: datetime
+    may_pass: bool
+    """Others have used up what this job needs; without them there would be enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     record: JobRecord
     delete_requested: bool
@@ -76,6 +116,9 @@ class Observed:
     pods: Sequence[PodView]
     waiting: Waiting
     now: datetime
+    refused_pods: RefusedPods | None = None
+    start_limit_s: int = 300
+    """How long a pod may try to start, and Volcano to make the pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +131,8 @@ class Decision:
     """End its pods, each with its grace period, and keep what they report."""
     delete: bool = False
     """Remove it, to be made again when the job may run."""
+    give_up: tuple[PodView, ...] = ()
+    """Pods to remove without waiting for their nodes, which do not answer: until then Volcano waits for them."""
     look_again_s: float | None = None
 
 
@@ -99,8 +144,21 @@ def decide(seen: Observed) -> Decision:
     if seen.volcano_job is None:
         return _without_volcano_job(seen)
     if seen.volcano_job.is_deleting:
-        return Decision(status=status)
-    return _with_volcano_job(seen, seen.volcano_job)
+        return _giving_up(seen, Decision(status=status))
+    return _giving_up(seen, _with_volcano_job(seen, seen.volcano_job))
+
+
+def _giving_up(seen: Observed, decision: Decision) -> Decision:
+    """Let go of pods whose deletion no kubelet confirms. Slurm and PBS requeue the jobs of a lost node as well."""
+    ending = [(pod, pod.dies_at + _GIVEN_UP_AFTER) for pod in seen.pods if pod.dies_at is not None and not pod.is_gone]
+    if not ending:
+        return decision
+    later = min((when - seen.now).total_seconds() for _, when in ending)
+    return replace(
+        decision,
+        give_up=tuple(pod for pod, when in ending if not pod.node_answers and when <= seen.now),
+        look_again_s=decision.look_again_s or (later if later > 0 else _ENDING_LOOK_S),
+    )
 
 
 def _without_volcano_job(seen: Observed) -> Decision:
@@ -128,10 +186,12 @@ def _without_volcano_job(seen: Observed) -> Decision:
 def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
     status = seen.record.status
     first = next((pod for pod in seen.pods if pod.index == 0), None)
-    is_over = volcano_job.is_final and all(pod.finished_at or not pod.started_at for pod in seen.pods)
+    is_over = volcano_job.is_final and all(pod.has_ended for pod in seen.pods)
     is_new = first is not None and first.started_at is not None and first.started_at != status.start_time
     is_given_up = first is not None and (
-        (is_over and first.is_lost) or (first.is_deleting and not seen.delete_requested)
+        (is_over and first.is_lost)
+        or (first.is_deleting and not seen.delete_requested)
+        or volcano_job.phase == "Restarting"
     )
     if first is not None and is_new and not is_given_up:
         status = replace(
@@ -144,27 +204,57 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return _over(seen, first)
     if first is not None and first.finished_at is not None:
         return Decision(status=replace(_running(seen), state=JobState.EXITING, reason=Reason.NONE))
-    if first is not None and first.started_at is not None and volcano_job.phase not in {"Restarting"}:
-        return Decision(status=replace(_running(seen), state=JobState.RUNNING, reason=Reason.NONE, message=""))
+    stuck = next((pod for pod in seen.pods if pod.problem and not pod.started_at and not pod.is_deleting), None)
+    is_starting = any(pod.node and not pod.started_at for pod in seen.pods)
+    if stuck is not None and _is_out_of_time(seen, stuck):
+        message = f"pod {stuck.name} on node {stuck.node}: {stuck.problem}"
+        return Decision(status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, message, first))
+    if first is not None and first.started_at is not None and volcano_job.phase != "Restarting":
+        message = "" if stuck is None else f"pod {stuck.name} on node {stuck.node}: {stuck.problem}"
+        running = replace(_running(seen), state=JobState.RUNNING, reason=Reason.NONE, message=message)
+        return Decision(status=running, look_again_s=_STARTING_LOOK_S if is_starting else None)
     if seen.record.spec.hold and not any(pod.node for pod in seen.pods):
         held = replace(status, state=JobState.HELD, reason=Reason.HELD_BY_USER, eligible_time=None, message="")
         return Decision(status=held, delete=True)
-    problem = next((pod.problem for pod in seen.pods if pod.problem), "")
     if seen.pods and all(pod.node for pod in seen.pods):
+        problem = "" if stuck is None else stuck.problem
         starting = replace(
             status, state=JobState.QUEUED, reason=Reason.STARTING, message=problem, hosts=(), start_time=None
         )
-        return Decision(status=starting)
-    waiting = replace(
+        return Decision(status=starting, look_again_s=_STARTING_LOOK_S)
+    refused = seen.refused_pods
+    if (
+        refused is not None
+        and not refused.may_pass
+        and (seen.now - refused.since).total_seconds() >= seen.start_limit_s
+    ):
+        return Decision(status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, refused.message))
+    return Decision(status=_waits(status, _why_it_waits(seen)))
+
+
+def _is_out_of_time(seen: Observed, pod: PodView) -> bool:
+    if pod.is_hopeless:
+        return True
+    return pod.bound_at is not None and (seen.now - pod.bound_at).total_seconds() >= seen.start_limit_s
+
+
+def _why_it_waits(seen: Observed) -> Waiting:
+    if seen.refused_pods is None:
+        return seen.waiting
+    reason = Reason.RESOURCES if seen.refused_pods.may_pass else Reason.NEVER_FITS
+    return Waiting(reason=reason, message=seen.refused_pods.message)
+
+
+def _waits(status: JobStatus, why: Waiting) -> JobStatus:
+    return replace(
         status,
         state=JobState.QUEUED,
-        reason=seen.waiting.reason,
-        message=seen.waiting.message,
+        reason=why.reason,
+        message=why.message,
         hosts=(),
         start_time=None,
         session_id=None,
     )
-    return Decision(status=waiting)
 
 
 def _deleting(seen: Observed, first: PodView | None, *, is_over: bool) -> Decision:
@@ -179,6 +269,8 @@ def _deleting(seen: Observed, first: PodView | None, *, is_over: bool) -> Decisi
 def _over(seen: Observed, first: PodView | None) -> Decision:
     """The Volcano Job has come to its end by itself."""
     spec, report = seen.record.spec, None if first is None else first.report
+    if not seen.pods and seen.record.status.start_time is None:
+        return _never_made(seen)
     culprit = next((pod for pod in seen.pods if pod.index and pod.has_failed_by_itself), None)
     lost = _what_was_lost(seen, first, culprit)
     has_ended = report is not None and (report.exit_code is not None or report.signal is not None)
@@ -210,6 +302,19 @@ def _over(seen: Observed, first: PodView | None) -> Decision:
     return Decision(status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, problem, first))
 
 
+def _never_made(seen: Observed) -> Decision:
+    """Volcano has given up to make the pods, which it does after some minutes."""
+    if seen.record.status.reason is Reason.NODE_LOST:
+        return Decision(status=seen.record.status, delete=True)  # of an earlier run, and still to be removed
+    refused = seen.refused_pods
+    if refused is not None and not refused.may_pass:
+        return Decision(status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, refused.message))
+    why = Waiting(
+        reason=Reason.RESOURCES, message="Volcano ended the job before it had made its pods; it is tried again"
+    )
+    return Decision(status=_waits(seen.record.status, why if refused is None else _why_it_waits(seen)), delete=True)
+
+
 def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | None) -> str:
     """The pod that went away without the job's doing, in words; "" if none did."""
     lost = next((pod for pod in seen.pods if pod.is_lost), None)
@@ -238,7 +343,7 @@ def _reported(seen: Observed, report: RunReport, first: PodView | None) -> JobSt
 def _running(seen: Observed) -> JobStatus:
     pods = sorted(seen.pods, key=lambda pod: pod.index)
     report = next((pod.report for pod in pods if pod.index == 0), None)
-    hosts = tuple(ExecHost(node=pod.node, pod=pod.name, cpus=pod.cpus) for pod in pods)
+    hosts = tuple(ExecHost(node=pod.node, pod=pod.name, cpus=pod.cpus) for pod in pods if not pod.is_launcher)
     status = seen.record.status
     return replace(
         status,

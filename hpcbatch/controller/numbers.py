@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from hpcbatch.api.port import Api
-from hpcbatch.api.resources import CONFIGMAPS
+from hpcbatch.api.names import SYSTEM_NAMESPACE
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS
 from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
 
-SYSTEM_NAMESPACE = "hpcbatch-system"
 _NAME = "job-numbers"
 _TRIES = 50
 
@@ -17,30 +17,35 @@ class JobNumbers:
     """The last number given stands in a ConfigMap, and is written there before anybody hears of it.
 
     A kill between the two leaves a gap, never a second use; several controllers at once are kept apart by the
-    ConfigMap's resourceVersion.
+    ConfigMap's resourceVersion. If somebody deletes it, counting goes on after the highest number of a record.
     """
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._lock = threading.Lock()
+        self._counter: Object | None = None  # as we last wrote it, which spares reading it before each write
 
     def take(self) -> int:
         """The next number. Raises ApiError if the API does not let it be written."""
         with self._lock:
             for _ in range(_TRIES):
+                counter, self._counter = self._counter, None  # kept only if the write is known to be done
                 try:
-                    return self._take()
-                except (ConflictError, AlreadyExistsError):
+                    self._counter = self._next(counter or self._read())
+                except (ConflictError, AlreadyExistsError, NotFoundError):
                     continue
+                return int(self._counter["data"]["last"])
         raise ApiError(409, "Conflict", f"ConfigMap {SYSTEM_NAMESPACE}/{_NAME} keeps changing: no job number to be had")
 
-    def _take(self) -> int:
+    def _read(self) -> Object:
         try:
-            counter = self._api.get(CONFIGMAPS, _NAME, SYSTEM_NAMESPACE)
+            return self._api.get(CONFIGMAPS, _NAME, SYSTEM_NAMESPACE)
         except NotFoundError:
-            first = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _NAME}, "data": {"last": "1"}}
-            self._api.create(CONFIGMAPS, first, SYSTEM_NAMESPACE)
-            return 1
+            given = (obj.get("status", {}).get("jobId", "0") for obj in self._api.list(BATCHJOBS).items)
+            last = str(max(map(int, given), default=0))
+            first = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _NAME}, "data": {"last": last}}
+            return self._api.create(CONFIGMAPS, first, SYSTEM_NAMESPACE)
+
+    def _next(self, counter: Object) -> Object:
         number = int(counter["data"]["last"]) + 1
-        self._api.replace(CONFIGMAPS, counter | {"data": {"last": str(number)}}, SYSTEM_NAMESPACE)
-        return number
+        return self._api.replace(CONFIGMAPS, counter | {"data": {"last": str(number)}}, SYSTEM_NAMESPACE)

@@ -2,34 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from hpcbatch.api.port import Object
 from hpcbatch.controller.decide import PodView, VolcanoJobView
 from hpcbatch.controller.waiting import NodeRoom
+from hpcbatch.model.site import Launcher
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 from hpcbatch.volcano.report import parse_report
+from hpcbatch.volcano.translate import LAUNCHER_LABEL
 
 # What the kubelet, the node and taint controllers and the eviction API say when a pod was taken away from a job.
 _LOST_REASONS = frozenset({"NodeLost", "NodeShutdown", "Evicted", "Preempting", "Terminated", "ContainerStatusUnknown"})
 _STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
+# Between two tries the kubelet says so, and behind it why the last one failed.
+_BACK_OFF = re.compile(r'ImagePullBackOff: Back-off pulling image ".*?": (ErrImagePull: .*)', re.DOTALL)
+_HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 
 
 def volcano_job_view(job: Object) -> VolcanoJobView:
     phase = job.get("status", {}).get("state", {}).get("phase", "Pending")
-    return VolcanoJobView(uid=job["metadata"]["uid"], phase=phase, is_deleting="deletionTimestamp" in job["metadata"])
+    metadata = job["metadata"]
+    shape = (metadata.get("labels") or {}).get(LAUNCHER_LABEL, Launcher.SHARED)
+    return VolcanoJobView(
+        uid=metadata["uid"], phase=phase, is_deleting="deletionTimestamp" in metadata, launcher=Launcher(shape)
+    )
 
 
-def pod_views(pods: Iterable[Object], names: Sequence[str]) -> list[PodView]:
-    """The pods of one job in the order of `names`, which `volcano.translate.pods` gave."""
+def pod_views(
+    pods: Iterable[Object],
+    names: Sequence[str],
+    *,
+    launcher: Launcher = Launcher.SHARED,
+    gone: Collection[str] = (),
+    ready_nodes: Collection[str] | None = None,
+) -> list[PodView]:
+    """The pods of one job in the order of `names`, which `volcano.translate.pod_names` gave.
+
+    `gone` are the names of pods that have been deleted, and are shown as they were. `ready_nodes` are the nodes that
+    answer; None: all.
+    """
     place = {name: index for index, name in enumerate(names)}
-    views = [_pod_view(pod, place[pod["metadata"]["name"]]) for pod in pods if pod["metadata"]["name"] in place]
+    views = [
+        _pod_view(
+            pod,
+            place[pod["metadata"]["name"]],
+            is_gone=pod["metadata"]["name"] in gone,
+            is_launcher=launcher is Launcher.DEDICATED and place[pod["metadata"]["name"]] == 0,
+            node_answers=ready_nodes is None or pod["spec"].get("nodeName") in ready_nodes,
+        )
+        for pod in pods
+        if pod["metadata"]["name"] in place
+    ]
     return sorted(views, key=lambda view: view.index)
 
 
-def _pod_view(pod: Object, index: int) -> PodView:
+def _pod_view(pod: Object, index: int, *, is_gone: bool, is_launcher: bool, node_answers: bool) -> PodView:
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
+    dies_at = metadata.get("deletionTimestamp") if spec.get("nodeName") else None
     container: Object = next(iter(status.get("containerStatuses", ())), {})
     state: dict[str, Any] = container.get("state", {})
     ended = state.get("terminated")
@@ -39,6 +72,7 @@ def _pod_view(pod: Object, index: int) -> PodView:
     return PodView(
         index=index,
         name=metadata["name"],
+        uid=metadata["uid"],
         node=spec.get("nodeName", ""),
         cpus=round(parse_quantity(requests.get("cpu", "0"))),
         phase=status.get("phase", "Pending"),
@@ -51,6 +85,39 @@ def _pod_view(pod: Object, index: int) -> PodView:
         exit_code=None if ended is None else ended["exitCode"],
         report=parse_report(ended.get("message", "")) if ended else None,
         problem=_problem(status, state),
+        is_hopeless=state.get("waiting", {}).get("reason") in _HOPELESS,
+        bound_at=_bound_at(status) if spec.get("nodeName") else None,
+        dies_at=parse_rfc3339(dies_at) if dies_at else None,
+        node_answers=node_answers,
+        is_gone=is_gone,
+        is_launcher=is_launcher,
+    )
+
+
+def _bound_at(status: Object) -> datetime | None:
+    for condition in status.get("conditions", ()):
+        if condition["type"] == "PodScheduled" and condition["status"] == "True" and condition["lastTransitionTime"]:
+            return parse_rfc3339(condition["lastTransitionTime"])
+    return parse_rfc3339(status["startTime"]) if status.get("startTime") else None
+
+
+def problem_from_events(events: Iterable[Object]) -> str:
+    """What keeps a pod from starting of which its status says nothing, such as a mount: the newest of its events, if
+    that is a warning; "" if not. `events` are the pod's own.
+    """
+    # of two in one second the good one is the later: the other may have been a first try
+    newest = max(events, key=lambda event: (_event_time(event), event.get("type") != "Warning"), default=None)
+    if newest is None or newest.get("type") != "Warning":
+        return ""
+    return f"{newest.get('reason', '')}: {' '.join(newest.get('message', '').split())}"
+
+
+def _event_time(event: Object) -> str:
+    return (
+        (event.get("series") or {}).get("lastObservedTime")
+        or event.get("lastTimestamp")
+        or event.get("eventTime")
+        or ""
     )
 
 
@@ -64,35 +131,49 @@ def _problem(status: Object, state: Object) -> str:
         reason, message = part.get("reason", ""), part.get("message", "")
         if reason in _STARTING | {"Completed", "Error", "OOMKilled", "Unschedulable"} or not reason:
             continue
-        return f"{reason}: {message}" if message else str(reason)
+        text = f"{reason}: {message}" if message else str(reason)
+        backed_off = _BACK_OFF.fullmatch(text)
+        return backed_off[1] if backed_off else text
     return ""
 
 
+def is_ready(node: Object) -> bool:
+    """Whether its kubelet answers."""
+    conditions = node.get("status", {}).get("conditions", ())
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
 def node_rooms(nodes: Iterable[Object], pods: Iterable[Object]) -> list[NodeRoom]:
-    """What each schedulable node has, and what the pods on it have asked for."""
-    used: dict[str, tuple[int, int]] = {}
+    """What each node that takes pods has, and what the pods on it have asked for."""
+    used: dict[str, dict[str, int]] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName")
         if not node or pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
             continue
-        cpu, mem = used.get(node, (0, 0))
+        asked = used.setdefault(node, {})
         for container in pod["spec"]["containers"]:
-            requests = container.get("resources", {}).get("requests", {})
-            cpu += cpu_milli(requests.get("cpu", "0"))
-            mem += memory_bytes(requests.get("memory", "0"))
-        used[node] = cpu, mem
-    rooms = []
-    for node in nodes:
-        if node["spec"].get("unschedulable"):
-            continue
-        has = node["status"]["allocatable"]
-        cpu, mem = used.get(node["metadata"]["name"], (0, 0))
-        rooms.append(
-            NodeRoom(
-                cpus=cpu_milli(has["cpu"]) // 1000,
-                mem_bytes=memory_bytes(has["memory"]),
-                cpus_used=cpu / 1000,
-                mem_used_bytes=mem,
-            )
+            for resource, amount in _amounts(container.get("resources", {}).get("requests", {})).items():
+                asked[resource] = asked.get(resource, 0) + amount
+    return [
+        NodeRoom(
+            labels=node["metadata"].get("labels") or {},
+            has=_amounts(node["status"]["allocatable"]),
+            used=used.get(node["metadata"]["name"], {}),
         )
-    return rooms
+        for node in nodes
+        if _takes_pods(node)
+    ]
+
+
+def _takes_pods(node: Object) -> bool:
+    taints = node["spec"].get("taints") or ()
+    return not node["spec"].get("unschedulable") and all(taint["effect"] == "PreferNoSchedule" for taint in taints)
+
+
+def _amounts(quantities: Object) -> dict[str, int]:
+    """CPUs in thousandths, memory, and extended resources."""
+    return {
+        resource: cpu_milli(text) if resource == "cpu" else memory_bytes(text)
+        for resource, text in quantities.items()
+        if resource in {"cpu", "memory"} or "/" in resource
+    }

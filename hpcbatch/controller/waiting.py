@@ -2,73 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hpcbatch.controller.decide import Waiting
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import Reason
+from hpcbatch.volcano.pod_needs import extended_resources, node_selector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRoom:
-    """A node's allocatable CPUs and memory, and what pods on it have asked for."""
+    """A node's labels, what it can give to pods, and what pods on it have asked for: `cpu` in thousandths, `memory` in
+    bytes, extended resources in pieces, each under Kubernetes' name.
+    """
 
-    cpus: int
-    mem_bytes: int
-    cpus_used: float
-    mem_used_bytes: int
+    labels: Mapping[str, str]
+    has: Mapping[str, int]
+    used: Mapping[str, int]
+
+    def free(self, resource: str) -> int:
+        return max(0, self.has.get(resource, 0) - self.used.get(resource, 0))
 
 
-def explain(layout: Sequence[Chunk], nodes: Sequence[NodeRoom], *, is_scattered: bool) -> Waiting:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Need:
+    """`count` equal pods and the nodes that they may stand on."""
+
+    count: int
+    amounts: Mapping[str, int]
+    wanted: str
+    """What the nodes must have besides, in words."""
+    nodes: Sequence[NodeRoom]
+    computes: bool = True
+
+
+def explain(
+    layout: Sequence[Chunk], nodes: Sequence[NodeRoom], *, is_scattered: bool, queue: QueueConfig, site: SiteConfig
+) -> Waiting:
     """Say which resource keeps `layout` from starting. The form is PBS's: R required, A available, T total."""
+    try:
+        needs = _needs(layout, nodes, queue, site)
+    except HpcBatchError as error:  # the site has changed since the job was admitted
+        return Waiting(reason=Reason.NEVER_FITS, message=str(error))
+    # by the name that the job asked with
+    shown = {site.resources[name]: name for chunk in layout for name, _ in chunk.resources}
+    return _beyond_nodes(needs, shown, is_scattered=is_scattered) or _beyond_free(needs, nodes, shown)
+
+
+def _needs(
+    layout: Sequence[Chunk], nodes: Sequence[NodeRoom], queue: QueueConfig, site: SiteConfig
+) -> list[_Need]:  # fmt: skip
+    needs = []
+    if site.launcher is Launcher.DEDICATED:
+        amounts = {"cpu": site.launcher_cpu_milli}
+        at = _matching(nodes, queue.node_selector)
+        needs.append(_Need(count=1, amounts=amounts, wanted=f"queue {queue.name}", nodes=at, computes=False))
     for chunk in layout:
-        if all(chunk.cpus > node.cpus for node in nodes):
-            largest = max((node.cpus for node in nodes), default=0)
-            free = max((int(node.cpus - node.cpus_used) for node in nodes), default=0)
-            return _never("ncpus", str(chunk.cpus), str(max(0, free)), str(largest))
-        mem = chunk.mem_bytes or 0
-        if mem and all(mem > node.mem_bytes for node in nodes):
-            largest = max((node.mem_bytes for node in nodes), default=0)
-            free = max((node.mem_bytes - node.mem_used_bytes for node in nodes), default=0)
-            return _never("mem", _kb(mem), _kb(max(0, free)), _kb(largest))
-    count = sum(chunk.count for chunk in layout)
-    if is_scattered and count > len(nodes):
-        return _never("nodect", str(count), str(len(nodes)), str(len(nodes)))
-    cpus, total = sum(c.count * c.cpus for c in layout), sum(node.cpus for node in nodes)
-    free_cpus = max(0, int(total - sum(node.cpus_used for node in nodes)))
-    if cpus > total or not _packs(layout, nodes):
-        return _never("ncpus", str(cpus), str(free_cpus), str(total))
-    mem, free_mem = (
-        sum(c.count * (c.mem_bytes or 0) for c in layout),
-        sum(node.mem_bytes - node.mem_used_bytes for node in nodes),
-    )
-    if cpus <= free_cpus and mem > free_mem:
-        text = _amount("mem", _kb(mem), _kb(max(0, free_mem)), _kb(sum(node.mem_bytes for node in nodes)))
-        return Waiting(reason=Reason.RESOURCES, message=text)
-    if cpus > free_cpus:
-        return Waiting(reason=Reason.RESOURCES, message=_amount("ncpus", str(cpus), str(free_cpus), str(total)))
+        amounts = {"cpu": chunk.cpus * 1000, "memory": chunk.mem_bytes or 0, **extended_resources(chunk, site)}
+        wanted = " and ".join([f"queue {queue.name}", *(f"property {name}" for name in chunk.properties)])
+        at = _matching(nodes, node_selector(chunk, queue, site))
+        needs.append(_Need(count=chunk.count, amounts=amounts, wanted=wanted, nodes=at))
+    return needs
+
+
+def _matching(nodes: Sequence[NodeRoom], labels: Mapping[str, str]) -> Sequence[NodeRoom]:
+    return [node for node in nodes if labels.items() <= node.labels.items()] if labels else nodes
+
+
+def _beyond_nodes(needs: Sequence[_Need], shown: Mapping[str, str], *, is_scattered: bool) -> Waiting | None:
+    """What even empty nodes could not give."""
+    for need in needs:
+        if not need.nodes:
+            return Waiting(reason=Reason.NEVER_FITS, message=f"No node of {need.wanted}")
+        for resource, amount in need.amounts.items():
+            most = max(node.has.get(resource, 0) for node in need.nodes)
+            if amount > most:
+                return _never(shown, resource, amount, max(node.free(resource) for node in need.nodes), most)
+    count = sum(need.count for need in needs if need.computes)
+    some = max((need.nodes for need in needs), key=len)
+    if is_scattered and count > len(some):
+        text = _text("nodect", str(count), str(len(some)), str(len(some)))
+        return Waiting(reason=Reason.NEVER_FITS, message=text)
+    for resource, amount in _totals(needs).items():
+        total = sum(node.has.get(resource, 0) for node in some)
+        if amount > total or (resource == "cpu" and not _packs(needs)):
+            return _never(shown, resource, amount, sum(node.free(resource) for node in some), total)
+    return None
+
+
+def _beyond_free(needs: Sequence[_Need], nodes: Sequence[NodeRoom], shown: Mapping[str, str]) -> Waiting:
+    """What others use."""
+    for resource, amount in _totals(needs).items():
+        free = sum(node.free(resource) for node in nodes)
+        if amount > free:
+            total = sum(node.has.get(resource, 0) for node in nodes)
+            return Waiting(reason=Reason.RESOURCES, message=_amount(shown, resource, amount, free, total))
     return Waiting(reason=Reason.RESOURCES, message="Not enough free nodes available")
 
 
-def _packs(layout: Sequence[Chunk], nodes: Sequence[NodeRoom]) -> bool:
-    """Whether the pods would fit the empty nodes, largest first."""
-    free = [node.cpus for node in nodes]
-    for cpus in sorted((c.cpus for c in layout for _ in range(c.count)), reverse=True):
-        place = max(range(len(free)), key=free.__getitem__, default=None)
-        if place is None or free[place] < cpus:
-            return False
-        free[place] -= cpus
+def _totals(needs: Sequence[_Need]) -> dict[str, int]:
+    totals: dict[str, int] = {"cpu": 0, "memory": 0}
+    for need in needs:
+        for resource, amount in need.amounts.items():
+            totals[resource] = totals.get(resource, 0) + need.count * amount
+    return totals
+
+
+def _packs(needs: Sequence[_Need]) -> bool:
+    """Whether the pods' CPUs would fit the empty nodes: those with the least choice first, then the largest."""
+    free = {id(node): node.has["cpu"] for need in needs for node in need.nodes}
+    for need in sorted(needs, key=lambda need: (len(need.nodes), -need.amounts["cpu"])):
+        for _ in range(need.count):
+            place = max((id(node) for node in need.nodes), key=free.__getitem__)
+            if free[place] < need.amounts["cpu"]:
+                return False
+            free[place] -= need.amounts["cpu"]
     return True
 
 
-def _never(resource: str, required: str, available: str, total: str) -> Waiting:
-    return Waiting(reason=Reason.NEVER_FITS, message=_amount(resource, required, available, total))
+def _never(shown: Mapping[str, str], resource: str, required: int, available: int, total: int) -> Waiting:
+    return Waiting(reason=Reason.NEVER_FITS, message=_amount(shown, resource, required, available, total))
 
 
-def _amount(resource: str, required: str, available: str, total: str) -> str:
+def _amount(shown: Mapping[str, str], resource: str, required: int, available: int, total: int) -> str:
+    match resource:
+        case "cpu":
+            return _text("ncpus", f"{required / 1000:g}", str(available // 1000), str(total // 1000))
+        case "memory":
+            return _text("mem", *(f"{count // 1024}kb" for count in (required, available, total)))
+        case _:
+            return _text(shown.get(resource, resource), str(required), str(available), str(total))
+
+
+def _text(resource: str, required: str, available: str, total: str) -> str:
     return f"Insufficient amount of resource: {resource} (R: {required} A: {available} T: {total})"
-
-
-def _kb(count: int) -> str:
-    return f"{count // 1024}kb"

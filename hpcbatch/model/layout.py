@@ -2,46 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import NamedTuple
 
 from hpcbatch.model.spec import Arrangement, Chunk, JobSpec
 
 
-def lay_out(spec: JobSpec, node_cpus: Sequence[int]) -> tuple[Chunk, ...]:
-    """The chunks of `spec` as they become pods, `count` pods for each. `node_cpus` holds the CPUs of each node.
+class NodeSize(NamedTuple):
+    """What a node can give to one pod. None: as much as one asks for."""
 
-    PACK gives one pod with the sum of all. FILL merges equal chunks, in order, into as few pods as the largest
-    node allows; a chunk that fits no node stays alone and will wait. FREE and SCATTER are left as they are.
-    Where the job says what each pod has of memory, that is what each pod asks for.
+    cpus: int
+    mem_bytes: int | None = None
+    resources: tuple[tuple[str, int], ...] | None = None
+    """Under the site's names; what is missing the node does not have."""
+    properties: frozenset[str] | None = None
+
+
+def lay_out(spec: JobSpec, nodes: Sequence[NodeSize]) -> tuple[Chunk, ...]:
+    """The chunks of `spec` as they become pods, `count` pods for each. `nodes` are all that the job may stand on.
+
+    PACK gives one pod with the sum of all. FILL merges chunks, in order, into as few pods as the nodes allow; one that
+    fits no node stays alone and will wait. SCATTER is left as it is. So is FREE, but where there are more equal chunks
+    than nodes to hold them, some would share a node in any case: these share pods, as evenly as it goes.
+    What the job says of each pod, whatever chunks it holds, is what each pod asks for.
     """
-    pods = _pods(spec, node_cpus)
-    if spec.mem_per_pod_bytes is None:
-        return pods
-    return tuple(replace(pod, mem_bytes=spec.mem_per_pod_bytes) for pod in pods)
+    pods = _pods(spec, Counter(nodes))
+    return tuple(replace(_with_extra(pod, spec), count=len(list(same))) for pod, same in groupby(pods))
 
 
-def _pods(spec: JobSpec, node_cpus: Sequence[int]) -> tuple[Chunk, ...]:
-    if spec.arrangement is Arrangement.PACK:
-        return (_merge([c for c in spec.chunks for _ in range(c.count)]),)
-    if spec.arrangement is not Arrangement.FILL:
-        return spec.chunks
-    largest = max(node_cpus, default=0)
+def _pods(spec: JobSpec, nodes: Mapping[NodeSize, int]) -> list[Chunk]:
+    match spec.arrangement:
+        case Arrangement.PACK:
+            return [_merge([(chunk, chunk.count) for chunk in spec.chunks])]
+        case Arrangement.FILL:
+            return _filled(spec, nodes)
+        case Arrangement.FREE:
+            return [pod for chunk in spec.chunks for pod in _shared(spec, chunk, nodes)]
+        case Arrangement.SCATTER:
+            return [_merge([(chunk, 1)]) for chunk in spec.chunks for _ in range(chunk.count)]
+
+
+def _shared(spec: JobSpec, chunk: Chunk, nodes: Mapping[NodeSize, int]) -> list[Chunk]:
+    fitting = {node: number for node, number in nodes.items() if _room(spec, [], chunk, [node])}
+    count, number = chunk.count, sum(fitting.values())
+    each = min(-(-count // number), _room(spec, [], chunk, fitting)) if number else 1
+    full, rest = divmod(count, each)
+    return [_merge([(chunk, each)])] * full + ([_merge([(chunk, rest)])] if rest else [])
+
+
+def _filled(spec: JobSpec, nodes: Mapping[NodeSize, int]) -> list[Chunk]:
     pods: list[Chunk] = []
+    held: list[tuple[Chunk, int]] = []  # of the pod that is being filled
     for chunk in spec.chunks:
-        per_pod = max(1, largest // chunk.cpus) if chunk.cpus else chunk.count
-        full, rest = divmod(chunk.count, per_pod)
-        pods += [_merge([chunk] * per_pod)] * full + ([_merge([chunk] * rest)] if rest else [])
-    return tuple(replace(pod, count=len(list(same))) for pod, same in groupby(pods))
+        left = chunk.count
+        added = min(left, _room(spec, held, chunk, nodes)) if held else 0
+        if added:
+            held.append((chunk, added))
+            left -= added
+        if left and held:
+            pods.append(_merge(held))
+            held = []
+        if left:
+            each = max(1, _room(spec, [], chunk, nodes))
+            full, rest = divmod(left, each)
+            full, rest = (full, rest) if rest else (full - 1, each)  # the last pod may take what follows
+            pods += [_merge([(chunk, each)])] * full
+            held = [(chunk, rest)]
+    return [*pods, _merge(held)]
 
 
-def _merge(chunks: Sequence[Chunk]) -> Chunk:
-    mems = [c.mem_bytes for c in chunks]
+def _room(spec: JobSpec, held: Sequence[tuple[Chunk, int]], chunk: Chunk, nodes: Iterable[NodeSize]) -> int:
+    """How many of `chunk` go into a pod beside what it holds, on the node that takes most of them."""
+    used = _with_extra(_merge([*held, (chunk, 0)]), spec)
+    asked = _with_extra(_merge([*held, (chunk, 1)]), spec)
+    wanted = frozenset(asked.properties)
+    before, after = dict(used.resources), dict(asked.resources)
+    # of each thing, what one more of the chunk adds, and what is in the pod before
+    cpus = asked.cpus - used.cpus, used.cpus
+    mem = (asked.mem_bytes or 0) - (used.mem_bytes or 0), used.mem_bytes or 0
+    more = [(name, amount - before.get(name, 0), before.get(name, 0)) for name, amount in after.items()]
+
+    def on(node: NodeSize) -> int:
+        if node.properties is not None and not wanted <= node.properties:
+            return 0
+        needs = [(*cpus, node.cpus)]
+        if node.mem_bytes is not None:
+            needs.append((*mem, node.mem_bytes))
+        if node.resources is not None:
+            has = dict(node.resources)
+            needs += [(each, taken, has.get(name, 0)) for name, each, taken in more]
+        if any(there < taken for _, taken, there in needs):
+            return 0
+        return min(((there - taken) // each for each, taken, there in needs if each), default=chunk.count)
+
+    return max(map(on, nodes), default=0)
+
+
+def _merge(parts: Sequence[tuple[Chunk, int]]) -> Chunk:
+    """One pod that holds so many of each chunk; may be 0."""
+    mems = [(chunk.mem_bytes, count) for chunk, count in parts]
+    resources: Counter[str] = Counter()
+    for chunk, count in parts:
+        resources.update({name: count * amount for name, amount in chunk.resources})
     return Chunk(
         count=1,
-        cpus=sum(c.cpus for c in chunks),
-        mem_bytes=None if all(m is None for m in mems) else sum(m or 0 for m in mems),
-        ranks=sum(c.ranks for c in chunks),
-        threads=chunks[0].threads,
+        cpus=sum(count * chunk.cpus for chunk, count in parts),
+        mem_bytes=None if all(mem is None for mem, _ in mems) else sum(count * (mem or 0) for mem, count in mems),
+        ranks=sum(count * chunk.ranks for chunk, count in parts),
+        threads=parts[0][0].threads,
+        resources=tuple(sorted((+resources).items())),
+        properties=tuple(sorted({name for chunk, _ in parts for name in chunk.properties})),
     )
+
+
+def _with_extra(pod: Chunk, spec: JobSpec) -> Chunk:
+    """The pod with what the job asks for each of its pods."""
+    more = tuple(sorted((Counter(dict(pod.resources)) + Counter(dict(spec.resources_per_pod))).items()))
+    mem = pod.mem_bytes if spec.mem_per_pod_bytes is None else spec.mem_per_pod_bytes
+    return replace(pod, mem_bytes=mem, resources=more)

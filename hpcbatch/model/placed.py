@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hpcbatch.model.site import Launcher
 from hpcbatch.model.spec import Chunk, JobSpec
 
 
@@ -17,7 +18,7 @@ class PlacedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedJob:
-    """An admitted job with its pods in order; the first runs the script."""
+    """An admitted job with the pods that compute, in order."""
 
     job_id: int
     spec: JobSpec
@@ -33,6 +34,8 @@ class PlacedJob:
     """Supplementary groups, gid and name."""
     image: str = "hpcbatch.io/host"
     volcano_queue: str = "default"
+    launcher: Launcher = Launcher.SHARED
+    """SHARED: the first of `pods` runs the script. DEDICATED: a pod of its own beside them."""
     run_count: int = 1
 
 

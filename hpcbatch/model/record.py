@@ -33,6 +33,8 @@ class JobStatus:
     home: str = "/"
     groups: tuple[tuple[int, str], ...] = ()
     """Supplementary groups, gid and name."""
+    walltime_s: int | None = None
+    """Wall-clock limit in force, fixed at admission: the one asked for, or the queue's."""
     layout: tuple[Chunk, ...] = ()
     """The chunks as they become pods, fixed at admission: `count` pods each."""
     hosts: tuple[ExecHost, ...] = ()
@@ -85,7 +87,7 @@ class JobRecord:
             nodes=sum(c.count for c in layout),
             cpus=sum(c.count * c.cpus for c in layout),
             mem_bytes=None if all(m is None for m in mems) else sum(c.count * (c.mem_bytes or 0) for c in layout),
-            walltime_s=spec.walltime_s,
+            walltime_s=status.walltime_s or spec.walltime_s,
             cpu_used_s=status.cpu_used_s,
             hosts=tuple(h.node for h in status.hosts),
             cpus_per_host=tuple(h.cpus for h in status.hosts),
@@ -101,4 +103,9 @@ class JobRecord:
             work_dir=spec.work_dir or status.home,
             command=spec.script_path or "",
             session_id=status.session_id,
+            tres_per_node=spec.attributes.get("tres_per_node", ""),
+            tres_per_job=spec.attributes.get("tres_per_job", ""),
+            tres_per_task=spec.attributes.get("tres_per_task", ""),
+            features=spec.attributes.get("constraint", ""),
+            qos=spec.attributes.get("qos", ""),
         )

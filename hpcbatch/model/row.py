@@ -47,6 +47,14 @@ class JobRow(NamedTuple):
     work_dir: str
     command: str
     session_id: int | None
+    tres_per_node: str = ""
+    """Generic resources as Slurm writes them, `gres:gpu:2`; of a node, of the job, of a task."""
+    tres_per_job: str = ""
+    tres_per_task: str = ""
+    features: str = ""
+    """Slurm's --constraint as given."""
+    qos: str = ""
+    """Slurm's --qos as given."""
 
 
 class NodeRow(NamedTuple):
@@ -64,12 +72,24 @@ class NodeRow(NamedTuple):
     arch: str = "amd64"
     since: datetime | None = None
     """Last change of its readiness."""
+    labels: frozenset[tuple[str, str]] = frozenset()
 
 
 class QueueRow(NamedTuple):
-    """A queue or partition as qstat -Q and sinfo show it."""
+    """A queue or partition as qstat -Q and sinfo show it. None: no limit, no default."""
 
     name: str
     is_default: bool
     is_open: bool
     max_walltime_s: int | None = None
+    default_walltime_s: int | None = None
+    max_nodes: int | None = None
+    max_cpus: int | None = None
+    """Of all nodes of a job together."""
+    max_mem_per_node_bytes: int | None = None
+    default_mem_per_node_bytes: int | None = None
+    node_selector: tuple[tuple[str, str], ...] = ()
+    """Labels of the nodes that it reaches."""
+
+    def reaches(self, node: NodeRow) -> bool:
+        return all(pair in node.labels for pair in self.node_selector)

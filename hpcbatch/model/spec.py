@@ -10,6 +10,11 @@ from enum import StrEnum
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 
+MAX_CHUNKS = 100_000
+"""Of a job, counted one by one."""
+MAX_RANKS = 1_000_000
+"""Of a job: each has a line in its node file."""
+
 
 class Arrangement(StrEnum):
     """How chunks become pods and pods are spread over nodes."""
@@ -47,6 +52,16 @@ class Chunk:
     def __post_init__(self) -> None:
         if self.count < 1 or self.cpus < 0 or self.ranks < 0:
             raise HpcBatchError(f"not a chunk: count {self.count}, cpus {self.cpus}, ranks {self.ranks}")
+        check_resources(self.resources)
+        if list(self.properties) != sorted(set(self.properties)):
+            raise HpcBatchError(f"not a chunk: properties {self.properties}")
+
+
+def check_resources(resources: tuple[tuple[str, int], ...]) -> None:
+    """Raise HpcBatchError unless each name stands once, in order, with an amount of at least 1."""
+    names = [name for name, _ in resources]
+    if names != sorted(set(names)) or any(amount < 1 for _, amount in resources):
+        raise HpcBatchError(f"not the resources of a chunk: {resources}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +86,8 @@ class JobSpec:
     chunks: tuple[Chunk, ...] = (Chunk(),)
     mem_per_pod_bytes: int | None = None
     """Memory of each pod, whatever chunks it was filled with (Slurm --mem without -N); the chunks then ask for none."""
+    resources_per_pod: tuple[tuple[str, int], ...] = ()
+    """Further resources of each pod, whatever chunks it was filled with (Slurm --gres without -N); sorted."""
     arrangement: Arrangement = Arrangement.FREE
     sharing: Sharing = Sharing.SHARED
     walltime_s: int | None = None
@@ -113,6 +130,22 @@ class JobSpec:
     def __post_init__(self) -> None:
         if not self.chunks:
             raise HpcBatchError("a job needs at least one chunk")
+        if sum(chunk.count for chunk in self.chunks) > MAX_CHUNKS:
+            raise HpcBatchError(f"a job has at most {MAX_CHUNKS} chunks")
+        if sum(chunk.count * chunk.ranks for chunk in self.chunks) > MAX_RANKS:
+            raise HpcBatchError(f"a job has at most {MAX_RANKS} MPI processes")
+        check_resources(self.resources_per_pod)
+
+    @property
+    def resource_names(self) -> tuple[str, ...]:
+        """Of all further resources that it asks for, each once, sorted."""
+        chunks = (pair for chunk in self.chunks for pair in chunk.resources)
+        return tuple(sorted({name for name, _ in (*self.resources_per_pod, *chunks)}))
+
+    @property
+    def property_names(self) -> tuple[str, ...]:
+        """Of all node properties that its chunks need, each once, sorted."""
+        return tuple(sorted({name for chunk in self.chunks for name in chunk.properties}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

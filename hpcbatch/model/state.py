@@ -36,6 +36,7 @@ class Reason(StrEnum):
     PRIORITY = "Priority"  # waits: others are before it
     HELD_BY_USER = "HeldByUser"
     BEGIN_TIME = "BeginTime"
+    QUEUE_UNAVAILABLE = "QueueUnavailable"  # waits: its queue is closed, or the site has it no longer
     STARTING = "Starting"  # has its nodes; its pods are being started
     NON_ZERO_EXIT = "NonZeroExit"
     SIGNALLED = "Signalled"  # the script was killed by a signal

@@ -45,6 +45,8 @@ def environment(job: PlacedJob) -> dict[str, str]:
         variables["SHELL"] = spec.interpreter
     if spec.account is not None:
         variables["PBS_ACCOUNT"] = spec.account
+    if (ngpus := spec.attributes.get("Resource_List.ngpus")) is not None:
+        variables["PBS_NGPUS"] = ngpus  # NCI's, of all chunks together
     if spec.walltime_s is not None:
         variables["PBS_WALLTIME"] = str(spec.walltime_s)
     return variables

@@ -34,6 +34,7 @@ PBSE_UNKQUE = 15018
 PBSE_BADCRED = 15019
 PBSE_QUNOENB = 15021
 PBSE_UNKRESC = 15035
+PBSE_EXCQRESC = 15036
 PBSE_BADNODESPEC = 15089
 PBSE_INVALSELECTRESC = 15108
 PBSE_INVALJOBRESC = 15109
@@ -60,13 +61,29 @@ EXIT_CODE: Final[Mapping[type[Exception], int]] = {
     HpcBatchError: 1,
 }
 
+_OVER_LIMIT: Final = "Job violates queue and/or server resource limits"
+_UNAUTHORIZED: Final = "Unauthorized Request"
 REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.UNKNOWN_QUEUE: ("Unknown queue", PBSE_UNKQUE & 0xFF),
     RefusalCode.QUEUE_CLOSED: ("Queue is not enabled", PBSE_QUNOENB & 0xFF),
     RefusalCode.NO_SCRIPT: ("", PBSE_IVALREQ & 0xFF),
     RefusalCode.BAD_SPEC: ("", PBSE_BADATVAL & 0xFF),
+    RefusalCode.WALLTIME_LIMIT: (_OVER_LIMIT, PBSE_EXCQRESC & 0xFF),
+    RefusalCode.NODE_LIMIT: (_OVER_LIMIT, PBSE_EXCQRESC & 0xFF),
+    RefusalCode.CPU_LIMIT: (_OVER_LIMIT, PBSE_EXCQRESC & 0xFF),
+    RefusalCode.MEMORY_LIMIT: (_OVER_LIMIT, PBSE_EXCQRESC & 0xFF),
+    RefusalCode.IMAGE_NOT_ALLOWED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
+    RefusalCode.UNKNOWN_RESOURCE: ("Unknown resource Resource_List.{}", PBSE_UNKRESC & 0xFF),
+    RefusalCode.UNKNOWN_PROPERTY: (
+        "Unknown resource select.{}",
+        PBSE_UNKRESC & 0xFF,
+    ),  # a property is a boolean resource
+    RefusalCode.USER_DISABLED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
 }
-"""PBS's text and exit code; an empty text gives way to the controller's own line."""
+"""PBS's text and exit code; `{}` stands for the controller's own line, to which an empty text gives way."""
+
+_EXPLAINED: Final = frozenset({_OVER_LIMIT, _UNAUTHORIZED})
+"""Texts that say too little: the controller's own line follows."""
 
 
 class Origin(NamedTuple):
@@ -175,7 +192,9 @@ def _file_text(error: OSError, command: str) -> tuple[str, int]:
 def _refusal_text(error: RefusedError, command: str) -> tuple[str, int]:
     known = error.code in set(RefusalCode)
     text, code = REFUSAL[RefusalCode(error.code)] if known else ("", 1)
-    return f"{command}: {text or _one_line(error)}", code
+    said = _one_line(error)
+    lines = [text.replace("{}", said) or said, *([said] if text in _EXPLAINED else [])]
+    return "\n".join(f"{command}: {line}" for line in lines), code
 
 
 def _one_line(error: Exception) -> str:

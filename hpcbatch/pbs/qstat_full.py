@@ -50,8 +50,7 @@ def full_attributes(
     row = record.row()
     pods = [chunk for chunk in (status.layout or spec.chunks) for _ in range(chunk.count)]
     hosts, cpus = row.hosts, row.cpus_per_host
-    mems = [chunk.mem_bytes for chunk in pods] if len(pods) == len(hosts) else []
-    vnodes = exec_vnode(hosts, cpus, mems)
+    vnodes = exec_vnode(hosts, cpus, pods if len(pods) == len(hosts) else ())
     ended_by = status.deleted_by
     if ended_by and "@" not in ended_by:
         ended_by = f"{ended_by}@{spec.submit_host}"
@@ -161,14 +160,18 @@ def _resource_list(record: JobRecord) -> dict[str, str]:
             "place": record.spec.arrangement.value,
             "select": "+".join(_select(c) for c in chunks),
         } | ({"mem": str(size_of_bytes(sum_sizes(sizes).bytes))} if sizes else {})
-    if record.spec.walltime_s is not None:
-        shown["walltime"] = hms(record.spec.walltime_s)
+    row = record.row()
+    if row.walltime_s is not None:
+        shown["walltime"] = hms(row.walltime_s)
+    if row.mem_bytes is not None:
+        shown.setdefault("mem", str(size_of_bytes(row.mem_bytes)))  # the queue's default
     return dict(sorted(shown.items()))
 
 
 def _select(chunk: Chunk) -> str:
     mem = f":mem={size_of_bytes(chunk.mem_bytes)}" if chunk.mem_bytes is not None else ""
-    return f"{chunk.count}:ncpus={chunk.cpus}:mpiprocs={chunk.ranks}{mem}"
+    more = [f":{name}={amount}" for name, amount in chunk.resources] + [f":{name}=True" for name in chunk.properties]
+    return f"{chunk.count}:ncpus={chunk.cpus}:mpiprocs={chunk.ranks}{mem}{''.join(more)}"
 
 
 def _variables(record: JobRecord, environment: Mapping[str, str] | None) -> dict[str, str]:

@@ -101,7 +101,8 @@ def format_limits(queues: Sequence[QueueRow], counts: Mapping[str, JobCounts], *
         ahead = count.queued + count.held + count.waiting
         running, waiting = running + count.running, waiting + ahead
         walltime = "  --   " if queue.max_walltime_s is None else hms(queue.max_walltime_s)
-        limits = f"{'--  ':>6} {'  --   ':>8} {walltime:>8.8} {'-- ':>4}"
+        nodes = "-- " if queue.max_nodes is None else str(queue.max_nodes)
+        limits = f"{'--  ':>6} {'  --   ':>8} {walltime:>8.8} {nodes:>4.4}"
         state = "E" if queue.is_open else "D"
         lines.append(f"{queue.name:<16.16} {limits} {count.running:>5} {ahead:>5}   --   {state} R\n")
     indent = " " * 47
@@ -110,18 +111,37 @@ def format_limits(queues: Sequence[QueueRow], counts: Mapping[str, JobCounts], *
 
 def queue_attributes(queue: QueueRow, count: JobCounts) -> Attributes:
     """What `qstat -Q -f` shows, for `format_full("Queue: name", …)` and `format_json(…, key="Queue")`."""
-    limits: Attributes = []
-    if queue.max_walltime_s is not None:
-        limits = [("resources_max", {"walltime": hms(queue.max_walltime_s)})]
     return [
         ("queue_type", "Execution"),
         ("total_jobs", str(count.active)),
         ("state_count", count.state_count),
-        *limits,
+        *_limits(queue),
         ("resources_assigned", _assigned(count)),
         ("enabled", str(queue.is_open)),
         ("started", "True"),
     ]
+
+
+def _limits(queue: QueueRow) -> Attributes:
+    """Limits and defaults as PBS names them. It has none for the memory of one chunk, only for that of all together."""
+    mem = queue.max_mem_per_node_bytes
+    most = {
+        "mem": None if mem is None or queue.max_nodes is None else _kb(mem * queue.max_nodes),
+        "ncpus": None if queue.max_cpus is None else str(queue.max_cpus),
+        "nodect": None if queue.max_nodes is None else str(queue.max_nodes),
+        "walltime": None if queue.max_walltime_s is None else hms(queue.max_walltime_s),
+    }
+    default_s = queue.default_walltime_s
+    by_default = {"walltime": None if default_s is None else hms(default_s)}
+    default_mem = queue.default_mem_per_node_bytes
+    of_a_chunk = {"mem": None if default_mem is None else _kb(default_mem)}
+    tables = (("resources_max", most), ("resources_default", by_default), ("default_chunk", of_a_chunk))
+    found = [(name, {key: text for key, text in table.items() if text is not None}) for name, table in tables]
+    return [(name, table) for name, table in found if table]
+
+
+def _kb(count: int) -> str:
+    return f"{count >> 10}kb"
 
 
 def server_attributes(host: str, default_queue: str, count: JobCounts) -> Attributes:

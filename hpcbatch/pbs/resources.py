@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from hpcbatch.errors import HpcBatchError
+from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.spec import Arrangement, Chunk, Sharing
 from hpcbatch.pbs.errors import (
     COMMAND_LINE,
@@ -35,23 +35,26 @@ def _names(text: str) -> frozenset[str]:
 IN_CHUNK: Final = ("ncpus", "mem", "mpiprocs", "ompthreads")
 """Resources of a chunk that are honoured, in the order in which a select text is made of them."""
 JOB_WIDE: Final = ("walltime", "select", "place", "nodes")
-# What OpenPBS knows (its master_resc_def_all.xml), and what sites have most often added to it.
+# What OpenPBS knows (its master_resc_def_all.xml) and what sites have most often added to it, but no count of things
+# on a node: those are for the site to know.
 KNOWN_IN_CHUNK: Final = _names(
-    "accelerator accelerator_group accelerator_memory accelerator_model aoe arch eoe hbmem host naccelerators ngpus "
-    "nodect pmem pvmem vmem vnode vntype"
+    "accelerator accelerator_group accelerator_memory accelerator_model aoe arch eoe hbmem host nodect pmem pvmem vmem "
+    "vnode vntype"
 )
 KNOWN_JOB_WIDE: Final = _names(
     "cpupercent cput file max_walltime min_walltime nice partition pcput pstate pgov pcap_node pcap_accelerator "
     "preempt_targets resc site soft_walltime software start_time"
 )
 SITE_RESOURCES: Final = _names(
-    "application cluster feature filesystems gpu_cap gpu_mem gpu_model gpu_type gpus gputype gres interconnect jobfs "
+    "application cluster feature filesystems gpu_cap gpu_mem gpu_model gpu_type gputype gres interconnect jobfs "
     "job_priority model mppdepth mppmem mppnppn mppwidth naccesspolicy node_type nodetype pcmem procs qos scratch "
     "scratch_local scratch_shm scratch_ssd size storage system wd"
 )
 
 _RESOURCE = re.compile(r"\s*([^=,]*)(=?)", re.ASCII)
 _NUMBER = r"\s*\+?[0-9]{1,9}"
+_CUSTOM_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]*"
+_TRUE, _FALSE = _names("t true y yes"), _names("f false n no")  # of decode_b(); 1 and 0 are amounts
 
 
 class ResourceRequest(NamedTuple):
@@ -146,21 +149,22 @@ def read_resources(requests: Sequence[ResourceRequest]) -> Resources:
         form = _convert(request, lambda text: nodes_to_select(text, ncpus)) or NodesForm("", "", ())
         for name in ("mpiprocs", "ompthreads"):
             if name in asked:
-                raise not_supported(
-                    f"-l {name} beside -l nodes: write select=N:ncpus=C:{name}=M instead; it", asked[name].origin
-                )
-        if form.properties:
-            raise not_supported(f"-l nodes: the node name or property {form.properties[0]}", origin)
+                raise _beside_nodes(asked[name])
+        for name in _custom(asked):
+            raise _beside_nodes(asked[name])
+        if form.not_supported:
+            raise not_supported(f"-l nodes: {form.not_supported[0]}", origin)
         place_text = form.place
         chunks = _convert(ResourceRequest("nodes", form.select, origin), parse_select) or ()
         chunks = _share_mem(chunks, mem)
         shown["nodes"] = request.value
     else:
-        values = [(name, asked[name].value) for name in IN_CHUNK if name in asked]
+        in_chunk = [name for name in IN_CHUNK if name in asked] + _custom(asked)
+        values = [(name, asked[name].value.strip()) for name in in_chunk]
         if "ncpus" not in asked:
             values.insert(0, ("ncpus", "1"))
         chunks = (SelectChunk(1, tuple(values), ":".join(["1", *(f"{name}={value}" for name, value in values)])),)
-        origin = next((asked[name].origin for name in IN_CHUNK if name in asked), origin)
+        origin = next((asked[name].origin for name in in_chunk), origin)
         place_text = "pack"
     return _complete(
         chunks, place_text=place_text, walltime_s=walltime_s, mem=mem, asked=asked, shown=shown, origin=origin
@@ -199,6 +203,9 @@ def _complete(
         shown["mpiprocs"] = str(sum(r.chunk.count * r.chunk.ranks for r in named))
     if "ompthreads" in asked:
         shown["ompthreads"] = asked["ompthreads"].value.strip()
+    for r in read:
+        for name, amount in r.amounts.items():
+            shown[name] = str(int(shown.get(name, "0")) + r.chunk.count * amount)
     if walltime_s is not None:
         shown["walltime"] = hms(walltime_s)
     return Resources(
@@ -216,6 +223,8 @@ class _ReadChunk(NamedTuple):
     chunk: Chunk
     mem: Size | None
     has_mpiprocs: bool
+    amounts: Mapping[str, int]
+    """Of further resources, 0 among them."""
     text: str
 
     @classmethod
@@ -227,12 +236,14 @@ class _ReadChunk(NamedTuple):
                     "duplicated resource within a section of a select specification, resource is",
                     name, PBSE_DUPRESC, origin,
                 )  # fmt: skip
-            _check_in_chunk(name, origin)
+            _check_in_chunk(name, value, origin)
             values[name] = value
         requests = {name: ResourceRequest(name, value, origin) for name, value in values.items()}
         ncpus = _number(requests.get("ncpus"), "select")
         ranks = _number(requests.get("mpiprocs"), "select")
         threads = _number(requests.get("ompthreads"), "select")
+        custom = {name: value for name, value in values.items() if name not in IN_CHUNK and name != "arch"}
+        amounts = {name: int(value) for name, value in custom.items() if value.lower() not in _TRUE}
         mem = _convert(requests.get("mem"), parse_size, "select")
         cpus = 1 if ncpus is None else ncpus
         if threads == 0 or (mem is not None and mem.bytes * part.number >= 2**63):
@@ -243,8 +254,11 @@ class _ReadChunk(NamedTuple):
             mem_bytes=None if mem is None else mem.bytes,
             ranks=int(cpus > 0) if ranks is None else ranks,  # source: MOM, one process for each chunk with CPUs
             threads=threads,
+            resources=tuple(sorted((name, amount) for name, amount in amounts.items() if amount)),
+            properties=tuple(sorted(custom.keys() - amounts.keys())),
         )
-        return cls(chunk, mem, ranks is not None, part.text if ncpus is not None else f"{part.text}:ncpus=1")
+        text = part.text if ncpus is not None else f"{part.text}:ncpus=1"
+        return cls(chunk, mem, ranks is not None, amounts, text)
 
 
 def _share_mem(chunks: Sequence[SelectChunk], mem: Size | None) -> tuple[SelectChunk, ...]:
@@ -260,24 +274,39 @@ def _share_mem(chunks: Sequence[SelectChunk], mem: Size | None) -> tuple[SelectC
     return tuple(shared)
 
 
+def _custom(asked: Mapping[str, ResourceRequest]) -> list[str]:
+    """The names that the site may know, in order."""
+    return [name for name in asked if name not in IN_CHUNK and name not in JOB_WIDE]
+
+
+def _beside_nodes(request: ResourceRequest) -> NotSupportedError:
+    name = request.name
+    return not_supported(f"-l {name} beside -l nodes: write select=N:ncpus=C:{name}=M instead; it", request.origin)
+
+
 def _check_known(request: ResourceRequest) -> None:
-    """Refuse a job-wide resource that is not honoured: by its name, whether PBS has it or not."""
+    """Refuse a job-wide resource that is not honoured. Amounts of others are for the site to know or to refuse."""
     name = request.name
     if name in IN_CHUNK or name in JOB_WIDE:
         return
     if name in KNOWN_IN_CHUNK or name in KNOWN_JOB_WIDE or name in SITE_RESOURCES:
         raise not_supported(f"-l {name}", request.origin)
-    raise PbsError(f"Unknown resource Resource_List.{name}", PBSE_UNKRESC & 0xFF, origin=request.origin)
+    if not (re.fullmatch(_CUSTOM_NAME, name) and re.fullmatch(_NUMBER, request.value)):
+        raise PbsError(f"Unknown resource Resource_List.{name}", PBSE_UNKRESC & 0xFF, origin=request.origin)
 
 
-def _check_in_chunk(name: str, origin: Origin) -> None:
-    if name in IN_CHUNK:
+def _check_in_chunk(name: str, value: str, origin: Origin) -> None:
+    """The same in a chunk, where `name=True` is a node property as well. PBS's arch is the operating system."""
+    if name in IN_CHUNK or (name, value.lower()) == ("arch", "linux"):
         return
     if name in JOB_WIDE or name in KNOWN_JOB_WIDE:
         raise _refuse('Resource invalid in "select" specification', name, PBSE_INVALSELECTRESC, origin)
     if name in KNOWN_IN_CHUNK or name in SITE_RESOURCES:
         raise not_supported(f"-l select: {name}", origin)
-    raise _refuse("Unknown resource", name, PBSE_UNKRESC, origin)
+    if value.lower() in _FALSE:
+        raise not_supported(f"-l select: {name}={value}, a property that nodes must not have,", origin)
+    if value.lower() not in _TRUE and not re.fullmatch(_NUMBER, value):
+        raise _refuse("Unknown resource", name, PBSE_UNKRESC, origin)
 
 
 def _check_mix(asked: Mapping[str, ResourceRequest]) -> None:
@@ -285,7 +314,7 @@ def _check_mix(asked: Mapping[str, ResourceRequest]) -> None:
     new = next((asked[name] for name in ("select", "place") if name in asked), None)
     if new is None:
         return
-    old = [asked[name] for name in sorted(asked) if name in IN_CHUNK or name == "nodes"]
+    old = [asked[name] for name in sorted(asked) if name in (*IN_CHUNK, *_custom(asked), "nodes")]
     if old and old[-1].name == "nodes":
         raise _refuse("Cannot be used with select or place", "nodes", PBSE_INVALNODEPLACE, old[-1].origin)
     if old:

@@ -7,13 +7,18 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.spec import Arrangement, Sharing
+from hpcbatch.model.spec import MAX_CHUNKS, Arrangement, Sharing
 
-MAX_CHUNKS = 100_000
+MAX_PARTS = 10_000
+"""Of a select: what stands between `+`."""
 
 _COUNT = r"[0-9]{1,9}"
-_NAME = r"[A-Za-z][A-Za-z0-9_-]*"
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]*"  # a digit in front: Torque's properties, `16core`
 _ITEM = r"[A-Za-z0-9][A-Za-z0-9_.=-]*"
+# What Torque lets a GPU's mode be; without a word about it a GPU is the job's alone, in the mode that it has.
+_GPU_MODES = {"default": True, "shared": True} | dict.fromkeys(
+    ("exclusive", "exclusive_thread", "exclusive_process", "reseterr"), False
+)
 _PLACE_WORD = r"([A-Za-z]+)(?:=([A-Za-z0-9_-]+))?"
 _ARRANGEMENTS = {
     "free": Arrangement.FREE,
@@ -35,11 +40,12 @@ class SelectChunk(NamedTuple):
 def parse_select(text: str) -> tuple[SelectChunk, ...]:
     """Read `[N:]name=value[:name=value…][+…]`; `4` alone is four chunks with nothing asked.
 
-    Raises HpcBatchError if `text` is anything else, or asks for no chunk or for more than MAX_CHUNKS.
+    Raises HpcBatchError if `text` is anything else, or asks for no chunk, for more than MAX_CHUNKS,
+    or in more than MAX_PARTS parts.
     Source: OpenPBS, decode_select() and parse_chunk().
     """
     chunks = tuple(_chunk(part) for part in _split(text.strip(), "+"))
-    if not 0 < sum(chunk.number for chunk in chunks) <= MAX_CHUNKS:
+    if len(chunks) > MAX_PARTS or not 0 < sum(chunk.number for chunk in chunks) <= MAX_CHUNKS:
         raise HpcBatchError(f"select: expected 1 to {MAX_CHUNKS} chunks")
     return chunks
 
@@ -86,16 +92,17 @@ class NodesForm(NamedTuple):
 
     select: str
     place: str
-    properties: tuple[str, ...]
-    """Node names, properties and items such as `gpus=1`, which the new form leaves out."""
+    not_supported: tuple[str, ...]
+    """What the new form leaves out, in words: host names and items such as `mics=1`."""
 
 
 def nodes_to_select(text: str, ncpus: int | None) -> NodesForm:
     """Turn an old `nodes` specification into a select text and a place text.
 
-    `N[:ppn=P][:ncpus=C]` becomes `N:ncpus=P*C[:mpiprocs=P]`; `ncpus`, where it was asked for beside it, is spread over
-    the processes. Raises HpcBatchError if `text` is not a specification or `ncpus` does not divide.
-    Source: OpenPBS, validate_nodespec() and cvt_nodespec_to_select().
+    `N[:ppn=P][:ncpus=C][:gpus=G][:property…]` becomes `N:ncpus=P*C[:property=True…][:mpiprocs=P][:ngpus=G]`; `ncpus`,
+    where it was asked for beside it, is spread over the processes. Raises HpcBatchError if `text` is not a
+    specification or `ncpus` does not divide.
+    Source: OpenPBS, validate_nodespec() and cvt_nodespec_to_select(); gpus is Torque's.
     """
     spec, *modifiers = text.strip().split("#")
     place = "scatter"
@@ -111,8 +118,8 @@ def nodes_to_select(text: str, ncpus: int | None) -> NodesForm:
         if ncpus % processes or (ncpus != processes and any(part.has_cpp for part in parts)):
             raise HpcBatchError(f"nodes: {ncpus} CPUs do not divide among {processes} processes")
         each = max(1, ncpus // processes) if not any(part.has_cpp for part in parts) else 1
-    properties = tuple(name for part in parts for name in part.properties)
-    return NodesForm("+".join(part.select(each) for part in parts), place, properties)
+    left_out = tuple(item for part in parts for item in part.not_supported)
+    return NodesForm("+".join(part.select(each) for part in parts), place, left_out)
 
 
 class _NodesPart(NamedTuple):
@@ -122,26 +129,37 @@ class _NodesPart(NamedTuple):
     ppn: int
     cpp: int
     has_cpp: bool
+    gpus: int | None
     properties: tuple[str, ...]
+    not_supported: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> _NodesPart:
         items = text.split(":")
         count = cls._whole(items.pop(0)) if re.fullmatch(_COUNT, items[0]) else 1
-        ppn, cpp, has_cpp, properties = 1, 1, False, []
+        ppn, cpp, has_cpp, gpus = 1, 1, False, None
+        properties: list[str] = []
+        not_supported: list[str] = []
         for item in items:
             if not re.fullmatch(_ITEM, item):
                 raise HpcBatchError(f"nodes: {item!r} is not a property or ppn=, ncpus=")
             name, equals, value = item.partition("=")
-            if not equals:
-                properties.append(item)
-            elif name.lower() == "ppn":
-                ppn = cls._whole(value)
-            elif name.lower() in {"cpp", "ncpus"}:
-                cpp, has_cpp = cls._whole(value), True
-            else:
-                properties.append(item)
-        return cls(count, ppn, cpp, has_cpp, tuple(properties))
+            match name.lower():
+                case "ppn" if equals:
+                    ppn = cls._whole(value)
+                case "cpp" | "ncpus" if equals:
+                    cpp, has_cpp = cls._whole(value), True
+                case "gpus" if equals:
+                    gpus = cls._whole(value)
+                case mode if gpus is not None and mode in _GPU_MODES and not equals:
+                    not_supported += [] if _GPU_MODES[mode] else [f"the GPU mode {item}"]
+                case _ if equals:
+                    not_supported.append(f"the item {item}")
+                case _ if "." in name:
+                    not_supported.append(f"the host name {item}")
+                case _:
+                    properties.append(item)
+        return cls(count, ppn, cpp, has_cpp, gpus, tuple(properties), tuple(not_supported))
 
     @staticmethod
     def _whole(text: str) -> int:
@@ -151,7 +169,9 @@ class _NodesPart(NamedTuple):
 
     def select(self, cpus_each: int) -> str:
         items = [str(self.number), f"ncpus={self.ppn * self.cpp * cpus_each}"]
-        return ":".join(items + ([f"mpiprocs={self.ppn}"] if self.ppn != 1 else []))
+        items += [f"{name}=True" for name in self.properties]
+        items += [f"mpiprocs={self.ppn}"] if self.ppn != 1 else []
+        return ":".join(items + ([f"ngpus={self.gpus}"] if self.gpus is not None else []))
 
 
 class Place(NamedTuple):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
+
+if TYPE_CHECKING:  # listings do without the classes of a whole job
+    from hpcbatch.model.spec import Chunk
 
 LETTER: Final[Mapping[JobState, str]] = {
     JobState.QUEUED: "Q",
@@ -39,6 +42,7 @@ WAITING_TEXT: Final[Mapping[Reason, str]] = {
     Reason.RESOURCES: "Not enough free nodes available",
     Reason.NEVER_FITS: "Insufficient amount of resource",
     Reason.PRIORITY: "Job would conflict with reservation or top job",
+    Reason.QUEUE_UNAVAILABLE: "Queue not started",
     Reason.STARTING: "Job is being started",
 }
 """What a job waits for, where the scheduler itself said nothing."""
@@ -98,10 +102,15 @@ def exec_host(hosts: Sequence[str], cpus: Sequence[int]) -> str:
     return "+".join(parts)
 
 
-def exec_vnode(hosts: Sequence[str], cpus: Sequence[int], mem_bytes: Sequence[int | None] = ()) -> str:
-    """`(node:ncpus=4:mem=1048576kb)+(node2:ncpus=4)`."""
-    mems = [f":mem={mem >> 10}kb" if mem is not None else "" for mem in mem_bytes] or [""] * len(hosts)
-    return "+".join(f"({host}:ncpus={n}{mem})" for host, n, mem in zip(hosts, cpus, mems, strict=True))
+def exec_vnode(hosts: Sequence[str], cpus: Sequence[int], pods: Sequence[Chunk] = ()) -> str:
+    """`(node:ncpus=4:mem=1048576kb:ngpus=1)+(node2:ncpus=4)`. `pods` tell of what else they hold, as far as known."""
+    more = [_more(pod) for pod in pods] or [""] * len(hosts)
+    return "+".join(f"({host}:ncpus={n}{text})" for host, n, text in zip(hosts, cpus, more, strict=True))
+
+
+def _more(pod: Chunk) -> str:
+    mem = f":mem={pod.mem_bytes >> 10}kb" if pod.mem_bytes is not None else ""
+    return mem + "".join(f":{name}={amount}" for name, amount in pod.resources)
 
 
 def comment(row: JobRow, *, vnodes: str = "", ended_by: str = "", timezone: tzinfo | None = None) -> str | None:

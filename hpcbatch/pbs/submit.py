@@ -7,11 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.image import parse_image
 from hpcbatch.model.spec import JobSpec, Output, Submission
 from hpcbatch.pbs import options, usage
 from hpcbatch.pbs.directives import DEFAULT_PREFIX, scan
-from hpcbatch.pbs.errors import COMMAND_LINE, USAGE_CODE, Origin, PbsError, PbsUsageError, not_supported
+from hpcbatch.pbs.errors import (
+    COMMAND_LINE,
+    PBSE_BADATVAL,
+    USAGE_CODE,
+    Origin,
+    PbsError,
+    PbsUsageError,
+    not_supported,
+)
 from hpcbatch.pbs.options import Parsed
 from hpcbatch.pbs.resources import Resources, read_resources
 from hpcbatch.pbs.settings import Settings, illegal
@@ -20,6 +30,9 @@ from hpcbatch.pbs.variables import job_variables
 
 DRY_RUN: Final = "--dry-run"
 """The one option that is ours and not PBS's."""
+IMAGE: Final = "CONTAINER_IMAGE"
+DEFAULT_IMAGE: Final = "HPCBATCH_IMAGE"
+"""Ours; weaker than script and command line."""
 MAX_NAME: Final = 230
 DEFAULT_UMASK: Final = 0o077
 
@@ -79,6 +92,7 @@ def read_submission(
     stdout, stderr = reader.output("o"), reader.output("e")
     join = reader.one_of("j", {"oe", "eo", "n"}, "n")
     mail_points = reader.mail_points()
+    variables = job_variables(environ, listed=settings.variables, export_all="V" in settings.given, cwd=cwd, user=user)
     spec = JobSpec(
         dialect=Dialect.PBS,
         name=reader.name(default_name),
@@ -103,11 +117,11 @@ def read_submission(
         mail_points=mail_points,
         mail_users=reader.mail_users(),
         umask=reader.umask(),
+        image=reader.image(variables, environ),
         server=server,
         attributes=reader.attributes(argv, resources, join, stdout, stderr),
     )
     reader.check_ignored()
-    variables = job_variables(environ, listed=settings.variables, export_all="V" in settings.given, cwd=cwd, user=user)
     variables |= ({"PBS_O_QUEUE": queue} if queue else {}) | {"PBS_O_HOST": host}
     wants_mail = ("M" in settings.given or "m" in settings.given) and mail_points != "n"
     notes = ("mail is not sent yet; -m and -M are only kept in the job's record",) if wants_mail else ()
@@ -262,6 +276,19 @@ class _Reader(NamedTuple):
         if not re.fullmatch(r"[0-7]{1,4}", value) or int(value, 8) > 0o777:
             raise illegal("W", self.origin("umask"))
         return int(value, 8)
+
+    def image(self, variables: Mapping[str, str], environ: Mapping[str, str]) -> str | None:
+        """The image that CONTAINER_IMAGE names among the `variables` that travel with the job, as for PBS's container
+        hook; else HPCBATCH_IMAGE of the environment. None: the queue's.
+        """
+        name, text = IMAGE, variables.get(IMAGE)
+        if not text:
+            name, text = DEFAULT_IMAGE, environ.get(DEFAULT_IMAGE)
+        try:
+            return parse_image(text) if text else None
+        except HpcBatchError as error:
+            origin = self.origin("v") if name in self.settings.variables else COMMAND_LINE
+            raise PbsError(f"{name}: {error}", PBSE_BADATVAL & 0xFF, origin=origin) from None
 
     def keep_files(self) -> str:
         value = self.value("k")

@@ -67,16 +67,30 @@ entries() {
   printf '\n\n'
 }
 
-# login_shell UID: sets $shell to that user's, or to /bin/sh.
+# login_shell UID VARIABLE=VALUE...: sets $shell to that user's as /etc/passwd knows it; where that is ours and knows it not,
+# to the one that the submitter has, by these variables, or bash. Where the image has it not, to /bin/sh.
 login_shell() {
-  if command -v getent >/dev/null 2>&1; then
-    shell=$(getent passwd "$1")
+  shell=
+  if [ "$knows_shell" = yes ]; then
+    if command -v getent >/dev/null 2>&1; then
+      shell=$(getent passwd "$1")
+    else
+      shell=$(grep "^[^:]*:[^:]*:$1:" /etc/passwd)
+    fi
+    shell=${shell##*:}
   else
-    shell=$(grep "^[^:]*:[^:]*:$1:" /etc/passwd)
+    shift
+    for entry in "$@"; do
+      case $dialect:$entry in
+        pbs:PBS_O_SHELL=/* | slurm:SHELL=/*) shell=${entry#*=} ;;
+      esac
+    done
+    is_program "$shell" || shell=/bin/bash
   fi
-  shell=${shell##*:}
-  [ -x "$shell" ] || shell=/bin/sh
+  is_program "$shell" || shell=/bin/sh
 }
+
+is_program() { [ -x "$1" ] && [ ! -d "$1" ]; }
 
 # The soft limits of a login shell (8 MB of stack, little locked memory) break real programs; sites raise them.
 raise_limits() {

@@ -9,12 +9,10 @@ run_master() {
   trap 'trap - TERM INT; [ -z "$sshd" ] || kill "$sshd" 2>/dev/null; exit 143' TERM INT
   umask "$umask" || fail LaunchFailed "umask $umask is not a umask"
   open_output
-  case $hosts in
-    *' '*)
-      start_sshd
-      wait_for_hosts
-      ;;
-  esac
+  if [ "$has_peers" = yes ]; then
+    start_sshd
+    wait_for_hosts
+  fi
   prepare_script
   start_script
   wait_for_script

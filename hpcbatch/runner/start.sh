@@ -31,9 +31,11 @@ if ! cd "$work_dir" 2>/dev/null; then
 fi
 
 uid=$(id -u)
-login_shell "$uid"
+set --
+. "$run/submitted.sh"
+login_shell "$uid" "$@"
 [ -z "$interpreter" ] || shell=$interpreter
-[ -x "$shell" ] || refuse 127 "cannot run $shell: No such file or directory"
+is_program "$shell" || refuse 127 "cannot run $shell: No such file or directory"
 
 # The later one of two equal names counts.
 set --
@@ -54,29 +56,33 @@ case $login:${shell##*/} in
   *:bash | *:dash | *:ash | *:sh | *:ksh | *:ksh93 | *:mksh | user:zsh) ;;
   *) login=no ;;
 esac
-path='' pod_path=''
-for entry in "$@"; do
-  case $entry in
-    PATH=*)
-      path=${entry#PATH=}
-      pod_path=${pod_path:-$path} # the pod's comes first
-      ;;
-  esac
-done
-path=${path:-/usr/local/bin:/usr/bin:/bin}
-if [ "$login" = no ]; then
-  # what the image has beyond the submitter's PATH can be found, but hides nothing of it
-  rest=$pod_path:
+# What the image has beyond the submitter's directories can be found, but hides nothing of theirs.
+# directories NAME VARIABLE=VALUE...: sets $list to the last value of that name, the missing ones of the first behind it.
+directories() {
+  name=$1 list='' rest=''
+  shift
+  for entry in "$@"; do
+    case $entry in
+      "$name"=*)
+        list=${entry#*=}
+        rest=${rest:-$list:} # the pod's comes first
+        ;;
+    esac
+  done
   while [ -n "$rest" ]; do
     entry=${rest%%:*}
     rest=${rest#*:}
-    case :$path: in
+    case :$list: in
       *:"$entry":*) ;;
-      *) path=$path:$entry ;;
+      *) [ -z "$entry" ] || list=${list:+$list:}$entry ;; # an empty one would mean the working directory
     esac
   done
-  path=$bin:$path
-fi
+}
+directories LD_LIBRARY_PATH "$@"
+[ -z "$list" ] || set -- "$@" "LD_LIBRARY_PATH=$list"
+directories PATH "$@"
+path=${list:-/usr/local/bin:/usr/bin:/bin}
+[ "$login" != no ] || path=$bin:$path
 set -- "$@" "PATH=$path" "HOSTNAME=$host" "PWD=$work_dir"
 
 # From here on the command, after the variables.

@@ -17,6 +17,8 @@ class Word(NamedTuple):
     text: str
     line: int
     column: int
+    is_cut: bool = False
+    """Whether a `#` ended it, and the line with it."""
 
 
 class Directives(NamedTuple):
@@ -89,7 +91,7 @@ def split_line(line: str, start: int, number: int, path: str) -> list[Word]:
             continue
         text, end, over = _next_word(line, at, start, number, path)
         if text:
-            words.append(Word(text, number, at + 1))
+            words.append(Word(text, number, at + 1, is_cut=line[end : end + 1] == "#"))
         if over or not text:
             break
         at = end

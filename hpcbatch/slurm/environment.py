@@ -7,6 +7,9 @@ from itertools import groupby
 
 from hpcbatch.model.placed import PlacedJob
 from hpcbatch.slurm.hostlist import compress
+from hpcbatch.slurm.tres import gpus_of
+
+_MAX_GPUS = 1024  # more than any node has: such a job never starts
 
 
 def environment(job: PlacedJob) -> dict[str, str]:
@@ -29,7 +32,7 @@ def environment(job: PlacedJob) -> dict[str, str]:
         "SLURM_JOB_NODELIST": nodelist,
         "SLURM_JOB_NUM_NODES": nodes,
         "SLURM_JOB_PARTITION": job.queue,
-        "SLURM_JOB_QOS": "normal",
+        "SLURM_JOB_QOS": job.spec.attributes.get("qos", "normal"),
         "SLURM_JOB_UID": str(job.uid),
         "SLURM_JOB_USER": job.owner,
         "SLURM_LOCALID": "0",
@@ -59,13 +62,21 @@ def _asked_for(job: PlacedJob) -> dict[str, str]:
             ("SLURM_CPUS_PER_TASK", "cpus_per_task"),
             ("SLURM_MEM_PER_NODE", "mem_per_node_mb"),
             ("SLURM_MEM_PER_CPU", "mem_per_cpu_mb"),
+            ("SLURM_CPUS_PER_GPU", "cpus_per_gpu"),
+            ("SLURM_MEM_PER_GPU", "mem_per_gpu_mb"),
             ("SLURM_OPEN_MODE", "open_mode"),
+            ("SLURM_GPUS", "gpus"),
+            ("SLURM_GPUS_PER_NODE", "gpus_per_node"),
+            ("SLURM_GPUS_PER_TASK", "gpus_per_task"),
         )
         if name in given
     }
     if "ntasks" in given or "ntasks_per_node" in given:
         tasks = str(sum(pod.chunk.ranks for pod in job.pods))
         variables |= {"SLURM_NTASKS": tasks, "SLURM_NPROCS": tasks}
+    gpus = gpus_of(job.pods[0].chunk.resources)
+    if 0 < gpus <= _MAX_GPUS:  # a pod sees its own GPUs only, numbered from 0
+        variables |= {"SLURM_GPUS_ON_NODE": str(gpus), "SLURM_JOB_GPUS": ",".join(map(str, range(gpus)))}
     if job.spec.account is not None:
         variables["SLURM_JOB_ACCOUNT"] = job.spec.account
     if given.get("export", "ALL").upper() != "ALL":

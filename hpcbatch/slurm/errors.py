@@ -59,8 +59,22 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.QUEUE_CLOSED: "Required partition not available (inactive or drain)",
     RefusalCode.NO_SCRIPT: "Job script not specified",
     RefusalCode.BAD_SPEC: "Requested node configuration is not available",
+    RefusalCode.WALLTIME_LIMIT: "Requested time limit is invalid (missing or exceeds some limit)",
+    RefusalCode.NODE_LIMIT: "Node count specification invalid",
+    RefusalCode.CPU_LIMIT: "More processors requested than permitted",
+    RefusalCode.MEMORY_LIMIT: "Memory required by task is not available",
+    RefusalCode.IMAGE_NOT_ALLOWED: DENIED,
+    RefusalCode.UNKNOWN_RESOURCE: "Invalid generic resource (gres) specification",
+    RefusalCode.UNKNOWN_PROPERTY: "Invalid feature specification",
+    RefusalCode.USER_DISABLED: DENIED,
 }
-"""slurm_errno.h, messages 2000, 2070, 2009 and 2014."""
+"""slurm_errno.h, messages 2000, 2070, 2009, 2014, 2051, 2006, 2005, 2044, 2002, 2072 and 2029."""
+
+_NAMED: dict[RefusalCode, str] = {
+    RefusalCode.UNKNOWN_RESOURCE: "there is no generic resource ",
+    RefusalCode.UNKNOWN_PROPERTY: "no node has the feature ",
+}
+"""What stands before the message of a refusal that is only a name."""
 
 
 def describe(error: Exception, command: str, operand: str = "") -> tuple[str, int]:
@@ -83,7 +97,8 @@ def describe(error: Exception, command: str, operand: str = "") -> tuple[str, in
     if text is None:
         return f"{command}: error: {error}", getattr(error, "exit_code", 1)
     lines = [_in_the_words_of(command, operand, text)]
-    if isinstance(error, UnreachableError):
+    is_others_job = command == "scancel" and bool(operand) and isinstance(error, ForbiddenError)
+    if isinstance(error, UnreachableError | UnauthorizedError | ForbiddenError) and not is_others_job:
         lines.append(f"{command}: {error}")
     return "\n".join(lines), 1
 
@@ -128,7 +143,9 @@ def _refused(error: RefusedError, operand: str) -> str:
     if code is RefusalCode.UNKNOWN_QUEUE:
         return _unknown_partition(operand)
     # The reason in the controller's own words comes first, as Slurm's own details do.
-    return f"sbatch: error: {error}\nsbatch: error: Batch job submission failed: {SUBMIT_TEXT[code]}"
+    return (
+        f"sbatch: error: {_NAMED.get(code, '')}{error}\nsbatch: error: Batch job submission failed: {SUBMIT_TEXT[code]}"
+    )
 
 
 def _unknown_partition(name: str) -> str:

@@ -13,12 +13,19 @@ SBATCH_HELP = f"""\
   -A, --account=name          charge job to specified account
   -b, --begin=time            defer job until HH:MM MM/DD/YY
       --comment=name          arbitrary comment
+  -C, --constraint=list       features that nodes must have, joined by &
+      --container-image=image container image: [registry/]name[:tag]
+      --cpus-per-gpu=ncpus    cpus of each GPU
   -c, --cpus-per-task=ncpus   number of cpus required per task
   -D, --chdir=directory       set working directory for batch script
       --dry-run               print the Kubernetes manifests, submit nothing
   -e, --error=err             file for batch script's standard error
       --exclusive             allocate whole nodes
       --export=names          environment variables to export: ALL, NONE, NIL or a list
+  -G, --gpus=n                GPUs of the whole job, [type:]n
+      --gpus-per-node=n       GPUs of each node, [type:]n
+      --gpus-per-task=n       GPUs of each task, [type:]n
+      --gres=list             generic resources of each node, name[[:type]:n]
   -H, --hold                  submit job in held state
       --ignore-pbs            pass over #PBS and #BSUB lines in the batch script
   -J, --job-name=jobname      name of job
@@ -26,6 +33,7 @@ SBATCH_HELP = f"""\
       --mail-user=user        kept with the job; no mail is sent yet
       --mem=MB                memory per node
       --mem-per-cpu=MB        memory per allocated cpu
+      --mem-per-gpu=MB        memory per allocated GPU
   -n, --ntasks=ntasks         number of tasks to run
   -N, --nodes=N               number of nodes on which to run (N = min[-max])
       --nice[=value]          decrease scheduling priority by value

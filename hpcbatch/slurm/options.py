@@ -54,11 +54,18 @@ OPTIONS: tuple[SbatchOption, ...] = (
         "account= -A SBATCH_ACCOUNT",
         "begin= -b",
         "chdir= -D +workdir",  # --workdir until 17.11; 172 scripts in 24 000 still have it
+        "constraint= -C SBATCH_CONSTRAINT",
+        "container-image=",  # of the plugin pyxis
+        "cpus-per-gpu= SBATCH_CPUS_PER_GPU",
         "cpus-per-task= -c",
         "dry-run +dry-run",  # ours
         "error= -e SBATCH_ERROR",
         "exclusive? SBATCH_EXCLUSIVE",
         "export= SBATCH_EXPORT",
+        "gpus= -G SBATCH_GPUS",
+        "gpus-per-node= SBATCH_GPUS_PER_NODE",
+        "gpus-per-task= SBATCH_GPUS_PER_TASK",
+        "gres= SBATCH_GRES",
         "help -h",
         "hold -H",
         "ignore-pbs SBATCH_IGNORE_PBS",
@@ -67,6 +74,7 @@ OPTIONS: tuple[SbatchOption, ...] = (
         "mail-user=",
         "mem= SBATCH_MEM_PER_NODE",
         "mem-per-cpu= SBATCH_MEM_PER_CPU",
+        "mem-per-gpu= SBATCH_MEM_PER_GPU",
         "nice?",
         "no-requeue SBATCH_NO_REQUEUE",
         "nodes= -N",
@@ -90,6 +98,7 @@ OPTIONS: tuple[SbatchOption, ...] = (
         "delay-boot= SBATCH_DELAY_BOOT",  # no node is booted for a job
         "kill-on-invalid-dep=",  # says something only beside --dependency, which is refused
         "oversubscribe -s +share",  # partitions with OverSubscribe=NO, the default, pass over it
+        "qos= -q SBATCH_QOS",  # without accounting Slurm takes any, and does nothing with it
         "time-min=",  # allows a shorter limit, asks for none
         "use-min-nodes SBATCH_USE_MIN_NODES",  # the lesser number of nodes is always taken
         "wait-all-nodes= SBATCH_WAIT_ALL_NODES",  # the pods of a job start together, and the script after them
@@ -98,18 +107,19 @@ OPTIONS: tuple[SbatchOption, ...] = (
     *_options(Support.REFUSED, (
         "array= -a SBATCH_ARRAY_INX", "batch= SBATCH_BATCH", "bb= SBATCH_BURST_BUFFER", "bbf=",
         "cluster-constraint= SBATCH_CLUSTER_CONSTRAINT", "clusters= -M cluster SBATCH_CLUSTERS SLURM_CLUSTERS",
-        "constraint= -C SBATCH_CONSTRAINT", "container= SBATCH_CONTAINER", "context=", "contiguous",
+        "container= SBATCH_CONTAINER", "container-entrypoint",
+        "container-env=", "container-mount-home", "container-mounts=", "container-name=", "container-readonly",
+        "container-remap-root", "container-save=", "container-workdir=", "container-writable", "context=", "contiguous",
         "core-spec= -S SBATCH_CORE_SPEC", "cores-per-socket=", "cpu-freq= SBATCH_CPU_FREQ_REQ",
-        "cpus-per-gpu= SBATCH_CPUS_PER_GPU", "deadline=", "dependency= -d", "distribution= -m SBATCH_DISTRIBUTION",
+        "deadline=", "dependency= -d", "distribution= -m SBATCH_DISTRIBUTION",
         "exclude= -x", "export-file=", "extra-node-info= -B", "get-user-env? SBATCH_GET_USER_ENV", "gid=",
-        "gpu-bind= SBATCH_GPU_BIND", "gpu-freq= SBATCH_GPU_FREQ", "gpus= -G SBATCH_GPUS",
-        "gpus-per-node= SBATCH_GPUS_PER_NODE", "gpus-per-socket= SBATCH_GPUS_PER_SOCKET",
-        "gpus-per-task= SBATCH_GPUS_PER_TASK", "gres= SBATCH_GRES", "gres-flags= SBATCH_GRES_FLAGS",
+        "gpu-bind= SBATCH_GPU_BIND", "gpu-freq= SBATCH_GPU_FREQ",
+        "gpus-per-socket= SBATCH_GPUS_PER_SOCKET", "gres-flags= SBATCH_GRES_FLAGS",
         "hint= SBATCH_HINT SLURM_HINT", "input= -i SBATCH_INPUT", "licenses= -L", "mcs-label=",
-        "mem-bind= SBATCH_MEM_BIND", "mem-per-gpu= SBATCH_MEM_PER_GPU", "mincpus=", "network= SBATCH_NETWORK",
+        "mem-bind= SBATCH_MEM_BIND", "mincpus=", "network= SBATCH_NETWORK",
         "no-kill? -k SBATCH_NO_KILL", "nodefile= -F", "nodelist= -w", "ntasks-per-core=", "ntasks-per-gpu=",
         "ntasks-per-socket=", "ntasks-per-tres=", "overcommit -O SBATCH_OVERCOMMIT", "power= SBATCH_POWER",
-        "prefer=", "priority=", "profile= SBATCH_PROFILE", "propagate?", "qos= -q SBATCH_QOS", "reboot",
+        "prefer=", "priority=", "profile= SBATCH_PROFILE", "propagate?", "reboot",
         "reservation= SBATCH_RESERVATION", "signal= SBATCH_SIGNAL", "sockets-per-node=",
         "spread-job SBATCH_SPREAD_JOB", "switches= SBATCH_REQ_SWITCH", "test-only",
         "thread-spec= SBATCH_THREAD_SPEC", "threads-per-core= SBATCH_THREADS_PER_CORE", "tmp=", "uid=",
@@ -119,9 +129,6 @@ OPTIONS: tuple[SbatchOption, ...] = (
 
 NO_EFFECT: dict[str, frozenset[str]] = {
     "no-kill": frozenset({"off"}),
-    "gres": frozenset({"none"}),
-    "gpus-per-node": frozenset({"0"}),
-    "gpus": frozenset({"0"}),
     "profile": frozenset({"none"}),
 }
 """Values of refused options that ask for what is so anyway."""

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from hpcbatch.errors import DirectiveError, NotSupportedError
-from hpcbatch.slurm import values
+from hpcbatch.errors import DirectiveError, HpcBatchError, NotSupportedError
+from hpcbatch.model.image import parse_image
+from hpcbatch.slurm import tres, values
 from hpcbatch.slurm.begin import parse_begin
 from hpcbatch.slurm.directives import Directives, Word, read_directives, refuse_foreign
 from hpcbatch.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.slurm.getopt import Given, Takes, WordError
 from hpcbatch.slurm.help import SBATCH_HELP, SBATCH_USAGE
 from hpcbatch.slurm.options import NO_EFFECT, OPTIONS, PARSER, SCRIPT_PARSER, SbatchOption, Support
+from hpcbatch.slurm.tres import Amounts
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,18 +25,28 @@ class Request:
     account: str | None = None
     begin: datetime | None = None
     chdir: str | None = None
+    constraint: str | None = None
+    """As given; `features` is what it says."""
+    cpus_per_gpu: int | None = None
     cpus_per_task: int | None = None
     dry_run: bool = False
     error: str | None = None
     exclusive: bool = False
     export: str | None = None
+    features: tuple[str, ...] = ()
+    gpus: Amounts = field(default_factory=dict)
+    gpus_per_node: Amounts = field(default_factory=dict)
+    gpus_per_task: Amounts = field(default_factory=dict)
+    gres: Amounts = field(default_factory=dict)
     hold: bool = False
     ignore_pbs: bool = False
+    image: str | None = None
     job_name: str | None = None
     mail_types: tuple[str, ...] = ()
     mail_users: tuple[str, ...] = ()
     mem_mb: int | None = None
     mem_per_cpu_mb: int | None = None
+    mem_per_gpu_mb: int | None = None
     nice: int = 0
     nodes: tuple[int, int] | None = None
     ntasks: int | None = None
@@ -50,9 +62,24 @@ class Request:
     wrap: str | None = None
     kept: dict[str, str] = field(default_factory=dict)
     """Options that change nothing here, by name."""
+    given: dict[str, str] = field(default_factory=dict)
+    """The text of --gres, --gpus and its kin, by option, where it asks for something."""
     notes: list[str] = field(default_factory=list)
     from_environment: set[str] = field(default_factory=set)
     """Options whose value in force comes from the environment."""
+
+    @property
+    def tres(self) -> dict[str, str]:
+        """What `squeue`, `scontrol show job` and SLURM_GPUS… show of generic resources, by the job's attribute."""
+        of_node = [tres.shown(self.given["gres"])] if "gres" in self.given else []
+        found = {name.replace("-", "_"): self.given[name] for name in _GPU_OPTIONS if name in self.given}
+        for attribute, name in (("job", "gpus"), ("task", "gpus-per-task"), ("node", "gpus-per-node")):
+            parts = of_node if attribute == "node" else []
+            if name in self.given:
+                parts.append(tres.shown(self.given[name], "gres:gpu:"))
+            if parts:
+                found[f"tres_per_{attribute}"] = ",".join(parts)
+        return found
 
 
 Reader = Callable[[Request, str, datetime], None]
@@ -118,7 +145,10 @@ def apply_script(request: Request, script: bytes, path: str, now: datetime) -> D
         word = words[error.word]
         raise SlurmUsageError(error.text, error.code, path=path, line=word.line, column=word.column) from None
     for option in given:
-        _apply_directive(request, option, words[option.word], path, now)
+        word = words[option.word]
+        _apply_directive(request, option, word, path, now)
+        if option.option.name == "container-image":
+            _check_whole(words[option.word + ("=" not in word.text)], path)
     if operands:
         raise _no_option(words[operands[0]], path)
     request.notes += directives.notes
@@ -133,20 +163,21 @@ def check_foreign(request: Request, directives: Directives, path: str) -> None:
 
 def check_together(request: Request) -> None:
     """Raise SlurmUsageError for options that exclude each other. A variable gives way to a given option."""
-    memory = {"mem": request.mem_mb, "mem-per-cpu": request.mem_per_cpu_mb}
-    if all(size is not None for size in memory.values()):
-        variables = request.from_environment & memory.keys()
-        if len(variables) != 1:
+    memory = {"mem": "mem_mb", "mem-per-cpu": "mem_per_cpu_mb", "mem-per-gpu": "mem_per_gpu_mb"}
+    given = {name for name, attribute in memory.items() if getattr(request, attribute) is not None}
+    variables = given & request.from_environment
+    if len(given) > 1:
+        if len(given - variables) != 1:
             names = (
                 "SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE"
                 if variables
                 else "--mem, --mem-per-cpu, and --mem-per-gpu"
             )
             raise SlurmUsageError(f"sbatch: fatal: {names} are mutually exclusive.")
-        if "mem" in variables:
-            request.mem_mb = None
-        else:
-            request.mem_per_cpu_mb = None
+        for name in variables:
+            setattr(request, memory[name], None)
+    if request.cpus_per_gpu is not None and request.cpus_per_task is not None:
+        raise SlurmUsageError("sbatch: fatal: --cpus-per-task and --cpus-per-gpu are mutually exclusive.")
     if request.quiet and request.verbose:
         raise SlurmUsageError("sbatch: error: don't specify both --verbose (-v) and --quiet (-Q)")
 
@@ -162,6 +193,13 @@ def _apply_directive(request: Request, option: Given, word: Word, path: str, now
         raise error.at(path, word.line, word.column) from None
     except DirectiveError as error:
         raise type(error)(error.message, path=path, line=word.line, column=word.column) from None
+
+
+def _check_whole(word: Word, path: str) -> None:
+    """Refuse `registry#image` where the `#` is a comment's, which leaves the name of another image."""
+    if word.is_cut:
+        text = "sbatch: error: --container-image: an unquoted # ends the line; write \\#"
+        raise SlurmUsageError(text, 255, path=path, line=word.line, column=word.column)
 
 
 def _no_option(word: Word, path: str) -> DirectiveError:
@@ -278,6 +316,42 @@ def _export(request: Request, value: str, _now: datetime) -> None:
     request.export = value
 
 
+_GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-task")
+
+
+def _amounts(name: str, parse: Callable[[str], Amounts]) -> Reader:
+    def read(request: Request, value: str, _now: datetime) -> None:
+        try:
+            amounts = parse(value)
+        except ValueError:
+            raise SlurmUsageError("sbatch: error: Invalid generic resource (gres) specification") from None
+        setattr(request, name.replace("-", "_"), amounts)
+        request.given.pop(name, None)
+        if amounts:
+            request.given[name] = value
+
+    return read
+
+
+def _constraint(request: Request, value: str, _now: datetime) -> None:
+    try:
+        request.features = tres.parse_constraint(value)
+    except NotImplementedError:
+        raise NotSupportedError(
+            f"--constraint={value}: anything but features joined by & is not supported yet"
+        ) from None
+    except ValueError:
+        raise SlurmUsageError("sbatch: error: Batch job submission failed: Invalid feature specification") from None
+    request.constraint = value
+
+
+def _image(request: Request, value: str, _now: datetime) -> None:
+    try:
+        request.image = parse_image(value)
+    except HpcBatchError as error:
+        raise SlurmUsageError(f"sbatch: error: --container-image: {error}", 255) from None
+
+
 def _mail_type(request: Request, value: str, _now: datetime) -> None:
     try:
         request.mail_types = values.parse_mail_types(value)
@@ -341,11 +415,18 @@ _READERS: dict[str, Reader] = {
     "account": _text("account"),
     "begin": _begin,
     "chdir": _text("chdir"),
+    "constraint": _constraint,
+    "container-image": _image,
+    "cpus-per-gpu": _count("cpus_per_gpu", "cpus-per-gpu"),
     "cpus-per-task": _count("cpus_per_task", "cpus-per-task"),
     "dry-run": _flag("dry_run"),
     "error": _text("error"),
     "exclusive": _exclusive,
     "export": _export,
+    "gpus": _amounts("gpus", tres.parse_gpus),
+    "gpus-per-node": _amounts("gpus-per-node", tres.parse_gpus),
+    "gpus-per-task": _amounts("gpus-per-task", tres.parse_gpus),
+    "gres": _amounts("gres", tres.parse_gres),
     "help": _answered,
     "hold": _flag("hold"),
     "ignore-pbs": _flag("ignore_pbs"),
@@ -354,6 +435,7 @@ _READERS: dict[str, Reader] = {
     "mail-user": _mail_user,
     "mem": _memory("mem_mb", "mem"),
     "mem-per-cpu": _memory("mem_per_cpu_mb", "mem-per-cpu"),
+    "mem-per-gpu": _memory("mem_per_gpu_mb", "mem-per-gpu"),
     "nice": _nice,
     "no-requeue": _flag("requeue", on=False),
     "nodes": _nodes,

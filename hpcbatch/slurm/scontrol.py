@@ -192,6 +192,10 @@ def format_ping(host: str, up: bool) -> str:
     return f"Slurmctld(primary) at {host} is DOWN\n{stars}\n** RESTORE SLURMCTLD DAEMON TO SERVICE **\n{stars}\n"
 
 
+_TRES = (
+    ("CpusPerTres", "gres:gpu:", "cpus_per_gpu"), ("MemPerTres", "gres:gpu:", "mem_per_gpu_mb"),
+    ("TresPerJob", "", "tres_per_job"), ("TresPerNode", "", "tres_per_node"), ("TresPerTask", "", "tres_per_task"),
+)  # fmt: skip
 NO_JOBS = "No jobs in the system\n"
 
 
@@ -216,7 +220,7 @@ def _job_lines(record: JobRecord, now: datetime, tz: tzinfo, time_format: str, g
     )
     stdout, stderr = shown_paths(record)
     hosts = tuple(dict.fromkeys(row.hosts))
-    limit = "UNLIMITED" if spec.walltime_s is None else full(spec.walltime_s)
+    limit = "UNLIMITED" if row.walltime_s is None else full(row.walltime_s)
     command = " ".join((spec.script_path, *spec.script_args)) if spec.script_path else "(null)"
     sharing = "NO" if spec.sharing is Sharing.EXCLUSIVE else "YES" if "oversubscribe" in given else "OK"
     time_min = given.get("time_min", "N/A")
@@ -224,9 +228,9 @@ def _job_lines(record: JobRecord, now: datetime, tz: tzinfo, time_format: str, g
         f"JobId={record.job_id} JobName={spec.name}",
         f"UserId={status.owner}({status.uid}) GroupId={group or status.gid}({status.gid}) MCS_label=N/A",
         f"Priority={states.priority(record.job_id, status.state, spec.priority)} "
-        f"Nice={given.get('nice', -spec.priority)} Account={spec.account or '(null)'} QOS=normal",
+        f"Nice={given.get('nice', -spec.priority)} Account={spec.account or '(null)'} QOS={given.get('qos', 'normal')}",
         f"JobState={states.long(status.state, status.reason)} "
-        f"Reason={states.shown_reason(status.state, status.reason)} Dependency=(null)",
+        f"Reason={states.shown_reason(status.state, status.reason, status.message)} Dependency=(null)",
         f"Requeue={int(spec.rerunnable)} Restarts={max(0, status.run_count - 1)} BatchFlag=1 Reboot=0 "
         f"ExitCode={code}:{signal}",
         f"RunTime={full(states.used_s(row, now))} TimeLimit={limit} TimeMin={time_min}",
@@ -236,7 +240,7 @@ def _job_lines(record: JobRecord, now: datetime, tz: tzinfo, time_format: str, g
         f"NodeList={compress(hosts)}",
         *([f"BatchHost={hosts[0]}"] if hosts else []),
         *_sizes(record),
-        f"Features=(null) DelayBoot={full(0)}",
+        f"Features={given.get('constraint', '(null)')} DelayBoot={full(0)}",
         f"OverSubscribe={sharing} Contiguous=0 Licenses=(null) Network=(null)",
         f"Command={command}",
         f"WorkDir={row.work_dir}",
@@ -245,6 +249,7 @@ def _job_lines(record: JobRecord, now: datetime, tz: tzinfo, time_format: str, g
         "StdIn=/dev/null",
         f"StdOut={stdout}",
         "Power=",
+        *(f"{name}={prefix}{given[key]}" for name, prefix, key in _TRES if key in given),
         *([f"MailUser={','.join(spec.mail_users)} MailType={spec.mail_points}"] if spec.mail_points else []),
         "",
     ]
@@ -315,7 +320,7 @@ def format_node(
         "OS=Linux",
         f"RealMemory={total_mb} AllocMem={used_mb} FreeMem={max(0, total_mb - used_mb)} Sockets=1 Boards=1",
         f"State={node_state(node).upper} ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A",
-        f"Partitions={','.join(queue.name for queue in queues)} ",
+        f"Partitions={','.join(queue.name for queue in queues if queue.reaches(node))} ",
         "BootTime=None SlurmdStartTime=None",
         f"LastBusyTime={since}",
         f"CfgTRES=cpu={node.cpus},mem={total_mb}M,billing={node.cpus}",
@@ -328,23 +333,30 @@ def format_node(
 
 
 def format_partition(queue: QueueRow, nodes: Sequence[NodeRow], one_line: bool = False) -> str:
-    """`scontrol show partition`. Every queue reaches every node."""
+    """`scontrol show partition`. Slurm has no limit on the CPUs of all of a job's nodes together."""
+    nodes = [node for node in nodes if queue.reaches(node)]
     cpus = sum(node.cpus for node in nodes)
     mem_mb = sum(node.mem_bytes // MIB for node in nodes)
     longest = "UNLIMITED" if queue.max_walltime_s is None else full(queue.max_walltime_s)
+    default = "NONE" if queue.default_walltime_s is None else full(queue.default_walltime_s)
+    most = "UNLIMITED" if queue.max_nodes is None else str(queue.max_nodes)
+    default_mem, most_mem = (
+        "UNLIMITED" if size_bytes is None else str(size_bytes // MIB)
+        for size_bytes in (queue.default_mem_per_node_bytes, queue.max_mem_per_node_bytes)
+    )
     lines = [
         f"PartitionName={queue.name}",
         "AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL",
         f"AllocNodes=ALL Default={'YES' if queue.is_default else 'NO'} QoS=N/A",
-        "DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
-        f"MaxNodes=UNLIMITED MaxTime={longest} MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
+        f"DefaultTime={default} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
+        f"MaxNodes={most} MaxTime={longest} MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
         f"Nodes={compress([node.name for node in nodes]) or '(null)'}",
         "PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
         "OverTimeLimit=NONE PreemptMode=OFF",
         f"State={'UP' if queue.is_open else 'INACTIVE'} TotalCPUs={cpus} TotalNodes={len(nodes)} "
         "SelectTypeParameters=NONE",
         "JobDefaults=(null)",
-        "DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED",
+        f"DefMemPerNode={default_mem} MaxMemPerNode={most_mem}",
         f"TRES=cpu={cpus},mem={mem_mb}M,node={len(nodes)},billing={cpus}",
     ]
     return " ".join(lines) + "\n" if one_line else "\n   ".join(lines) + "\n\n"

@@ -1,4 +1,4 @@
-"""sinfo: partitions and nodes with their states. Every queue reaches every node."""
+"""sinfo: partitions and nodes with their states."""
 
 from __future__ import annotations
 
@@ -133,6 +133,15 @@ def _limit(group: _Group) -> str:
     return "infinite" if group.queue.max_walltime_s is None else short(group.queue.max_walltime_s)
 
 
+def _default_time(group: _Group) -> str:
+    return "n/a" if group.queue.default_walltime_s is None else short(group.queue.default_walltime_s)
+
+
+def _job_size(group: _Group) -> str:
+    most = group.queue.max_nodes
+    return "1" if most == 1 else f"1-{'infinite' if most is None else most}"
+
+
 LETTERS: dict[str, tuple[str, _Value]] = {
     "a": ("AVAIL", lambda g: "up" if g.queue.is_open else "inact"),
     "A": ("NODES(A/I)", lambda g: _slashed(g.count()[:2])),
@@ -152,7 +161,7 @@ LETTERS: dict[str, tuple[str, _Value]] = {
     "H": ("TIMESTAMP", _since),
     "I": ("PRIO_JOB_FACTOR", _fixed("1")),
     "l": ("TIMELIMIT", _limit),
-    "L": ("DEFAULTTIME", _fixed("n/a")),
+    "L": ("DEFAULTTIME", _default_time),
     "m": ("MEMORY", lambda g: g.common(lambda node: node.mem_bytes // MIB)),
     "M": ("PREEMPT_MODE", _fixed("OFF")),
     "n": ("HOSTNAMES", _host_names),
@@ -163,7 +172,7 @@ LETTERS: dict[str, tuple[str, _Value]] = {
     "P": ("PARTITION", lambda g: g.queue.name + "*" * g.queue.is_default),
     "r": ("ROOT", _fixed("no")),
     "R": ("PARTITION", lambda g: g.queue.name),
-    "s": ("JOB_SIZE", _fixed("1-infinite")),
+    "s": ("JOB_SIZE", _job_size),
     "S": ("ALLOCNODES", _fixed("all")),
     "t": ("STATE", lambda g: g.state.compact if g.state else "n/a"),
     "T": ("STATE", lambda g: g.state.long if g.state else "n/a"),
@@ -295,7 +304,7 @@ def _groups(
     groups: list[_Group] = []
     for queue in kept:
         alike: dict[tuple[object, ...], list[NodeRow]] = {}
-        for node in chosen:
+        for node in filter(queue.reaches, chosen):
             alike.setdefault(_likeness(node, keys, options), []).append(node)
         lines = [_Group(queue, tuple(same), tz, options.time_format) for same in alike.values()]
         if not lines and not options.by_node and not options.reasons:

@@ -86,7 +86,7 @@ def _is_asked_for(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
         (options.names, row.name),
         (options.partitions, row.queue),
         (options.accounts, row.account),
-        (options.qos, "normal"),
+        (options.qos, row.qos or "normal"),
     )
     if any(asked is not None and value not in asked for asked, value in restrictions):
         return False

@@ -61,7 +61,7 @@ def nodelist(row: JobRow) -> str:
 def nodelist_or_reason(row: JobRow) -> str:
     """NODELIST(REASON): the nodes of a job that runs or ended well, else the reason."""
     if compact(row.state, row.reason) in {"PD", "F", "TO", "OOM", "DL"}:
-        return f"({shown_reason(row.state, row.reason)})"
+        return f"({shown_reason(row.state, row.reason, row.message)})"
     return nodelist(row)
 
 
@@ -106,7 +106,7 @@ def _tres(row: JobRow) -> str:
 LETTERS: dict[str, Field] = {
     "a": Field("ACCOUNT", lambda row, _: row.account or "(null)"),
     "A": Field("JOBID", lambda row, _: str(row.job_id)),
-    "b": Field("TRES_PER_NODE", NA),
+    "b": Field("TRES_PER_NODE", lambda row, _: row.tres_per_node or "N/A"),
     "B": Field("EXEC_HOST", lambda row, _: row.hosts[0] if row.hosts else "n/a"),
     "c": Field("MIN_CPUS", lambda row, _: str(max(1, row.cpus // max(row.nodes, 1)))),
     "C": Field("CPUS", lambda row, _: str(row.cpus)),
@@ -114,7 +114,7 @@ LETTERS: dict[str, Field] = {
     "D": Field("NODES", lambda row, _: str(row.nodes)),
     "e": Field("END_TIME", _end),
     "E": Field("DEPENDENCY", NULL),
-    "f": Field("FEATURES", NULL),
+    "f": Field("FEATURES", lambda row, _: row.features or "(null)"),
     "F": Field("ARRAY_JOB_ID", lambda row, _: str(row.job_id)),
     "g": Field("GROUP", NULL),
     "G": Field("GROUP", NA),
@@ -136,9 +136,9 @@ LETTERS: dict[str, Field] = {
     "O": Field("CONTIGUOUS", _fixed("0")),
     "p": Field("PRIORITY", lambda row, _: f"{_priority(row) / (2**32 - 1):.14f}"),
     "P": Field("PARTITION", lambda row, _: row.queue),
-    "q": Field("QOS", _fixed("normal")),
+    "q": Field("QOS", lambda row, _: row.qos or "normal"),
     "Q": Field("PRIORITY", lambda row, _: str(_priority(row))),
-    "r": Field("REASON", lambda row, _: shown_reason(row.state, row.reason)),
+    "r": Field("REASON", lambda row, _: shown_reason(row.state, row.reason, row.message)),
     "R": Field("NODELIST(REASON)", lambda row, _: nodelist_or_reason(row)),
     "s": Field("", _fixed("")),
     "S": Field("START_TIME", lambda row, view: view.stamp(expected_start(row))),
@@ -188,8 +188,7 @@ _ALWAYS = {
     "siblingsviable": ("VIABLE_SIBLINGS", "NA"), "siblingsviableraw": ("VIALBLE_SIBLINGS_RAW", "NA"),
     "sperboard": ("SOCKETS_PER_BOARD", "0"), "stderr": ("STDERR", "N/A"), "stdin": ("STDIN", "/dev/null"),
     "stdout": ("STDOUT", "N/A"), "system_comment": ("SYSTEM_COMMENT", "(null)"), "tres-bind": ("TRES_BIND", "N/A"),
-    "tres-freq": ("TRES_FREQ", "N/A"), "tres-per-job": ("TRES_PER_JOB", "N/A"),
-    "tres-per-socket": ("TRES_PER_SOCKET", "N/A"), "tres-per-task": ("TRES_PER_TASK", "N/A"),
+    "tres-freq": ("TRES_FREQ", "N/A"), "tres-per-socket": ("TRES_PER_SOCKET", "N/A"),
     "wait4switch": ("WAIT4SWITCH", "0:00"),
 }  # fmt: skip
 
@@ -208,5 +207,7 @@ NAMES: dict[str, Field] = {
     "maxnodes": Field("MAX_NODES", lambda row, _: str(row.nodes)),
     "numtasks": Field("TASKS", NA),
     "pendingtime": Field("PENDING_TIME", _pending_s),
+    "tres-per-job": Field("TRES_PER_JOB", lambda row, _: row.tres_per_job or "N/A"),
+    "tres-per-task": Field("TRES_PER_TASK", lambda row, _: row.tres_per_task or "N/A"),
     "tres-alloc": Field("TRES_ALLOC", lambda row, _: _tres(row)),
 }

@@ -37,6 +37,7 @@ REASON: dict[Reason, str] = {
     Reason.PRIORITY: "Priority",
     Reason.HELD_BY_USER: "JobHeldUser",
     Reason.BEGIN_TIME: "BeginTime",
+    Reason.QUEUE_UNAVAILABLE: "PartitionInactive",
     Reason.STARTING: "None",
     Reason.NON_ZERO_EXIT: "NonZeroExitCode",
     Reason.SIGNALLED: "JobLaunchFailure",  # recorded: a script that killed itself with 9
@@ -67,8 +68,13 @@ def long(state: JobState, reason: Reason) -> str:
     return LONG[compact(state, reason)]
 
 
-def shown_reason(state: JobState, reason: Reason) -> str:
-    """What stands behind `Reason=`: a running job has none."""
+def shown_reason(state: JobState, reason: Reason, message: str) -> str:
+    """What stands behind `Reason=`: a running job has none, one whose pods do not start has Kubernetes' word for it,
+    with which `message` begins: `ErrImagePull: …`.
+    """
+    word = message.partition(":")[0]
+    if state is JobState.QUEUED and reason is Reason.STARTING and word.isalpha():
+        return word
     return "None" if state in {JobState.RUNNING, JobState.EXITING, JobState.FINISHED} else REASON[reason]
 
 

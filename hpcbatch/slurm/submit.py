@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from hpcbatch.errors import NotSupportedError
+from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing, Submission
+from hpcbatch.model.image import parse_image
+from hpcbatch.model.spec import JobSpec, Output, Sharing, Submission
 from hpcbatch.slurm.directives import check_script
 from hpcbatch.slurm.errors import SlurmUsageError
 from hpcbatch.slurm.request import (
@@ -21,11 +21,14 @@ from hpcbatch.slurm.request import (
     check_together,
     read_command_line,
 )
+from hpcbatch.slurm.sizes import failed, size_of
 from hpcbatch.slurm.values import split_export
 
-MIB = 1024**2
 MAX_NAME = 1024
 """Longest job name; MAX_CHAR_LEN limits slurmctld likewise."""
+
+DEFAULT_IMAGES = ("PYXIS_CONTAINER_IMAGE", "HPCBATCH_IMAGE")
+"""Pyxis looks at its own variable only where no --container-image is given; the other one is ours."""
 
 ReadScript = Callable[[str | None], tuple[str | None, bytes]]
 
@@ -79,7 +82,8 @@ def read_submission(
         check_foreign(request, directives, source.shown)
     check_together(request)
     spec = _spec(
-        request, source, tuple(operands[1:]), cwd=cwd, host=host, user=user, server=server, umask=umask
+        request, source, tuple(operands[1:]), cwd=cwd, host=host, user=user, server=server, umask=umask,
+        image=request.image or _default_image(environ),
     )  # fmt: skip
     environment, export_none = _environment(request.export, environ)
     submission = Submission(
@@ -113,19 +117,19 @@ def _read_source(operands: Sequence[str], asked: Request, script: ReadScript) ->
 
 def _spec(
     request: Request, source: _Source, script_args: tuple[str, ...], *, cwd: str, host: str, user: str, server: str,
-    umask: int,
+    umask: int, image: str | None,
 ) -> JobSpec:  # fmt: skip
     work_dir = _absolute(request.chdir or cwd, cwd)
     name = request.job_name or source.name
     if len(name) > MAX_NAME:
-        raise _failed("Pathname of a file, directory or other parameter too long")
+        raise failed("Pathname of a file, directory or other parameter too long")
     if request.partition == "":
         raise SlurmUsageError(
             "sbatch: error: invalid partition specified: (null)\n"
             "sbatch: error: Batch job submission failed: Invalid partition name specified"
         )
     nodes = _node_range(request)
-    chunks, arrangement, mem_per_pod = _chunks(request, nodes)
+    size = size_of(request, nodes)
     mail_users = request.mail_users or ((user,) if request.mail_types else ())
     if request.mail_types or request.mail_users:
         request.notes.append("sbatch: no mail is sent yet; --mail-type and --mail-user are kept with the job")
@@ -133,9 +137,10 @@ def _spec(
         dialect=Dialect.SLURM,
         name=name,
         queue=request.partition,
-        chunks=chunks,
-        mem_per_pod_bytes=mem_per_pod,
-        arrangement=arrangement,
+        chunks=size.chunks,
+        mem_per_pod_bytes=size.mem_per_pod_bytes,
+        resources_per_pod=size.resources_per_pod,
+        arrangement=size.arrangement,
         sharing=Sharing.EXCLUSIVE if request.exclusive else Sharing.SHARED,
         walltime_s=request.walltime_s,
         script_args=script_args,
@@ -158,9 +163,21 @@ def _spec(
         mail_points=",".join(request.mail_types),
         mail_users=mail_users,
         umask=umask,
+        image=image,
         server=server,
         attributes=_attributes(request, nodes),
     )
+
+
+def _default_image(environ: Mapping[str, str]) -> str | None:
+    """The image that the environment names, which is weaker than the script; None: the partition's."""
+    for name in DEFAULT_IMAGES:
+        if text := environ.get(name):
+            try:
+                return parse_image(text)
+            except HpcBatchError as error:
+                raise SlurmUsageError(f"sbatch: error: {name}: {error}", 255) from None
+    return None
 
 
 def _absolute(path: str, base: str) -> str:
@@ -185,41 +202,6 @@ def _node_range(request: Request) -> tuple[int, int] | None:
     return min(low, request.ntasks), min(high, request.ntasks)
 
 
-def _chunks(request: Request, nodes: tuple[int, int] | None) -> tuple[tuple[Chunk, ...], Arrangement, int | None]:
-    """The chunks, their arrangement, and the memory of each pod where pods are made of several chunks."""
-    tasks, per_node = request.ntasks, request.ntasks_per_node
-    per_task = request.cpus_per_task or 1
-    if nodes is None and per_node is None and tasks is not None and tasks > 1:
-        mem = None if request.mem_per_cpu_mb is None else request.mem_per_cpu_mb * MIB * per_task
-        chunk = Chunk(count=tasks, cpus=per_task, mem_bytes=mem, ranks=1, threads=request.cpus_per_task)
-        return (chunk,), Arrangement.FILL, None if request.mem_mb is None else request.mem_mb * MIB
-    count = 1 if nodes is None else nodes[0]
-    if tasks is None:
-        tasks = count * (per_node or 1)
-    elif per_node is not None:
-        count = max(count, math.ceil(tasks / per_node))
-        if nodes is not None and count > nodes[1]:
-            raise _failed("Requested node configuration is not available")
-    each, more = divmod(tasks, count)
-    chunks = tuple(
-        _node_chunk(request, number, ranks) for number, ranks in ((more, each + 1), (count - more, each)) if number
-    )
-    return chunks, Arrangement.SCATTER, None
-
-
-def _node_chunk(request: Request, count: int, ranks: int) -> Chunk:
-    cpus = ranks * (request.cpus_per_task or 1)
-    mem_mb = request.mem_mb
-    if mem_mb is None and request.mem_per_cpu_mb is not None:
-        mem_mb = request.mem_per_cpu_mb * cpus
-    mem = None if mem_mb is None else mem_mb * MIB
-    return Chunk(count=count, cpus=cpus, mem_bytes=mem, ranks=ranks, threads=request.cpus_per_task)
-
-
-def _failed(text: str) -> SlurmUsageError:
-    return SlurmUsageError(f"sbatch: error: Batch job submission failed: {text}")
-
-
 def _attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, str]:
     """What the environment of the job and `scontrol show job` need again; only what was given."""
     found: dict[str, object] = {
@@ -229,8 +211,12 @@ def _attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, st
         "nodes": None if nodes is None else f"{nodes[0]}-{nodes[1]}",
         "mem_per_node_mb": request.mem_mb,
         "mem_per_cpu_mb": request.mem_per_cpu_mb,
+        "cpus_per_gpu": request.cpus_per_gpu,
+        "mem_per_gpu_mb": request.mem_per_gpu_mb,
         "nice": request.nice or None,
         "export": request.export,
+        **request.tres,
+        "constraint": request.constraint,
         "open_mode": None if request.append is None else "at"[not request.append],
     }
     found |= {name.replace("-", "_"): value for name, value in request.kept.items()}

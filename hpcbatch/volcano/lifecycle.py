@@ -174,8 +174,6 @@ def _live(plan: _Plan) -> None:
     action, happening = plan.request, None
     if not action:
         action, happening = _policy_action(plan)
-        if action:
-            plan.actions.append(Announce(f"Start to execute action {action} "))
     if action in _ENDINGS:
         plan.enter(_ENDINGS[action], reason=action, kills=True)
     elif action == "RestartJob":
@@ -383,7 +381,7 @@ def policy_for(job: JobView, happening: Happening) -> Policy | None:
 
 
 def _policy_action(plan: _Plan) -> tuple[str, Happening | None]:
-    """The action that is due now. Those that are due later are rechecked then."""
+    """The action that is due now. Those that are due later are announced, and rechecked then."""
     job, now = plan.job, plan.now
     running = {pod.name for pod in plan.pods if pod.phase == "Running" and not pod.is_terminating}
     for happening in happenings(
@@ -393,6 +391,7 @@ def _policy_action(plan: _Plan) -> tuple[str, Happening | None]:
         if policy is None or policy.action not in _EFFECTIVE:
             continue
         if policy.timeout_s is None or policy.timeout_s <= 0:
+            plan.actions.append(Announce(f"Start to execute action {policy.action} "))
             return policy.action, happening
         pod = happening.pod
         if happening.event == "PodEvicted" and pod is not None and pod.name in running:
@@ -403,10 +402,9 @@ def _policy_action(plan: _Plan) -> tuple[str, Happening | None]:
         plan.recheck(due)
         if happening.event == "PodEvicted":
             plan.pending += [item for item in plan.evicted if item.pod is pod]
-        if happening.event != "PodPending":
-            name = pod.uid if pod is not None else happening.task
-            message = f"Execute action {policy.action} after {go_duration(policy.timeout_s)}"
-            plan.actions.append(Announce(message, once=f"{happening.event} {name} {job.version}"))
+        name = pod.uid if pod is not None else happening.task
+        message = f"Execute action {policy.action} after {go_duration(policy.timeout_s)}"
+        plan.actions.append(Announce(message, once=f"{happening.event} {name} {job.version}"))
     return "", None
 
 

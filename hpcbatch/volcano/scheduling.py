@@ -178,6 +178,9 @@ class _Run:
                 return
         elif group.holds_place and len(group.pods) < group.min_member:
             self._hold(group)
+            if all(entry.state is PodState.PENDING for entry in group.pods):
+                self.outcomes[group.key] = Outcome(phase=group.phase)  # the rest of its pods come in a moment
+                return
         self.outcomes[group.key] = self._allocate(group)
 
     # enqueue

@@ -10,15 +10,17 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob, PlacedPod
-from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Arrangement, Chunk, Sharing
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
+from hpcbatch.model.spec import Chunk
+from hpcbatch.volcano import accounts, pod_needs
+from hpcbatch.volcano.pod_needs import JOB_ID_LABEL, MASTER_TASK
 from hpcbatch.volcano.quoting import check_text, shellquote, yaml_flow
 
 if TYPE_CHECKING:
@@ -26,10 +28,13 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
-JOB_ID_LABEL = "hpcbatch.io/job-id"
+LAUNCHER_LABEL = "hpcbatch.io/launcher"
+"""On a Volcano Job: the Launcher by which it was shaped, where that is not the common one."""
 MANAGED_BY = {"app.kubernetes.io/managed-by": "hpcbatch"}
-_TEMPLATE = "volcano/job.yaml.j2"
-_MASTER, _WORKER = "mpimaster", "mpiworker"
+TEMPLATE = "volcano/job.yaml.j2"
+_WORKER = "mpiworker"
+# So that no name of a site's volume is one of ours or of Volcano's plugins.
+_SITE_VOLUME = "site-"
 _DEFAULT_UMASK = 0o022
 # A job that is evicted again and again is restarted as often as PBS does it before it holds the job (run_count 20).
 _MAX_RETRY = 20
@@ -46,12 +51,13 @@ class TaskPods:
     """The pods of one Volcano task, which are equal."""
 
     name: str
-    chunk: Chunk
+    chunk: Chunk | None
+    """None: a dedicated launcher, which computes nothing."""
     replicas: int
 
     @property
     def role(self) -> str:
-        return "master" if self.name == _MASTER else "worker"
+        return "master" if self.name == MASTER_TASK else "worker"
 
 
 def job_name(job_id: int) -> str:
@@ -76,18 +82,32 @@ def priority_class(priority: int) -> Object:
     }
 
 
-def pods(job_id: int, layout: Sequence[Chunk]) -> tuple[PlacedPod, ...]:
-    """The names of a job's pods, known before they exist: the first one is `job-12-mpimaster-0`, all others workers,
-    with a task of its own for each row of equal chunks: `job-12-mpiworker-0`, `job-12-mpiworker2-0` …
+def script_host(job_id: int) -> str:
+    """The name of the pod that runs the script."""
+    return f"{job_name(job_id)}-{MASTER_TASK}-0"
+
+
+def pods(job_id: int, layout: Sequence[Chunk], launcher: Launcher = Launcher.SHARED) -> tuple[PlacedPod, ...]:
+    """The names of a job's pods that compute, known before they exist. The first one is `job-12-mpimaster-0`, unless
+    a dedicated launcher has that name; all others are workers, with a task of its own for each row of equal chunks:
+    `job-12-mpiworker-0`, `job-12-mpiworker2-0` …
     """
     single = [replace(chunk, count=1) for chunk in layout for _ in range(chunk.count)]
-    placed = [PlacedPod(host=f"{job_name(job_id)}-{_MASTER}-0", chunk=single[0])]
-    for number, (chunk, same) in enumerate(groupby(single[1:]), start=1):
+    placed = []
+    if launcher is Launcher.SHARED:
+        placed.append(PlacedPod(host=script_host(job_id), chunk=single.pop(0)))
+    for number, (chunk, same) in enumerate(groupby(single), start=1):
         task = _WORKER if number == 1 else f"{_WORKER}{number}"
         placed += [
             PlacedPod(host=f"{job_name(job_id)}-{task}-{index}", chunk=chunk) for index in range(len(list(same)))
         ]
     return tuple(placed)
+
+
+def pod_names(job_id: int, layout: Sequence[Chunk], launcher: Launcher) -> tuple[str, ...]:
+    """The names of all pods of a job; the first runs the script."""
+    computing = [pod.host for pod in pods(job_id, layout, launcher)]
+    return tuple(computing if launcher is Launcher.SHARED else [script_host(job_id), *computing])
 
 
 def manifests(
@@ -107,8 +127,11 @@ def manifests(
 
     `environment` are the dialect's variables, `nodefile` the text of PBS_NODEFILE. `owner` is an ownerReference.
     `loader` finds the templates; None takes those that come with hpcbatch.
-    Raises HpcBatchError where a name would be none for Kubernetes, or a text cannot be held by it.
+    Raises HpcBatchError where a name would be none for Kubernetes, or a text cannot be held by it; where the job asks
+    for what the site does not have; and where it would run as root with the accounts of a site.
     """
+    if site.mounts_passwd and job.uid == 0:
+        raise HpcBatchError("jobs do not run as root")
     conf = _configmap(job, output, environment, nodefile, site, namespace=namespace, export_none=export_none)
     volcano_job = _volcano_job(job, site, submission_secret=submission_secret, namespace=namespace, loader=loader)
     objects = [conf, volcano_job]
@@ -197,6 +220,7 @@ def _configmap(
 ) -> Object:  # fmt: skip
     ranks = [(pod.host, pod.chunk.ranks) for pod in job.pods if pod.chunk.ranks]
     arguments = (*job.spec.command, *job.spec.script_args)
+    known_users = {"passwd": accounts.passwd(job), "group": accounts.group(job)} if site.mounts_passwd else {}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -212,6 +236,7 @@ def _configmap(
             "nodefile": nodefile,
             "hostfile": "".join(f"{host} slots={count}\n" for host, count in ranks),
             "hydra": "".join(f"{host}:{count}\n" for host, count in ranks),
+            **known_users,
         },
     }
 
@@ -228,12 +253,16 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         "user": job.owner,
         "home": job.home,
         "work_dir": spec.work_dir if spec.work_dir is not None else job.home,
+        # where ranks may run: a dedicated launcher is none of them
         "hosts": " ".join(pod.host for pod in job.pods),
         "cpus": " ".join(str(pod.chunk.cpus) for pod in job.pods),
+        "has_peers": "yes" if _has_peers(job) else "no",
         "kind": "command" if spec.command else "script",
         # the names that PBS and Slurm give the script's copy, which is its $0
         "script_name": f"{job.job_id}.SC" if is_pbs else "slurm_script",
         "interpreter": spec.interpreter or "",
+        # an /etc/passwd of ours does not know the shell that the user has on the login node
+        "knows_shell": "no" if site.mounts_passwd else "yes",
         # PBS starts jobs by a login shell; so does Slurm where nothing of the submitter's environment comes along
         "login": ("user" if site.login_shell else "system") if is_pbs or export_none else "no",
         "stdout": output.stdout,
@@ -244,7 +273,8 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         "umask": f"{umask:04o}",
         "walltime_s": "" if spec.walltime_s is None else str(spec.walltime_s),
         "kill_delay_s": str(site.kill_delay_s),
-        "start_timeout_s": str(site.start_timeout_s),
+        # the first pod may run while other nodes still pull the image
+        "start_timeout_s": str(site.start_timeout_s + site.image_pull_timeout_s),
         "ssh_port": str(site.ssh_port),
     }
     return "".join(f"{name}={shellquote(value)}\n" for name, value in values.items())
@@ -274,105 +304,130 @@ def _volcano_job(
 
     values = _template_values(job, site, submission_secret=submission_secret, namespace=namespace)
     try:
-        text = _templates(loader).get_template(_TEMPLATE).render(values)
+        text = _templates(loader).get_template(TEMPLATE).render(values)
         obj = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
     except TemplateNotFound:
-        raise HpcBatchError(f"template {_TEMPLATE}: not found") from None
+        raise HpcBatchError(f"template {TEMPLATE}: not found") from None
     except TemplateSyntaxError as error:
-        raise HpcBatchError(f"template {_TEMPLATE}, line {error.lineno}: {error.message}") from None
+        raise HpcBatchError(f"template {TEMPLATE}, line {error.lineno}: {error.message}") from None
     except TemplateError as error:
-        raise HpcBatchError(f"template {_TEMPLATE}: {error}") from None
+        raise HpcBatchError(f"template {TEMPLATE}: {error}") from None
     except yaml.YAMLError as error:
-        raise HpcBatchError(f"template {_TEMPLATE} gives no YAML: {' '.join(str(error).split())}") from None
+        raise HpcBatchError(f"template {TEMPLATE} gives no YAML: {' '.join(str(error).split())}") from None
     if not isinstance(obj, dict):
-        raise HpcBatchError(f"template {_TEMPLATE} gives no object")
+        raise HpcBatchError(f"template {TEMPLATE} gives no object")
     return obj
 
 
 def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str, namespace: str) -> dict[str, Any]:
     """All names that the template knows. It computes nothing."""
     spec, name = job.spec, job_name(job.job_id)
+    queue = site.queue(job.queue)
+    if queue is None:
+        raise HpcBatchError(f"this site has no queue {job.queue}")
+    all_tasks = tasks(job)
+    labels = {**MANAGED_BY, JOB_ID_LABEL: str(job.job_id)}
+    shape = {} if job.launcher is Launcher.SHARED else {LAUNCHER_LABEL: job.launcher.value}
     return {
         "name": name,
         "namespace": namespace,
-        "labels": {**MANAGED_BY, JOB_ID_LABEL: str(job.job_id), "volcano.sh/job-type": "MPI"},
-        "pod_labels": {**MANAGED_BY, JOB_ID_LABEL: str(job.job_id)},
-        "queue": job.queue,
+        "labels": {**labels, **shape, "volcano.sh/job-type": "MPI"},
+        "pod_labels": labels,
+        "queue": job.volcano_queue,
         "priority_class": priority_class_name(spec.priority),
         "max_retry": _MAX_RETRY,
-        "plugins": plugins(len(job.pods)),
+        "plugins": plugins(has_peers=_has_peers(job)),
         # A worker that was evicted has lost ranks: the job starts anew, or ends if it must not run twice.
         "on_eviction": "RestartJob" if spec.rerunnable else "TerminateJob",
-        "min_available": len(job.pods),
-        "tasks": [_task_values(task) for task in tasks(job)],
-        "image": site.image,
+        "min_available": sum(task.replicas for task in all_tasks),
+        "tasks": [_task_values(task, job, queue, site) for task in all_tasks],
+        "image": job.image,
         "grace_period_s": site.kill_delay_s + _GRACE_MARGIN_S,
         "pod_security": _pod_security(job, site),
         "container_security": _container_security(job),
-        "anti_affinity": anti_affinity(job),
         # Hydra's proxies call back to the short name of the first pod
-        "dns_searches": [f"{name}.{namespace}.svc.cluster.local"] if len(job.pods) > 1 else [],
+        "dns_searches": [f"{name}.{namespace}.svc.{site.cluster_domain}"] if _has_peers(job) else [],
         "conf": f"{name}-conf",
         "runner": _runner_name(),
         "submission_secret": submission_secret,
+        "volumes": [{**volume.source, "name": _SITE_VOLUME + volume.name} for volume in site.volumes],
+        "volume_mounts": [*_site_mounts(site), *_account_mounts(site)],
     }
 
 
 def tasks(job: PlacedJob) -> tuple[TaskPods, ...]:
-    """The Volcano tasks behind the names that `pods` gave."""
+    """The Volcano tasks behind the names that `pods` gave, and the dedicated launcher's."""
     prefix = f"{job_name(job.job_id)}-"
     named = [(pod.host.removeprefix(prefix).rpartition("-")[0], pod.chunk) for pod in job.pods]
-    return tuple(TaskPods(name=name, chunk=chunk, replicas=len(list(same))) for (name, chunk), same in groupby(named))
+    computing = [TaskPods(name=name, chunk=chunk, replicas=len(list(same))) for (name, chunk), same in groupby(named)]
+    if job.launcher is Launcher.DEDICATED:
+        return (TaskPods(name=MASTER_TASK, chunk=None, replicas=1), *computing)
+    return tuple(computing)
 
 
-def plugins(pod_count: int) -> dict[str, list[str]]:
-    """Volcano's job plugins: one pod needs neither names nor keys."""
-    if pod_count == 1:
+def _has_peers(job: PlacedJob) -> bool:
+    return len(job.pods) > 1 or job.launcher is Launcher.DEDICATED
+
+
+def plugins(*, has_peers: bool) -> dict[str, list[str]]:
+    """Volcano's job plugins: a pod alone needs neither names nor keys."""
+    if not has_peers:
         return {"env": []}
     return {
         "env": [],
+        # Not in the user's home, which is shared. At any path but its own, Volcano makes the files 0644: every uid in
+        # the pod can read them, and ssh gets copies that only their owner can.
         "ssh": ["--ssh-key-file-path=/hpcbatch/ssh"],
         # the first pod waits for the others itself, and they are ready before Kubernetes says so
         "svc": ["--publish-not-ready-addresses=true"],
     }
 
 
-def anti_affinity(job: PlacedJob) -> list[Object]:
-    """Terms that keep the job's pods off nodes: of each other (scatter), of all other jobs' pods (exclusive)."""
-    terms: list[Object] = []
-    if job.spec.arrangement is Arrangement.SCATTER and len(job.pods) > 1:
-        terms.append(_apart({"matchLabels": {JOB_ID_LABEL: str(job.job_id)}}))
-    if job.spec.sharing is Sharing.EXCLUSIVE:
-        own = {"key": "volcano.sh/job-name", "operator": "NotIn", "values": [job_name(job.job_id)]}
-        of_a_job = {"key": "volcano.sh/job-name", "operator": "Exists"}
-        terms.append({**_apart({"matchExpressions": [of_a_job, own]}), "namespaceSelector": {}})
-    return terms
-
-
-def _apart(selector: Object) -> Object:
-    return {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
-
-
-def _task_values(task: TaskPods) -> dict[str, Any]:
-    """CPU is only requested: a limit would throttle ranks that may use what is idle. Memory is limited as well."""
-    memory = {} if task.chunk.mem_bytes is None else {"memory": str(task.chunk.mem_bytes)}
-    resources: Object = {"requests": {"cpu": str(task.chunk.cpus), **memory}}
-    if memory:
-        resources["limits"] = memory
+def _task_values(task: TaskPods, job: PlacedJob, queue: QueueConfig, site: SiteConfig) -> dict[str, Any]:
+    is_launcher = task.chunk is None
     return {
         "name": task.name,
         "role": task.role,
         "is_master": task.role == "master",
         "replicas": task.replicas,
-        "resources": resources,
+        "resources": pod_needs.launcher_resources(site)
+        if task.chunk is None
+        else pod_needs.resources(task.chunk, site),
+        "node_selector": dict(queue.node_selector)
+        if task.chunk is None
+        else pod_needs.node_selector(task.chunk, queue, site),
+        "anti_affinity": pod_needs.anti_affinity(job, is_launcher=is_launcher),
     }
 
 
+def _site_mounts(site: SiteConfig) -> list[Object]:
+    mounts: list[Object] = []
+    for volume in site.volumes:
+        mount: Object = {"name": _SITE_VOLUME + volume.name, "mountPath": volume.mount_path}
+        if volume.sub_path is not None:
+            mount["subPath"] = volume.sub_path
+        if volume.read_only:
+            mount["readOnly"] = True
+        mounts.append(mount)
+    return mounts
+
+
+def _account_mounts(site: SiteConfig) -> list[Object]:
+    if not site.mounts_passwd:
+        return []
+    return [
+        {"name": "conf", "mountPath": f"/etc/{file}", "subPath": file, "readOnly": True} for file in ("passwd", "group")
+    ]
+
+
 def _pod_security(job: PlacedJob, site: SiteConfig) -> Object:
-    security: Object = {"runAsUser": job.uid, "runAsGroup": job.gid, "fsGroup": job.gid}
+    """No fsGroup: with one, the kubelet changes group and mode of every file on the site's volumes."""
+    security: Object = {"runAsUser": job.uid, "runAsGroup": job.gid}
+    if job.groups:
+        security["supplementalGroups"] = [gid for gid, _ in job.groups]
     if job.uid:
         security |= {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
-    if len(job.pods) > 1 and site.ssh_port < _PRIVILEGED_PORTS:
+    if _has_peers(job) and site.ssh_port < _PRIVILEGED_PORTS:
         # one of Kubernetes' safe sysctls: sshd runs as the job's user
         security["sysctls"] = [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}]
     return security
@@ -397,11 +452,15 @@ def _builtin_templates() -> Environment:
     return _environment(PackageLoader("hpcbatch", "templates"))
 
 
+@lru_cache(maxsize=4)  # a site's own template is compiled once, until it changes
 def _environment(loader: BaseLoader) -> Environment:
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     # What is written is YAML, where HTML's escapes would be wrong; the filters quote.
-    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701
+    environment = ImmutableSandboxedEnvironment(
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters["tojson"] = yaml_flow
     environment.filters["shellquote"] = shellquote
     return environment

@@ -1,26 +1,53 @@
-"""`python -m tests.cluster up | down`: a real Kubernetes of three nodes with Volcano and hpcbatch, on this machine."""
+"""`python -m tests.cluster VERB`: a real Kubernetes of three nodes with Volcano and hpcbatch, on this machine.
+
+up       builds what is not built yet, starts everything, installs hpcbatch as an admin would
+down     leaves nothing behind but the build cache
+test     runs the tests on it (arguments go to pytest); brings it up and down again where it was not up
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
-from tests.cluster import lifecycle
+from tests.cluster import daemons, lifecycle
 from tests.cluster.binaries import BuildError
-from tests.cluster.state import ClusterError
+from tests.cluster.state import CHECKOUT, ClusterError
 
-VERBS = {"up": lifecycle.up, "down": lifecycle.down}
+
+def test(arguments: list[str]) -> int:
+    """The conformance cases and the cluster's own tests; pytest's exit code."""
+    was_up = bool(daemons.names())
+    try:
+        if not was_up:
+            lifecycle.up()
+        folders = arguments or ["tests/conformance", "tests/cluster"]
+        pytest = [sys.executable, "-m", "pytest", "-m", "", *folders]
+        return subprocess.run(
+            pytest, cwd=CHECKOUT, env={**os.environ, "HPCBATCH_RIG": "cluster"}, check=False
+        ).returncode
+    finally:
+        if not was_up:
+            lifecycle.down()
 
 
 def main() -> int:
-    if len(sys.argv) != 2 or sys.argv[1] not in VERBS:
-        print(f"usage: python -m tests.cluster {' | '.join(VERBS)}", file=sys.stderr)
-        return 2
+    match sys.argv[1:]:
+        case ["up"]:
+            verb = lifecycle.up
+        case ["down"]:
+            verb = lifecycle.down
+        case ["test", *arguments]:
+            verb = lambda: test(arguments)  # noqa: E731
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
     try:
-        VERBS[sys.argv[1]]()
+        return verb() or 0
     except (ClusterError, BuildError) as error:
         print(f"cluster: {error}", file=sys.stderr)
         return 1
-    return 0
 
 
 sys.exit(main())

@@ -30,12 +30,10 @@ class Module:
     sources: tuple[str, ...] = field(default=("go.mod", "go.sum"))
 
 
+_COMMANDS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet")
 KUBERNETES = Module(
     "kubernetes",
-    {
-        name: f"k8s.io/kubernetes/cmd/{name}"
-        for name in ("kube-apiserver", "kube-controller-manager", "kubectl", "kubelet")
-    },
+    {name: f"k8s.io/kubernetes/cmd/{name}" for name in _COMMANDS},
     # without its version stamped in, clients take the server for a pre-release of v0.0.0
     f"-X {VERSION_PACKAGE}.gitVersion=v1.34.1 -X {VERSION_PACKAGE}.gitMajor=1 -X {VERSION_PACKAGE}.gitMinor=34",
 )

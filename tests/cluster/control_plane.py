@@ -59,10 +59,11 @@ def make_certificates() -> None:
     )  # fmt: skip
     certificate("server", "/CN=server", f"DNS:kubernetes,DNS:kubernetes.default.svc,IP:{API_IP},IP:127.0.0.1")
     certificate("admin", "/O=system:masters/CN=admin", "DNS:admin")
-    certificate("controller-manager", "/CN=system:kube-controller-manager", "DNS:controller-manager")
+    for name in ("controller-manager", "scheduler"):
+        certificate(name, f"/CN=system:kube-{name}", f"DNS:{name}")
+        kubeconfig(name, STATE / f"{name}.conf")
     run("openssl", "genrsa", "-out", PKI / "sa.key", "2048")
     kubeconfig("admin", ADMIN_CONF)
-    kubeconfig("controller-manager", STATE / "controller-manager.conf")
 
 
 def make_bridge() -> None:
@@ -115,6 +116,10 @@ def start() -> None:
         "--controllers", "*,-nodeipam,-cloud-node-lifecycle",
         # a node that is gone is noticed sooner than after 50 s, so that tests need not wait for it
         "--node-monitor-grace-period", "12s", "--node-monitor-period", "2s",
+    )  # fmt: skip
+    daemons.start(
+        "kube-scheduler", programs / "kube-scheduler", "--kubeconfig", STATE / "scheduler.conf", "--leader-elect=false",
+        "--authentication-kubeconfig", STATE / "scheduler.conf", "--authorization-kubeconfig", STATE / "scheduler.conf",
     )  # fmt: skip
     services = f"kubernetes cluster.local {{\n kubeconfig {ADMIN_CONF}\n ttl 0\n}}"
     (STATE / "Corefile").write_text(f"cluster.local:53 {{\n bind {BRIDGE_IP}\n {services}\n errors\n}}\n")

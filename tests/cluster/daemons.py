@@ -60,10 +60,17 @@ def send(process: int, signum: int) -> None:
         pass
 
 
-def restart(name: str) -> None:
-    """Start anew what was killed, as it was."""
+def restart(name: str, *more: str) -> None:
+    """Start anew what was killed, as it was; `more` are options for this time only."""
     known = json.loads(_file(name).read_text())
-    start(name, *known["argv"], env=known["env"])
+    start(name, *known["argv"], *more, env=known["env"])
+    _file(name).write_text(json.dumps({**known, "pid": pid(name)}))
+
+
+def stop(name: str) -> None:
+    """End a process that is no part of the cluster any more."""
+    kill(name, signal.SIGTERM)
+    _file(name).unlink()
 
 
 def _reap(name: str) -> None:

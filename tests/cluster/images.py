@@ -11,12 +11,8 @@ from tests.cluster.state import CHECKOUT, RUN, STATE, run
 
 BASE = "docker.io/library/debian:bookworm-slim"
 VERSION = "0.1.0"
-CONTROLLER, LOGIN, MPI, PAUSE = (
-    f"localhost/hpcbatch:{VERSION}",
-    f"localhost/hpcbatch-login:{VERSION}",
-    "localhost/mpi:1",
-    "localhost/pause:1",
-)
+CONTROLLER, LOGIN = f"localhost/hpcbatch:{VERSION}", f"localhost/hpcbatch-login:{VERSION}"
+MPI, PAUSE, LOGIN_NODE = "localhost/mpi:1", "localhost/pause:1", "localhost/login-node:1"
 
 _PAUSE_C = """\
 #include <signal.h>
@@ -54,20 +50,15 @@ def make_pause() -> None:
 
 
 def make_base() -> None:
-    """Debian 12, as small as mmdebstrap makes it with apt."""
-    root = cache_dir() / "debian-bookworm.tar"
+    """Debian 12 with apt and without manuals and translations, as the image of that name has it."""
+    root = cache_dir() / "debian-bookworm-slim.tar"
     if not root.exists():
         partial = root.with_suffix(".partial")
+        unwanted = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "info", "locale", "man")]
         run(
-            "mmdebstrap",
-            "--quiet",
-            "--format=tar",
-            "--variant=apt",
-            "--include=ca-certificates",
-            "bookworm",
-            partial,
-            limit_s=600,
-        )
+            "mmdebstrap", "--quiet", "--format=tar", "--variant=apt", "--include=ca-certificates", *unwanted,
+            "bookworm", partial, limit_s=600,
+        )  # fmt: skip
         partial.rename(root)
     if BASE in buildah("images", "--format", "{{.Name}}:{{.Tag}}"):
         return
@@ -96,9 +87,20 @@ def _trust(folder: Path) -> list[str]:
     return ["--volume", f"{authorities}:/run/registry-ca.crt:ro", "--volume", f"{folder / 'pip.conf'}:/etc/pip.conf:ro"]
 
 
+def unpack(image: str, folder: Path) -> None:
+    """The files of an image."""
+    container = buildah("from", "--pull-never", image).strip()
+    try:
+        run("cp", "--archive", buildah("mount", container).strip(), folder)
+    finally:
+        buildah("rm", container)
+
+
 def build_all() -> None:
     make_base()
     make_pause()
     build(CONTROLLER, CHECKOUT / "Dockerfile", target="controller")
     build(LOGIN, CHECKOUT / "Dockerfile", target="login")
     build(MPI, CHECKOUT / "examples/mpi/Dockerfile")
+    build(LOGIN_NODE, Path(__file__).parent / "login_node/Dockerfile")
+    buildah("rmi", "--prune")  # what earlier builds have left

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cluster import control_plane, daemons, images, nodes, volcano
+from tests.cluster import control_plane, daemons, images, install, nodes, volcano
 from tests.cluster.nodes import CGROUPS, kill_containers
-from tests.cluster.state import ADMIN_CONF, BRIDGE, HOME, NAME, NODES, RUN, STATE, ClusterError, run
+from tests.cluster.state import ADMIN_CONF, BRIDGE, CONTROLS, HOME, NAME, NODES, RUN, STATE, ClusterError, run
 
 
 def up() -> None:
@@ -30,6 +30,7 @@ def up() -> None:
     step("images into the nodes", load_images)
     step("kubelets", nodes.start_kubelets)
     step("Volcano", volcano.start)
+    step("hpcbatch, by docs/install.md", install.install)
     print(f"export KUBECONFIG={ADMIN_CONF}")
 
 
@@ -40,7 +41,9 @@ def step(what: str, do: Callable[[], object]) -> None:
 
 
 def load_images() -> None:
-    for image in (images.PAUSE, images.CONTROLLER, images.LOGIN, images.MPI):
+    nodes.load_image(images.archive(images.PAUSE), images.PAUSE, into=(*NODES, *CONTROLS))
+    nodes.load_image(images.archive(images.CONTROLLER), images.CONTROLLER, into=CONTROLS)
+    for image in (images.LOGIN, images.MPI):
         nodes.load_image(images.archive(image), image)
 
 
@@ -59,7 +62,7 @@ def down() -> None:
     for name in daemons.names():
         if name.startswith("kubelet"):
             daemons.kill(name, signal.SIGKILL)
-    for node in NODES:
+    for node in (*NODES, *CONTROLS):
         kill_containers(node)
     for name in daemons.names():
         daemons.kill(name, signal.SIGKILL)

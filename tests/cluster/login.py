@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.cluster import images
 from tests.cluster.state import HOME, STATE, kubectl, run
 
 ROOT = STATE / "login"
@@ -63,9 +64,9 @@ def enter(user: User) -> tuple[str, ...]:
     return ("/usr/sbin/chroot", f"--userspec={user.uid}:{user.gid}", f"--groups={groups}", str(ROOT))
 
 
-def make(archive_root: Path) -> None:
-    """Unpack the image's files (a directory) and give it users, kubectl and the shared homes."""
-    shutil.copytree(archive_root, ROOT, symlinks=True)
+def make() -> None:
+    """Unpack the image and give it users, kubectl and the shared homes."""
+    images.unpack(images.LOGIN_NODE, ROOT)
     for name, lines in (("passwd", _passwd()), ("group", _group())):
         with (ROOT / "etc" / name).open("a") as file:
             file.writelines(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cluster import daemons
@@ -11,6 +12,7 @@ from tests.cluster.control_plane import PKI, certificate, kubeconfig
 from tests.cluster.state import (
     BRIDGE,
     BRIDGE_IP,
+    CONTROLS,
     NAME,
     NODES,
     POD_NET,
@@ -23,6 +25,7 @@ from tests.cluster.state import (
 )
 
 CGROUPS = Path("/sys/fs/cgroup")
+_CONTROL_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 
 
 def ctr(node: str, *argv: str | Path, check: bool = True) -> str:
@@ -41,21 +44,23 @@ def start() -> None:
     }  # fmt: skip
     network = {"cniVersion": "1.0.0", "name": NAME, "plugins": [bridge, {"type": "loopback"}]}
     (STATE / "cni" / "10-bridge.conflist").write_text(json.dumps(network))
-    for number, node in enumerate(NODES):
+    for number, node in enumerate((*NODES, *CONTROLS)):
         _start(number, node)
-    for node in NODES:
+    for node in (*NODES, *CONTROLS):
         wait_until(f"containerd of {node}", lambda node=node: ctr(node, "version"))
 
 
 def start_kubelets() -> None:
-    for node in NODES:
+    for node in (*NODES, *CONTROLS):
         daemons.start(
             f"kubelet-{node}", STATE / "bin/kubelet", "--config", STATE / f"{node}.yaml",
             "--kubeconfig", STATE / f"{node}.conf", "--root-dir", STATE / f"kubelet-{node}",
             "--hostname-override", node, "--cert-dir", PKI / node, "--node-ip", BRIDGE_IP,
         )  # fmt: skip
-    for node in NODES:
+    for node in (*NODES, *CONTROLS):
         wait_until(f"node {node}", lambda node=node: "True" in kubectl("get", "node", node, "-o", _READY))
+
+    kubectl("label", "node", *CONTROLS, "node-role.kubernetes.io/control-plane=")
 
 
 _READY = "jsonpath={.status.conditions[?(@.type=='Ready')].status}"
@@ -102,6 +107,7 @@ state = "{RUN}/{node}/containerd"
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {"memory.available": "100Mi"},  # a full disk of the tester's is not what is tested
         "nodeStatusUpdateFrequency": "4s",
+        "registerWithTaints": [_CONTROL_TAINT] if node in CONTROLS else [],
     }  # fmt: skip
     (STATE / f"{node}.yaml").write_text(json.dumps(kubelet))
     _make_cgroups(node)
@@ -130,11 +136,11 @@ def _make_cgroups(node: str) -> None:
             (folder / name).write_text(value)
 
 
-def load_image(archive: Path, name: str = "") -> None:
-    """An image's archive into every node, which know no registry."""
-    for node in NODES:
+def load_image(archive: Path, name: str, *, into: Sequence[str] = NODES) -> None:
+    """An image's archive into nodes, which know no registry."""
+    for node in into:
         ctr(node, "image", "import", archive)
-        if name and name not in ctr(node, "image", "ls", "-q"):
+        if name not in ctr(node, "image", "ls", "-q"):
             raise ClusterError(f"{archive} holds no image {name}")
 
 

@@ -14,11 +14,15 @@ RUN = Path("/run/hpcbatch-cluster")
 """Sockets: their paths may not be longer than 107 bytes."""
 NAME = "hpcbatch-cluster"
 """Of the cgroups."""
+SERVER = "rig"
+"""What the site's configuration calls it: the part behind the dot of PBS ids."""
 BRIDGE, BRIDGE_IP, POD_NET = "hpcbatch0", "10.244.0.1", "10.244.0.0/16"
 API_IP, SERVICE_NET = "10.96.0.1", "10.96.0.0/16"
 """The API server listens where pods look for it: the first Service address, on the bridge. No kube-proxy is needed."""
 API = f"https://{API_IP}:443"
 NODES = ("node-0", "node-1", "node-2")
+CONTROLS = ("control-0", "control-1")
+"""Nodes for what is not a job, so that jobs have the others whole."""
 HOME = STATE / "home"
 """The users' homes: the storage that login node and pods share, at the same path in all of them."""
 ADMIN_CONF = STATE / "admin.conf"

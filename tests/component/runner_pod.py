@@ -57,7 +57,7 @@ class RunnerPod:
     def prepare(
         self, script: bytes | str, *, dialect: Dialect = Dialect.SLURM, submitted: Mapping[str, str] | bytes = b"",
         variables: Mapping[str, str] | None = None, output: OutputFiles | None = None, site: SiteConfig | None = None,
-        nodefile: str = "", export_none: bool = False, **spec: Any,
+        nodefile: str = "", export_none: bool = False, knows_shell: bool = True, **spec: Any,
     ) -> None:  # fmt: skip
         spec.setdefault("work_dir", str(self.root))
         asked = JobSpec(dialect=dialect, name="test", **spec)
@@ -70,6 +70,8 @@ class RunnerPod:
             site or SiteConfig(kill_delay_s=2), submission_secret="none", namespace="default", owner=None,
             export_none=export_none,
         )  # fmt: skip
+        if not knows_shell:  # with the site's accounts, which root has none in
+            conf["data"]["job.sh"] += "knows_shell=no\n"
         if not isinstance(submitted, bytes):
             submitted = b"\0".join(os.fsencode(f"{name}={value}") for name, value in submitted.items())
         files: dict[str, Mapping[str, str | bytes]] = {

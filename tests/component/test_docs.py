@@ -29,15 +29,16 @@ from hpcbatch.pbs.variables import job_variables
 from hpcbatch.slurm import environment as slurm_environment
 from hpcbatch.slurm.options import NO_EFFECT, OPTIONS, Support
 from hpcbatch.slurm.states import COMPACT, LONG
+from tests.pages import fenced, section
 
 CHECKOUT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 README = CHECKOUT / "README.md"
 DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
+ELSEWHERE = {"install.md", "users.md", "check.md"}  # on the real cluster: tests/cluster
 PAGES = [README, *DOCS, CHECKOUT / "tests/conformance/README.md", *sorted((CHECKOUT / "bench").glob("*.md"))]
 DIRECTIVES = (CHECKOUT / "docs/directives.md").read_text()
 
-_FENCED = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ANY_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -45,20 +46,9 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # Commands
 
 
-def fenced(text: str) -> str:
-    return "".join(_FENCED.findall(text))
-
-
 def first_job(text: str) -> str:
     """The indented lines of README's "A first job"."""
     return "".join(f"{line[4:]}\n" for line in section(text, "A first job").splitlines() if line.startswith("    "))
-
-
-def section(text: str, heading: str) -> str:
-    """What stands below a heading, up to the next one of its level or above. It must be there once."""
-    found = re.findall(rf"^(#+) {re.escape(heading)}\n(.*?)(?=^\1(?!#)|^#{{1,2}} |\Z)", text, re.MULTILINE | re.DOTALL)
-    assert len(found) == 1, f"{len(found)} headings {heading!r}"
-    return str(found[0][1])
 
 
 @pytest.fixture
@@ -96,7 +86,10 @@ def test_a_first_job(login: dict[str, str], tmp_path: Path) -> None:
     assert "the token is back after 4 ranks" in text
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if fenced(page.read_text())], ids=lambda page: page.name)
+RUN_HERE = [page for page in PAGES if page.name not in ELSEWHERE and fenced(page.read_text())]
+
+
+@pytest.mark.parametrize("page", RUN_HERE, ids=lambda page: page.name)
 def test_commands_of(page: Path, login: dict[str, str], tmp_path: Path) -> None:
     run(fenced(page.read_text()), login, tmp_path)
 
@@ -193,13 +186,17 @@ def test_pbs_attributes() -> None:
 
 def placed(dialect: Dialect) -> PlacedJob:
     """A job that asks for everything that a variable tells of."""
-    given = ("ntasks", "ntasks_per_node", "cpus_per_task", "mem_per_node_mb", "mem_per_cpu_mb", "open_mode")
+    given = (
+        "ntasks", "ntasks_per_node", "cpus_per_task", "mem_per_node_mb", "mem_per_cpu_mb", "open_mode", "gpus",
+        "gpus_per_node", "gpus_per_task", "cpus_per_gpu", "mem_per_gpu_mb", "Resource_List.ngpus",
+    )  # fmt: skip
     spec = JobSpec(
         dialect=dialect, name="j", queue="q", interpreter="/bin/sh", account="a", walltime_s=60,
         attributes={**dict.fromkeys(given, "1"), "export": "NONE"},
     )  # fmt: skip
+    pod = PlacedPod(host="h", chunk=Chunk(resources=(("gpu", 1),)))
     return PlacedJob(
-        job_id=1, spec=spec, queue="q", pods=(PlacedPod(host="h", chunk=Chunk()),), owner="u", uid=1, gid=1, home="/",
+        job_id=1, spec=spec, queue="q", pods=(pod,), owner="u", uid=1, gid=1, home="/",
         cluster="c", run_count=2,
     )  # fmt: skip
 

@@ -193,10 +193,29 @@ def test_requests_come_too_late_for_ended_jobs(registry: Registry, request_: Any
 
 def test_jobs_that_went_away_are_unknown(registry: Registry) -> None:
     row = put_job(registry, 1, JobState.QUEUED).row()
-    jobs.forget(registry, row)
+    registry.delete(BATCHJOBS, row.object_name, NS)
     for request in (jobs.request_delete, jobs.hold, jobs.forget, jobs.get_record):
         with pytest.raises(UnknownJobError):
             request(registry, row)
+
+
+def test_forgetting_a_job_that_has_not_ended_ends_it_first(registry: Registry) -> None:
+    row = put_job(registry, 1, JobState.RUNNING).row()
+    watch = registry.watch(BATCHJOBS)
+    with Answering(registry):
+        jobs.forget(registry, row)
+    events = iter(watch)
+    last = next(event for event in events if event.type == "DELETED")
+    watch.close()
+    assert last.object["status"]["state"] == "Deleted"
+
+
+def test_a_job_that_does_not_end_keeps_its_record(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "END_S", 0.0)
+    row = put_job(registry, 1, JobState.RUNNING).row()
+    with pytest.raises(HpcBatchError, match="has not ended after"):
+        jobs.forget(registry, row)
+    assert registry.get(BATCHJOBS, "pbs-1", NS)["spec"]["deleteRequested"] is True
 
 
 def test_settle_waits_until_the_controller_has_acted(registry: Registry) -> None:
@@ -262,6 +281,46 @@ def test_where_others_are_hidden_one_sees_ones_own(registry: Registry) -> None:
     assert jobs.list_objects(api, "bob") == []
 
 
+def test_what_was_forbidden_once_is_not_asked_again(registry: Registry) -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    class Counting(Unreliable):
+        def list(self, resource: Any, namespace: str | None = None, **kwargs: Any) -> Any:
+            asked.append((resource.plural, namespace))
+            if namespace is None:
+                raise ForbiddenError(403, "Forbidden", "not all namespaces")
+            return registry.list(resource, namespace, **kwargs)
+
+        def get(self, resource: Any, name: str, namespace: str | None = None) -> Any:
+            asked.append((resource.plural, namespace))
+            raise ForbiddenError(403, "Forbidden", "no Secrets")
+
+    put_job(registry, 1, JobState.QUEUED)
+    api: Any = Counting(registry, lambda *_: None)
+    for _ in range(3):
+        (obj,) = jobs.list_objects(api, NS)
+        assert jobs.environment_of(api, obj) is None
+    assert asked == [("batchjobs", None), ("batchjobs", NS), ("secrets", NS), ("batchjobs", NS), ("batchjobs", NS)]
+
+
+def test_a_job_that_was_admitted_before_it_could_be_taken_back_is_asked_to_end(registry: Registry) -> None:
+    class Guarded(Unreliable):
+        """Admits while the user presses Ctrl-C; then the record is no longer the user's to delete."""
+
+        def watch(self, *args: Any, **kwargs: Any) -> Any:
+            for obj in registry.list(BATCHJOBS).items:
+                registry.replace(BATCHJOBS, admitted(obj, 7), NS, subresource="status")
+            raise KeyboardInterrupt
+
+        def delete(self, resource: Any, name: str, namespace: str | None = None) -> None:
+            raise ForbiddenError(403, "Forbidden", "the job has not ended, so its record stays")
+
+    with pytest.raises(KeyboardInterrupt):
+        jobs.submit(Guarded(registry, lambda *_: None), NS, submission())  # type: ignore[arg-type]
+    (left,) = registry.list(BATCHJOBS).items
+    assert left["spec"]["deleteRequested"] is True
+
+
 def test_a_cluster_without_hpcbatch_is_told() -> None:
     store = Store(":memory:")
     registry: Any = Registry(store)
@@ -317,6 +376,9 @@ class Listed:
             found = [p for p in found if p["status"]["phase"] not in {"Succeeded", "Failed"}]
         return ObjectList(tuple(found), "1")
 
+    def get(self, resource: Any, name: str, namespace: Any = None) -> Any:
+        raise NotFoundError(404, "NotFound", f"{resource.plural} {name!r} not found")
+
     def table(self, resource: Any, namespace: Any = None, *, labels: str = "", fields: str = "") -> Any:
         record = JobRecord(
             job_id=7,
@@ -336,7 +398,8 @@ class Listed:
         columns = [
             "Id", "Job", "User", "Queue", "State", "Reason", "Nodes", "Cpus", "Mem", "Walltime", "CpuUsed", "Hosts",
             "Submitted", "Eligible", "Started", "Ended", "Begin", "ExitCode", "ExitSignal", "Priority", "Account",
-            "WorkDir", "Command", "Session", "Message", "Dialect", "Server",
+            "WorkDir", "Command", "Session", "Message", "Dialect", "Server", "TresPerNode", "TresPerJob",
+            "TresPerTask", "Features", "Qos",
         ]  # fmt: skip
         from hpcbatch.api.client import TableRow
 
@@ -379,8 +442,6 @@ def test_queues(registry: Registry) -> None:
         ("default", True, False),
         ("fast", False, True),
     ]
-    marked: Any = Listed(queues=[queue("default"), queue("fast", annotations={"hpcbatch.io/default": "true"})])
-    assert [(q.name, q.is_default) for q in jobs.queues(marked)] == [("fast", True), ("default", False)]
     assert [q.name for q in jobs.queues(registry)] == ["default"]
     assert registry.list(QUEUES).items
     assert not registry.list(NODES).items

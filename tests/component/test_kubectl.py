@@ -325,3 +325,12 @@ def test_chunked_listing(api: Cluster) -> None:
     for index in range(5):
         api.kubectl("create", "configmap", f"c{index}")
     assert len(api.kubectl("get", "cm", "--chunk-size=2", "-o", "name").splitlines()) == 5
+
+
+def test_a_list_of_objects(api: Cluster) -> None:
+    """For a List kubectl checks the items itself, and asks for the OpenAPI document of version 2."""
+    one, two = ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in ("l1", "l2"))
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [one, two]})
+    assert api.kubectl("create", "-f", "-", stdin=text) == "configmap/l1 created\nconfigmap/l2 created\n"
+    wrong = text.replace('{"name": "l1"}', '{"name": "l3"}, "nonsense": 1')
+    assert "nonsense" in api.kubectl("create", "-f", "-", code=1, stdin=wrong)

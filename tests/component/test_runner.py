@@ -136,6 +136,55 @@ def test_pbs_variables_of_the_moment(pod: RunnerPod) -> None:
     assert "/opt/of the pod" in path, "a profile that sets PATH anew must not lose the pod's"
 
 
+SUBMITTER_PATH = "/opt/mine:/usr/bin:/bin"
+
+
+@pytest.mark.parametrize(
+    ("submitted", "expected"),
+    [
+        (
+            {"PATH": SUBMITTER_PATH, "LD_LIBRARY_PATH": "/mine/lib"},
+            {"PATH": f"{SUBMITTER_PATH}:/image/bin", "LD_LIBRARY_PATH": "/mine/lib:/image/lib", "MPI_HOME": "/image"},
+        ),
+        ({"PATH": SUBMITTER_PATH, "MPI_HOME": "/mine"}, {"LD_LIBRARY_PATH": "/image/lib:", "MPI_HOME": "/mine"}),
+        ({}, {"PATH": "/image/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": "/image/lib:"}),
+        ({"LD_LIBRARY_PATH": ""}, {"LD_LIBRARY_PATH": "/image/lib"}),
+    ],
+    ids=["both", "one", "neither", "empty"],
+)
+def test_the_image_s_own_environment_survives_behind_the_submitter_s(
+    pod: RunnerPod, submitted: dict[str, str], expected: dict[str, str]
+) -> None:
+    image = {"PATH": "/image/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": "/image/lib:", "MPI_HOME": "/image"}
+    pod.environment |= image
+    assert pod.run(DUMP, submitted=submitted)[0] == 0
+    found = {name.decode(): value.decode() for name, value in dumped(pod).items()}
+    found["PATH"] = found["PATH"].removeprefix(f"{pod.root}/run/job/bin:")
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("dialect", "submitted", "expected"),
+    [
+        (Dialect.PBS, {"PBS_O_SHELL": "{here}/odd"}, "{here}/odd"),
+        (Dialect.PBS, {"PBS_O_SHELL": "/bin/sh", "SHELL": "{here}/odd"}, "/bin/sh"),
+        (Dialect.PBS, {"PBS_O_SHELL": "/nosuch/zsh"}, "/bin/bash"),
+        (Dialect.PBS, {"PBS_O_SHELL": "/usr"}, "/bin/bash"),
+        (Dialect.PBS, {}, "/bin/bash"),
+        (Dialect.SLURM, {}, "/bin/bash"),
+    ],
+)
+def test_shell_of_a_user_whom_the_image_does_not_know(
+    pod: RunnerPod, dialect: Dialect, submitted: dict[str, str], expected: str
+) -> None:
+    odd = pod.root / "odd"
+    odd.symlink_to("/bin/sh")
+    given = {name: value.format(here=pod.root) for name, value in submitted.items()}
+    # the accounts that a site mounts do not know the user's shell
+    assert pod.run(DUMP, dialect=dialect, submitted=given, site=SiteConfig(kill_delay_s=2), knows_shell=False)[0] == 0
+    assert dumped(pod)[b"SHELL"].decode() == expected.format(here=pod.root)
+
+
 def test_login_shell_reads_the_profile(pod: RunnerPod) -> None:
     for name in (".profile", ".bash_profile"):
         (pod.root / name).write_text("export FROM_PROFILE='yes it is'\n")

@@ -105,7 +105,7 @@ def test_host_with_another_key_is_not_trusted(pod: RunnerPod, worker: subprocess
 
 
 def test_first_pod_names_the_hosts_that_do_not_answer(pod: RunnerPod) -> None:
-    site = SiteConfig(ssh_port=free_port(), start_timeout_s=1)
+    site = SiteConfig(ssh_port=free_port(), start_timeout_s=1, image_pull_timeout_s=0)
     code, report = pod.run("#!/bin/sh\ntouch ran\n", chunks=(Chunk(count=2),), site=site)
     assert (code, report.exit_code, report.reason) == (1, None, Reason.LAUNCH_FAILED)
     assert "host job-12-mpiworker-0 did not answer ssh within 1 s: ssh: Could not resolve" in report.message

@@ -57,8 +57,11 @@ class PlayKubelet:
         except (NotFoundError, ConflictError):
             pass  # somebody was quicker; the next event tells
 
-    def end(self, name: str, exit_code: int) -> None:
+    def end(self, name: str, exit_code: int, message: str = "") -> None:
+        """`message`: the container's last words."""
         ended = {"exitCode": exit_code, "finishedAt": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+        if message:
+            ended |= {"message": message, "startedAt": "2026-01-01T00:00:00Z"}
         self._status(name, "Failed" if exit_code else "Succeeded", {"terminated": ended}, ready=False)
 
     def restarted(self, name: str, count: int) -> None:

@@ -35,8 +35,6 @@ def volcano_env(rig: Rig) -> Mapping[str, str]:
 @pytest.fixture
 def site(rig: Rig, tmp_path: Path) -> Iterator[Site]:
     site = rig.site(tmp_path)
-    config = ("kubectl", "config", "view", "-o", "jsonpath={.clusters[0].name}")
-    site.server = site.run(*config).stdout
     yield site
     left = site.run("squeue", "-h", "-u", site.env["USER"], "-o", "%i").stdout.split()
     if left:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from tests.cluster import login
+from tests.cluster.state import ADMIN_CONF, SERVER, STATE
 from tests.conformance.site import BIN, Site, login_environment
 
 
@@ -28,7 +30,9 @@ class EngineRig:
         self.admin_env = env
 
     def site(self, directory: Path) -> Site:
-        return Site(self.admin_env, directory)
+        site = Site(self.admin_env, directory)
+        site.server = site.kubectl("config", "view", "-o", "jsonpath={.clusters[0].name}").stdout
+        return site
 
 
 @contextmanager
@@ -43,22 +47,17 @@ def engine_rig(state_dir: Path) -> Iterator[EngineRig]:
 
 
 class ClusterRig:
-    """alice, whom the admin has added, in the login image, with the home that the pods mount."""
+    """Users whom the admin has added, in the login image, with the home that the pods mount; alice where none is named."""
 
     def __init__(self) -> None:
-        from tests.cluster import login
-        from tests.cluster.state import ADMIN_CONF, STATE
-
-        self._alice = login.USERS["alice"]
-        self._enter = login.enter
         path = f"{STATE / 'bin'}:{BIN}:{os.environ['PATH']}"
         self.admin_env = {**os.environ, "PATH": path, "KUBECONFIG": str(ADMIN_CONF)}
+        assert ADMIN_CONF.exists(), f"{ADMIN_CONF} is not there: `make cluster` starts the cluster"
 
-    def site(self, directory: Path) -> Site:
-        work = self._alice.home / f"{directory.name}-{secrets.token_hex(3)}"
+    def site(self, directory: Path, user: login.User = login.USERS["alice"]) -> Site:
+        work = user.home / f"{directory.name}-{secrets.token_hex(3)}"
         work.mkdir()
-        os.chown(work, self._alice.uid, self._alice.gid)
+        os.chown(work, user.uid, user.gid)
         return Site(
-            self._alice.environment(), work, enter=self._enter(self._alice), admin_env=self.admin_env,
-            namespace=self._alice.namespace,
+            user.environment(), work, server=SERVER, enter=login.enter(user), admin_env=self.admin_env, namespace=user.namespace,
         )  # fmt: skip

@@ -64,7 +64,7 @@ def test_sbatch(site: Site, argv: list[str], stdin: str, code: int, stderr: str)
         ("qsub", "#PBS -J 1-4", "-J"),
         ("qsub", "#PBS -W depend=afterok:1", "depend"),
         ("sbatch", "#SBATCH -a 1-4", "array"),
-        ("sbatch", "#SBATCH --gres=gpu:1", "gres"),
+        ("sbatch", "#SBATCH --gpu-bind=closest", "gpu-bind"),
     ],
 )
 def test_what_is_not_supported_yet_says_where(site: Site, command: str, directive: str, word: str) -> None:

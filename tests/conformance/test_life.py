@@ -165,7 +165,7 @@ def test_only_the_record_is_left_of_an_ended_job(site: Site) -> None:
 def test_a_job_that_runs_again_waits_as_if_it_had_not_run(site: Site) -> None:
     job = site.qsub("-r", "y", "-l", "select=1:ncpus=2", "-N", "again", "-j", "oe", stdin="sleep 600\n")
     site.wait_state(job, "R")
-    blocker = site.sbatch("-N", "3", "--ntasks-per-node=2", "-o", "/dev/null", "--wrap", "sleep 600")
+    blocker = site.qsub("-p", "900", "-l", "select=3:ncpus=2", "-N", "first", stdin="sleep 600\n")
     site.kubectl("delete", "pod", f"job-{job}-mpimaster-0", "--wait=false")
     site.wait_state(blocker, "R")
     site.wait_state(job, "Q")

@@ -16,6 +16,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples/mpi"
 
 @pytest.fixture
 def ring(site: Site) -> Site:
+    return ring_in(site)
+
+
+def ring_in(site: Site) -> Site:
+    """The example, copied and compiled as the README says."""
     for name in ("ring.c", "ring.pbs", "ring.slurm"):
         shutil.copy(EXAMPLES / name, site.work)
     site.run("mpicc", "-o", "ring", "ring.c")

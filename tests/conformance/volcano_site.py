@@ -19,24 +19,29 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests.waiting import wait_for
+
 T = TypeVar("T")
 Object = dict[str, Any]
 
 IMAGE = os.environ.get("HPCBATCH_TEST_IMAGE", "localhost/mpi:1")
-LIMIT_S = 120.0
+LIMIT_S = 60.0
 WORKER = "trap 'exit 0' TERM; sleep 1000 & wait"
 """Runs until it is told to end, and then ends well."""
 
 
 class Record:
-    """Every state of the objects of one kind in one namespace, in their order, as `kubectl get --watch` tells them."""
+    """Every state of the objects of one kind in one namespace, in their order, from a watch. `path` is their URL's."""
 
-    def __init__(self, env: Mapping[str, str], namespace: str, kind: str) -> None:
+    def __init__(self, env: Mapping[str, str], path: str) -> None:
         self._changed = threading.Condition()
         self._events: dict[str, list[tuple[str, Object]]] = defaultdict(list)
-        argv = ["kubectl", "-n", namespace, "get", kind, "-o", "json", "--watch", "--output-watch-events"]
-        self._process = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self._thread = threading.Thread(target=self._read, name=f"record {kind}", daemon=True)
+        get = ["kubectl", "get", "--raw"]
+        begin = json.loads(subprocess.check_output([*get, path], env=env))["metadata"]["resourceVersion"]
+        self._process = subprocess.Popen(
+            [*get, f"{path}?watch=true&resourceVersion={begin}"], env=env, stdout=subprocess.PIPE
+        )
+        self._thread = threading.Thread(target=self._read, name=f"record {path}", daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
@@ -82,8 +87,12 @@ class Volcano:
         self.env, self.namespace = env, namespace
         self.run("kubectl", "create", "namespace", namespace)
         self.jobs, self.pod_record, self.groups = (
-            Record(env, namespace, kind) for kind in ("jobs.batch.volcano.sh", "pods", "podgroups")
-        )
+            Record(env, f"{group}/namespaces/{namespace}/{kind}")
+            for group, kind in (
+                ("/apis/batch.volcano.sh/v1alpha1", "jobs"), ("/api/v1", "pods"),
+                ("/apis/scheduling.volcano.sh/v1beta1", "podgroups"),
+            )
+        )  # fmt: skip
 
     def close(self) -> None:
         for record in (self.jobs, self.pod_record, self.groups):
@@ -136,6 +145,10 @@ class Volcano:
         items = json.loads(self.kubectl("get", "events", "--field-selector", selector, "-o", "json").stdout)["items"]
         items.sort(key=lambda item: item["firstTimestamp"])
         return [f"{item['type']} {item['reason']} {item['message']}" for item in items]
+
+    def wait_event(self, name: str, kind: str, text: str) -> None:
+        """Wait for an event on an object; `text` as in `events`."""
+        wait_for(f"event {text!r} on {kind} {name}", lambda: text in self.events(name, kind), LIMIT_S, every_s=0.2)
 
     def logs(self, pod: str) -> str:
         return self.kubectl("logs", pod).stdout
@@ -227,7 +240,7 @@ def task(
     name: str, command: str, replicas: int = 1, *, cpu: str = "50m", pod: Mapping[str, Any] | None = None,
     container: Mapping[str, Any] | None = None, metadata: Mapping[str, Any] | None = None, **more: Any,
 ) -> Object:  # fmt: skip
-    """A task whose pods run `command` in sh; `more` are fields of the task, `pod` of its pods, `container` of theirs."""
+    """A task whose pods run `command` in sh. `more` are fields of the task, `pod` and `container` of what it makes."""
     main = {
         "name": "main", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sh", "-c", command],
         "resources": {"requests": {"cpu": cpu}}, **(container or {}),

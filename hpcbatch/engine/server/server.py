@@ -151,6 +151,8 @@ class ApiServer:
         if not self._authorised(request):
             raise ApiError(401, "Unauthorized", "Unauthorized")
         query = dict(reversed(parse_qsl(request.rel_url.raw_query_string, keep_blank_values=True)))
+        if path == "/openapi/v2" and request.method in {"GET", "HEAD"}:
+            return web.Response(body=openapi.EMPTY_V2, headers={"Content-Type": openapi.PROTOBUF_V2})
         accepted = negotiate(", ".join(request.headers.getall("Accept", [])))
         resource_path = parse_path(path)
         if resource_path is None:
@@ -231,7 +233,7 @@ class ApiServer:
             case ["openapi", "v3", "apis", group, version]:
                 return self._openapi(group, version)
             case []:
-                paths = ["/api", "/api/v1", "/apis", "/healthz", "/openapi/v3", "/version"]
+                paths = ["/api", "/api/v1", "/apis", "/healthz", "/openapi/v2", "/openapi/v3", "/version"]
                 return _json_response({"paths": paths})
         if parts[0] == "api":
             raise statuses.no_such_resource()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.api import batchjob, jobrow, jobspec
+from hpcbatch.api.names import SCHEMA_ANNOTATION, SCHEMA_VERSION
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
@@ -24,16 +26,19 @@ TEXT = st.text(min_size=1, max_size=20)
 TIMES = st.datetimes(min_value=datetime(2000, 1, 1), max_value=datetime(2100, 1, 1)).map(
     lambda t: t.replace(microsecond=0, tzinfo=UTC)
 )
+NAMES = st.text(min_size=1, max_size=5)
+RESOURCES = st.dictionaries(NAMES, st.integers(1, 2**40), max_size=3).map(lambda d: tuple(sorted(d.items())))
 CHUNKS = st.builds(
     Chunk, count=st.integers(1, 9), cpus=st.integers(0, 9), ranks=st.integers(0, 9),
     mem_bytes=st.none() | st.integers(0, 2**50), threads=st.none() | st.integers(1, 9),
+    resources=RESOURCES, properties=st.sets(NAMES, max_size=3).map(lambda names: tuple(sorted(names))),
 )  # fmt: skip
 OUTPUTS = st.builds(Output, path=st.none() | TEXT, append=st.booleans())
 SPECS = st.builds(
     JobSpec,
     dialect=st.sampled_from(Dialect), name=TEXT, queue=st.none() | TEXT,
     chunks=st.lists(CHUNKS, min_size=1, max_size=3).map(tuple),
-    mem_per_pod_bytes=st.none() | st.integers(0, 2**50),
+    mem_per_pod_bytes=st.none() | st.integers(0, 2**50), resources_per_pod=RESOURCES,
     arrangement=st.sampled_from(Arrangement), sharing=st.sampled_from(Sharing),
     walltime_s=st.none() | st.integers(1, 10**9), interpreter=st.none() | TEXT,
     command=st.lists(st.text(), max_size=3).map(tuple), script_args=st.lists(st.text(), max_size=3).map(tuple),
@@ -41,13 +46,15 @@ SPECS = st.builds(
     stdout=OUTPUTS, stderr=st.none() | OUTPUTS, stdout_to_stderr=st.booleans(), hold=st.booleans(),
     begin_time=st.none() | TIMES, priority=st.integers(-1024, 1023), rerunnable=st.booleans(),
     account=st.none() | TEXT, mail_points=st.text(), mail_users=st.lists(TEXT, max_size=2).map(tuple),
-    umask=st.none() | st.integers(0, 0o777), server=TEXT, attributes=st.dictionaries(TEXT, st.text(), max_size=3),
+    umask=st.none() | st.integers(0, 0o777), image=st.none() | st.just("a/b:1"), server=TEXT,
+    attributes=st.dictionaries(TEXT | st.sampled_from(["tres_per_node", "constraint", "qos"]), st.text(), max_size=3),
 )  # fmt: skip
 HOSTS = st.builds(ExecHost, node=st.sampled_from(["n-0", "n.a"]), pod=TEXT, cpus=st.integers(0, 9))
 STATUSES = st.builds(
     JobStatus,
     state=st.sampled_from(JobState), reason=st.sampled_from(Reason), message=st.text(), owner=TEXT, home=TEXT,
     layout=st.lists(CHUNKS, max_size=3).map(tuple),
+    groups=st.lists(st.tuples(st.integers(0, 2**32 - 1), st.text()), max_size=3).map(tuple),
     hosts=st.lists(HOSTS, max_size=3).map(tuple),
     start_time=st.none() | TIMES, end_time=st.none() | TIMES, exit_code=st.none() | st.integers(0, 255),
     exit_signal=st.none() | st.integers(1, 64), cpu_used_s=st.none() | st.integers(0, 10**6),
@@ -65,6 +72,7 @@ def test_a_spec_comes_back_from_its_manifest_and_fits_the_schema(spec: JobSpec) 
 
 @given(SPECS, STATUSES)
 def test_a_row_of_the_table_is_the_row_of_the_record(spec: JobSpec, status: JobStatus) -> None:
+    status = replace(status, walltime_s=spec.walltime_s)  # the limit in force is always written
     record = JobRecord(job_id=7, namespace="ns", object_name="x", spec=spec, status=status, queue="q")
     obj = jobspec.to_manifest(spec, name="x", submission_secret="s")
     obj["metadata"] |= {"namespace": "ns", "creationTimestamp": batchjob.rfc3339(status.submit_time)}
@@ -88,12 +96,60 @@ def test_a_job_without_number_is_no_record(status: dict[str, str]) -> None:
         batchjob.record_from({"metadata": {"namespace": "ns", "name": "x"}, "spec": {}, "status": status})
 
 
+def test_the_definition_carries_its_version() -> None:
+    assert CRD["metadata"]["annotations"] == {SCHEMA_ANNOTATION: str(SCHEMA_VERSION)}
+
+
+def test_what_may_change_after_submission() -> None:
+    """The API server's rule names every other field, present or not."""
+    spec = SCHEMA["properties"]["spec"]
+    rule = " ".join(spec["x-kubernetes-validations"][0]["rule"].split())
+    terms = []
+    for name in spec["properties"]:
+        if name in spec["required"]:
+            terms.append(f"self.{name} == oldSelf.{name}")
+        elif name not in {"hold", "deleteRequested"}:
+            terms.append(
+                f"(has(self.{name}) ? has(oldSelf.{name}) && self.{name} == oldSelf.{name} : !has(oldSelf.{name}))"
+            )
+    assert all(term in rule for term in terms)
+    assert len(rule) == len(" && ".join(terms))
+
+
+def test_every_text_and_list_of_the_spec_has_a_bound() -> None:
+    """What a user writes is bounded, and what rules look at has to be."""
+
+    def check(schema: dict[str, object], path: str) -> None:
+        bound = {"string": "maxLength", "array": "maxItems"}.get(str(schema["type"]))
+        assert bound is None or bound in schema or "enum" in schema, path
+        if "additionalProperties" in schema:
+            assert "maxProperties" in schema, path
+        parts = {**schema.get("properties", {}), "[]": schema.get("items"), "*": schema.get("additionalProperties")}
+        for name, part in parts.items():
+            if part is not None:
+                check(part, f"{path}.{name}")
+
+    check(SCHEMA["properties"]["spec"], "spec")
+
+
 def test_every_state_is_in_the_schema() -> None:
     assert set(SCHEMA["properties"]["status"]["properties"]["state"]["enum"]) == {s.value for s in JobState}
     assert set(SCHEMA["properties"]["spec"]["properties"]["dialect"]["enum"]) == {d.value for d in Dialect}
 
 
-@pytest.mark.parametrize("spec", [{}, {"dialect": "nqs", "name": "x", "chunks": []}, {"dialect": "pbs", "name": "x"}])
+ONE = {"count": 1, "cpus": 1, "ranks": 1}
+NONSENSE: list[dict[str, object]] = [
+    {}, {"dialect": "nqs", "name": "x", "chunks": []}, {"dialect": "pbs", "name": "x"},
+    {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "resources": {"ngpus": 0}}]},
+    {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "resources": {"ngpus": "2"}}]},
+    {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "resources": ["ngpus"]}]},
+    {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "properties": ["a", "a"]}]},
+    {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "count": 100_001}]},
+    {"dialect": "pbs", "name": "x", "chunks": [ONE], "resourcesPerPod": {"gpu": -1}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", NONSENSE, ids=str)
 def test_nonsense_is_an_error(spec: dict[str, object]) -> None:
     with pytest.raises(HpcBatchError):
         jobspec.spec_from_json(spec)

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from hpcbatch.api.informer import Informer, Workers, WorkQueue
 from hpcbatch.api.port import Object, ObjectList, WatchEvent
 from hpcbatch.api.resources import PODS
-from hpcbatch.errors import ConflictError, GoneError, UnreachableError
+from hpcbatch.errors import ApiError, ConflictError, GoneError, UnreachableError
 
 BOUND_S = 10.0
 
@@ -111,7 +111,9 @@ def test_watch_that_ends_goes_on_where_it_was(run: Any) -> None:
     assert take(told, 1) == [("ADDED", "a", "10")]
 
 
-@pytest.mark.parametrize("loss", [GoneError(410, "Expired", "too old"), UnreachableError("down"), ValueError("bug")])
+@pytest.mark.parametrize(
+    "loss", [GoneError(410, "Expired", "too old"), ApiError(500, "InternalError", "etcd"), ValueError("bug")]
+)
 def test_what_a_lost_watch_missed_is_made_up(run: Any, loss: Exception) -> None:
     before = (pod("same", 1), pod("changed", 2), pod("gone", 3), pod("anew", 4))
     after = (pod("same", 1), pod("changed", 8), pod("anew", 9, "other"), pod("new", 10))
@@ -126,6 +128,32 @@ def test_what_a_lost_watch_missed_is_made_up(run: Any, loss: Exception) -> None:
     ])  # fmt: skip
     assert api.watches.get(timeout=BOUND_S)[0] == "11"
     assert {item["metadata"]["name"] for item in informer.items()} == {"same", "changed", "anew", "new"}
+
+
+@pytest.mark.parametrize("loss", [UnreachableError("reset"), ApiError(429, "TooManyRequests", "later")])
+def test_a_broken_watch_goes_on_where_it_broke(run: Any, loss: Exception) -> None:
+    api = ScriptedApi(ObjectList((pod("a", 1),), "5"))
+    informer, told = run(api)
+    _, watch = api.watches.get(timeout=BOUND_S)
+    watch.feed.put(WatchEvent("MODIFIED", pod("a", 6)))
+    watch.feed.put(loss)
+    version, again = api.watches.get(timeout=BOUND_S)
+    assert version == "6", "no second list"
+    again.feed.put(WatchEvent("DELETED", pod("a", 7)))
+    assert take(told, 3) == [("ADDED", "a", "1"), ("MODIFIED", "a", "6"), ("DELETED", "a", "7")]
+    assert informer.items() == ()
+
+
+def test_a_version_that_never_works_again_is_given_up(run: Any) -> None:
+    api = ScriptedApi(ObjectList((pod("a", 1),), "900"), ObjectList((pod("a", 1),), "5"))
+    run(api)
+    versions = []
+    while not versions or versions[-1] == "900":
+        version, watch = api.watches.get(timeout=BOUND_S)
+        versions.append(version)
+        watch.feed.put(UnreachableError("no answer"))
+    assert versions[-1] == "5"
+    assert 1 < len(versions) < 10
 
 
 def test_first_list_may_fail(run: Any) -> None:

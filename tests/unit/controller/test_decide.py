@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.controller.decide import Observed, PodView, VolcanoJobView, Waiting, decide
+from hpcbatch.controller.decide import Observed, PodView, RefusedPods, VolcanoJobView, Waiting, decide
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import Chunk, JobSpec
@@ -110,7 +110,10 @@ def ended_with(**report: object) -> PodView:
             ),
             "Failed", "LaunchFailed", "", id="a worker failed, so the first pod was ended",
         ),
-        pytest.param(seen(phase="Aborted", spec={"rerunnable": False}), "Failed", "NodeLost", "", id="pod deleted"),
+        pytest.param(
+            seen(phase="Aborted", spec={"rerunnable": False}, status=JobStatus(start_time=START)), "Failed", "NodeLost",
+            "", id="pod deleted",
+        ),
         pytest.param(
             seen(phase="Terminated", pods=[replace(ENDED, report=None, problem="StartError: no sh")]), "Failed",
             "LaunchFailed", "", id="no shell in the image",
@@ -157,6 +160,136 @@ def test_a_volcano_job_that_somebody_deleted_fails_the_job() -> None:
     assert "deleted" in status.message
 
 
+# Pods that do not come to start
+
+
+def stuck(problem: str, *, bound_s: int = 20, **fields: object) -> PodView:
+    return pod(phase="Pending", problem=problem, bound_at=NOW - timedelta(seconds=bound_s), **fields)
+
+
+@pytest.mark.parametrize(
+    ("pods", "state", "reason", "message", "look_again"),
+    [
+        pytest.param(
+            [stuck("ErrImagePull: no such image")], "Queued", "Starting", "ErrImagePull: no such image", True, id="told"
+        ),
+        pytest.param(
+            [stuck("ErrImagePull: no such image", bound_s=300)], "Failed", "LaunchFailed",
+            "pod pod-0 on node node-0: ErrImagePull: no such image", False, id="out of time",
+        ),
+        pytest.param([stuck("", bound_s=900)], "Queued", "Starting", "", True, id="a long pull is no problem"),
+        pytest.param(
+            [stuck("InvalidImageName: no", is_hopeless=True)], "Failed", "LaunchFailed",
+            "pod pod-0 on node node-0: InvalidImageName: no", False, id="hopeless",
+        ),
+        pytest.param(
+            [RUNNING, stuck("FailedMount: no", index=1, node="node-1")], "Running", "None",
+            "pod pod-1 on node node-1: FailedMount: no", True, id="the first pod waits for another",
+        ),
+        pytest.param(
+            [RUNNING, stuck("FailedMount: no", index=1, node="node-1", bound_s=301)], "Failed", "LaunchFailed",
+            "pod pod-1 on node node-1: FailedMount: no", False, id="the first pod has waited long enough",
+        ),
+        pytest.param([RUNNING, pod(1, phase="Pending")], "Running", "None", "", True, id="another pod is on its way"),
+        pytest.param([RUNNING, replace(RUNNING, index=1)], "Running", "None", "", False, id="all run"),
+    ],
+)  # fmt: skip
+def test_pods_that_do_not_start(pods: list[PodView], state: str, reason: str, message: str, look_again: bool) -> None:
+    decision = decide(seen(phase="Pending", pods=pods))
+    status = decision.status
+    assert (status.state, status.reason, status.message) == (JobState(state), Reason(reason), message)
+    assert (decision.look_again_s is not None) is look_again
+
+
+def refused(*, age_s: int, may_pass: bool = False) -> RefusedPods:
+    return RefusedPods(message="exceeded quota: q", since=NOW - timedelta(seconds=age_s), may_pass=may_pass)
+
+
+@pytest.mark.parametrize(
+    ("phase", "refusal", "pods", "state", "reason", "flag"),
+    [
+        pytest.param("Pending", refused(age_s=3), [], "Queued", "NeverFits", "", id="told"),
+        pytest.param("Pending", refused(age_s=3, may_pass=True), [], "Queued", "Resources", "", id="others use it up"),
+        pytest.param("Pending", refused(age_s=3000, may_pass=True), [], "Queued", "Resources", "", id="for long"),
+        pytest.param("Pending", refused(age_s=300), [], "Failed", "LaunchFailed", "", id="out of time"),
+        pytest.param(
+            "Pending", refused(age_s=3), [pod(1, node="", phase="Pending")], "Queued", "NeverFits", "", id="some are"
+        ),
+        # Volcano ends a job whose pods it could not make after 164 s, recorded
+        pytest.param("Terminated", refused(age_s=164), [], "Failed", "LaunchFailed", "", id="Volcano gave up"),
+        pytest.param(
+            "Terminated", refused(age_s=164, may_pass=True), [], "Queued", "Resources", "delete", id="it is tried again"
+        ),
+        pytest.param("Terminated", None, [], "Queued", "Resources", "delete", id="nobody knows why"),
+    ],
+)  # fmt: skip
+def test_pods_that_may_not_be_made(
+    phase: str, refusal: RefusedPods | None, pods: list[PodView], state: str, reason: str, flag: str
+) -> None:
+    decision = decide(seen(phase=phase, pods=pods, refused_pods=refusal, spec={"rerunnable": False}))
+    assert (decision.status.state, decision.status.reason) == (JobState(state), Reason(reason))
+    assert decision.delete is (flag == "delete")
+    assert refusal is None or decision.status.message == refusal.message
+
+
+# A node that does not answer
+
+TAKEN = pod(1, node="node-1", started_at=START, is_deleting=True, is_lost=True, node_answers=False)
+
+
+@pytest.mark.parametrize(
+    ("view", "given_up", "look_again_s"),
+    [
+        pytest.param(replace(TAKEN, dies_at=NOW + timedelta(seconds=15)), False, 25, id="in its grace period"),
+        pytest.param(replace(TAKEN, dies_at=NOW - timedelta(seconds=4)), False, 6, id="its kubelet may be slow"),
+        pytest.param(replace(TAKEN, dies_at=NOW - timedelta(seconds=10)), True, 10, id="given up"),
+        pytest.param(
+            replace(TAKEN, dies_at=NOW - timedelta(seconds=60), node_answers=True), False, 10, id="the node answers"
+        ),
+        pytest.param(replace(TAKEN, dies_at=NOW - timedelta(seconds=60), is_gone=True), False, None, id="gone already"),
+    ],
+)
+@pytest.mark.parametrize("phase", ["Running", "Completing", "Terminating"])
+@pytest.mark.parametrize("delete_requested", [False, True])
+def test_a_pod_whose_node_does_not_answer(
+    view: PodView, given_up: bool, look_again_s: float | None, phase: str, delete_requested: bool
+) -> None:
+    """Volcano waits for it; nobody else would ever confirm its end."""
+    decision = decide(seen(phase=phase, pods=[RUNNING, view], delete_requested=delete_requested))
+    assert decision.give_up == ((view,) if given_up else ())
+    assert decision.look_again_s == look_again_s
+
+
+@pytest.mark.parametrize(
+    ("rerunnable", "state", "flag"), [(True, "Queued", True), (False, "Failed", False)], ids=["rerunnable", "not"]
+)
+def test_the_end_of_a_job_that_lost_a_node(rerunnable: bool, state: str, flag: bool) -> None:
+    """Its pod is gone as it was last seen, running; the first pod was ended by Volcano and reports so."""
+    first = replace(ended_with(exit_code=143), is_deleting=True)
+    gone = replace(TAKEN, is_gone=True)
+    decision = decide(seen(phase="Terminated", pods=[first, gone], spec={"rerunnable": rerunnable}))
+    assert (decision.status.state, decision.status.reason) == (JobState(state), Reason.NODE_LOST)
+    assert "pod pod-1 on node node-1 was lost" in decision.status.message
+    assert decision.delete is flag
+
+
+def test_a_restart_is_counted_once() -> None:
+    """Volcano's phase Restarting comes before the old pods begin to go."""
+    status = decide(seen(phase="Running", pods=[RUNNING])).status
+    for _ in range(2):
+        status = decide(seen(phase="Restarting", pods=[RUNNING], status=status)).status
+    assert status.run_count == 1
+    again = decide(seen(phase="Running", pods=[replace(RUNNING, started_at=NOW)], status=status)).status
+    assert again.run_count == 2
+
+
+def test_a_dedicated_launcher_is_no_host() -> None:
+    worker = replace(RUNNING, index=1, name="worker")
+    status = decide(seen(phase="Running", pods=[replace(RUNNING, is_launcher=True, cpus=0), worker])).status
+    assert [host.pod for host in status.hosts] == ["worker"]
+    assert status.start_time == START
+
+
 PODS = st.lists(
     st.builds(
         pod,
@@ -167,6 +300,11 @@ PODS = st.lists(
         finished_at=st.sampled_from([None, END]),
         is_lost=st.booleans(),
         is_deleting=st.booleans(),
+        is_gone=st.booleans(),
+        problem=st.sampled_from(["", "ErrImagePull: m"]),
+        bound_at=st.sampled_from([None, START, NOW - timedelta(hours=1)]),
+        dies_at=st.sampled_from([None, START, NOW]),
+        node_answers=st.booleans(),
         report=st.none()
         | st.builds(RunReport, exit_code=st.none() | st.integers(0, 9), reason=st.sampled_from(Reason)),
     ),
@@ -196,6 +334,7 @@ SEEN = st.builds(
     phase=st.none() | st.sampled_from(PHASES),
     pods=PODS,
     delete_requested=st.booleans(),
+    refused_pods=st.none() | st.builds(refused, age_s=st.sampled_from([1, 1000]), may_pass=st.booleans()),
 )
 
 

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.layout import lay_out
+from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.spec import Arrangement, Chunk, JobSpec
 
 GIB = 2**30
+
+
+def sizes(cpus: list[int]) -> list[NodeSize]:
+    return [NodeSize(cpus=count) for count in cpus]
 
 
 def spec(arrangement: Arrangement, *chunks: Chunk) -> JobSpec:
@@ -29,26 +35,90 @@ def spec(arrangement: Arrangement, *chunks: Chunk) -> JobSpec:
             Arrangement.PACK, [Chunk(count=2, cpus=2, mem_bytes=GIB), Chunk(cpus=1, ranks=0)], [8],
             [Chunk(cpus=5, ranks=2, mem_bytes=2 * GIB)], id="pack: one pod with the sum",
         ),
-        pytest.param(Arrangement.FREE, [Chunk(count=3)], [8], [Chunk(count=3)], id="free: a pod for each chunk"),
+        pytest.param(Arrangement.FREE, [Chunk(count=3)], [8] * 3, [Chunk(count=3)], id="free: a pod for each chunk"),
+        pytest.param(
+            Arrangement.FREE, [Chunk(count=8, ranks=2)], [8] * 3,
+            [Chunk(count=2, cpus=3, ranks=6), Chunk(cpus=2, ranks=4)], id="free: more chunks than nodes",
+        ),
+        pytest.param(
+            Arrangement.FREE, [Chunk(count=8, cpus=2)], [4, 4, 1], [Chunk(count=4, cpus=4, ranks=2)],
+            id="free: no more in a pod than fits",
+        ),
+        pytest.param(Arrangement.FREE, [Chunk(count=3, cpus=9)], [8], [Chunk(count=3, cpus=9)], id="free: too big"),
+        pytest.param(Arrangement.FREE, [Chunk(count=3)], [], [Chunk(count=3)], id="free: no node yet"),
+        pytest.param(
+            Arrangement.FILL, [Chunk(resources=(("gpu", 1),)), Chunk(count=3)], [4],
+            [Chunk(cpus=4, ranks=4, resources=(("gpu", 1),))], id="fill: unlike tasks share a pod",
+        ),
+        pytest.param(
+            Arrangement.FILL, [Chunk(count=3), Chunk(count=3, cpus=2)], [4],
+            [Chunk(cpus=3, ranks=3), Chunk(cpus=4, ranks=2), Chunk(cpus=2)], id="fill: in order",
+        ),
         pytest.param(Arrangement.SCATTER, [Chunk(count=3)], [8], [Chunk(count=3)], id="scatter: a pod for each chunk"),
     ],
 )  # fmt: skip
 def test_lay_out(arrangement: Arrangement, chunks: list[Chunk], nodes: list[int], pods: list[Chunk]) -> None:
-    assert list(lay_out(spec(arrangement, *chunks), nodes)) == pods
+    assert list(lay_out(spec(arrangement, *chunks), sizes(nodes))) == pods
+
+
+@pytest.mark.parametrize(
+    ("chunk", "node", "pods"),
+    [
+        (Chunk(count=8, mem_bytes=GIB), NodeSize(cpus=64, mem_bytes=4 * GIB + 1), [(2, 4)]),
+        (Chunk(count=8, resources=(("gpu", 2),)), NodeSize(cpus=64, resources=(("gpu", 4),)), [(4, 2)]),
+        (Chunk(count=8, resources=(("gpu", 2),)), NodeSize(cpus=64, resources=()), [(8, 1)]),
+        (Chunk(count=8, properties=("a",)), NodeSize(cpus=4, properties=frozenset({"a", "b"})), [(2, 4)]),
+        (Chunk(count=8, properties=("c",)), NodeSize(cpus=4, properties=frozenset({"a", "b"})), [(8, 1)]),
+        (Chunk(count=8, cpus=0, ranks=1), NodeSize(cpus=1), [(1, 8)]),
+    ],
+    ids=["memory", "gpus", "no-gpus", "property", "no-such-node", "no-cpus"],
+)
+def test_what_else_bounds_a_pod(chunk: Chunk, node: NodeSize, pods: list[tuple[int, int]]) -> None:
+    for arrangement in (Arrangement.FILL, Arrangement.FREE):
+        found = lay_out(spec(arrangement, chunk), [node])
+        assert [(pod.count, pod.ranks) for pod in found] == pods
+        assert all(pod.properties == chunk.properties for pod in found)
+
+
+def test_what_each_pod_gets_is_not_added_up() -> None:
+    asked = replace(
+        spec(Arrangement.FILL, Chunk(count=8, resources=(("x", 1),))), mem_per_pod_bytes=2 * GIB,
+        resources_per_pod=(("gpu", 2),),
+    )  # fmt: skip
+    small = NodeSize(cpus=64, mem_bytes=GIB, resources=(("gpu", 9), ("x", 9)))
+    without = NodeSize(cpus=32, mem_bytes=4 * GIB, resources=(("gpu", 1), ("x", 9)))
+    fits = NodeSize(cpus=4, mem_bytes=2 * GIB, resources=(("gpu", 2), ("x", 9)))
+    assert lay_out(asked, [small, without, fits]) == (
+        Chunk(count=2, cpus=4, ranks=4, mem_bytes=2 * GIB, resources=(("gpu", 2), ("x", 4))),
+    )
 
 
 CHUNKS = st.lists(
-    st.builds(Chunk, count=st.integers(1, 20), cpus=st.integers(0, 8), ranks=st.integers(0, 4)), min_size=1, max_size=4
+    st.builds(
+        Chunk,
+        count=st.integers(1, 20),
+        cpus=st.integers(0, 8),
+        ranks=st.integers(0, 4),
+        resources=st.sampled_from([(), (("gpu", 1),), (("gpu", 2), ("x", 1))]),
+    ),
+    min_size=1,
+    max_size=4,
 )
 
 
 @given(st.sampled_from(Arrangement), CHUNKS, st.lists(st.integers(1, 16), max_size=4))
 def test_nothing_that_was_asked_for_gets_lost(arrangement: Arrangement, chunks: list[Chunk], nodes: list[int]) -> None:
-    pods = lay_out(spec(arrangement, *chunks), nodes)
+    pods = lay_out(spec(arrangement, *chunks), sizes(nodes))
     assert sum(p.count * p.cpus for p in pods) == sum(c.count * c.cpus for c in chunks)
     assert sum(p.count * p.ranks for p in pods) == sum(c.count * c.ranks for c in chunks)
+    for name in ("gpu", "x"):
+        assert sum(p.count * dict(p.resources).get(name, 0) for p in pods) == sum(
+            c.count * dict(c.resources).get(name, 0) for c in chunks
+        )
+    assert len(pods) <= sum(c.count for c in chunks)
 
 
 @given(CHUNKS, st.lists(st.integers(8, 16), min_size=1, max_size=4))
 def test_filled_pods_fit_the_largest_node(chunks: list[Chunk], nodes: list[int]) -> None:
-    assert all(pod.cpus <= max(nodes) for pod in lay_out(spec(Arrangement.FILL, *chunks), nodes))
+    for arrangement in (Arrangement.FILL, Arrangement.FREE):
+        assert all(pod.cpus <= max(nodes) for pod in lay_out(spec(arrangement, *chunks), sizes(nodes)))

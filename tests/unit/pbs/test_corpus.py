@@ -62,7 +62,7 @@ def test_most_scripts_are_read() -> None:
     supported = len(FILES) - sum(isinstance(error, NotSupportedError) for error in outcomes)
     if read * 2 < supported:
         warnings.warn(f"only {read} of {len(FILES)} scripts are read", stacklevel=1)
-    assert read * 3 > len(FILES)
+    assert read * 2 > len(FILES)
 
 
 @pytest.mark.skipif(not FILES, reason=f"no corpus of real scripts at {SCRIPTS}")

@@ -43,8 +43,14 @@ def test_bad_resource_lists(text: str) -> None:
         list(split_resources(text))
 
 
-def chunk(count: int = 1, cpus: int = 1, ranks: int = 1, mem: int | None = None, threads: int | None = None) -> Chunk:
-    return Chunk(count=count, cpus=cpus, ranks=ranks, mem_bytes=mem, threads=threads)
+def chunk(
+    count: int = 1, cpus: int = 1, ranks: int = 1, mem: int | None = None, threads: int | None = None,
+    resources: dict[str, int] | None = None, properties: tuple[str, ...] = (),
+) -> Chunk:  # fmt: skip
+    more = tuple(sorted((resources or {}).items()))
+    return Chunk(
+        count=count, cpus=cpus, ranks=ranks, mem_bytes=mem, threads=threads, resources=more, properties=properties
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,12 +125,41 @@ def chunk(count: int = 1, cpus: int = 1, ranks: int = 1, mem: int | None = None,
             {"mpiprocs": "6", "ncpus": "6", "nodect": "3", "nodes": "2+1#ppn=2", "place": "scatter",
              "select": "2:ncpus=2:mpiprocs=2+1:ncpus=2:mpiprocs=2"},
         ),
+        (
+            ("select=2:ncpus=4:ngpus=2+1:ncpus=1:ngpus=0",),
+            [chunk(2, 4, resources={"ngpus": 2}), chunk()],
+            {"ncpus": "9", "ngpus": "4", "nodect": "3", "place": "free",
+             "select": "2:ncpus=4:ngpus=2+1:ncpus=1:ngpus=0"},
+        ),
+        (
+            ("ngpus=2,ncpus=12", "mem=4gb", "foo= 3 "),
+            [chunk(1, 12, 1, 4 * GB, resources={"foo": 3, "ngpus": 2})],
+            {"foo": "3", "mem": "4gb", "ncpus": "12", "ngpus": "2", "nodect": "1", "place": "pack",
+             "select": "1:ncpus=12:mem=4gb:ngpus=2:foo=3"},
+        ),
+        (
+            ("select=1:haswell=True:ib=t:arch=linux:ncpus=2",), [chunk(1, 2, properties=("haswell", "ib"))],
+            {"ncpus": "2", "nodect": "1", "place": "free", "select": "1:haswell=True:ib=t:arch=linux:ncpus=2"},
+        ),
+        (
+            ("nodes=2:ppn=4:haswell:gpus=2:shared:16core+1:gpus=1",),
+            [chunk(2, 4, 4, resources={"ngpus": 2}, properties=("16core", "haswell")),
+             chunk(resources={"ngpus": 1})],
+            {"mpiprocs": "8", "ncpus": "9", "ngpus": "5", "nodect": "3",
+             "nodes": "2:ppn=4:haswell:gpus=2:shared:16core+1:gpus=1", "place": "scatter",
+             "select": "2:ncpus=4:haswell=True:16core=True:mpiprocs=4:ngpus=2+1:ncpus=1:ngpus=1"},
+        ),
+        (
+            ("nodes=1:shared",), [chunk(properties=("shared",))],
+            {"ncpus": "1", "nodect": "1", "nodes": "1:shared", "place": "scatter", "select": "1:ncpus=1:shared=True"},
+        ),
         (("walltime=1:00:00", "walltime=2:00:00"), [chunk()],
          {"ncpus": "1", "nodect": "1", "place": "pack", "select": "1:ncpus=1", "walltime": "02:00:00"}),
     ],
     ids=[
         "nothing", "mpi", "count", "no-count", "hetero", "mem-sums", "ncpus-mem", "mem", "ppn", "nodes", "nodes-plus",
-        "nodes-cpp", "nodes-mem", "nodes-ncpus", "excl", "global", "last-of-a-level",
+        "nodes-cpp", "nodes-mem", "nodes-ncpus", "excl", "global", "gpus", "gpus-job-wide", "properties",
+        "nodes-gpus", "property-like-a-mode", "last-of-a-level",
     ],
 )  # fmt: skip
 def test_chunks_and_what_is_shown(texts: tuple[str, ...], chunks: list[Chunk], shown: dict[str, str]) -> None:
@@ -152,7 +187,10 @@ def test_place(text: str, arrangement: Arrangement, sharing: Sharing) -> None:
 @pytest.mark.parametrize(
     ("texts", "text", "code"),
     [
-        (("foo=1",), "Unknown resource Resource_List.foo", 187),
+        (("foo=x",), "Unknown resource Resource_List.foo", 187),
+        (("ngpus=",), "Unknown resource Resource_List.ngpus", 187),
+        (("ngpus=-1",), "Unknown resource Resource_List.ngpus", 187),
+        (("ö=1",), "Unknown resource Resource_List.ö", 187),
         (("walltime=abc",), "Illegal attribute or resource value Resource_List.walltime", 166),
         (("walltime=",), "Illegal attribute or resource value Resource_List.walltime", 166),
         (("walltime=0",), "Illegal attribute or resource value Resource_List.walltime", 166),
@@ -174,7 +212,12 @@ def test_place(text: str, arrangement: Arrangement, sharing: Sharing) -> None:
         (("select=1:ncpus=1:ncpus=2",),
          "duplicated resource within a section of a select specification, resource is: ncpus", 12),
         (("select=1:walltime=10",), 'Resource invalid in "select" specification: walltime', 4),
-        (("select=1:foo=10",), "Unknown resource: foo", 187),
+        (("select=1:foo=10gb",), "Unknown resource: foo", 187),
+        (("select=1:ngpus=a",), "Unknown resource: ngpus", 187),
+        (("select=1:ngpus=1:ngpus=1",),
+         "duplicated resource within a section of a select specification, resource is: ngpus", 12),
+        (("select=1", "ngpus=1"),
+         '"-lresource=" cannot be used with "select" or "place", resource is: ngpus', 5),
         (("nodes=2:ppn=2", "select=1"), "Cannot be used with select or place: nodes", 6),
         (("nodes=2", "place=scatter"), "Cannot be used with select or place: nodes", 6),
         (("select=1", "ncpus=1", "mem=1gb"),
@@ -194,11 +237,16 @@ def test_pbs_says_what_is_wrong(texts: tuple[str, ...], text: str, code: int) ->
         ("cput=1:0:0", "-l cput"),
         ("filesystems=home", "-l filesystems"),
         ("wd", "-l wd"),
-        ("select=1:ngpus=1", "-l select: ngpus"),
+        ("select=1:gpu_type=a100", "-l select: gpu_type"),
         ("select=1:host=n1", "-l select: host"),
-        ("nodes=1:ppn=2:gpus=1", "-l nodes: the node name or property gpus=1"),
-        ("nodes=node-01.x.y:ppn=2", "-l nodes: the node name or property node-01.x.y"),
-        ("nodes=1:16core", "-l nodes: the node name or property 16core"),
+        ("select=1:vnode=n1", "-l select: vnode"),
+        ("select=1:arch=cray", "-l select: arch"),
+        ("select=1:haswell=False", "-l select: haswell=False, a property that nodes must not have,"),
+        ("gpu_mem=1", "-l gpu_mem"),
+        ("nodes=1:ppn=2:mics=1", "-l nodes: the item mics=1"),
+        ("nodes=1:gpus=1:exclusive_process", "-l nodes: the GPU mode exclusive_process"),
+        ("nodes=node-01.x.y:ppn=2", "-l nodes: the host name node-01.x.y"),
+        ("nodes=1,ngpus=1", "-l ngpus beside -l nodes: write select=N:ncpus=C:ngpus=M instead; it"),
         ("select=1,place=group=switch", "-l place: group=switch"),
     ],
 )
@@ -210,7 +258,9 @@ def test_what_is_not_supported_has_its_place(text: str, what: str) -> None:
 
 
 values = st.one_of(st.integers(0, 99).map(str), st.sampled_from(["4gb", "1kw", "x"]), st.text(max_size=4))
-names = st.sampled_from(["ncpus", "mem", "mpiprocs", "ompthreads", "select", "nodes", "place", "walltime", "foo", "wd"])
+names = st.sampled_from(
+    ["ncpus", "mem", "mpiprocs", "ompthreads", "select", "nodes", "place", "walltime", "foo", "ngpus", "wd"]
+)
 
 
 @given(st.lists(st.tuples(names, values), max_size=4))

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hpcbatch.model.row import JobRow
+from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.pbs.states import LETTER, SUBSTATE, comment, ctime, exec_host, exec_vnode, exit_status, substate
 
@@ -95,7 +96,8 @@ def test_every_state_and_reason_has_an_answer() -> None:
 
 def test_hosts() -> None:
     assert exec_host(["a", "b", "a"], [1, 4, 2]) == "a/0+b/0*4+a/1*2"
-    assert exec_vnode(["a", "b"], [1, 4], [None, 1 << 20]) == "(a:ncpus=1)+(b:ncpus=4:mem=1024kb)"
+    pods = [Chunk(), Chunk(mem_bytes=1 << 20, resources=(("ngpus", 2),))]
+    assert exec_vnode(["a", "b"], [1, 4], pods) == "(a:ncpus=1)+(b:ncpus=4:mem=1024kb:ngpus=2)"
     assert exec_host([], []) == exec_vnode([], []) == ""
 
 

@@ -277,7 +277,7 @@ def test_operands_that_do_not_go_together(argv: tuple[str, ...]) -> None:
         (("-m", "abj", "j"), "qsub: mail option 'j' can not be used without array job", 1),
         (("-q", "a@", "j"), "qsub: illegally formed destination: a@", 2),
         (("-W", "x=NACCESSPOLICY:SINGLEJOB", "j"), "qsub: Undefined attribute  x", 154),
-        (("-l", "foo=1", "j"), "qsub: Unknown resource Resource_List.foo", 187),
+        (("-l", "foo=x", "j"), "qsub: Unknown resource Resource_List.foo", 187),
         (("-A", "\udcff", "j"), "qsub: an argument is not UTF-8 text", 2),
     ],
 )
@@ -312,7 +312,7 @@ def test_directive_errors(line: str, lines: list[str], column: int) -> None:
     [
         ("#PBS -N a/b", "qsub: illegal -N value", 2),
         ("#PBS -l walltime=x", "qsub: Illegal attribute or resource value Resource_List.walltime", 166),
-        ("#PBS -l foo=1", "qsub: Unknown resource Resource_List.foo", 187),
+        ("#PBS -l foo=x", "qsub: Unknown resource Resource_List.foo", 187),
         ("#PBS -v UNSET", "qsub: cannot send environment with the job", 1),
     ],
 )
@@ -403,3 +403,39 @@ def test_anything_is_a_submission_or_a_clean_error(argv: list[str], directives: 
         assert 0 < code < 256
     else:
         assert found.submission.spec.name
+
+
+IMAGES: list[tuple[list[str], str, dict[str, str], str | None]] = [
+    ([], "", {}, None),
+    (["-v", "CONTAINER_IMAGE=reg.io/a/b:1"], "", {}, "reg.io/a/b:1"),
+    ([], "#PBS -v CONTAINER_IMAGE=a:1,X=2\n", {}, "a:1"),
+    (["-v", "X=1"], "#PBS -v CONTAINER_IMAGE=a\n", {}, None),  # the command line's list goes over the script's
+    (["-v", "CONTAINER_IMAGE"], "", {"CONTAINER_IMAGE": "a"}, "a"),
+    (["-V"], "", {"CONTAINER_IMAGE": "a"}, "a"),
+    ([], "", {"CONTAINER_IMAGE": "a"}, None),  # does not travel with the job
+    ([], "", {"HPCBATCH_IMAGE": "d"}, "d"),
+    ([], "#PBS -v CONTAINER_IMAGE=a\n", {"HPCBATCH_IMAGE": "d"}, "a"),
+    (["-V"], "", {"CONTAINER_IMAGE": "a", "HPCBATCH_IMAGE": "d"}, "a"),
+    (["-v", "CONTAINER_IMAGE="], "", {"HPCBATCH_IMAGE": ""}, None),
+]
+
+
+@pytest.mark.parametrize(("argv", "script", "variables", "image"), IMAGES)
+def test_image(argv: list[str], script: str, variables: dict[str, str], image: str | None) -> None:
+    found = submit(*argv, "job", script=script, environ=ENVIRON | variables).submission
+    assert found.spec.image == image
+    if image not in {None, "d"}:
+        assert found.environment["CONTAINER_IMAGE"] == image
+
+
+def test_image_that_is_none() -> None:
+    text = "CONTAINER_IMAGE: '/x.sif' is no image in a registry: expected [registry/]name[:tag]"
+    script = "#PBS -N x\n#PBS -v CONTAINER_IMAGE=/x.sif\n"
+    assert refusal("job", script=script) == (f"qsub: {text}\nqsub: in job, line 2, column 6", 166)
+    assert refusal("-v", "CONTAINER_IMAGE=/x.sif", "job") == (f"qsub: {text}", 166)
+
+
+def test_gpus_are_told_to_the_job() -> None:
+    found = spec("-l", "select=2:ncpus=4:ngpus=2", "job")
+    assert found.chunks == (Chunk(count=2, cpus=4, resources=(("ngpus", 2),)),)
+    assert found.attributes["Resource_List.ngpus"] == "4"

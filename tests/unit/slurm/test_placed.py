@@ -50,7 +50,9 @@ OPTIONAL = [
     ({"ntasks": "5"}, {"SLURM_NTASKS": "5", "SLURM_NPROCS": "5"}),
     ({"ntasks_per_node": "2"}, {"SLURM_NTASKS_PER_NODE": "2", "SLURM_NTASKS": "5", "SLURM_NPROCS": "5"}),
     ({"cpus_per_task": "2"}, {"SLURM_CPUS_PER_TASK": "2"}), ({"mem_per_node_mb": "500"}, {"SLURM_MEM_PER_NODE": "500"}),
-    ({"mem_per_cpu_mb": "50"}, {"SLURM_MEM_PER_CPU": "50"}), ({"open_mode": "a"}, {"SLURM_OPEN_MODE": "a"}),
+    ({"mem_per_cpu_mb": "50"}, {"SLURM_MEM_PER_CPU": "50"}), ({"cpus_per_gpu": "4"}, {"SLURM_CPUS_PER_GPU": "4"}),
+    ({"qos": "long"}, {}), ({"mem_per_gpu_mb": "50"}, {"SLURM_MEM_PER_GPU": "50"}),
+    ({"open_mode": "a"}, {"SLURM_OPEN_MODE": "a"}),
     ({"export": "ALL"}, {}), ({"export": "NONE"}, {"SLURM_EXPORT_ENV": "NONE", "SLURM_GET_USER_ENV": "1"}),
     ({"export": "ALL,X=1"}, {"SLURM_EXPORT_ENV": "ALL,X=1", "SLURM_GET_USER_ENV": "1"}), ({"comment": "x"}, {}),
 ]  # fmt: skip
@@ -61,6 +63,19 @@ def test_only_when_the_option_was_given(attributes: dict[str, str], variables: d
     job = replace(JOB, pods=PODS)
     plain, found = environment(job), environment(replace(job, spec=replace(SPEC, attributes=attributes)))
     assert {name: value for name, value in found.items() if name not in plain} == variables
+
+
+def test_gpus() -> None:
+    pods = tuple(replace(pod, chunk=replace(pod.chunk, resources=(("gpu:a100", 3), ("lscratch", 9)))) for pod in PODS)
+    attributes = {"gpus": "a100:9", "gpus_per_node": "a100:3", "gpus_per_task": "1"}
+    plain = environment(replace(JOB, pods=PODS))
+    found = environment(replace(JOB, pods=pods, spec=replace(SPEC, attributes=attributes)))
+    assert {name: value for name, value in found.items() if name not in plain} == {
+        "SLURM_GPUS": "a100:9", "SLURM_GPUS_PER_NODE": "a100:3", "SLURM_GPUS_PER_TASK": "1",
+        "SLURM_GPUS_ON_NODE": "3", "SLURM_JOB_GPUS": "0,1,2",
+    }  # fmt: skip
+    many = PlacedPod(host="vm", chunk=Chunk(resources=(("gpu", 2**62),)))
+    assert environment(replace(JOB, pods=(many,))).keys() == plain.keys()
 
 
 def test_account_and_restart() -> None:

@@ -83,6 +83,19 @@ def test_what_was_asked_is_shown() -> None:
         "   Power=\n   MailUser=x@y MailType=END,FAIL\n   \n\n",
     ):  # fmt: skip
         assert part in text
+    tres = {
+        "tres_per_node": "gres:gpu:2",
+        "tres_per_task": "gres:gpu:1",
+        "constraint": "a&b",
+        "qos": "long",
+        "cpus_per_gpu": "4",
+        "mem_per_gpu_mb": "100",
+    }
+    text = format_job(replace(record(7), spec=replace(spec, attributes=tres)), NOW, UTC)
+    assert "QOS=long\n" in text
+    assert "   Features=a&b DelayBoot=00:00:00\n" in text
+    shown = ("CpusPerTres=gres:gpu:4", "MemPerTres=gres:gpu:100", "TresPerNode=gres:gpu:2", "TresPerTask=gres:gpu:1")
+    assert "\n   ".join(["   Power=", *shown, "MailUser=x@y "]) in text
     per_cpu = replace(spec, attributes={"mem_per_cpu_mb": "50"})
     assert "MinMemoryCPU=50M" in format_job(replace(record(7), spec=per_cpu), NOW, UTC)
 

@@ -258,3 +258,13 @@ def test_any_text(form: str, names: str, sort: str) -> None:
             show(*argv)
         except HpcBatchError as error:
             assert isinstance(error, SlurmAnswer) or describe(error, "squeue")[0]
+
+
+def test_generic_resources_and_features() -> None:
+    row = ROWS[0]._replace(tres_per_node="gres:gpu:2", tres_per_job="gres:gpu:4", features="a&b", qos="long")
+    options = read_options(["-h", "-o", "%b %f %q"], {}, "tester")
+    assert format_queue([row, ROWS[1]], options, NOW, UTC) == "gres:gpu:2 a&b long\nN/A (null) normal\n"
+    options = read_options(["-h", "-q", "long", "-o", "%i"], {}, "tester")
+    assert format_queue([row, ROWS[1]], options, NOW, UTC) == f"{row.job_id}\n"
+    options = read_options(["-h", "-O", "tres-per-job:|,tres-per-task:|,feature:|"], {}, "tester")
+    assert format_queue([row], options, NOW, UTC) == "gres:gpu:4|N/A|a&b|\n"

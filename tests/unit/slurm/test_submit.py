@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.errors import DirectiveError, HpcBatchError, NotSupportedError
-from hpcbatch.model.layout import lay_out
+from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing
 from hpcbatch.slurm.errors import SlurmAnswer, SlurmUsageError, describe
 from hpcbatch.slurm.options import OPTIONS, Support
@@ -93,9 +93,12 @@ def test_field(argv: list[str], field: str, value: object) -> None:
         assert getattr(spec(script=directives(quoted)), field) == value
 
 
-def chunk(count: int, cpus: int, ranks: int, mem_mb: int | None = None, threads: int | None = None) -> Chunk:
+def chunk(
+    count: int, cpus: int, ranks: int, mem_mb: int | None = None, threads: int | None = None, **resources: int
+) -> Chunk:
     mem = None if mem_mb is None else mem_mb * MIB
-    return Chunk(count=count, cpus=cpus, ranks=ranks, mem_bytes=mem, threads=threads)
+    more = tuple(sorted(resources.items()))
+    return Chunk(count=count, cpus=cpus, ranks=ranks, mem_bytes=mem, threads=threads, resources=more)
 
 
 FILL, SCATTER = Arrangement.FILL, Arrangement.SCATTER
@@ -125,8 +128,174 @@ def test_size(argv: str, arrangement: Arrangement, chunks: tuple[Chunk, ...], me
     assert (found.arrangement, found.chunks, found.mem_per_pod_bytes) == (arrangement, chunks, mem_per_pod)
 
 
+GPUS: list[tuple[str, Arrangement, tuple[Chunk, ...], dict[str, int]]] = [
+    ("--gres=gpu:2", SCATTER, (chunk(1, 1, 1, gpu=2),), {}),
+    ("-N2 --gres=gpu,lscratch:2k", SCATTER, (chunk(2, 1, 1, gpu=1, lscratch=2048),), {}),
+    ("-N2 --gpus-per-node=4 --ntasks-per-node=2", SCATTER, (chunk(2, 2, 2, gpu=4),), {}),
+    ("-N2 --gres=gpu:4 --gpus-per-node=4", SCATTER, (chunk(2, 1, 1, gpu=4),), {}),
+    ("-N2 -n3 --gpus-per-task=1", SCATTER, (chunk(1, 2, 2, gpu=2), chunk(1, 1, 1, gpu=1)), {}),
+    ("-N2 -G 4", SCATTER, (chunk(2, 1, 1, gpu=2),), {}),
+    ("-N3 -n4 -G 5", SCATTER, (chunk(1, 2, 2, gpu=2), chunk(1, 1, 1, gpu=2), chunk(1, 1, 1, gpu=1)), {}),
+    ("-G 2", SCATTER, (chunk(1, 1, 1, gpu=2),), {}),
+    ("-G 8 --gpus-per-node=4", SCATTER, (chunk(2, 1, 1, gpu=4),), {}),
+    ("-G 8 --gpus-per-node=4 -n4", SCATTER, (chunk(2, 2, 2, gpu=4),), {}),
+    ("-G 4 --gpus-per-task=1", FILL, (chunk(4, 1, 1, gpu=1),), {}),
+    ("-n4 --gres=gpu:1", FILL, (chunk(4, 1, 1),), {"gpu": 1}),
+    ("-n4 --gpus-per-task=2", FILL, (chunk(4, 1, 1, gpu=2),), {}),
+    ("-n4 -G 4", FILL, (chunk(4, 1, 1, gpu=1),), {}),
+    ("-n4 -G 6", FILL, (chunk(2, 1, 1, gpu=2), chunk(2, 1, 1, gpu=1)), {}),
+    ("-n4 -G 1", FILL, (chunk(1, 1, 1, gpu=1), chunk(3, 1, 1)), {}),
+    ("--gres=gpu:a100:2", SCATTER, (chunk(1, 1, 1, **{"gpu:a100": 2}),), {}),
+    ("-N1 -n2 --gres=gpu:a100:2 --gpus-per-task=1", SCATTER, (chunk(1, 2, 2, **{"gpu:a100": 2}),), {}),
+    ("--gpus=a100:1,v100:2", SCATTER, (chunk(1, 1, 1, **{"gpu:a100": 1, "gpu:v100": 2}),), {}),
+    ("-N2 --gres=gpu:2 --cpus-per-gpu=4", SCATTER, (chunk(2, 8, 1, gpu=2),), {}),
+    ("-N1 -n9 -G2 --cpus-per-gpu=4", SCATTER, (chunk(1, 9, 9, gpu=2),), {}),
+    ("-N2 -G3 --mem-per-gpu=1G", SCATTER, (chunk(1, 1, 1, 2048, gpu=2), chunk(1, 1, 1, 1024, gpu=1)), {}),
+    ("-n4 --gpus-per-task=1 --cpus-per-gpu=4 --mem-per-gpu=10", FILL, (chunk(4, 4, 1, 10, gpu=1),), {}),
+    ("-n4 -G1 --mem-per-gpu=10", FILL, (chunk(1, 1, 1, 10, gpu=1), chunk(3, 1, 1)), {}),
+    ("--gres=none", SCATTER, (chunk(1, 1, 1),), {}),
+    ("--gpus=0", SCATTER, (chunk(1, 1, 1),), {}),
+]
+
+
+@pytest.mark.parametrize(("argv", "arrangement", "chunks", "per_pod"), GPUS, ids=[g[0] for g in GPUS])
+def test_gpus(argv: str, arrangement: Arrangement, chunks: tuple[Chunk, ...], per_pod: dict[str, int]) -> None:
+    found = spec(*argv.split())
+    assert (found.arrangement, found.chunks, dict(found.resources_per_pod)) == (arrangement, chunks, per_pod)
+
+
+NOT_AVAILABLE = "sbatch: error: Batch job submission failed: Requested node configuration is not available"
+GRES = "Invalid generic resource (gres) specification"
+CONTRADICTIONS = [
+    ("-N4 -G 2", NOT_AVAILABLE), ("-N2 -G 2 --gpus-per-node=2", NOT_AVAILABLE),
+    ("-G 3 --gpus-per-node=2", NOT_AVAILABLE), ("-G 4 --gpus-per-node=2 -n1", NOT_AVAILABLE),
+    ("-n2 -G 4 --gpus-per-task=1", NOT_AVAILABLE), ("-G 3 --gpus-per-task=2", NOT_AVAILABLE),
+    ("-N1 -n4 --gres=gpu:2 --gpus-per-task=1", NOT_AVAILABLE),
+    ("--gres=gpu:1 --gpus-per-node=2", f"{NOT_AVAILABLE[:43]} Duplicate generic resource (gres) specification"),
+    ("--gres=gpu:a:1,gpu:b:1 --gpus=2", f"{NOT_AVAILABLE[:43]} {GRES}"),
+    ("-N 200000", f"{NOT_AVAILABLE[:43]} Node count specification invalid"),
+    ("--gres=gpu:x:y:1", f"sbatch: error: {GRES}"), ("--gres=gpu:%n", f"sbatch: error: {GRES}"),
+    ("--gres=gpu:1,gpu:1", f"sbatch: error: {GRES}"), ("--gres=", f"sbatch: error: {GRES}"),
+    ("--gres=gpu:-1", f"sbatch: error: {GRES}"), ("--gpus=x", f"sbatch: error: {GRES}"),
+    ("--gpus-per-task=1:2:3", f"sbatch: error: {GRES}"),
+    ("--cpus-per-gpu=2", f"{NOT_AVAILABLE[:43]} {GRES}"), ("-n4 --mem-per-gpu=2", f"{NOT_AVAILABLE[:43]} {GRES}"),
+    ("-c2 --cpus-per-gpu=2 -G1", "sbatch: fatal: --cpus-per-task and --cpus-per-gpu are mutually exclusive."),
+    ("--mem=1 --mem-per-gpu=2 -G1",
+     "sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."),
+    (f"--gres=x:{10**17}p", f"sbatch: error: {GRES}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "text"), CONTRADICTIONS, ids=[c[0] for c in CONTRADICTIONS])
+def test_gpus_that_cannot_be(argv: str, text: str) -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        submit(*argv.split())
+    assert describe(error.value, "sbatch") == (text, 1)
+
+
+def test_memory_and_cpus_of_the_gpus_of_each_pod() -> None:
+    found = spec("-n4", "--gres=gpu:2", "--mem-per-gpu=1G")
+    assert (found.mem_per_pod_bytes, found.resources_per_pod) == (2048 * MIB, (("gpu", 2),))
+    with pytest.raises(NotSupportedError, match="--cpus-per-gpu beside --ntasks without --nodes"):
+        submit("-n4", "--gres=gpu:2", "--cpus-per-gpu=2")
+    found = spec("--mem-per-gpu=2", "-G1", environ={"SBATCH_MEM_PER_NODE": "1", "SBATCH_MEM_PER_CPU": "1"})
+    assert found.attributes == {"mem_per_gpu_mb": "2", "gpus": "1", "tres_per_job": "gres:gpu:1"}
+
+
+def test_what_is_shown_of_gpus() -> None:
+    found = spec("-N2", "--gres=gpu:a100:2,lscratch:5", script=directives("-G a100:4")).attributes
+    assert found["tres_per_node"] == "gres:gpu:a100:2,gres:lscratch:5"
+    assert (found["tres_per_job"], found["gpus"]) == ("gres:gpu:a100:4", "a100:4")
+    found = spec("--gpus-per-node=2", "--gpus-per-task=1").attributes
+    assert (found["tres_per_node"], found["gpus_per_node"]) == ("gres:gpu:2", "2")
+    assert (found["tres_per_task"], found["gpus_per_task"]) == ("gres:gpu:1", "1")
+    assert spec("--gres=none", script=directives("--gres=gpu:1")).attributes == {}
+
+
+@pytest.mark.parametrize("text", ["haswell", "ib&haswell", "haswell&ib&ib", "gen:9-a_b.c"])
+def test_constraint(text: str) -> None:
+    found = spec("-N2", "-C", text)
+    assert found.attributes["constraint"] == text
+    assert {chunk.properties for chunk in found.chunks} == {tuple(sorted(set(text.split("&"))))}
+    assert {chunk.properties for chunk in spec("-n4", environ={"SBATCH_CONSTRAINT": text}).chunks} == {
+        found.chunks[0].properties
+    }
+
+
+@pytest.mark.parametrize("text", ["a|b", "[a|b]", "a*2", "(a&b)", "a,b", "[a*2&b*4]"])
+def test_constraint_that_is_not_supported(text: str) -> None:
+    with pytest.raises(NotSupportedError) as error:
+        submit(script=directives(f"-C '{text}'"))
+    assert str(error.value) == (
+        f"job.sh:2:9: --constraint={text}: anything but features joined by & is not supported yet"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "a&", "&a", "a b", "!a"])
+def test_constraint_that_is_none(text: str) -> None:
+    with pytest.raises(SlurmUsageError, match="Invalid feature specification"):
+        submit("-C", text)
+
+
+IMAGES: list[tuple[list[str], str, dict[str, str], str | None]] = [
+    ([], "-N1", {}, None),
+    (["--container-image=nvcr.io#nvidia/pytorch:23.04"], "-N1", {}, "nvcr.io/nvidia/pytorch:23.04"),
+    ([], "--container-image=docker://a:1", {}, "a:1"),
+    (["--container-image=b"], "--container-image=a", {}, "b"),
+    ([], "--container-image=a", {"HPCBATCH_IMAGE": "d", "PYXIS_CONTAINER_IMAGE": "p"}, "a"),
+    ([], "-N1", {"HPCBATCH_IMAGE": "d", "PYXIS_CONTAINER_IMAGE": "reg#p"}, "reg/p"),
+    ([], "-N1", {"HPCBATCH_IMAGE": "d", "PYXIS_CONTAINER_IMAGE": ""}, "d"),
+]
+
+
+@pytest.mark.parametrize(("argv", "line", "variables", "image"), IMAGES)
+def test_image(argv: list[str], line: str, variables: dict[str, str], image: str | None) -> None:
+    assert spec(*argv, script=directives(line), environ=variables).image == image
+
+
+def test_image_that_is_none() -> None:
+    text = "'/x.sqsh' is no image in a registry: expected [registry/]name[:tag]"
+    with pytest.raises(SlurmUsageError) as error:
+        submit(script=directives("--container-image=/x.sqsh"))
+    assert describe(error.value, "sbatch") == (
+        f"sbatch: error: --container-image: {text}\nsbatch: error: job.sh:2:9: refused here", 255
+    )  # fmt: skip
+    with pytest.raises(SlurmUsageError) as error:
+        submit(environ={"HPCBATCH_IMAGE": "/x.sqsh"})
+    assert describe(error.value, "sbatch") == (f"sbatch: error: HPCBATCH_IMAGE: {text}", 255)
+
+
+@pytest.mark.parametrize(
+    ("line", "image"),
+    [
+        ("--container-image=reg.io\\#a", "reg.io/a"), ('--container-image "reg.io#a"', "reg.io/a"),
+        ("--container-image=a # b", "a"), ("--container-image a -Jx#y", "a"), ("--container-image=a -Jx#y", "a"),
+    ],
+)  # fmt: skip
+def test_image_in_a_directive(line: str, image: str) -> None:
+    assert spec(script=directives(line)).image == image
+
+
+@pytest.mark.parametrize(("line", "column"), [("--container-image=reg.io#a", 9), ("--container-image reg.io#a", 27)])
+def test_image_cut_by_a_comment(line: str, column: int) -> None:
+    with pytest.raises(SlurmUsageError, match="an unquoted # ends the line") as error:
+        submit(script=directives(line))
+    assert (error.value.line, error.value.column) == (2, column)
+
+
+@given(st.integers(1, 50), st.integers(1, 50), st.integers(1, 200))
+def test_no_gpu_gets_lost(nodes: int, tasks: int, gpus: int) -> None:
+    for argv in ([f"-N{nodes}"], [f"-N{nodes}", f"-n{tasks}"], [f"-n{tasks}"]):
+        try:
+            found = spec(*argv, "-G", str(gpus))
+        except SlurmUsageError:
+            assert gpus < nodes
+            continue
+        assert sum(c.count * dict(c.resources).get("gpu", 0) for c in found.chunks) == gpus
+
+
 def test_memory_per_node_is_not_lost_where_tasks_are_spread() -> None:
-    pods = lay_out(spec("-n5", "--mem=100"), [4, 4])
+    pods = lay_out(spec("-n5", "--mem=100"), [NodeSize(cpus=4)] * 2)
     assert [(p.count, p.cpus, p.mem_bytes) for p in pods] == [(1, 4, 100 * MIB), (1, 1, 100 * MIB)]
 
 

@@ -176,9 +176,19 @@ def test_timeouts() -> None:
     early = step(view, *pods, now=NOW + timedelta(seconds=2))
     assert (entered(early), early.recheck_s) == (None, 3.0)
     assert [a.message for a in early.actions if isinstance(a, Announce)] == ["Execute action TerminateJob after 5s"]
-    late = entered(step(view, *pods, now=NOW + timedelta(seconds=5)))
-    assert late is not None
-    assert late.phase is Phase.TERMINATING
+    late = step(view, *pods, now=NOW + timedelta(seconds=5))
+    state = entered(late)
+    assert state is not None
+    assert state.phase is Phase.TERMINATING
+    assert [a for a in late.actions if isinstance(a, Announce)] == []  # it was announced
+
+
+def test_a_pod_that_waits_too_long_is_announced_once_for_each_pod() -> None:
+    view = job(policies=(on("PodPending", "AbortJob", timeout_s=60.0),))
+    early = step(view, pod("t-0", "Pending"), pod("t-1", "Pending"))
+    announced = [a for a in early.actions if isinstance(a, Announce)]
+    assert [a.message for a in announced] == ["Execute action AbortJob after 1m0s"] * 2
+    assert len({a.once for a in announced}) == 2
 
 
 def test_an_eviction_with_a_timeout_is_forgiven_when_the_pod_is_back() -> None:

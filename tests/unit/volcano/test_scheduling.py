@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -98,6 +99,17 @@ def test_room_is_held_for_those_just_admitted() -> None:
     )
     assert outcome(again, "x").phase == "Pending"
     assert outcome(again, "x").message == "queue resource quota insufficient: insufficient cpu"
+
+
+def test_nothing_is_said_of_a_gang_while_its_pods_are_made() -> None:
+    nodes = [node("n", 2000)]
+    half = gang("x", 1, pod("x0", 500), least=2, min_resources={"cpu": 1000}, holds_place=True)
+    session = run(nodes, half)
+    assert bound(session) == {}
+    said = outcome(session, "x")
+    assert (said.phase, said.message, said.pods) == ("Inqueue", "", {})
+    overdue = outcome(run(nodes, replace(half, holds_place=False)), "x")
+    assert overdue.message.startswith("1/1 tasks in gang unschedulable: pod group is not ready, 1 Pending")
 
 
 def test_nothing_is_held_for_what_cannot_be_placed() -> None:

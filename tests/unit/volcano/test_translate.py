@@ -18,7 +18,7 @@ from jinja2 import DictLoader
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
-from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
 from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Sharing
 from hpcbatch.volcano import translate
 from hpcbatch.volcano.admission import mutate_job, validate_job
@@ -29,12 +29,14 @@ OWNER = {"apiVersion": "hpcbatch.io/v1alpha1", "kind": "BatchJob", "name": "pbs-
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=30)
 
 
-def placed(*chunks: Chunk, job_id: int = 12, uid: int = 1000, **spec: Any) -> PlacedJob:
+def placed(
+    *chunks: Chunk, job_id: int = 12, uid: int = 1000, launcher: Launcher = Launcher.SHARED, **spec: Any
+) -> PlacedJob:
     layout = chunks or (Chunk(),)
     asked = JobSpec(**{"dialect": Dialect.PBS, "name": "test", "chunks": layout, **spec})
     return PlacedJob(
-        job_id=job_id, spec=asked, queue="default", pods=translate.pods(job_id, layout), owner="alice", uid=uid,
-        gid=uid, home="/home/alice", cluster="test",
+        job_id=job_id, spec=asked, queue="default", pods=translate.pods(job_id, layout, launcher), owner="alice",
+        uid=uid, gid=uid, home="/home/alice", cluster="test", launcher=launcher,
     )  # fmt: skip
 
 
@@ -97,15 +99,17 @@ def test_pods(chunks: list[Chunk], expected: list[str]) -> None:
 CHUNK = st.builds(Chunk, count=st.integers(1, 4), cpus=st.integers(0, 3), ranks=st.integers(0, 3))
 
 
-@given(st.lists(CHUNK, min_size=1, max_size=6))
-def test_tasks_are_the_pods_again(chunks: list[Chunk]) -> None:
-    job = placed(*chunks)
+@given(st.lists(CHUNK, min_size=1, max_size=6), st.sampled_from(Launcher))
+def test_tasks_are_the_pods_again(chunks: list[Chunk], launcher: Launcher) -> None:
+    job = placed(*chunks, launcher=launcher)
     assert len({pod.host for pod in job.pods}) == len(job.pods) == sum(chunk.count for chunk in chunks)
     assert [pod.chunk for pod in job.pods] == [replace(c, count=1) for c in chunks for _ in range(c.count)]
     again = [
         (f"job-12-{task.name}-{index}", task.chunk) for task in translate.tasks(job) for index in range(task.replicas)
     ]
-    assert again == [(pod.host, pod.chunk) for pod in job.pods]
+    assert tuple(host for host, _ in again) == translate.pod_names(12, chunks, launcher)
+    assert again[0][0] == translate.script_host(12)
+    assert [pod for pod in again if pod[1] is not None] == [(pod.host, pod.chunk) for pod in job.pods]
     assert [task.role for task in translate.tasks(job)].count("master") == 1
 
 
@@ -192,7 +196,6 @@ def test_ordinary_user_has_no_privilege() -> None:
     assert spec["securityContext"] == {
         "runAsUser": 1000,
         "runAsGroup": 1000,
-        "fsGroup": 1000,
         "runAsNonRoot": True,
         "seccompProfile": {"type": "RuntimeDefault"},
         "sysctls": [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}],
@@ -236,6 +239,93 @@ def test_owner_and_labels_are_on_everything() -> None:
         assert obj["metadata"]["labels"]["hpcbatch.io/job-id"] == "12"
         assert obj["metadata"]["namespace"] == "alice"
     assert all("ownerReferences" not in obj["metadata"] for obj in build(placed(), owner=None))
+
+
+# What a site decides
+
+
+def test_queue_and_image_are_the_placed_job_s() -> None:
+    job = replace(placed(), queue="gpu", image="registry/mpi:2", volcano_queue="volcano-gpu")
+    gpu = QueueConfig(name="gpu", volcano_queue="volcano-gpu", node_selector={"pool": "gpu"})
+    made = volcano_job(job, site=SiteConfig(queues=(gpu,), default_queue="gpu"))
+    assert made["spec"]["queue"] == "volcano-gpu"
+    assert pod_spec(made)["containers"][0]["image"] == "registry/mpi:2"
+    assert pod_spec(made)["nodeSelector"] == {"pool": "gpu"}
+    with pytest.raises(HpcBatchError, match="this site has no queue default"):
+        volcano_job(placed(), site=SiteConfig(queues=(gpu,)))
+
+
+def test_properties_and_resources_make_tasks_of_their_own() -> None:
+    site = SiteConfig(node_properties={"haswell": {"cpu": "haswell"}})
+    chunks = [Chunk(), Chunk(count=2, properties=("haswell",)), Chunk(resources=(("ngpus", 1),))]
+    made = volcano_job(placed(*chunks), site=site)
+    assert [task["replicas"] for task in made["spec"]["tasks"]] == [1, 2, 1]
+    assert [pod_spec(made, index).get("nodeSelector") for index in range(3)] == [None, {"cpu": "haswell"}, None]
+    assert pod_spec(made, 2)["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+
+
+HOME = Volume(name="home", mount_path="/home", source={"persistentVolumeClaim": {"claimName": "home"}})
+RUN = Volume(name="run", mount_path="/opt", source={"hostPath": {"path": "/x"}}, read_only=True, sub_path="soft")
+
+
+def test_volumes_are_in_every_pod() -> None:
+    made = volcano_job(placed(Chunk(count=3)), site=SiteConfig(volumes=(HOME, RUN)))
+    for index in range(2):
+        spec = pod_spec(made, index)
+        assert {"name": "site-home", "persistentVolumeClaim": {"claimName": "home"}} in spec["volumes"]
+        assert {"name": "site-run", "hostPath": {"path": "/x"}} in spec["volumes"]
+        mounts = {mount["name"]: mount for mount in spec["containers"][0]["volumeMounts"]}
+        assert mounts["site-home"] == {"name": "site-home", "mountPath": "/home"}
+        assert mounts["site-run"] == {
+            "name": "site-run", "mountPath": "/opt", "subPath": "soft", "readOnly": True,
+        }  # fmt: skip
+        assert mounts["run"]["mountPath"] == "/hpcbatch/run"
+        assert len({volume["name"] for volume in spec["volumes"]}) == len(spec["volumes"])
+
+
+def test_accounts() -> None:
+    job = replace(placed(Chunk(count=2)), groups=((2000, "wrf"),))
+    conf, made = build(job, site=SiteConfig(mounts_passwd=True))
+    assert "alice:x:1000:1000::/home/alice:/bin/sh\n" in conf["data"]["passwd"]
+    assert "wrf:x:2000:alice\n" in conf["data"]["group"]
+    for index in range(2):
+        spec = pod_spec(made, index)
+        assert spec["securityContext"]["supplementalGroups"] == [2000]
+        mounts = {mount["mountPath"]: mount for mount in spec["containers"][0]["volumeMounts"]}
+        for file in ("passwd", "group"):
+            expected = {"name": "conf", "mountPath": f"/etc/{file}", "subPath": file, "readOnly": True}
+            assert mounts[f"/etc/{file}"] == expected
+    assert sourced(conf["data"], "echo $knows_shell") == b"no\n"
+    plain = build(job)
+    assert "passwd" not in plain[0]["data"]
+    assert sourced(plain[0]["data"], "echo $knows_shell") == b"yes\n"
+
+
+def test_nobody_runs_as_root_on_a_site_with_users() -> None:
+    with pytest.raises(HpcBatchError, match="jobs do not run as root"):
+        build(placed(uid=0), site=SiteConfig(mounts_passwd=True))
+
+
+def test_cluster_domain() -> None:
+    made = volcano_job(placed(Chunk(count=2)), site=SiteConfig(cluster_domain="hpc.example"))
+    assert pod_spec(made)["dnsConfig"] == {"searches": ["job-12.alice.svc.hpc.example"]}
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_dedicated_launcher(count: int) -> None:
+    job = placed(Chunk(count=count, cpus=2, ranks=2), launcher=Launcher.DEDICATED, arrangement=Arrangement.SCATTER)
+    conf, made = build(job, site=SiteConfig(launcher_cpu_milli=50))
+    assert made["metadata"]["labels"]["hpcbatch.io/launcher"] == "dedicated"
+    assert made["spec"]["minAvailable"] == count + 1
+    assert set(made["spec"]["plugins"]) == {"env", "ssh", "svc"}
+    tasks = [(task["name"], task["replicas"]) for task in made["spec"]["tasks"]]
+    assert tasks == [("mpimaster", 1), ("mpiworker", count)]
+    assert pod_spec(made, 0)["containers"][0]["resources"] == {"requests": {"cpu": "50m"}}
+    assert pod_spec(made, 1)["containers"][0]["resources"] == {"requests": {"cpu": "2"}}
+    assert "affinity" not in pod_spec(made, 0), "it may stand on a node of its workers"
+    workers = [f"job-12-mpiworker-{index}" for index in range(count)]
+    assert sourced(conf["data"], 'echo "$hosts|$has_peers"').decode() == f"{' '.join(workers)}|yes\n"
+    assert conf["data"]["hostfile"] == "".join(f"{host} slots=2\n" for host in workers)
 
 
 # The runner's ConfigMap

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 
-from bench.rig import engine, engine_memory_mib
+from bench.engine.rig import engine, engine_memory_mib
 
 JOBS = 200
 

@@ -1,10 +1,10 @@
-"""`python -m bench [startup|throughput|memory]...`: all of them without a name. See bench/README.md."""
+"""`python -m bench.engine [startup|throughput|memory]...`: all of them without a name. See bench/README.md."""
 
 from __future__ import annotations
 
 import sys
 
-from bench import memory, startup, throughput
+from bench.engine import memory, startup, throughput
 
 ALL = {"startup": startup.main, "throughput": throughput.main, "memory": memory.main}
 

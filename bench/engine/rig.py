@@ -1,14 +1,12 @@
-"""An engine for one benchmark, and fair timing: the things compared take turns, so that a slow moment hits both."""
+"""An engine for one benchmark, and the memory that it takes."""
 
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,23 +30,6 @@ def engine(nodes: int = 3, cpus: int = 2) -> Iterator[tuple[dict[str, str], Path
             yield env, work
         finally:
             subprocess.run(["hpcbatch", "down"], env=env, check=True)
-
-
-def seconds(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> float:
-    began = time.perf_counter()
-    subprocess.run(argv, env=env, cwd=cwd, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - began
-
-
-def compare(commands: Mapping[str, Sequence[str]], env: Mapping[str, str], cwd: Path, rounds: int) -> dict[str, float]:
-    """Median seconds of each command, whole process; the first round warms up and is not counted."""
-    times: dict[str, list[float]] = {name: [] for name in commands}
-    for turn in range(rounds + 1):
-        for name, argv in commands.items():
-            spent = seconds(argv, env, cwd)
-            if turn:
-                times[name].append(spent)
-    return {name: statistics.median(spent) for name, spent in times.items()}
 
 
 def engine_memory_mib(env: Mapping[str, str]) -> float:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench.rig import engine
+from bench.engine.rig import engine
 
 JOBS = 100
 # The same 100 jobs on the same kind of machine (2 cores), whole: submitted one by one, until the last had ended.

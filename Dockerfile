@@ -1,0 +1,42 @@
+# Two images: `--target controller`, and `--target login`, a login node with qsub, sbatch and their kin.
+FROM debian:bookworm-slim AS python
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends python3 ca-certificates \
+ && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/*
+
+FROM python AS build
+RUN apt-get update && apt-get install --yes --no-install-recommends python3-venv
+COPY pyproject.toml README.md /src/
+COPY hpcbatch /src/hpcbatch
+COPY templates /src/templates
+COPY deploy/crd /src/deploy/crd
+# Compiled here, since nobody may write beside the sources in the image; by their content, not by their time, which
+# copying changes.
+RUN python3 -m venv /opt/hpcbatch \
+ && /opt/hpcbatch/bin/pip install --no-cache-dir --no-compile /src \
+ && python3 -m compileall -q --invalidation-mode unchecked-hash /opt/hpcbatch/lib
+
+# The first four are the embedded engine's; kubernetes, half of the image, is for kubeconfigs that run programs to log in.
+FROM build AS build-controller
+RUN /opt/hpcbatch/bin/pip uninstall --yes aiohttp jsonschema paramiko pynacl kubernetes setuptools pip
+
+FROM build AS build-login
+RUN /opt/hpcbatch/bin/pip uninstall --yes setuptools pip
+
+FROM python AS controller
+COPY --from=build-controller /opt/hpcbatch /opt/hpcbatch
+ENV PATH=/opt/hpcbatch/bin:/usr/local/bin:/usr/bin:/bin
+USER 65532:65532
+ENTRYPOINT ["hpcbatch"]
+CMD ["controller"]
+
+FROM python AS login
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends openssh-client less procps vim-tiny \
+ && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/*
+COPY --from=build-login /opt/hpcbatch /opt/hpcbatch
+# Where login shells find them too: those set PATH anew.
+RUN find /opt/hpcbatch/bin -type f -executable \
+      \( -name hpcbatch -o -name 'q*' -o -name pbsnodes -o -name 's[a-z]*' \) -exec ln -s '{}' /usr/local/bin/ ';'
+USER 65532:65532
+CMD ["bash", "--login"]

@@ -1,0 +1,26 @@
+"""Fair timing: the things compared take turns, so that a slow moment hits all of them."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+Action = Callable[[], object]
+
+
+def seconds(action: Action) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def compare(actions: Mapping[str, Action], rounds: int) -> dict[str, float]:
+    """Median seconds of each action; the first round warms up and is not counted."""
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    for turn in range(rounds + 1):
+        for name, action in actions.items():
+            spent = seconds(action)
+            if turn:
+                times[name].append(spent)
+    return {name: statistics.median(spent) for name, spent in times.items()}

@@ -1,0 +1,1 @@
+"""What an admin does to a cluster: users and their namespaces, checks."""

@@ -1,0 +1,63 @@
+"""What users may know of a site's queues: the JSON in ConfigMap hpcbatch-queues, written by the controller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.row import QueueRow
+
+if TYPE_CHECKING:  # listings do without
+    from hpcbatch.model.site import QueueConfig, SiteConfig
+
+
+def queues_to_json(site: SiteConfig) -> str:
+    """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is one of its own name."""
+    body = {"default": site.default_queue, "queues": [_queue_to_json(queue) for queue in site.queues]}
+    return json.dumps(body, indent=1)
+
+
+def _queue_to_json(queue: QueueConfig) -> Mapping[str, Any]:
+    fields = {
+        "name": queue.name,
+        "volcanoQueue": queue.volcano_queue,
+        "maxWalltimeSeconds": queue.max_walltime_s,
+        "defaultWalltimeSeconds": queue.default_walltime_s,
+        "maxNodes": queue.max_nodes,
+        "maxCPUs": queue.max_cpus,
+        "maxMemoryPerNodeBytes": queue.max_mem_per_node_bytes,
+        "defaultMemoryPerNodeBytes": queue.default_mem_per_node_bytes,
+        "nodeSelector": dict(queue.node_selector) or None,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def queues_from_json(text: str, is_open: Mapping[str, bool]) -> list[QueueRow]:
+    """The queues in the site's order; `is_open` has the Volcano Queues. One without its Volcano Queue is closed.
+    Raises HpcBatchError for a text that no controller has written.
+    """
+    try:
+        body = json.loads(text)
+        default = body["default"]
+        given = body["queues"] or [
+            {"name": name, "volcanoQueue": name} for name in sorted(is_open, key=lambda name: (name != default, name))
+        ]
+        return [
+            QueueRow(
+                name=queue["name"],
+                is_default=queue["name"] == default,
+                is_open=is_open.get(queue["volcanoQueue"], False),
+                max_walltime_s=queue.get("maxWalltimeSeconds"),
+                default_walltime_s=queue.get("defaultWalltimeSeconds"),
+                max_nodes=queue.get("maxNodes"),
+                max_cpus=queue.get("maxCPUs"),
+                max_mem_per_node_bytes=queue.get("maxMemoryPerNodeBytes"),
+                default_mem_per_node_bytes=queue.get("defaultMemoryPerNodeBytes"),
+                node_selector=tuple(sorted(queue.get("nodeSelector", {}).items())),
+            )
+            for queue in given
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None

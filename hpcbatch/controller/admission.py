@@ -1,0 +1,97 @@
+"""Whether a site takes a job, and what of its own defaults it gives it. Pure: no API, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hpcbatch.controller.identity import Identity
+from hpcbatch.errors import RefusedError
+from hpcbatch.model.layout import NodeSize, lay_out
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.units import format_bytes, hms
+from hpcbatch.volcano import pod_needs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """What an admitted job gets, its queue's defaults filled in."""
+
+    walltime_s: int | None
+    layout: tuple[Chunk, ...]
+
+
+def choose_queue(spec: JobSpec, site: SiteConfig) -> QueueConfig:
+    """The queue asked for, or the site's default. Raises RefusedError (UNKNOWN_QUEUE)."""
+    name = spec.queue or site.default_queue
+    queue = site.queue(name)
+    if queue is None or queue.volcano_queue == "root":  # the parent of all Volcano Queues takes no jobs
+        raise RefusedError(RefusalCode.UNKNOWN_QUEUE, name)
+    return queue
+
+
+def closed_because(queue: QueueConfig, volcano_state: str | None) -> str:
+    """Why `queue` takes no jobs now; "" if it does. `volcano_state` is its Volcano Queue's; None: there is none."""
+    if volcano_state is None:
+        return f"queue {queue.name} is closed: there is no Volcano Queue {queue.volcano_queue}"
+    return "" if volcano_state in {"Open", ""} else f"queue {queue.name} is closed"
+
+
+def admit(
+    spec: JobSpec,
+    queue: QueueConfig,
+    site: SiteConfig,
+    owner: Identity,
+    *,
+    volcano_state: str | None,
+    nodes: Sequence[NodeSize],
+) -> Granted:
+    """What the job gets. `nodes` are all that the queue reaches.
+    Raises RefusedError, or another HpcBatchError where the job contradicts itself.
+    """
+    if owner.is_disabled:
+        raise RefusedError(RefusalCode.USER_DISABLED, f"user {owner.user} may not submit jobs")
+    if why := closed_because(queue, volcano_state):
+        raise RefusedError(RefusalCode.QUEUE_CLOSED, why)
+    if spec.image is not None and not site.allows_image(spec.image, queue):
+        raise RefusedError(RefusalCode.IMAGE_NOT_ALLOWED, f"image {spec.image} is not allowed in {queue.name}")
+    _check_names(spec, site)
+    walltime_s = spec.walltime_s or queue.default_walltime_s or queue.max_walltime_s
+    granted = Granted(walltime_s=walltime_s, layout=_with_memory(lay_out(spec, nodes), queue))
+    _check_limits(granted, queue)
+    for chunk in granted.layout:
+        pod_needs.node_selector(chunk, queue, site)
+    return granted
+
+
+def _check_names(spec: JobSpec, site: SiteConfig) -> None:
+    for name in spec.resource_names:
+        if name not in site.resources:
+            raise RefusedError(RefusalCode.UNKNOWN_RESOURCE, name)
+    for name in spec.property_names:
+        if name not in site.node_properties:
+            raise RefusedError(RefusalCode.UNKNOWN_PROPERTY, name)
+
+
+def _with_memory(layout: Sequence[Chunk], queue: QueueConfig) -> tuple[Chunk, ...]:
+    """A pod that asks for none gets the default, or where only a limit is set, that: without, it could take more."""
+    mem = queue.default_mem_per_node_bytes or queue.max_mem_per_node_bytes
+    return tuple(replace(chunk, mem_bytes=mem) if chunk.mem_bytes is None else chunk for chunk in layout)
+
+
+def _check_limits(granted: Granted, queue: QueueConfig) -> None:
+    layout = granted.layout
+    nodes, cpus = sum(c.count for c in layout), sum(c.count * c.cpus for c in layout)
+    mem = max((c.mem_bytes or 0 for c in layout), default=0)
+    walltime_s = granted.walltime_s or 0
+    limits = (
+        (RefusalCode.WALLTIME_LIMIT, "walltime", walltime_s, queue.max_walltime_s, hms),
+        (RefusalCode.NODE_LIMIT, "nodes", nodes, queue.max_nodes, str),
+        (RefusalCode.CPU_LIMIT, "CPUs", cpus, queue.max_cpus, str),
+        (RefusalCode.MEMORY_LIMIT, "memory of a node", mem, queue.max_mem_per_node_bytes, format_bytes),
+    )
+    for code, what, asked, most, shown in limits:
+        if most is not None and asked > most:
+            raise RefusedError(code, f"{what}: {shown(asked)} asked, at most {shown(most)} in {queue.name}")

@@ -1,0 +1,106 @@
+"""What a kubelet and Prometheus ask a running controller: /livez, /readyz, /metrics, over plain HTTP."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from typing import NamedTuple
+
+from hpcbatch.errors import HpcBatchError
+
+Check = Callable[[], str]
+"""What is wrong, in one line; "" if nothing is."""
+
+
+class Metric(NamedTuple):
+    """One family of Prometheus' text format. `kind` is gauge or counter; each sample has its labels and value."""
+
+    name: str
+    kind: str
+    help: str
+    samples: Iterable[tuple[Mapping[str, str], float]]
+
+
+class HealthServer:
+    """Answers on `port` of all addresses; 0 takes any free one. Raises HpcBatchError if the port is taken."""
+
+    def __init__(self, port: int, *, live: Check, ready: Check, metrics: Callable[[], Iterable[Metric]]) -> None:
+        pages: dict[str, Callable[[], tuple[int, str]]] = {
+            "/livez": _page(live),
+            "/readyz": _page(ready),
+            "/metrics": lambda: (200, format_metrics(metrics())),
+        }
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            timeout = 10  # seconds: a client that says nothing keeps no thread
+
+            def do_GET(self) -> None:
+                page = pages.get(self.path.partition("?")[0])
+                code, text = (404, "not found\n") if page is None else page()
+                body = text.encode()
+                self.send_response(code)
+                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """A probe every few seconds is no news."""
+
+        try:
+            self._server = _DualStackServer(("", port), Handler)
+        except OSError as error:
+            raise HpcBatchError(f"port {port} for the health probes cannot be opened: {error.strerror}") from None
+        self._thread = threading.Thread(target=self._server.serve_forever, name="health", daemon=True)
+
+    @property
+    def port(self) -> int:
+        return int(self._server.server_address[1])
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _DualStackServer(ThreadingHTTPServer):
+    daemon_threads = True
+    address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+
+    def server_bind(self) -> None:
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        TCPServer.server_bind(self)  # HTTPServer's own asks the DNS for this machine's name
+        self.server_name, self.server_port = "", self.server_address[1]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A probe that hangs up early is no news."""
+
+
+def format_metrics(metrics: Iterable[Metric]) -> str:
+    """Prometheus' text exposition format, version 0.0.4."""
+    lines = []
+    for name, kind, text, samples in metrics:
+        lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
+        for labels, value in samples:
+            inner = ",".join(f'{key}="{_escape(value_)}"' for key, value_ in labels.items())
+            lines.append(f"{name}{{{inner}}} {value}" if inner else f"{name} {value}")
+    return "\n".join([*lines, ""])
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def _page(check: Check) -> Callable[[], tuple[int, str]]:
+    def page() -> tuple[int, str]:
+        problem = check()
+        return (503, f"{problem}\n") if problem else (200, "ok\n")
+
+    return page

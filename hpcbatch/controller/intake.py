@@ -1,0 +1,151 @@
+"""New BatchJobs: looks up whose they are and what they need, and writes `admission`'s answer into the record."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hpcbatch.api.informer import Informer
+from hpcbatch.api.jobspec import spec_from_json
+from hpcbatch.api.names import SECRET_TYPE
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, QUEUES, SECRETS
+from hpcbatch.controller.admission import admit, choose_queue
+from hpcbatch.controller.identity import Identity, identity_of
+from hpcbatch.controller.numbers import JobNumbers
+from hpcbatch.controller.records import owner_reference, remove, write_status
+from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
+from hpcbatch.model.layout import NodeSize
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
+
+REFUSED_KEPT_S = 60.0  # the client that waits for the answer takes the record away long before
+
+
+class Intake:
+    """Admits or refuses. `nodes`, `queues` and `namespaces` hold the cluster's nodes, Volcano Queues and namespaces."""
+
+    def __init__(self, api: Api, sites: SiteSource, *, nodes: Informer, queues: Informer, namespaces: Informer) -> None:
+        self._api, self._sites, self._nodes, self._queues = api, sites, nodes, queues
+        self._namespaces = namespaces
+        self._numbers = JobNumbers(api)
+
+    def answer(self, obj: Object) -> Object | None:
+        """The BatchJob as admitted; None if it was refused."""
+        namespace = obj["metadata"]["namespace"]
+        site = self._sites.in_force.config
+        try:
+            spec = spec_from_json(obj["spec"])
+            owner = self._owner(namespace)
+            queue = choose_queue(spec, site)
+            state = self.volcano_state(queue.volcano_queue)
+            if state is None and not site.queues:
+                raise RefusedError(RefusalCode.UNKNOWN_QUEUE, queue.name)
+            granted = admit(spec, queue, site, owner, volcano_state=state, nodes=self._node_sizes(queue, site))
+            self._own_submission(obj)
+        except RefusedError as refused:
+            self._refuse(obj, refused.code, str(refused))
+            return None
+        except (ApiError, UnreachableError):
+            raise
+        except HpcBatchError as error:
+            self._refuse(obj, RefusalCode.BAD_SPEC, str(error))
+            return None
+        status = JobStatus(
+            state=JobState.HELD if spec.hold else JobState.QUEUED,
+            reason=Reason.HELD_BY_USER if spec.hold else Reason.NONE,
+            owner=owner.user,
+            uid=owner.uid,
+            gid=owner.gid,
+            home=owner.home,
+            groups=owner.groups,
+            walltime_s=granted.walltime_s,
+            layout=granted.layout,
+            submit_time=parse_rfc3339(obj["metadata"]["creationTimestamp"]),
+        )
+        record = JobRecord(
+            job_id=self._numbers.take(),
+            namespace=namespace,
+            object_name=obj["metadata"]["name"],
+            spec=spec,
+            status=status,
+            queue=queue.name,
+        )
+        return write_status(self._api, obj, record)
+
+    def forget_refused(self, obj: Object) -> float | None:
+        """Remove a refused record when its time is over; else the seconds until then."""
+        age = datetime.now(UTC) - parse_rfc3339(obj["metadata"]["creationTimestamp"])
+        left_s = REFUSED_KEPT_S - age.total_seconds()
+        if left_s > 0:
+            return left_s
+        remove(self._api, BATCHJOBS, obj["metadata"]["name"], obj["metadata"]["namespace"], uid=obj["metadata"]["uid"])
+        return None
+
+    def _owner(self, namespace: str) -> Identity:
+        """As the cache has it, and where that knows no user, as it stands now: one may just have been added."""
+        cached = self._namespaces.get(None, namespace)
+        try:
+            if cached is not None:
+                return identity_of(cached)
+        except HpcBatchError:
+            pass
+        return identity_of(self._api.get(NAMESPACES, namespace))
+
+    def volcano_state(self, name: str) -> str | None:
+        """`Open`, `Closed` …; None where there is no such Volcano Queue. A no is never taken from the cache alone."""
+        found = self._queues.get(None, name)
+        if found is not None and state_of(found) == "Open":
+            return "Open"
+        try:
+            return state_of(self._api.get(QUEUES, name))
+        except NotFoundError:
+            return None
+
+    def _refuse(self, obj: Object, code: str, message: str) -> None:
+        status = {"state": JobState.REFUSED.value, "refusal": {"code": str(code), "message": message}}
+        self._api.replace(BATCHJOBS, obj | {"status": status}, obj["metadata"]["namespace"], subresource="status")
+
+    def _own_submission(self, obj: Object) -> None:
+        """Let the Secret with script and environment go when the record goes."""
+        namespace, name = obj["metadata"]["namespace"], obj["spec"].get("submissionSecret", "")
+        missing = RefusedError(RefusalCode.NO_SCRIPT, f"no Secret {name!r} of type {SECRET_TYPE} with the job's script")
+        try:
+            secret = self._api.get(SECRETS, name, namespace) if name else None
+        except NotFoundError:
+            raise missing from None
+        if secret is None or secret.get("type") != SECRET_TYPE:
+            raise missing
+        owners = secret["metadata"].get("ownerReferences", [])
+        if any(owner["uid"] != obj["metadata"]["uid"] for owner in owners):
+            raise RefusedError(RefusalCode.NO_SCRIPT, f"Secret {name!r} belongs to another job")
+        if not owners:
+            version = secret["metadata"]["resourceVersion"]  # of two jobs that name one Secret, one gets it
+            patch = {"metadata": {"resourceVersion": version, "ownerReferences": [owner_reference(obj)]}}
+            self._api.patch(SECRETS, name, patch, namespace)
+
+    def _node_sizes(self, queue: QueueConfig, site: SiteConfig) -> list[NodeSize]:
+        """Of the nodes that the queue reaches."""
+        wanted = queue.node_selector.items()
+        nodes = (n for n in self._nodes.items() if wanted <= (n["metadata"].get("labels") or {}).items())
+        return [node_size(node, site) for node in nodes if "allocatable" in node.get("status", {})]
+
+
+def node_size(node: Object, site: SiteConfig) -> NodeSize:
+    """What an empty node can give to a pod, under the site's names."""
+    has, labels = node["status"]["allocatable"], node["metadata"].get("labels") or {}
+    amounts = {name: int(parse_quantity(has.get(resource, 0))) for name, resource in site.resources.items()}
+    return NodeSize(
+        cpus=cpu_milli(has["cpu"]) // 1000,
+        mem_bytes=memory_bytes(has["memory"]),
+        resources=tuple((name, amount) for name, amount in amounts.items() if amount),
+        properties=frozenset(name for name, means in site.node_properties.items() if means.items() <= labels.items()),
+    )
+
+
+def state_of(volcano_queue: Object) -> str:
+    """A Volcano Queue that its controller has not looked at yet is open."""
+    return str((volcano_queue.get("status") or {}).get("state") or "Open")

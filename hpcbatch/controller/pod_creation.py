@@ -1,0 +1,104 @@
+"""Why Volcano cannot make a job's pods: quotas, Pod Security, limits. It says so only in an Event about its Job."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+
+from hpcbatch.api.port import Object
+from hpcbatch.controller.decide import RefusedPods
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.units import parse_quantity, parse_rfc3339
+
+FAILED_CREATE = "reason=FailedCreate,involvedObject.kind=Job"
+"""Field selector of these Events."""
+# Volcano prints Go's error: `… &errors.StatusError{ErrStatus:v1.Status{… Message:"pods \"job-1-mpimaster-0\" is …", …`
+_STATUS_MESSAGE = re.compile(r'Message:("(?:[^"\\]|\\.)*")')
+_QUOTA = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: \S+, limited: (\S+)")
+
+
+class Refusals:
+    """Remembers the Events: which Volcano Job gets no pods, since when, and why. An Event may stay unchanged although
+    Volcano goes on trying, since those of one object are written ever more rarely.
+    """
+
+    def __init__(self) -> None:
+        self._told: dict[str, tuple[Object, datetime]] = {}  # by the Job's uid: the newest Event, and the first's time
+
+    def add(self, event: Object) -> None:
+        uid, first = event["involvedObject"].get("uid", ""), _time(event, "firstTimestamp")
+        newest, since = self._told.get(uid, (event, first))
+        is_newer = _time(event, "lastTimestamp") >= _time(newest, "lastTimestamp")
+        self._told[uid] = event if is_newer else newest, min(since, first)
+
+    def remove(self, event: Object) -> None:
+        """The Event has expired."""
+        uid = event["involvedObject"].get("uid", "")
+        if uid in self._told and self._told[uid][0]["metadata"]["name"] == event["metadata"]["name"]:
+            del self._told[uid]
+
+    def about(self, volcano_job: Object) -> RefusedPods | None:
+        """Why the job's pods could not be made, since its last restart."""
+        event, since = self._told.get(volcano_job["metadata"]["uid"], (None, datetime.min))
+        if event is None or _time(event, "lastTimestamp") < _begun(volcano_job):
+            return None
+        message = _message(event.get("message", ""))
+        return RefusedPods(message=message, since=since, may_pass=_may_pass(message, volcano_job))
+
+
+def _time(event: Object, name: str) -> datetime:
+    return parse_rfc3339(event.get(name) or event.get("eventTime") or event["metadata"]["creationTimestamp"])
+
+
+def _begun(volcano_job: Object) -> datetime:
+    """When the job was made, or last restarted: its conditions are a list of all that it went through."""
+    conditions = volcano_job.get("status", {}).get("conditions") or ()
+    restarts = [c["lastTransitionTime"] for c in conditions if c["status"] == "Restarting"]
+    return parse_rfc3339(restarts[-1] if restarts else volcano_job["metadata"]["creationTimestamp"])
+
+
+def _message(text: str) -> str:
+    found = _STATUS_MESSAGE.search(text)
+    if found is not None:
+        try:
+            text = json.loads(found[1])
+        except ValueError:  # an escape that Go has and JSON has not
+            text = found[1][1:-1]
+    return " ".join(text.split())
+
+
+def _may_pass(message: str, volcano_job: Object) -> bool:
+    """Whether waiting helps: a quota is used up by others, but would be enough for all pods of the job together."""
+    found = _QUOTA.search(message)
+    if found is None:
+        return False
+    limits = _amounts(found[3])
+    return all(_of_all_pods(resource, volcano_job) <= limit for resource, limit in limits.items())
+
+
+def _amounts(text: str) -> dict[str, float]:
+    """`cpu=2,memory=1Gi`; a message that was cut ends in what is no quantity."""
+    amounts = {}
+    for part in text.split(","):
+        resource, _, amount = part.partition("=")
+        try:
+            amounts[resource] = float(parse_quantity(amount))
+        except HpcBatchError:
+            continue
+    return amounts
+
+
+def _of_all_pods(resource: str, volcano_job: Object) -> float:
+    """What a quota counts of the job under `resource`: `pods`, `cpu`, `requests.memory`, `limits.memory` …"""
+    total = 0.0
+    section = "limits" if resource.startswith("limits.") else "requests"
+    name = resource.removeprefix(f"{section}.")
+    for task in volcano_job["spec"]["tasks"]:
+        if resource in {"pods", "count/pods"}:
+            total += task.get("replicas", 0)
+            continue
+        for container in task["template"]["spec"]["containers"]:
+            amount = container.get("resources", {}).get(section, {}).get(name, "0")
+            total += task.get("replicas", 0) * float(parse_quantity(amount))
+    return total

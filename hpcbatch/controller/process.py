@@ -1,0 +1,154 @@
+"""The controller as a process of its own: one of several acts, and stops at once when it may no longer."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import signal
+import threading
+import time
+from collections.abc import Iterable, Mapping
+
+from hpcbatch.api import kubeconfig
+from hpcbatch.api.client import HttpApi
+from hpcbatch.api.kubeconfig import Connection
+from hpcbatch.controller.controller import Controller
+from hpcbatch.controller.guarded import GuardedApi
+from hpcbatch.controller.health import Metric
+from hpcbatch.controller.leader import Candidate, Timing
+from hpcbatch.controller.site_file import CLUSTER_DEFAULTS
+
+_LOG = logging.getLogger(__name__)
+_LEASE = "hpcbatch-controller"
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_TICK_S = 0.25
+_CREDENTIALS_S = 10.0
+_LAST_WRITES_S = 5.0
+"""How long writes that have begun may take at the end. The Lease stays ours until they are done."""
+
+
+class Process:
+    """Stands by, leads, and ends, all in one; `run` wants SIGTERM and SIGINT blocked in all threads."""
+
+    def __init__(self, environ: Mapping[str, str], *, namespace: str, timing: Timing | None) -> None:
+        """`timing` None: act without an election."""
+        self._environ = environ
+        self._answer_s = 0.5 * (timing or Timing()).renew_s  # a renewal may fail once and be made again in time
+        self._candidate: Candidate | None = None
+        if timing is not None:
+            self._candidate = Candidate(
+                self._connect_for_lease, namespace=namespace, name=_LEASE,
+                identity=f"{os.uname().nodename}_{secrets.token_hex(4)}", timing=timing,
+            )  # fmt: skip
+        self._api: GuardedApi | None = None
+        self._controller: Controller | None = None
+        self._connection: Connection | None = None
+        self._unheard, self._look_at_credentials = 0, 0.0
+        self._failure: str = ""
+
+    def run(self) -> int:
+        """Until a signal comes, or until it has to begin anew (0); or until it may or can go on no longer (1)."""
+        if self._candidate is None:
+            self._begin()
+        else:
+            _LOG.info("standing by as %s", self._candidate.identity)
+            self._candidate.start()
+        while True:
+            # Not by signal handlers: those run between any two instructions of this thread, with its locks held.
+            caught = signal.sigtimedwait(SIGNALS, _TICK_S)
+            # After a pause (SIGSTOP) CPython 3.11 may return what no signal filled in.
+            if caught is not None and caught.si_signo in SIGNALS:
+                return self._end(f"got {signal.Signals(caught.si_signo).name}")
+            if self._failure:
+                _LOG.error("%s", self._failure)
+                return 1
+            if self._has_new_credentials():
+                return self._end("the credentials were renewed")
+            if self._candidate is None:
+                continue
+            if self._candidate.has_lost:
+                _LOG.error("lost the lease: another controller may act now")
+                return 1
+            if self._controller is None and self._candidate.has_led.is_set():
+                self._begin()
+
+    def _connect_for_lease(self) -> HttpApi:
+        return HttpApi(
+            kubeconfig.load(self._environ), connect_timeout_s=self._answer_s, answer_timeout_s=self._answer_s
+        )
+
+    def _begin(self) -> None:
+        candidate = self._candidate
+        self._api = GuardedApi(
+            HttpApi(kubeconfig.load(self._environ)),
+            (lambda: True) if candidate is None else (lambda: candidate.may_act),
+        )
+        self._controller = Controller(self._api, CLUSTER_DEFAULTS)
+        threading.Thread(target=self._start, args=(self._controller,), name="start", daemon=True).start()
+
+    def _start(self, controller: Controller) -> None:
+        began = time.monotonic()
+        try:
+            controller.start()
+        except Exception as error:
+            _LOG.exception("the controller cannot start")
+            self._failure = f"the controller cannot start: {error}"
+        else:
+            _LOG.info("acting, %.1f s after the caches began to fill", time.monotonic() - began)
+
+    def _has_new_credentials(self) -> bool:
+        """Whether the API does not take those that the controller began with, and there are others by now."""
+        if self._api is None or self._api.unheard == self._unheard or time.monotonic() < self._look_at_credentials:
+            return False
+        self._unheard, self._look_at_credentials = self._api.unheard, time.monotonic() + _CREDENTIALS_S
+        try:
+            return kubeconfig.load(self._environ) != self._connection
+        except HpcBatchError as error:
+            _LOG.warning("%s", error)
+            return False
+
+    def _end(self, why: str) -> int:
+        _LOG.info("%s: stopping", why)
+        is_quiet = self._api is None or self._api.close(_LAST_WRITES_S)
+        if self._candidate is not None:
+            self._candidate.stop(gives_back=is_quiet)
+        return 0
+
+    # Probes
+
+    def live(self) -> str:
+        candidate, controller = self._candidate, self._controller
+        if candidate is not None and not candidate.is_alive:
+            return "the leader election has ended"
+        return "" if controller is None else controller.problem
+
+    def ready(self) -> str:
+        candidate, controller = self._candidate, self._controller
+        if candidate is not None and not candidate.has_answer.is_set():
+            return "the API server does not let the lease be read or written"
+        if controller is not None and not controller.is_synced:
+            return "the caches are not filled yet"
+        if controller is not None and not controller.has_site:
+            return "no site configuration is in force: the log says what is wrong with ConfigMap hpcbatch-site"
+        return ""
+
+    def metrics(self) -> Iterable[Metric]:
+        candidate, controller, api = self._candidate, self._controller, self._api
+        leads = controller is not None and (candidate is None or candidate.may_act)
+        yield Metric(
+            "hpcbatch_leader", "gauge", "1 while this controller acts, 0 while it stands by.", [({}, int(leads))]
+        )
+        if controller is None or api is None:
+            return
+        states = controller.count_by_state().items()
+        yield Metric("hpcbatch_jobs", "gauge", "BatchJobs by state.", [({"state": s}, n) for s, n in sorted(states)])
+        work = controller.work
+        yield Metric("hpcbatch_reconciles_total", "counter", "Looks at a job.", [({}, work.handled)])
+        yield Metric("hpcbatch_reconcile_retries_total", "counter", "Looks that failed.", [({}, work.retried)])
+        yield Metric("hpcbatch_queue_length", "gauge", "Jobs that wait for a look.", [({}, len(work))])
+        calls = sorted(api.calls.copy().items())
+        yield Metric(
+            "hpcbatch_api_requests_total", "counter", "Calls on the API by HTTP status; 0 is no answer.",
+            [({"verb": v, "resource": r, "code": str(c)}, n) for (v, r, c), n in calls],
+        )  # fmt: skip

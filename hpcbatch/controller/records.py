@@ -1,0 +1,49 @@
+"""What all parts of the controller write: the status of a BatchJob, and references to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hpcbatch.api.batchjob import full_status_to_json
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import BATCHJOBS, Resource
+from hpcbatch.errors import ConflictError, NotFoundError
+from hpcbatch.model.record import JobRecord
+
+
+def write_status(api: Api, obj: Object, record: JobRecord, volcano_job: str = "") -> Object:
+    """Store the status of `record` in its BatchJob `obj`. ConflictError if that has changed since it was read."""
+    work_dir = record.spec.work_dir or record.status.home
+    status: dict[str, Any] = full_status_to_json(record, work_dir=work_dir, volcano_job=volcano_job)
+    return api.replace(BATCHJOBS, obj | {"status": status}, record.namespace, subresource="status")
+
+
+def remove(
+    api: Api,
+    resource: Resource,
+    name: str,
+    namespace: str,
+    *,
+    uid: str | None = None,
+    grace_period_s: int | None = None,
+) -> None:
+    """Delete what may be gone already. `uid`: only that very object, not one that has its name now."""
+    try:
+        api.delete(resource, name, namespace, uid=uid, grace_period_s=grace_period_s)
+    except NotFoundError:
+        pass
+    except ConflictError:
+        if uid is None:
+            raise
+
+
+def owner_reference(obj: Object) -> Object:
+    """A controlling ownerReference to `obj`."""
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "name": obj["metadata"]["name"],
+        "uid": obj["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

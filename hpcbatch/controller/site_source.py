@@ -1,0 +1,197 @@
+"""The site's configuration in force: read from ConfigMap hpcbatch-site whenever that changes.
+
+A text with errors changes nothing; its errors are logged, and show at the ConfigMap. What took effect last is kept in
+ConfigMap hpcbatch-site-in-force, for a start while the admin's text is bad, and hpcbatch-queues tells users the queues.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from hpcbatch.api.informer import Informer, Workers, WorkQueue
+from hpcbatch.api.names import (
+    IN_FORCE_CONFIGMAP,
+    QUEUES_CONFIGMAP,
+    QUEUES_KEY,
+    SITE_CONFIGMAP,
+    SITE_ERROR_ANNOTATION,
+    SYSTEM_NAMESPACE,
+)
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.queuelist import queues_to_json
+from hpcbatch.api.resources import CONFIGMAPS, EVENTS
+from hpcbatch.controller.site_file import FILE_KEY, TEMPLATE_KEY, Site, SiteFileError, read_site
+from hpcbatch.errors import NotFoundError
+from hpcbatch.model.site import SiteConfig
+from hpcbatch.units import rfc3339
+
+_LOG = logging.getLogger(__name__)
+_LOOK = "look"
+_MAX_EVENT = 1024  # bytes of an Event's message
+_MAX_ANNOTATION = 16_000  # letters; all annotations of an object together may have 256 KiB
+
+
+class _Texts(NamedTuple):
+    """An admin's configuration as written. Nothing written is one too: all defaults."""
+
+    site: str = ""
+    template: str | None = None
+
+    @classmethod
+    def of(cls, configmap: Object | None) -> _Texts:
+        data = (configmap or {}).get("data") or {}
+        return cls(data.get(FILE_KEY, ""), data.get(TEMPLATE_KEY))
+
+    def data(self) -> dict[str, str]:
+        return {FILE_KEY: self.site} | ({} if self.template is None else {TEMPLATE_KEY: self.template})
+
+
+class SiteSource:
+    """Keeps `in_force` up to date. `defaults` are the values of missing keys; `on_change` is called, in a thread of
+    its own, each time another configuration has taken effect."""
+
+    def __init__(self, api: Api, defaults: SiteConfig, *, on_change: Callable[[], None] = lambda: None) -> None:
+        self._api, self._defaults, self._on_change = api, defaults, on_change
+        self._in_force: Site | None = None
+        self._texts_in_force = _Texts()
+        self._tried: tuple[_Texts, tuple[str, ...]] | None = None
+        self._written: dict[str, Mapping[str, str]] = {}
+        self.is_in_force = threading.Event()
+        """Set once there is a configuration to work with."""
+        self._queue: WorkQueue[str] = WorkQueue()
+        self.informer = Informer(
+            api, CONFIGMAPS, SYSTEM_NAMESPACE, fields=f"metadata.name={SITE_CONFIGMAP}",
+            on_event=lambda _: self._queue.add(_LOOK),
+        )  # fmt: skip
+        self._workers = Workers(self._queue, self._look, name="site")
+
+    @property
+    def in_force(self) -> Site:
+        """Raises AssertionError before `is_in_force`."""
+        if self._in_force is None:
+            raise AssertionError("no site configuration is in force yet")
+        return self._in_force
+
+    def start(self) -> None:
+        self.informer.start()
+        self._queue.add(_LOOK)  # nothing may be there, and so no event come
+        self._workers.start()
+
+    def stop(self) -> None:
+        self.informer.stop()
+        self._workers.stop()
+
+    def _look(self, _key: str) -> None:
+        while not self.informer.synced.wait(timeout=0.2):
+            if self._queue.stopped:
+                return
+        configmap = self.informer.get(SYSTEM_NAMESPACE, SITE_CONFIGMAP)
+        problems = self._try(_Texts.of(configmap))
+        if problems and self._in_force is None:
+            self._take_kept()
+        if self._in_force is not None:
+            # in this order: who sees the second in place may rely on the first
+            self._keep(QUEUES_CONFIGMAP, {QUEUES_KEY: queues_to_json(self._in_force.config)})
+            self._keep(IN_FORCE_CONFIGMAP, self._texts_in_force.data())
+        if configmap is not None:
+            self._tell(configmap, problems)
+
+    def _try(self, texts: _Texts) -> tuple[str, ...]:
+        """Put `texts` in force if they are in order and not in force yet; else say what is wrong."""
+        if self._tried is not None and self._tried[0] == texts:
+            return self._tried[1]
+        problems: tuple[str, ...] = ()
+        try:
+            site = read_site(texts.site, defaults=self._defaults, template=texts.template)
+        except SiteFileError as error:
+            problems = tuple(str(problem) for problem in error.problems)
+            for problem in problems:
+                _LOG.warning("ConfigMap %s/%s: %s", SYSTEM_NAMESPACE, SITE_CONFIGMAP, problem)
+            _LOG.warning(
+                "the site configuration is not in order: %s",
+                "the one before stays in force" if self._in_force else "looking for the last one that was",
+            )
+        else:
+            self._put_in_force(site, texts)
+        self._tried = texts, problems
+        return problems
+
+    def _put_in_force(self, site: Site, texts: _Texts) -> None:
+        self._in_force, self._texts_in_force = site, texts
+        self.is_in_force.set()
+        _LOG.info(
+            "site configuration in force: %d queues, server name %s", len(site.config.queues), site.config.server_name
+        )
+        self._on_change()
+
+    def _take_kept(self) -> None:
+        """At a start with a bad text: what was in force before."""
+        try:
+            texts = _Texts.of(self._api.get(CONFIGMAPS, IN_FORCE_CONFIGMAP, SYSTEM_NAMESPACE))
+            site = read_site(texts.site, defaults=self._defaults, template=texts.template)
+        except NotFoundError:
+            _LOG.error("no site configuration has been in force yet: no job is started before ConfigMap %s is mended",
+                       SITE_CONFIGMAP)  # fmt: skip
+        except SiteFileError as error:  # another version of hpcbatch wrote it
+            _LOG.error("ConfigMap %s cannot be used: %s: no job is started before ConfigMap %s is mended",
+                       IN_FORCE_CONFIGMAP, error, SITE_CONFIGMAP)  # fmt: skip
+        else:
+            self._put_in_force(site, texts)
+
+    def _keep(self, name: str, data: Mapping[str, str]) -> None:
+        if self._written.get(name) == data:
+            return
+        try:
+            found = self._api.get(CONFIGMAPS, name, SYSTEM_NAMESPACE)
+        except NotFoundError:
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": dict(data)}
+            self._api.create(CONFIGMAPS, made, SYSTEM_NAMESPACE)
+        else:
+            if found.get("data") != data:
+                self._api.replace(CONFIGMAPS, found | {"data": dict(data)}, SYSTEM_NAMESPACE)
+        self._written[name] = dict(data)
+
+    def _tell(self, configmap: Object, problems: tuple[str, ...]) -> None:
+        """Annotation and Event at the ConfigMap; nothing is written that stands there already."""
+        told = (configmap["metadata"].get("annotations") or {}).get(SITE_ERROR_ANNOTATION)
+        text = "\n".join(problems)[:_MAX_ANNOTATION] or None
+        if told == text:
+            return
+        if text is not None:
+            self._api.create(EVENTS, _event(configmap, text), SYSTEM_NAMESPACE)
+        # what was judged is this version: a newer one is looked at next
+        metadata = {
+            "resourceVersion": configmap["metadata"]["resourceVersion"],
+            "annotations": {SITE_ERROR_ANNOTATION: text},
+        }
+        self._api.patch(CONFIGMAPS, SITE_CONFIGMAP, {"metadata": metadata}, SYSTEM_NAMESPACE)
+
+
+def _event(configmap: Object, message: str) -> Object:
+    now, metadata = rfc3339(datetime.now(UTC)), configmap["metadata"]
+    cut = (
+        message
+        if len(message.encode()) <= _MAX_EVENT
+        else message.encode()[: _MAX_EVENT - 3].decode(errors="ignore") + "…"
+    )
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{SITE_CONFIGMAP}.{time.time_ns():x}"},
+        "involvedObject": {
+            "apiVersion": "v1", "kind": "ConfigMap", "name": SITE_CONFIGMAP, "namespace": SYSTEM_NAMESPACE,
+            "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"],
+        },
+        "type": "Warning",
+        "reason": "BadSiteConfiguration",
+        "message": cut,
+        "source": {"component": "hpcbatch"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }  # fmt: skip

@@ -1,0 +1,48 @@
+"""What nobody else removes: submissions of clients that were killed, and records older than the site keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from hpcbatch.api.names import SECRET_TYPE
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import BATCHJOBS, SECRETS
+from hpcbatch.controller.identity import USER
+from hpcbatch.controller.records import remove
+from hpcbatch.model.state import JobState
+from hpcbatch.units import parse_rfc3339
+
+_SUBMISSION_KEPT = timedelta(minutes=10)  # a Secret whose BatchJob never came
+HISTORY_AT_ONCE = 100
+"""Records that one round removes: a long history that becomes too old at once does not keep jobs from starting."""
+
+
+def sweep_submissions(api: Api, namespaces: Iterable[Object], now: datetime) -> None:
+    """Remove the Secrets of submissions that were never finished."""
+    oldest = now - _SUBMISSION_KEPT
+    users = [n for n in namespaces if USER in (n["metadata"].get("annotations") or {})]
+    for namespace in users:  # the Secrets of other namespaces are not the controller's to read
+        for secret in api.list(SECRETS, namespace["metadata"]["name"], fields=f"type={SECRET_TYPE}").items:
+            metadata = secret["metadata"]
+            if not metadata.get("ownerReferences") and parse_rfc3339(metadata["creationTimestamp"]) < oldest:
+                remove(api, SECRETS, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+
+
+def sweep_history(api: Api, batchjobs: Iterable[Object], kept_s: int, now: datetime) -> bool:
+    """Remove the records of jobs that ended more than `kept_s` ago, the oldest first. True if there are more."""
+    ended = [
+        (end, job) for job in batchjobs if (end := _end_of(job)) is not None and (now - end).total_seconds() > kept_s
+    ]
+    ended.sort(key=lambda pair: pair[0])
+    for _, job in ended[:HISTORY_AT_ONCE]:
+        metadata = job["metadata"]
+        remove(api, BATCHJOBS, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+    return len(ended) > HISTORY_AT_ONCE
+
+
+def _end_of(job: Object) -> datetime | None:
+    """When the job ended; None while there is something of it left to clean up."""
+    status = job.get("status") or {}
+    is_over = JobState(status.get("state", JobState.QUEUED)).is_final and status.get("cleaned")
+    return parse_rfc3339(status["endTime"]) if is_over and status.get("endTime") else None

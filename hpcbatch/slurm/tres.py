@@ -1,0 +1,84 @@
+"""What --gres, --gpus and --constraint ask for, under the names that a site knows: `gpu`, `gpu:a100`, `haswell`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+Amounts: TypeAlias = dict[str, int]
+"""By name, each at least 1. A GPU of a certain type is a resource of its own, `gpu:a100`."""
+
+GPU = "gpu"
+MAX_AMOUNT = 2**63 - 1
+
+_WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
+_COUNT = r"([0-9]{1,18})([kmgtp]?)"
+_GRES = re.compile(rf"(?:gres[:/])?({_WORD})(?::({_WORD}))??(?::{_COUNT})?", re.IGNORECASE)
+_GPUS = re.compile(rf"(?:({_WORD}):)?([0-9]{{1,18}})()", re.IGNORECASE)
+_FEATURE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:=+/-]{0,252}")
+_SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+
+
+def parse_gres(text: str) -> Amounts:
+    """Read `name[[:type]:count][,…]`, a count with k, m, g, t or p in powers of 1024; `none` is nothing.
+    Raises ValueError if it is anything else, or names one thing twice.
+    """
+    if text.lower() == "none":
+        return {}
+    return _amounts(_GRES.fullmatch(item) for item in text.split(","))
+
+
+def parse_gpus(text: str) -> Amounts:
+    """Read `[type:]count[,…]`. Raises ValueError if it is anything else, or names one type twice."""
+    matches = [_GPUS.fullmatch(item) for item in text.split(",")]
+    return _amounts(matches, name=GPU)
+
+
+def _amounts(matches: Iterable[re.Match[str] | None], name: str = "") -> Amounts:
+    found: Amounts = {}
+    for match in matches:
+        if match is None:
+            raise ValueError("not a generic resource")
+        what, kind, count, unit = (name, *match.groups()) if name else match.groups()
+        full = f"{what}:{kind}" if kind else what
+        amount = int(count or 1) << _SHIFT[(unit or "").lower()]
+        if full in found or amount > MAX_AMOUNT:
+            raise ValueError(f"{full} twice, or too much of it")
+        found[full] = amount
+    return {full: amount for full, amount in found.items() if amount}
+
+
+def shown(text: str, prefix: str = "gres:") -> str:
+    """A list as Slurm shows it, with `prefix` before each item: `gres:gpu:2`."""
+    return ",".join(prefix + item.removeprefix("gres:") for item in text.split(","))
+
+
+def gpus_of(resources: Iterable[tuple[str, int]]) -> int:
+    """How many GPUs there are among `resources`, of all types."""
+    return sum(amount for name, amount in resources if name.partition(":")[0] == GPU)
+
+
+def parse_constraint(text: str) -> tuple[str, ...]:
+    """Read `feature[&feature…]`: what the nodes must have, all of it, sorted.
+    Raises ValueError if it is anything else, NotImplementedError for what asks for one of several or for a number.
+    """
+    if any(char in text for char in "|[]()*,"):
+        raise NotImplementedError(text)
+    features = text.split("&")
+    if not all(_FEATURE.fullmatch(feature) for feature in features):
+        raise ValueError(text)
+    return tuple(sorted(set(features)))
+
+
+def same_type(*asked: Mapping[str, int]) -> list[Amounts]:
+    """`asked` with GPUs of no type taken for those of the one type that is named beside them.
+    Raises ValueError where several types are named.
+    """
+    types = {name for amounts in asked for name in amounts if name.startswith(f"{GPU}:")}
+    if not types or not any(GPU in amounts for amounts in asked):
+        return [dict(amounts) for amounts in asked]
+    if len(types) > 1 or any(types & amounts.keys() and GPU in amounts for amounts in asked):
+        raise ValueError("GPUs with and without a type")
+    (kind,) = types
+    return [{kind if name == GPU else name: amount for name, amount in amounts.items()} for amounts in asked]

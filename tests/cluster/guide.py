@@ -1,0 +1,30 @@
+"""docs/install.md: what installs hpcbatch here. A section's commands are run in one shell, as an admin would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cluster.state import ADMIN_CONF, CHECKOUT, STATE, ClusterError
+from tests.pages import fenced, section
+
+PAGE = CHECKOUT / "docs/install.md"
+
+
+def run(heading: str, **variables: str) -> str:
+    """The output of a section's commands. Raises ClusterError at the first that fails."""
+    folder = STATE / "guide"  # looks like the checkout, and takes the files that the commands write
+    folder.mkdir(exist_ok=True)
+    if not (folder / "deploy").exists():
+        (folder / "deploy").symlink_to(CHECKOUT / "deploy")
+    programs = f"{STATE / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euxo", "pipefail", "-c", fenced(section(PAGE.read_text(), heading))],
+        cwd=folder, env={**os.environ, "KUBECONFIG": str(ADMIN_CONF), "PATH": programs, **variables},
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise ClusterError(f"{PAGE.name}, section {heading}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout

@@ -1,0 +1,171 @@
+"""kill -9 of every part in the midst of work: no job lost, none run twice, none stuck without a reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+
+import pytest
+
+from tests.cluster import controllers, daemons, nodes
+from tests.cluster.control_plane import AUDIT_LOG
+from tests.conformance.site import Site
+from tests.waiting import wait_for
+
+JOBS = 50
+
+
+def submit(site: Site, number: int) -> str:
+    """A job that says in a file that it ran; of either dialect."""
+    line = f"echo {number} >>ran\n"
+    if number % 2:
+        return site.qsub(
+            "-r", "y", "-N", f"n{number}", "-j", "oe", "-o", "/dev/null", stdin=f"cd $PBS_O_WORKDIR; {line}"
+        )
+    return site.sbatch("--requeue", "-o", "/dev/null", "--wrap", line)
+
+
+def assert_each_ran_once(site: Site, jobs: list[str]) -> None:
+    for job in jobs:
+        record = site.wait_end(job, 240)
+        assert record["Exit_status"] == 0, record
+    assert len(set(jobs)) == len(jobs)
+    assert Counter(site.read("ran").split()) == Counter(str(number) for number in range(len(jobs)))
+
+
+def test_controllers_killed_in_the_midst_of_fifty_submissions(alice: Site) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        pending = [pool.submit(submit, alice, number) for number in range(JOBS)]
+        for done in (5, 20, 35):
+            wait_for(f"{done} submissions", lambda done=done: sum(p.done() for p in pending) >= done, 120)
+            controllers.kill_leader()
+        jobs = [p.result() for p in pending]
+    controllers.kill_leader()  # once more while they run
+    assert_each_ran_once(alice, jobs)
+
+
+def test_two_controllers_never_act_at_once(alice: Site) -> None:
+    """The leader is frozen for longer than its lease, another one takes over, and the first one wakes up again."""
+    begin = time.time()
+    jobs = [submit(alice, number) for number in range(6)]
+    frozen = controllers.wait_for_leader()
+    process = controllers.process(frozen)
+    os.kill(process, signal.SIGSTOP)
+    try:
+        jobs += [submit_patiently(alice, number) for number in range(6, 12)]
+        assert controllers.leader() != frozen
+    finally:
+        os.kill(process, signal.SIGCONT)
+    jobs += [submit(alice, number) for number in range(12, 16)]
+    assert_each_ran_once(alice, jobs)
+    writers = [name for name, _ in groupby(writers_since(begin))]
+    assert len(writers) == 2, f"the controllers took turns: {writers}"
+
+
+def submit_patiently(site: Site, number: int) -> str:
+    """As a user would, who is told to try again while nobody leads."""
+
+    def attempt() -> str:
+        try:
+            return submit(site, number)
+        except AssertionError as error:
+            assert "did not answer" in str(error), error
+            return ""
+
+    return wait_for("a controller that admits", attempt, 90)
+
+
+def writers_since(begin: float) -> list[str]:
+    """The controller pod behind each write on jobs, in order."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(begin))
+    names = []
+    for line in AUDIT_LOG.read_text().splitlines():
+        entry = json.loads(line)
+        extra = entry["user"].get("extra", {})
+        pod = extra.get("authentication.kubernetes.io/pod-name", [""])[0]
+        resource = entry.get("objectRef", {}).get("resource", "")
+        is_write = entry["verb"] in {"create", "update", "patch", "delete"}
+        succeeded = entry["responseStatus"].get("code", 500) < 300
+        if pod and is_write and succeeded and resource != "leases" and entry["stageTimestamp"] >= stamp:
+            names.append(pod)
+    return names
+
+
+def test_the_api_server_is_killed(alice: Site) -> None:
+    """Its clients go on when it is back; what ran goes on running."""
+    long = alice.sbatch("-o", "long", "--wrap", "echo begun; sleep 15; echo ended")
+    alice.wait_state(long, "R")
+    jobs = [submit(alice, number) for number in range(4)]
+    daemons.kill("kube-apiserver")
+    done = alice.run("qstat", check=False)
+    assert done.returncode
+    assert done.stderr.count("\n") == 1, done.stderr
+    daemons.restart("kube-apiserver")
+    wait_for("the API", lambda: alice.run("qstat", check=False).returncode == 0, 60)
+    jobs += [submit_patiently(alice, number) for number in range(4, 8)]
+    assert_each_ran_once(alice, jobs)
+    assert alice.wait_end(long)["Exit_status"] == 0
+    assert alice.read("long") == "begun\nended\n"
+
+
+@pytest.mark.parametrize("part", ["vc-scheduler", "vc-controller-manager", "vc-webhook-manager"])
+def test_a_part_of_volcano_is_killed(alice: Site, part: str) -> None:
+    before = [submit(alice, number) for number in range(3)]
+    daemons.kill(part)
+    between = [submit(alice, number) for number in range(3, 6)]
+    assert {alice.state(job) for job in between} <= set("QREF")
+    daemons.restart(part)
+    assert_each_ran_once(alice, before + between)
+
+
+def gang(site: Site, rerunnable: str, name: str) -> str:
+    return site.qsub(
+        "-r", rerunnable, "-l", "select=3:ncpus=1", "-l", "place=scatter", "-N", name, "-j", "oe",
+        stdin="cd $PBS_O_WORKDIR; echo $PBS_JOBID >>starts; sleep 12; echo whole\n",
+    )  # fmt: skip
+
+
+def test_a_node_is_gone(alice: Site) -> None:
+    """Kubelet, containers and all: reruns follow -r, and a gang never runs on with a rank short."""
+    again, once = gang(alice, "y", "again"), gang(alice, "n", "once")
+    for job in (again, once):
+        alice.wait_state(job, "R")
+    wait_for("both scripts", lambda: len(alice.read("starts").split()) == 2)
+    nodes.crash("node-1")
+    try:
+        ended = alice.wait_end(once, 120)
+        assert ended.get("Exit_status") != 0
+        assert "node-1" in ended["comment"], ended["comment"]
+        wait_for("the job to wait again", lambda: alice.state(again) == "Q", 120)
+    finally:
+        nodes.boot("node-1")
+    record = alice.wait_end(again, 180)
+    assert record["Exit_status"] == 0
+    assert record["run_count"] == 2
+    starts = Counter(alice.read("starts").split())
+    assert starts == {f"{again}.{alice.server}": 2, f"{once}.{alice.server}": 1}
+
+
+def test_what_happens_while_the_controller_is_away(alice: Site) -> None:
+    """The runner alone keeps walltime, exit code and output; deletion is done when the controller is back."""
+    late = alice.qsub("-l", "walltime=5", "-N", "late", stdin="sleep 600\n")
+    coded = alice.sbatch("-o", "coded", "--wrap", "sleep 3; echo done; exit 7")
+    doomed = alice.sbatch("-o", "doomed", "--wrap", "sleep 600")
+    for job in (late, coded, doomed):
+        alice.wait_state(job, "R")
+    with controllers.away():
+        wait_for("the output", lambda: alice.read("coded") == "done\n", 60)
+        wait_for("the walltime", lambda: "exceeded limit" in alice.read(f"late.e{late}"), 60)
+        alice.run("scancel", doomed)
+        refused = alice.run("sbatch", "--wrap", "true", check=False, limit_s=60)
+        assert refused.returncode == 1
+        assert "did not answer" in refused.stderr
+    assert alice.wait_end(late)["Exit_status"] == -29
+    assert alice.wait_end(coded)["Exit_status"] == 7
+    alice.wait_end(doomed)
+    assert alice.run("squeue", "-h", "-t", "all", "-j", doomed, "-o", "%t").stdout == "CA\n"

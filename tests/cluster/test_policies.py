@@ -1,0 +1,179 @@
+"""What deploy/ lets a user do, and what not, asked of a real API server in a namespace of the test's own."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.cluster.conftest import Admin
+
+GROUP = "hpcbatch:users"
+
+
+@dataclass(frozen=True)
+class Person:
+    """A user as the API server sees him: `kubectl --as`."""
+
+    admin: Admin
+    name: str
+
+    @property
+    def namespace(self) -> str:
+        return f"try-d-{self.name}"
+
+    def kubectl(self, *argv: str, stdin: str = "") -> str:
+        """What it says, on both outputs, whether it succeeds or not."""
+        who = ("--as", f"hpcbatch:{self.name}", "--as-group", GROUP, "-n", self.namespace)
+        done = self.admin.kubectl(*who, *argv, stdin=stdin, check=False)
+        return done.stdout + done.stderr
+
+    def create(self, obj: Any) -> str:
+        return self.kubectl("create", "-f", "-", stdin=json.dumps(obj))
+
+    def can(self, verb: str, what: str, *more: str) -> bool:
+        return self.kubectl("auth", "can-i", verb, what, *more).splitlines()[-1] == "yes"
+
+
+@pytest.fixture(scope="module")
+def person(admin: Admin) -> Iterator[Person]:
+    person = Person(admin, f"p{secrets.token_hex(3)}")
+    words = ("hpcbatch", "user", "add", person.name, "--namespace", person.namespace)
+    admin.run(*words, "--uid", "7100", "--gid", "7100", "--force")
+    yield person
+    admin.kubectl("delete", "namespace", person.namespace, "--wait=false")
+
+
+def submission(name: str, **more: Any) -> Any:
+    metadata = {"name": name, **more.pop("metadata", {})}
+    return {
+        "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "hpcbatch.io/submission", "immutable": True,
+        "stringData": {"script": "#!/bin/sh\nsleep 60\n", "environment": ""}, **more,
+    }  # fmt: skip
+
+
+def batchjob(name: str, **metadata: Any) -> Any:
+    spec = {
+        "dialect": "pbs", "name": "j", "chunks": [{"count": 1, "cpus": 1, "ranks": 1}], "submissionSecret": name,
+        "stdout": {"path": "/dev/null"}, "stderr": {"path": "/dev/null"}, "hold": True,
+    }  # fmt: skip
+    return {
+        "apiVersion": "hpcbatch.io/v1alpha1", "kind": "BatchJob", "metadata": {"name": name, **metadata}, "spec": spec,
+    }  # fmt: skip
+
+
+OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "kube-root-ca.crt", "uid": "0-0"}
+TOKEN = {"annotations": {"kubernetes.io/service-account.name": "default"}}
+NOTE = {"annotations": {"hpcbatch.io/anything": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"type": "Opaque"}, "immutable Secrets of type"),
+        ({"immutable": False}, "immutable Secrets of type"),
+        ({"type": "kubernetes.io/service-account-token", "metadata": TOKEN}, "immutable Secrets of type"),
+        ({"metadata": {"ownerReferences": [OWNER]}}, "has no ownerReferences"),
+        ({"metadata": {"finalizers": ["x.y/z"]}}, "has no ownerReferences"),
+        ({"metadata": NOTE}, "begin with hpcbatch.io/"),
+        ({"metadata": {"labels": {"hpcbatch.io/job-id": "1"}}}, "begin with hpcbatch.io/"),
+    ],
+)
+def test_secrets_that_are_no_submissions(person: Person, change: Any, says: str) -> None:
+    answer = person.create(submission("s", **change))
+    assert "denied request" in answer, answer
+    assert says in answer
+
+
+@pytest.mark.parametrize(
+    ("metadata", "says"),
+    [
+        ({"ownerReferences": [OWNER]}, "no ownerReferences"),
+        ({"finalizers": ["x.y/z"]}, "no ownerReferences"),
+        (NOTE, "not for users"),
+    ],
+)
+def test_jobs_with_forged_metadata(person: Person, metadata: Any, says: str) -> None:
+    answer = person.create(batchjob("forged", **metadata))
+    assert "denied request" in answer, answer
+    assert says in answer
+
+
+def test_the_life_of_a_job(person: Person) -> None:
+    """Submitted by hand, as qsub does it, and held; then all that is not allowed to be done to it."""
+    name = f"pbs-{secrets.token_hex(4)}"
+    assert "created" in person.create(submission(name))
+    assert "deleted" in person.kubectl("delete", "secret", name), "a submission that came to nothing is taken back"
+    assert "created" in person.create(submission(name))
+    assert "created" in person.create(batchjob(name))
+    person.kubectl("wait", "batchjob", name, "--for=jsonpath={.status.state}=Held", "--timeout=60s")
+    assert person.kubectl("get", "batchjob", name, "-o", "jsonpath={.status.state}") == "Held"
+    status = json.dumps({"status": {"uid": 0}})
+    assert "forbidden" in person.kubectl(
+        "patch", "batchjob", name, "--subresource=status", "--type=merge", "-p", status
+    )
+    for change in ({"metadata": NOTE}, {"metadata": {"finalizers": ["x.y/z"]}}):
+        assert "denied" in person.kubectl("patch", "batchjob", name, "--type=merge", "-p", json.dumps(change))
+    for spec in ({"submissionSecret": "another"}, {"server": "x"}, {"name": "another"}, {"stdout": None}):
+        answer = person.kubectl("patch", "batchjob", name, "--type=merge", "-p", json.dumps({"spec": spec}))
+        assert "invalid" in answer.lower(), answer
+    assert "stays" in person.kubectl("delete", "batchjob", name)
+    assert "stay until it has ended" in person.kubectl("delete", "secret", name)
+    wish = json.dumps({"spec": {"deleteRequested": True}})
+    assert "patched" in person.kubectl("patch", "batchjob", name, "--type=merge", "-p", wish)
+    person.kubectl("wait", "batchjob", name, "--for=jsonpath={.status.state}=Deleted", "--timeout=60s")
+    assert "deleted" in person.kubectl("delete", "batchjob", name)
+
+
+@pytest.mark.parametrize("change", [{"immutable": None}, {"metadata": {"ownerReferences": None}}])
+def test_what_was_submitted_stays(person: Person, change: Any) -> None:
+    name = f"pbs-{secrets.token_hex(4)}"
+    assert "created" in person.create(submission(name))
+    answer = person.kubectl("patch", "secret", name, "--type=merge", "-p", json.dumps(change))
+    assert "cannot patch" in answer, answer
+    person.kubectl("delete", "secret", name)
+
+
+@pytest.mark.parametrize(
+    ("verb", "what"),
+    [
+        *[("create", kind) for kind in (
+            "pods", "configmaps", "jobs.batch.volcano.sh", "commands.bus.volcano.sh", "roles", "rolebindings",
+            "serviceaccounts", "persistentvolumeclaims", "deployments", "jobs.batch", "networkpolicies", "events",
+        )],
+        *[("list", kind) for kind in ("secrets", "pods", "configmaps")],
+        *[(verb, "secrets") for verb in ("update", "patch", "deletecollection")],
+        *[("patch", kind) for kind in ("namespaces", "resourcequotas")],
+        *[("delete", kind) for kind in ("namespaces", "resourcequotas", "networkpolicies", "rolebindings")],
+    ],
+)  # fmt: skip
+def test_rights_that_a_user_has_not(person: Person, verb: str, what: str) -> None:
+    assert not person.can(verb, what)
+
+
+@pytest.mark.parametrize("verb", ["get", "create", "delete"])
+@pytest.mark.parametrize("namespace", ["default", "hpcbatch-system", "kube-system"])
+def test_others_secrets(person: Person, verb: str, namespace: str) -> None:
+    assert not person.can(verb, "secrets", "-n", namespace)
+
+
+@pytest.mark.parametrize("namespace", ["default", "kube-system", "volcano-system"])
+def test_the_controller_is_a_stranger_elsewhere(admin: Admin, namespace: str) -> None:
+    who = ("--as", "system:serviceaccount:hpcbatch-system:hpcbatch-controller", "-n", namespace, "auth", "can-i")
+    for verb, what in [
+        ("get", "secrets"), ("list", "secrets"), ("get", "configmaps"), ("create", "pods"), ("delete", "pods"),
+        ("create", "jobs.batch.volcano.sh"), ("create", "batchjobs"), ("update", "batchjobs"),
+        ("create", "rolebindings"),
+    ]:  # fmt: skip
+        assert admin.kubectl(*who, verb, what, check=False).stdout.strip() == "no", (verb, what)
+
+
+@pytest.mark.parametrize("what", ["crd/batchjobs.hpcbatch.io", "namespace/hpcbatch-system"])
+def test_records_are_not_deleted_by_accident(admin: Admin, what: str) -> None:
+    done = admin.kubectl("delete", what, "--dry-run=server", check=False)
+    assert done.returncode
+    assert "delete-records=yes" in done.stderr

@@ -1,0 +1,176 @@
+"""What the controller asks of the API server: how often for one job, and that deploy/ lets it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from hpcbatch import jobs
+from hpcbatch.api.batchjob import record_from
+from hpcbatch.api.names import SYSTEM_NAMESPACE
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, Resource
+from hpcbatch.controller.controller import Controller
+from hpcbatch.controller.identity import GID, HOME, UID, USER
+from hpcbatch.errors import RefusedError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.state import JobState
+from tests.component.volcano_cluster import NS, Cluster, running
+from tests.waiting import wait_for
+
+RBAC = Path(__file__).parents[2] / "deploy/controller/controller-rbac.yaml"
+REPORT = "exit_code=0\nwalltime_s=1\ncpu_s=1\n"
+
+
+class Call(NamedTuple):
+    verb: str
+    resource: Resource
+    subresource: str
+    namespace: str | None
+    name: str
+
+    @property
+    def path(self) -> str:
+        return "/".join(filter(None, (self.resource.plural, self.subresource)))
+
+
+class Recorder:
+    """An Api that keeps what was asked of it."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.calls: list[Call] = []
+
+    def __getattr__(self, method: str) -> Any:
+        verb = {"replace": "update"}.get(method, method)
+        call = getattr(self._api, method)
+
+        def record(resource: Resource, *args: Any, **options: Any) -> Any:
+            names = [arg for arg in args if isinstance(arg, str)]
+            name = names.pop(0) if method in {"get", "patch", "delete"} else ""
+            if method == "replace":
+                name = args[0]["metadata"]["name"]
+            namespace = names[0] if names else options.get("namespace")
+            self.calls.append(Call(verb, resource, options.get("subresource", ""), namespace, name))
+            return call(resource, *args, **options)
+
+        return record
+
+
+class Rig(NamedTuple):
+    cluster: Cluster
+    recorder: Recorder
+
+    def submit(self, *, count: int = 1, **spec: Any) -> str:
+        chunk = Chunk(count=count, cpus=1, ranks=1)
+        job = JobSpec(dialect=Dialect.PBS, name="j", chunks=(chunk,), server="here", **spec)
+        submission = Submission(spec=job, script=b"#!/bin/sh\n", environment={})
+        return jobs.submit(self.cluster.registry, NS, submission).object_name
+
+    def job(self, name: str) -> Object:
+        return self.cluster.registry.get(BATCHJOBS, name, NS)
+
+    def wait_state(self, name: str, state: JobState) -> None:
+        wait_for(f"{name} {state}", lambda: self.job(name)["status"].get("state") == state.value)
+
+    def pods_of(self, name: str) -> list[str]:
+        return list(self.cluster.pods(f"job-{record_from(self.job(name)).job_id}"))
+
+    def end(self, name: str) -> None:
+        self.wait_state(name, JobState.RUNNING)
+        for pod in self.pods_of(name):
+            self.cluster.kubelet.end(pod, 0, REPORT)
+
+    def wait_cleaned(self, name: str) -> None:
+        wait_for(f"{name} to be cleaned", lambda: self.job(name)["status"].get("cleaned"))
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    with running(4, 4) as cluster:
+        notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
+        cluster.registry.patch(NAMESPACES, NS, {"metadata": {"annotations": notes}})
+        recorder = Recorder(cluster.registry)
+        controller = Controller(recorder, SiteConfig())  # type: ignore[arg-type]
+        controller.start()
+        yield Rig(cluster, recorder)
+        controller.stop()
+
+
+def test_requests_of_one_job(rig: Rig) -> None:
+    first = rig.submit()  # brings what is made once for a namespace: the runner
+    rig.end(first)
+    rig.wait_cleaned(first)
+    rig.cluster.settled()
+    before = len(rig.recorder.calls)
+    second = rig.submit()
+    rig.end(second)
+    rig.wait_cleaned(second)
+    rig.cluster.settled()
+    of_job = rig.recorder.calls[before:]
+    counts = Counter(f"{call.verb} {call.path}" for call in of_job)
+    # admitted, made, waiting, starting, running, exiting, ended: fewer where two of them come in one look
+    assert counts.pop("update batchjobs/status") <= 7
+    assert counts == {
+        "get secrets": 1,
+        "patch secrets": 1,
+        "update configmaps": 1,  # the job's number
+        "create configmaps": 1,
+        "create jobs": 1,
+        "delete jobs": 1,
+        "delete configmaps": 1,
+        "delete secrets": 1,
+        "patch batchjobs/status": 1,
+    }
+
+
+def test_deploy_allows_what_is_asked(rig: Rig) -> None:
+    ended, gang, deleted, held = (
+        rig.submit(),
+        rig.submit(count=3, priority=5),
+        rig.submit(),
+        rig.submit(hold=True),
+    )
+    rig.end(ended)
+    rig.end(gang)
+    rig.wait_state(deleted, JobState.RUNNING)
+    rig.cluster.registry.patch(BATCHJOBS, deleted, {"spec": {"deleteRequested": True}}, NS)
+    rig.cluster.registry.patch(BATCHJOBS, held, {"spec": {"deleteRequested": True}}, NS)
+    for name in (ended, gang, deleted, held):
+        rig.wait_cleaned(name)
+    with pytest.raises(RefusedError):
+        rig.submit(queue="nowhere")
+    rig.cluster.settled()
+    everywhere = rules("ClusterRole", "hpcbatch-controller")
+    by_namespace = {
+        NS: rules("ClusterRole", "hpcbatch-controller-jobs"), SYSTEM_NAMESPACE: rules("Role", "hpcbatch-controller"),
+    }  # fmt: skip
+    denied = {
+        f"{call.verb} {call.path} in {call.namespace}"
+        for call in rig.recorder.calls
+        if not any(allows(rule, call) for rule in everywhere + by_namespace.get(call.namespace or "", []))
+    }
+    assert denied == set()
+    assert len({call.resource for call in rig.recorder.calls}) > 8, "the controller was seen at work"
+
+
+def rules(kind: str, name: str) -> list[Object]:
+    found = [d for d in yaml.safe_load_all(RBAC.read_text()) if (d["kind"], d["metadata"]["name"]) == (kind, name)]
+    return list(found[0]["rules"])
+
+
+def allows(rule: Object, call: Call) -> bool:
+    names = rule.get("resourceNames")
+    return (
+        call.resource.group in rule["apiGroups"]
+        and call.path in rule["resources"]
+        and call.verb in rule["verbs"]
+        and (names is None or call.name in names)
+    )

@@ -1,0 +1,53 @@
+"""Resources, node properties and images: what a site knows under a user's words for them, and what it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.site import Site
+
+UNKNOWN = [
+    ("qsub", ["-l", "nosuch=1"], 187, "qsub: Unknown resource"),
+    ("qsub", ["-l", "select=1:nosuch=2"], 187, "qsub: Unknown resource"),
+    ("qsub", ["-l", "nodes=1:nosuch"], 187, "qsub: Unknown resource"),
+    ("qsub", ["-v", "CONTAINER_IMAGE=reg.example/nosuch:1"], 159, "image reg.example/nosuch:1 is not allowed"),
+    ("qsub", ["-v", "CONTAINER_IMAGE=/x.sif"], 166, "qsub: CONTAINER_IMAGE: '/x.sif' is no image in a registry"),
+    ("sbatch", ["--gres=nosuch:1"], 1, "Invalid generic resource (gres) specification"),
+    ("sbatch", ["--gpus=nosuch:1"], 1, "Invalid generic resource (gres) specification"),
+    ("sbatch", ["-C", "nosuch"], 1, "Invalid feature specification"),
+    ("sbatch", ["--container-image=reg.example#nosuch:1"], 1, "image reg.example/nosuch:1 is not allowed"),
+    ("sbatch", ["--container-image=/x.sqsh"], 255, "--container-image: '/x.sqsh' is no image in a registry"),
+]
+
+
+@pytest.mark.parametrize(("command", "options", "code", "text"), UNKNOWN, ids=[" ".join(u[1]) for u in UNKNOWN])
+def test_what_the_site_does_not_know_is_refused(
+    site: Site, command: str, options: list[str], code: int, text: str
+) -> None:
+    done = site.run(command, *options, stdin="#!/bin/sh\ntrue\n", check=False)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert text in done.stderr
+
+
+def test_gpus_are_shown_where_no_node_has_them(site: Site) -> None:
+    job = site.qsub("-l", "select=2:ncpus=1:ngpus=1", "-N", "gpus", stdin="true\n")
+    other = site.sbatch("-N2", "--gres=gpu:1", "-J", "gres", "--wrap=true")
+    site.wait_state(job, "Q")
+    assert site.attributes(job)["Resource_List"]["ngpus"] == 2
+    assert site.run("squeue", "-h", "-j", other, "-o", "%b").stdout == "gres:gpu:1\n"
+    assert "TresPerNode=gres:gpu:1" in site.run("scontrol", "show", "job", other).stdout
+    site.run("qdel", job)
+    site.run("scancel", other)
+
+
+def test_more_chunks_than_nodes_share_pods(site: Site) -> None:
+    """Five chunks on three nodes with two CPUs: the node file has the lines that PBS's would have."""
+    job = site.qsub(
+        "-l", "select=5:ncpus=1:mpiprocs=2", "-N", "shared", "-j", "oe",
+        stdin="uniq -c $PBS_NODEFILE; echo $PBS_NP $NCPUS\n",
+    )  # fmt: skip
+    site.wait_end(job)
+    *counted, numbers = site.read(f"shared.o{job}").splitlines()
+    assert [line.split()[0] for line in counted] == ["4", "4", "2"]
+    assert numbers == "10 1"
+    assert site.attributes(job)["Resource_List"]["nodect"] == 5

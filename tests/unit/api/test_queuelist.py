@@ -1,0 +1,63 @@
+"""The list of queues that users read."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbatch.api.queuelist import queues_from_json, queues_to_json
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.row import QueueRow
+from hpcbatch.model.site import QueueConfig, SiteConfig
+
+FULL = QueueConfig(
+    name="workq",
+    volcano_queue="batch",
+    is_default=True,
+    image="not/for-users:1",
+    allowed_images=("not/either",),
+    max_walltime_s=7200,
+    default_walltime_s=600,
+    max_nodes=4,
+    max_cpus=12,
+    max_mem_per_node_bytes=1 << 33,
+    default_mem_per_node_bytes=1 << 30,
+    node_selector={"pool": "gpu", "a": "b"},
+)
+
+
+def test_there_and_back() -> None:
+    site = SiteConfig(default_queue="workq", queues=(QueueConfig(name="z", volcano_queue="gone"), FULL))
+    text = queues_to_json(site)
+    assert "not/" not in text
+    assert queues_from_json(text, {"batch": True, "unused": True}) == [
+        QueueRow(name="z", is_default=False, is_open=False),
+        QueueRow(
+            name="workq",
+            is_default=True,
+            is_open=True,
+            max_walltime_s=7200,
+            default_walltime_s=600,
+            max_nodes=4,
+            max_cpus=12,
+            max_mem_per_node_bytes=1 << 33,
+            default_mem_per_node_bytes=1 << 30,
+            node_selector=(("a", "b"), ("pool", "gpu")),
+        ),
+    ]
+
+
+def test_a_site_that_names_no_queues() -> None:
+    text = queues_to_json(SiteConfig())
+    assert queues_from_json(text, {"b": False, "default": True, "a": True}) == [
+        QueueRow(name="default", is_default=True, is_open=True),
+        QueueRow(name="a", is_default=False, is_open=True),
+        QueueRow(name="b", is_default=False, is_open=False),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "null", '{"default": 1, "queues": [1]}', '{"default": "a", "queues": [{}]}']
+)
+def test_a_text_that_no_controller_wrote(text: str) -> None:
+    with pytest.raises(HpcBatchError, match="list of queues cannot be read"):
+        queues_from_json(text, {})

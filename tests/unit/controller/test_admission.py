@@ -1,0 +1,169 @@
+"""What a site takes, what it gives of its own, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbatch.controller.admission import Granted, admit, choose_queue, closed_because
+from hpcbatch.controller.identity import Identity
+from hpcbatch.errors import HpcBatchError, RefusedError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.layout import NodeSize
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.spec import Arrangement, Chunk, JobSpec
+
+GI = 1 << 30
+NODES = [NodeSize(cpus=4)] * 9
+ALICE = Identity(user="alice", uid=1000, gid=1000, home="/home/alice")
+WORKQ = QueueConfig(
+    name="workq",
+    volcano_queue="default",
+    is_default=True,
+    image="site/mpi:1",
+    allowed_images=("site/dev:*",),
+    max_walltime_s=7200,
+    default_walltime_s=600,
+    max_nodes=4,
+    max_cpus=12,
+    max_mem_per_node_bytes=8 * GI,
+    default_mem_per_node_bytes=GI,
+)
+GPU = QueueConfig(name="gpu", volcano_queue="gpu", node_selector={"pool": "gpu"})
+CAPPED = QueueConfig(name="capped", volcano_queue="capped", max_walltime_s=60, max_mem_per_node_bytes=2 * GI)
+SITE = SiteConfig(
+    default_queue="workq",
+    queues=(WORKQ, GPU, CAPPED),
+    allowed_images=("docker.io/library/*",),
+    node_properties={
+        "haswell": {"cpu": "haswell"},
+        "ib": {"net": "ib"},
+        "rome": {"cpu": "rome"},
+        "cpuonly": {"pool": "cpu"},
+    },
+)
+
+
+def spec(**given: Any) -> JobSpec:
+    chunk = {key: given.pop(key) for key in ("count", "cpus", "mem_bytes", "resources", "properties") if key in given}
+    given.setdefault("chunks", (Chunk(**chunk),))
+    return JobSpec(dialect=Dialect.PBS, name="j", **given)
+
+
+def grant(asked: JobSpec, *, site: SiteConfig = SITE, owner: Identity = ALICE, state: str | None = "Open") -> Granted:
+    return admit(asked, choose_queue(asked, site), site, owner, volcano_state=state, nodes=NODES)
+
+
+def test_defaults_of_the_queue() -> None:
+    assert grant(spec(count=2)) == Granted(walltime_s=600, layout=(Chunk(count=2, mem_bytes=GI),))
+    assert grant(spec(walltime_s=60, mem_bytes=5)) == Granted(walltime_s=60, layout=(Chunk(mem_bytes=5),))
+    assert grant(spec(queue="gpu")) == Granted(walltime_s=None, layout=(Chunk(),))
+    assert grant(spec(queue="capped")) == Granted(walltime_s=60, layout=(Chunk(mem_bytes=2 * GI),))
+
+
+def test_chunks_become_pods_before_they_are_counted() -> None:
+    filled = spec(chunks=(Chunk(count=8, cpus=1),), arrangement=Arrangement.FILL, mem_per_pod_bytes=2 * GI)
+    assert grant(filled).layout == (Chunk(count=2, cpus=4, ranks=4, mem_bytes=2 * GI),)
+    packed = spec(chunks=(Chunk(count=8, cpus=1, mem_bytes=GI),), arrangement=Arrangement.PACK)
+    assert grant(packed).layout == (Chunk(cpus=8, ranks=8, mem_bytes=8 * GI),)
+
+
+AT_THE_LIMIT = spec(count=4, cpus=3, mem_bytes=8 * GI, walltime_s=7200)
+REFUSED: list[tuple[JobSpec, RefusalCode, str]] = [
+    (spec(queue="nosuch"), RefusalCode.UNKNOWN_QUEUE, "nosuch"),
+    (spec(queue="default"), RefusalCode.UNKNOWN_QUEUE, "default"),
+    (spec(walltime_s=7201), RefusalCode.WALLTIME_LIMIT, "walltime: 02:00:01 asked, at most 02:00:00 in workq"),
+    (spec(count=5), RefusalCode.NODE_LIMIT, "nodes: 5 asked, at most 4 in workq"),
+    (spec(count=4, cpus=4), RefusalCode.CPU_LIMIT, "CPUs: 16 asked, at most 12 in workq"),
+    (spec(mem_bytes=9 * GI), RefusalCode.MEMORY_LIMIT, "memory of a node: 9Gi asked, at most 8Gi in workq"),
+    (
+        spec(chunks=(Chunk(count=9, mem_bytes=GI),), arrangement=Arrangement.PACK),
+        RefusalCode.MEMORY_LIMIT,
+        "memory of a node: 9Gi asked, at most 8Gi in workq",
+    ),
+    (spec(image="evil/image"), RefusalCode.IMAGE_NOT_ALLOWED, "image evil/image is not allowed in workq"),
+    (spec(image="site/dev:2", queue="gpu"), RefusalCode.IMAGE_NOT_ALLOWED, "image site/dev:2 is not allowed in gpu"),
+    (spec(image="site/mpi:1", queue="gpu"), RefusalCode.IMAGE_NOT_ALLOWED, "image site/mpi:1 is not allowed in gpu"),
+    (spec(resources=(("foo", 1),)), RefusalCode.UNKNOWN_RESOURCE, "foo"),
+    (spec(resources_per_pod=(("bar", 1),)), RefusalCode.UNKNOWN_RESOURCE, "bar"),
+    (spec(properties=("haswell", "knl")), RefusalCode.UNKNOWN_PROPERTY, "knl"),
+]
+
+
+@pytest.mark.parametrize(("asked", "code", "message"), REFUSED, ids=[f"{code} {text}" for _, code, text in REFUSED])
+def test_refusals(asked: JobSpec, code: RefusalCode, message: str) -> None:
+    with pytest.raises(RefusedError) as raised:
+        grant(asked)
+    assert (raised.value.code, str(raised.value)) == (code, message)
+
+
+def test_what_is_just_allowed() -> None:
+    assert grant(AT_THE_LIMIT).walltime_s == 7200
+    for image in ("site/mpi:1", "site/dev:2", "docker.io/library/debian:12"):
+        grant(spec(image=image))
+    grant(spec(image="hpcbatch.io/host", queue="gpu"))
+    grant(spec(properties=("haswell", "ib"), resources=(("ngpus", 1),)))
+
+
+def test_a_user_who_is_disabled() -> None:
+    owner = Identity(user="bob", uid=1, gid=1, home="/", is_disabled=True)
+    with pytest.raises(RefusedError, match="user bob may not submit jobs") as raised:
+        grant(spec(), owner=owner)
+    assert raised.value.code is RefusalCode.USER_DISABLED
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ("Open", ""),
+        ("", ""),
+        ("Closed", "queue workq is closed"),
+        ("Closing", "queue workq is closed"),
+        ("Unknown", "queue workq is closed"),
+        (None, "queue workq is closed: there is no Volcano Queue default"),
+    ],
+)
+def test_closed_queues(state: str | None, why: str) -> None:
+    assert closed_because(WORKQ, state) == why
+    if why:
+        with pytest.raises(RefusedError) as raised:
+            grant(spec(), state=state)
+        assert (raised.value.code, str(raised.value)) == (RefusalCode.QUEUE_CLOSED, why)
+
+
+def test_a_job_that_no_node_can_take() -> None:
+    for asked in (spec(properties=("haswell", "rome")), spec(queue="gpu", properties=("cpuonly",))):
+        with pytest.raises(HpcBatchError, match="no node can have both") as raised:
+            grant(asked)
+        assert not isinstance(raised.value, RefusedError)
+
+
+def test_a_site_without_queues_has_volcanos() -> None:
+    site = SiteConfig()
+    assert choose_queue(spec(), site) == QueueConfig(name="default", volcano_queue="default", is_default=True)
+    assert choose_queue(spec(queue="fast"), site).volcano_queue == "fast"
+    with pytest.raises(RefusedError):
+        choose_queue(spec(queue="root"), site)
+
+
+@given(
+    st.integers(1, 20), st.integers(0, 8), st.none() | st.integers(1, 20 * GI), st.none() | st.integers(1, 10000),
+    st.sampled_from(Arrangement),
+)  # fmt: skip
+def test_what_is_granted_is_within_the_limits(
+    count: int, cpus: int, mem: int | None, walltime_s: int | None, arrangement: Arrangement
+) -> None:
+    asked = spec(count=count, cpus=cpus, mem_bytes=mem, walltime_s=walltime_s, arrangement=arrangement)
+    try:
+        granted = grant(asked)
+    except RefusedError:
+        return
+    assert granted.walltime_s == (walltime_s or 600)
+    assert (granted.walltime_s or 0) <= 7200
+    assert sum(chunk.count for chunk in granted.layout) <= 4
+    assert sum(chunk.count * chunk.cpus for chunk in granted.layout) == count * cpus <= 12
+    assert all(chunk.mem_bytes is not None and chunk.mem_bytes <= 8 * GI for chunk in granted.layout)

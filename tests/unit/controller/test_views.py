@@ -1,0 +1,143 @@
+"""Pods, Events and nodes as Kubernetes 1.34 shows them, recorded, in the form in which they are decided on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from hpcbatch.controller.views import node_rooms, pod_views, problem_from_events, volcano_job_view
+from hpcbatch.model.site import Launcher
+
+NAME = "job-911-mpimaster-0"
+BOUND = datetime(2026, 11, 21, 15, 18, 55, tzinfo=UTC)
+PULL = (
+    'failed to pull and unpack image "localhost/nosuch:1": failed to resolve reference "localhost/nosuch:1": '
+    'failed to do request: Head "http://localhost/v2/nosuch/manifests/1": dial tcp 127.0.0.1:80: connect: refused'
+)
+
+
+def pod(name: str = NAME, *, node: str = "node-2", deletion: str = "", **status: Any) -> dict[str, Any]:
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-21T15:18:55Z"}
+    return {
+        "metadata": {"name": name, "uid": "u-1", **({"deletionTimestamp": deletion} if deletion else {})},
+        "spec": {"nodeName": node, "containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]},
+        "status": {"phase": "Pending", "conditions": [scheduled], **status},
+    }
+
+
+def waiting(reason: str, message: str = "") -> dict[str, Any]:
+    return {"containerStatuses": [{"state": {"waiting": {"reason": reason, "message": message}}}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "problem", "is_hopeless", "is_silent"),
+    [
+        pytest.param(waiting("ErrImagePull", PULL), f"ErrImagePull: {PULL}", False, False, id="pull"),
+        pytest.param(waiting("ImagePullBackOff", "Back-off"), "ImagePullBackOff: Back-off", False, False, id="again"),
+        pytest.param(
+            waiting("ImagePullBackOff", f'Back-off pulling image "localhost/nosuch:1": ErrImagePull: {PULL}'),
+            f"ErrImagePull: {PULL}", False, False, id="the same between two tries",
+        ),
+        pytest.param(
+            waiting("InvalidImageName", "couldn't parse"), "InvalidImageName: couldn't parse", True, False, id="name"
+        ),
+        pytest.param(waiting("ErrImageNeverPull"), "ErrImageNeverPull", True, False, id="never pull"),
+        pytest.param(
+            waiting("CreateContainerConfigError", 'secret "x" not found'),
+            'CreateContainerConfigError: secret "x" not found', False, False, id="configuration",
+        ),
+        pytest.param(waiting("ContainerCreating"), "", False, True, id="being made"),
+        pytest.param({}, "", False, True, id="nothing yet"),
+        pytest.param(
+            {"containerStatuses": [{"state": {"running": {"startedAt": "2026-11-21T15:18:57Z"}}}], "phase": "Running"},
+            "", False, False, id="runs",
+        ),
+    ],
+)  # fmt: skip
+def test_start(status: dict[str, Any], problem: str, is_hopeless: bool, is_silent: bool) -> None:
+    (view,) = pod_views([pod(**status)], [NAME])
+    assert (view.problem, view.is_hopeless, view.is_silent, view.bound_at) == (problem, is_hopeless, is_silent, BOUND)
+
+
+def test_a_pod_on_a_node_that_does_not_answer() -> None:
+    """The taint manager's condition; the kubelet cannot confirm the deletion."""
+    disrupted = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
+    taken = pod(deletion="2026-11-21T15:20:10Z", phase="Running", conditions=[disrupted])
+    (view,) = pod_views([taken], [NAME], ready_nodes={"node-0"})
+    assert (view.is_lost, view.is_deleting, view.node_answers) == (True, True, False)
+    assert view.dies_at == datetime(2026, 11, 21, 15, 20, 10, tzinfo=UTC)
+    (gone,) = pod_views([taken], [NAME], gone={NAME})
+    assert gone.is_gone
+    assert gone.has_ended
+
+
+def test_a_dedicated_launcher_is_no_host() -> None:
+    names = [NAME, "job-911-mpiworker-0"]
+    views = pod_views([pod(names[1]), pod(NAME), pod("other")], names, launcher=Launcher.DEDICATED)
+    assert [(view.index, view.is_launcher) for view in views] == [(0, True), (1, False)]
+    assert not any(view.is_launcher for view in pod_views([pod()], names))
+
+
+@pytest.mark.parametrize(("labels", "launcher"), [({}, "shared"), ({"hpcbatch.io/launcher": "dedicated"}, "dedicated")])
+def test_the_shape_of_a_volcano_job_stands_on_it(labels: dict[str, str], launcher: str) -> None:
+    assert volcano_job_view({"metadata": {"uid": "u", "labels": labels}}).launcher is Launcher(launcher)
+
+
+# Events
+
+
+def event(kind: str, reason: str, at: int, message: str = "", **more: Any) -> dict[str, Any]:
+    when = (BOUND + timedelta(seconds=at)).isoformat().replace("+00:00", "Z")
+    return {"type": kind, "reason": reason, "message": message, "lastTimestamp": when, **more}
+
+
+MOUNT = 'MountVolume.SetUp failed for volume "site-home" : hostPath type check failed: /nosuch is not a directory'
+SYNC = 'MountVolume.SetUp failed for volume "job-913-svc" : failed to sync configmap cache: timed out'
+
+
+@pytest.mark.parametrize(
+    ("events", "problem"),
+    [
+        pytest.param([], "", id="none"),
+        pytest.param(
+            [event("Warning", "FailedMount", 3, SYNC), event("Warning", "FailedMount", 9, MOUNT)],
+            f"FailedMount: {MOUNT}", id="mount",
+        ),
+        pytest.param([event("Warning", "FailedMount", 3, SYNC), event("Normal", "Pulling", 5)], "", id="now it pulls"),
+        pytest.param([event("Normal", "Pulling", 3), event("Warning", "FailedMount", 3, SYNC)], "", id="in one second"),
+        pytest.param(
+            [event("Warning", "FailedCreatePodSandBox", 9, "a\nb  c")], "FailedCreatePodSandBox: a b c", id="one line"
+        ),
+        pytest.param(
+            [{"type": "Warning", "reason": "X", "message": "m", "eventTime": "2026-11-21T15:19:00Z"}],
+            "X: m", id="of the newer kind",
+        ),
+    ],
+)  # fmt: skip
+def test_problem_from_events(events: list[dict[str, Any]], problem: str) -> None:
+    assert problem_from_events(events) == problem
+
+
+# Nodes
+
+
+def node(name: str, *, taints: tuple[str, ...] = (), **spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "labels": {"cpu": "haswell"}},
+        "spec": {"taints": [{"key": "k", "effect": effect} for effect in taints], **spec},
+        "status": {"allocatable": {"cpu": "1900m", "memory": "8Gi", "nvidia.com/gpu": "2", "pods": "110"}},
+    }
+
+
+def test_node_rooms() -> None:
+    nodes = [
+        node("node-2"), node("tainted", taints=("NoSchedule",)), node("lost", taints=("NoExecute",)),
+        node("drained", unschedulable=True), node("last", taints=("PreferNoSchedule",)),
+    ]  # fmt: skip
+    rooms = node_rooms(nodes, [pod(), pod("other"), pod("ended", phase="Succeeded"), pod("unbound", node="")])
+    assert [(room.free("cpu"), room.free("memory"), room.free("nvidia.com/gpu")) for room in rooms] == [
+        (0, 8 << 30, 2), (1900, 8 << 30, 2),
+    ]  # fmt: skip
+    assert rooms[0].labels == {"cpu": "haswell"}
