@@ -102,6 +102,7 @@ class Controller:
         self._pods = Informer(api, PODS, on_event=self._on_pod)
         self._nodes = Informer(api, NODES, on_event=lambda _: None)
         self._refusals = Refusals()
+        self._barred: set[int] = set()  # jobs whose script will not be started again
         self._failed_creates = Informer(api, EVENTS, on_event=self._on_refused_pods, fields=FAILED_CREATE)
         self._volcano_queues = Informer(api, QUEUES, on_event=self._on_volcano_queue)
         self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
@@ -378,6 +379,8 @@ class Controller:
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
         if decision.terminate:
             self._terminate(namespace, name)
+        if decision.bar_rerun and record.job_id not in self._barred:
+            self._bar_rerun(record)
         for pod in decision.give_up:
             _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
             remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
@@ -479,6 +482,13 @@ class Controller:
             pass
         self._priorities.add(priority)
 
+    def _bar_rerun(self, record: JobRecord) -> None:
+        try:
+            self._api.patch(CONFIGMAPS, translate.conf_name(record.job_id), translate.bar_rerun(), record.namespace)
+        except NotFoundError:
+            pass  # without it no pod starts at all
+        self._barred.add(record.job_id)
+
     def _terminate(self, namespace: str, name: str) -> None:
         """Have Volcano end the job's pods, once."""
         job = self._volcano_jobs.get(namespace, name) or self._api.get(VOLCANO_JOBS, name, namespace)
@@ -508,7 +518,8 @@ class Controller:
         """Of an ended job only the record stays."""
         record, namespace = job.record, job.record.namespace
         remove(self._api, VOLCANO_JOBS, translate.job_name(record.job_id), namespace)
-        remove(self._api, CONFIGMAPS, f"{translate.job_name(record.job_id)}-conf", namespace)
+        remove(self._api, CONFIGMAPS, translate.conf_name(record.job_id), namespace)
+        self._barred.discard(record.job_id)
         remove(self._api, SECRETS, job.obj["spec"].get("submissionSecret", ""), namespace)
         self._ended_pods.pop((namespace, record.object_name), None)
         cleaned = {"status": {"cleaned": True}}

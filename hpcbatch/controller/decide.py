@@ -131,6 +131,10 @@ class Decision:
     """End its pods, each with its grace period, and keep what they report."""
     delete: bool = False
     """Remove it, to be made again when the job may run."""
+    bar_rerun: bool = False
+    """Let no further first pod run the script. Volcano makes a pod anew that was deleted, if only for a moment before
+    it ends the job by our policy, and for good where it was down when the pod went.
+    """
     give_up: tuple[PodView, ...] = ()
     """Pods to remove without waiting for their nodes, which do not answer: until then Volcano waits for them."""
     look_again_s: float | None = None
@@ -212,11 +216,16 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
     if first is not None and first.started_at is not None and volcano_job.phase != "Restarting":
         message = "" if stuck is None else f"pod {stuck.name} on node {stuck.node}: {stuck.problem}"
         running = replace(_running(seen), state=JobState.RUNNING, reason=Reason.NONE, message=message)
-        return Decision(status=running, look_again_s=_STARTING_LOOK_S if is_starting else None)
+        return Decision(
+            status=running,
+            # not earlier: pods on their way still read what tells them
+            bar_rerun=not (seen.record.spec.rerunnable or is_starting),
+            look_again_s=_STARTING_LOOK_S if is_starting else None,
+        )
     if seen.record.spec.hold and not any(pod.node for pod in seen.pods):
         held = replace(status, state=JobState.HELD, reason=Reason.HELD_BY_USER, eligible_time=None, message="")
         return Decision(status=held, delete=True)
-    if seen.pods and all(pod.node for pod in seen.pods):
+    if first is not None and all(pod.node for pod in seen.pods):
         problem = "" if stuck is None else stuck.problem
         starting = replace(
             status, state=JobState.QUEUED, reason=Reason.STARTING, message=problem, hosts=(), start_time=None

@@ -92,6 +92,7 @@ class Candidate:
         if not gives_back or self._held is None or not self.may_act:
             return
         self._until = 0.0
+        self._reconnect()
         now = _micro_time()
         spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": now, "acquireTime": now}
         try:

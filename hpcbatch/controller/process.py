@@ -18,6 +18,7 @@ from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.controller.health import Metric
 from hpcbatch.controller.leader import Candidate, Timing
 from hpcbatch.controller.site_file import CLUSTER_DEFAULTS
+from hpcbatch.errors import HpcBatchError
 
 _LOG = logging.getLogger(__name__)
 _LEASE = "hpcbatch-controller"
@@ -80,10 +81,9 @@ class Process:
 
     def _begin(self) -> None:
         candidate = self._candidate
-        self._api = GuardedApi(
-            HttpApi(kubeconfig.load(self._environ)),
-            (lambda: True) if candidate is None else (lambda: candidate.may_act),
-        )
+        self._connection = kubeconfig.load(self._environ)
+        may_write = (lambda: True) if candidate is None else (lambda: candidate.may_act)
+        self._api = GuardedApi(HttpApi(self._connection), may_write)
         self._controller = Controller(self._api, CLUSTER_DEFAULTS)
         threading.Thread(target=self._start, args=(self._controller,), name="start", daemon=True).start()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
 from hpcbatch.model.spec import Arrangement, Chunk, JobSpec
+
+_MAX_PARTS = 100  # a job in more parts is left as it is: each part is looked at beside each size of node
 
 
 class NodeSize(NamedTuple):
@@ -34,21 +36,23 @@ def lay_out(spec: JobSpec, nodes: Sequence[NodeSize]) -> tuple[Chunk, ...]:
 
 
 def _pods(spec: JobSpec, nodes: Mapping[NodeSize, int]) -> list[Chunk]:
+    is_merged = len(spec.chunks) <= _MAX_PARTS
     match spec.arrangement:
         case Arrangement.PACK:
             return [_merge([(chunk, chunk.count) for chunk in spec.chunks])]
-        case Arrangement.FILL:
+        case Arrangement.FILL if is_merged:
             return _filled(spec, nodes)
-        case Arrangement.FREE:
+        case Arrangement.FREE if is_merged:
             return [pod for chunk in spec.chunks for pod in _shared(spec, chunk, nodes)]
-        case Arrangement.SCATTER:
-            return [_merge([(chunk, 1)]) for chunk in spec.chunks for _ in range(chunk.count)]
+        case _:
+            return [replace(chunk, count=1) for chunk in spec.chunks for _ in range(chunk.count)]
 
 
 def _shared(spec: JobSpec, chunk: Chunk, nodes: Mapping[NodeSize, int]) -> list[Chunk]:
-    fitting = {node: number for node, number in nodes.items() if _room(spec, [], chunk, [node])}
-    count, number = chunk.count, sum(fitting.values())
-    each = min(-(-count // number), _room(spec, [], chunk, fitting)) if number else 1
+    room_on = _room_on(spec, [], chunk)
+    rooms = {node: room_on(node) for node in nodes}
+    count, number = chunk.count, sum(nodes[node] for node, room in rooms.items() if room)
+    each = min(-(-count // number), max(rooms.values())) if number else 1
     full, rest = divmod(count, each)
     return [_merge([(chunk, each)])] * full + ([_merge([(chunk, rest)])] if rest else [])
 
@@ -76,6 +80,11 @@ def _filled(spec: JobSpec, nodes: Mapping[NodeSize, int]) -> list[Chunk]:
 
 def _room(spec: JobSpec, held: Sequence[tuple[Chunk, int]], chunk: Chunk, nodes: Iterable[NodeSize]) -> int:
     """How many of `chunk` go into a pod beside what it holds, on the node that takes most of them."""
+    return max(map(_room_on(spec, held, chunk), nodes), default=0)
+
+
+def _room_on(spec: JobSpec, held: Sequence[tuple[Chunk, int]], chunk: Chunk) -> Callable[[NodeSize], int]:
+    """The same of one node."""
     used = _with_extra(_merge([*held, (chunk, 0)]), spec)
     asked = _with_extra(_merge([*held, (chunk, 1)]), spec)
     wanted = frozenset(asked.properties)
@@ -98,7 +107,7 @@ def _room(spec: JobSpec, held: Sequence[tuple[Chunk, int]], chunk: Chunk, nodes:
             return 0
         return min(((there - taken) // each for each, taken, there in needs if each), default=chunk.count)
 
-    return max(map(on, nodes), default=0)
+    return on
 
 
 def _merge(parts: Sequence[tuple[Chunk, int]]) -> Chunk:

@@ -7,6 +7,8 @@ event='' timer='' killer=''
 run_master() {
   # Stopped before the script has started: no report, so that the pod that made the job stop gives the reason.
   trap 'trap - TERM INT; [ -z "$sshd" ] || kill "$sshd" 2>/dev/null; exit 143' TERM INT
+  # written when all pods of a job that must not run twice had started
+  [ ! -e "$root/conf/has_run" ] || fail LaunchFailed "the job has been started before and is not rerunnable"
   umask "$umask" || fail LaunchFailed "umask $umask is not a umask"
   open_output
   if [ "$has_peers" = yes ]; then

@@ -142,6 +142,16 @@ def manifests(
     return objects
 
 
+def conf_name(job_id: int) -> str:
+    """Name of the ConfigMap of one job."""
+    return f"{job_name(job_id)}-conf"
+
+
+def bar_rerun() -> Object:
+    """Merge patch of a job's ConfigMap after which no pod starts the script again."""
+    return {"data": {"has_run": ""}}
+
+
 def runner_configmap(namespace: str) -> Object:
     """The ConfigMap with all files of the runner. Its name follows from their content, so it never changes."""
     files = _runner_files()
@@ -225,7 +235,7 @@ def _configmap(
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
-            "name": f"{job_name(job.job_id)}-conf",
+            "name": conf_name(job.job_id),
             "namespace": namespace,
             "labels": {**MANAGED_BY, JOB_ID_LABEL: str(job.job_id)},
         },
@@ -347,7 +357,7 @@ def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str
         "container_security": _container_security(job),
         # Hydra's proxies call back to the short name of the first pod
         "dns_searches": [f"{name}.{namespace}.svc.{site.cluster_domain}"] if _has_peers(job) else [],
-        "conf": f"{name}-conf",
+        "conf": conf_name(job.job_id),
         "runner": _runner_name(),
         "submission_secret": submission_secret,
         "volumes": [{**volume.source, "name": _SITE_VOLUME + volume.name} for volume in site.volumes],

@@ -24,6 +24,7 @@ from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig
 from hpcbatch.engine.server.server import ApiServer
+from hpcbatch.errors import UnreachableError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from tests.component.api_server import TOKEN
@@ -77,7 +78,12 @@ class Site:
         self.registry = self.cluster.registry
         notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
         self.registry.patch(NAMESPACES, NS, {"metadata": {"annotations": notes}})
-        site = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hpcbatch-site"}, "data": {"site.yaml": SITE}}
+        site = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "hpcbatch-site"},
+            "data": {"site.yaml": SITE},
+        }
         self.registry.create(CONFIGMAPS, site, SYSTEM_NAMESPACE)
         certificate = ensure_certificate(directory)
         self.server = ApiServer(
@@ -85,12 +91,15 @@ class Site:
             log_source=lambda *_: None,
         )  # fmt: skip
         self.directory, self.kubeconfig = directory, directory / "kubeconfig"
-        url = f"https://127.0.0.1:{self.server.start()}"
-        write_kubeconfig(
-            self.kubeconfig, server=url, cluster="here", ca_file=certificate.ca_file, token=TOKEN, namespace=NS
-        )
+        self.url, self.ca_file = f"https://127.0.0.1:{self.server.start()}", certificate.ca_file
+        self.write_kubeconfig(TOKEN)
         self.cluster.start()
         self.controllers: list[Running] = []
+
+    def write_kubeconfig(self, token: str) -> None:
+        write_kubeconfig(
+            self.kubeconfig, server=self.url, cluster="here", ca_file=self.ca_file, token=token, namespace=NS
+        )
 
     def stop(self) -> None:
         for one in self.controllers:
@@ -113,12 +122,12 @@ class Site:
         wait_for("both to be ready", lambda: leader.page("/readyz")[0] == other.page("/readyz")[0] == 200)
         return leader, other
 
-    def submit(self) -> str:
+    def submit(self, timeout_s: float = 30) -> str:
         spec = JobSpec(
             dialect=Dialect.PBS, name="j", chunks=(Chunk(count=1, cpus=1, ranks=1),), server="here", rerunnable=False
         )
         submission = Submission(spec=spec, script=b"#!/bin/sh\n", environment={})
-        return jobs.submit(self.registry, NS, submission, timeout_s=30).object_name
+        return jobs.submit(self.registry, NS, submission, timeout_s=timeout_s).object_name
 
     def submit_many(self, count: int) -> tuple[list[threading.Thread], list[str]]:
         names: list[str] = []
@@ -222,3 +231,19 @@ def test_pages_and_log(site: Site) -> None:
     assert "\nhpcbatch_leader 0\n" in other.page("/metrics")[1]
     for line in (leader.said() + other.said()).splitlines():
         assert line.startswith("time=20"), "one line for each record"
+
+
+def test_renewed_credentials_are_taken_up(site: Site) -> None:
+    controller = site.controller()
+    wait_for("it to lead", lambda: controller.leads)
+    site.submit()
+    site.server._token = b"renewed"
+    site.write_kubeconfig("renewed")
+    with pytest.raises(UnreachableError):
+        site.submit(timeout_s=3)
+    assert controller.wait() == 0, "it ends, to be started anew"
+    assert "the credentials were renewed" in controller.said()
+    assert "gave the lease back" in controller.said()
+    again = site.controller()
+    wait_for("it to lead", lambda: again.leads, limit_s=LEASE_S - 1)
+    site.submit()

@@ -20,6 +20,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import Reason
+from hpcbatch.volcano.translate import bar_rerun
 from tests.component.runner_pod import SHELLS, RunnerPod, shell_path
 from tests.processes import command_lines
 from tests.waiting import wait_for
@@ -508,6 +509,16 @@ def test_report_that_cannot_be_written(pod: RunnerPod) -> None:
     pod.log.mkdir()
     pod.prepare("#!/bin/sh\nexit 3\n")
     assert pod.start().wait(30) == 3
+
+
+def test_a_job_that_must_not_run_twice(pod: RunnerPod) -> None:
+    pod.prepare("#!/bin/sh\ntouch ran\n")
+    (pod.root / "conf" / next(iter(bar_rerun()["data"]))).touch()
+    code, report = pod.finish(pod.start())
+    assert (code, report.exit_code, report.reason) == (1, None, Reason.LAUNCH_FAILED)
+    assert report.message == "the job has been started before and is not rerunnable"
+    assert not (pod.root / "ran").exists()
+    assert not pod.out.exists(), "the output of the first run stays"
 
 
 def test_without_setsid(pod: RunnerPod, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def judge_nodes(found: Sequence[Object]) -> Iterable[Finding]:
         if not is_ready(node):
             name = node["metadata"]["name"]
             yield _SAY.warning(f"node {name}", f"not ready: {_why(node)}", f"`kubectl describe node {name}`")
-    kinds = Counter(_architecture(node) for node in found)
+    kinds = Counter(kind for node in found if (kind := _architecture(node)))
     if len(kinds) > 1:
         listed = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         yield _SAY.warning(
@@ -66,5 +66,6 @@ def _why(node: Object) -> str:
 
 
 def _architecture(node: Object) -> str:
-    details = (node.get("status") or {}).get("nodeInfo") or {}
-    return f"{details.get('operatingSystem', '?')}/{details.get('architecture', '?')}"
+    """`linux/amd64`; "" where no kubelet has told, as on virtual nodes."""
+    told = (node.get("status") or {}).get("nodeInfo") or {}
+    return f"{told['operatingSystem']}/{told['architecture']}" if told.get("architecture") else ""

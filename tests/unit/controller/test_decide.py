@@ -283,6 +283,20 @@ def test_a_restart_is_counted_once() -> None:
     assert again.run_count == 2
 
 
+@pytest.mark.parametrize(
+    ("rerunnable", "others", "barred"),
+    [
+        (False, [replace(RUNNING, index=1)], True),
+        (False, [pod(1, phase="Pending")], False),
+        (True, [replace(RUNNING, index=1)], False),
+    ],
+    ids=["all run", "one is still to come", "rerunnable"],
+)
+def test_a_job_that_must_not_run_twice(rerunnable: bool, others: list[PodView], barred: bool) -> None:
+    decision = decide(seen(phase="Running", pods=[RUNNING, *others], spec={"rerunnable": rerunnable}))
+    assert decision.bar_rerun is barred
+
+
 def test_a_dedicated_launcher_is_no_host() -> None:
     worker = replace(RUNNING, index=1, name="worker")
     status = decide(seen(phase="Running", pods=[replace(RUNNING, is_launcher=True, cpus=0), worker])).status

@@ -93,6 +93,12 @@ def test_what_each_pod_gets_is_not_added_up() -> None:
     )
 
 
+def test_a_job_in_very_many_parts_is_left_as_it_is() -> None:
+    chunks = [Chunk(count=2, cpus=1 + cpus % 2) for cpus in range(101)]
+    for arrangement in (Arrangement.FILL, Arrangement.FREE):
+        assert list(lay_out(spec(arrangement, *chunks), sizes([64]))) == chunks
+
+
 CHUNKS = st.lists(
     st.builds(
         Chunk,

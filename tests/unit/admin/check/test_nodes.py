@@ -48,6 +48,10 @@ def test_mixed_architectures() -> None:
     assert findings[-1].seen == "1 linux/amd64, 2 linux/arm64"
 
 
+def test_virtual_nodes_have_no_architecture() -> None:
+    assert [f.seen for f in nodes.judge_nodes([node("a"), node("b", arch="")])][-1] == "linux/amd64"
+
+
 def test_takes_pods() -> None:
     assert nodes.takes_pods(node())
     assert nodes.takes_pods(node(taints=[{"key": "k", "effect": "PreferNoSchedule"}]))
