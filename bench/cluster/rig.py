@@ -82,6 +82,7 @@ def cluster() -> Iterator[Cluster]:
     api = HttpApi(kubeconfig.load({"KUBECONFIG": str(ADMIN_CONF)}), answer_timeout_s=60)
     bench = Cluster(site, api)
     before = [obj["metadata"]["name"] for obj in api.list(BATCHJOBS, site.namespace).items]
+    kubectl("delete", "namespace", RAW, "--ignore-not-found", limit_s=600)  # of a benchmark that was killed
     kubectl("create", "namespace", RAW)
     try:
         yield bench

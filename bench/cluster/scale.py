@@ -56,7 +56,8 @@ def main(cluster: Cluster, jobs: int = JOBS, nodes: int = NODES, per_round: int 
         before, after = _ms_a_job(first, name), _ms_a_job(last, name)
         print(f"  {name:24} {before:7.1f} {after:7.1f}   {after / before if before else 0:.2f} x")
     records = sum(one.jobs for one in rounds)
-    print(f"memory a record: {(last.memory_mib - idle_mib) / records * 1024:.1f} KiB")
+    grown_kib = (last.memory_mib - idle_mib) * 1024
+    print(f"the controller's memory has grown by {grown_kib / records:.1f} KiB for each of {records} records")
 
 
 def _ms_a_job(one: Round, process: str) -> float:

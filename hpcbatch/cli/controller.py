@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import os
 import signal
 import sys
-from datetime import UTC, datetime
 
 import click
 
@@ -63,37 +60,16 @@ def controller(
     """Run the controller: admit jobs, make their Volcano Jobs, and record what becomes of them."""
     from hpcbatch.controller.health import HealthServer
     from hpcbatch.controller.leader import Timing
+    from hpcbatch.controller.log import log_to_stderr
     from hpcbatch.controller.process import SIGNALS, Process
 
-    _log_to_stderr()
+    log_to_stderr()
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # before there are threads, which inherit it
     timing = Timing(lease_s=lease_duration, renew_s=renew_deadline, retry_s=retry_period) if leader_elect else None
     process = Process(session.environ, namespace=namespace, timing=timing)
     if health_port:
         HealthServer(health_port, live=process.live, ready=process.ready, metrics=process.metrics).start()
-    try:
-        code = process.run()
-    except Exception:
-        logging.getLogger(__name__).exception("the controller cannot go on")
-        code = 1
+    code = process.run()
     # The threads are not taken apart: they write no more, and the controller may be killed at any instant.
     sys.stderr.flush()
     os._exit(code)
-
-
-class _OneLine(logging.Formatter):
-    """`time=2026-11-21T14:54:05.123Z level=info thread=batchjobs-0 msg="…"`, a traceback in `trace="…"`."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
-        text = json.dumps(record.getMessage(), ensure_ascii=False)
-        line = f"time={when}Z level={record.levelname.lower()} thread={record.threadName} msg={text}"
-        if record.exc_info:
-            line += f" trace={json.dumps(self.formatException(record.exc_info), ensure_ascii=False)}"
-        return line
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_OneLine())
-    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)

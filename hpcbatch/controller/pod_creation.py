@@ -15,6 +15,8 @@ FAILED_CREATE = "reason=FailedCreate,involvedObject.kind=Job"
 """Field selector of these Events."""
 # Volcano prints Go's error: `… &errors.StatusError{ErrStatus:v1.Status{… Message:"pods \"job-1-mpimaster-0\" is …", …`
 _STATUS_MESSAGE = re.compile(r'Message:("(?:[^"\\]|\\.)*")')
+# Volcano tells of one pod or another of the job.
+_OF_A_POD = re.compile(r'pods "[^"]*" is forbidden: ')
 _QUOTA = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: \S+, limited: (\S+)")
 
 
@@ -65,7 +67,7 @@ def _message(text: str) -> str:
             text = json.loads(found[1])
         except ValueError:  # an escape that Go has and JSON has not
             text = found[1][1:-1]
-    return " ".join(text.split())
+    return _OF_A_POD.sub("", " ".join(text.split()), count=1)
 
 
 def _may_pass(message: str, volcano_job: Object) -> bool:

@@ -50,6 +50,13 @@ class Process:
 
     def run(self) -> int:
         """Until a signal comes, or until it has to begin anew (0); or until it may or can go on no longer (1)."""
+        try:
+            return self._run()
+        except Exception:
+            _LOG.exception("the controller cannot go on")
+            return 1
+
+    def _run(self) -> int:
         if self._candidate is None:
             self._begin()
         else:

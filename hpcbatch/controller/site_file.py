@@ -41,8 +41,8 @@ CLUSTER_DEFAULTS: Final = SiteConfig(mounts_passwd=True, image="")
 
 SITE_KEYS: Final = (
     "apiVersion", "kind", "serverName", "clusterDomain", "image", "allowedImages", "imagePullTimeout", "queues",
-    "volumes", "mountPasswd", "nodeProperties", "resources", "launcher", "launcherCPU", "historyKept", "killDelay",
-    "startTimeout", "sshPort", "loginShell",
+    "volumes", "mountPasswd", "strictGroups", "nodeProperties", "resources", "launcher", "launcherCPU", "historyKept",
+    "killDelay", "startTimeout", "sshPort", "loginShell",
 )  # fmt: skip
 QUEUE_KEYS: Final = (
     "name", "volcanoQueue", "default", "image", "allowedImages", "maxWalltime", "defaultWalltime", "maxNodes",
@@ -146,6 +146,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         queues=queues,
         volumes=_volumes(fields),
         mounts_passwd=fields.take("mountPasswd", boolean, defaults.mounts_passwd),
+        strict_groups=fields.take("strictGroups", boolean, defaults.strict_groups),
         node_properties=_node_properties(fields),
         resources=_resources(fields, defaults.resources),
         launcher=fields.take("launcher", _launcher, defaults.launcher),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
@@ -10,9 +11,11 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS
 from hpcbatch.controller.identity import USER
 from hpcbatch.controller.records import remove
+from hpcbatch.errors import ForbiddenError
 from hpcbatch.model.state import JobState
 from hpcbatch.units import parse_rfc3339
 
+_LOG = logging.getLogger(__name__)
 _SUBMISSION_KEPT = timedelta(minutes=10)  # a Secret whose BatchJob never came
 HISTORY_AT_ONCE = 100
 """Records that one round removes: a long history that becomes too old at once does not keep jobs from starting."""
@@ -21,12 +24,16 @@ HISTORY_AT_ONCE = 100
 def sweep_submissions(api: Api, namespaces: Iterable[Object], now: datetime) -> None:
     """Remove the Secrets of submissions that were never finished."""
     oldest = now - _SUBMISSION_KEPT
-    users = [n for n in namespaces if USER in (n["metadata"].get("annotations") or {})]
+    users = [n["metadata"]["name"] for n in namespaces if USER in (n["metadata"].get("annotations") or {})]
     for namespace in users:  # the Secrets of other namespaces are not the controller's to read
-        for secret in api.list(SECRETS, namespace["metadata"]["name"], fields=f"type={SECRET_TYPE}").items:
-            metadata = secret["metadata"]
+        try:
+            secrets = api.list(SECRETS, namespace, fields=f"type={SECRET_TYPE}").items
+        except ForbiddenError as error:  # made by hand, or half-way: it keeps nobody else's from being swept
+            _LOG.warning("looking for submissions without a job in namespace %s: %s", namespace, error)
+            continue
+        for metadata in (secret["metadata"] for secret in secrets):
             if not metadata.get("ownerReferences") and parse_rfc3339(metadata["creationTimestamp"]) < oldest:
-                remove(api, SECRETS, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+                remove(api, SECRETS, metadata["name"], namespace, uid=metadata["uid"])
 
 
 def sweep_history(api: Api, batchjobs: Iterable[Object], kept_s: int, now: datetime) -> bool:

@@ -72,6 +72,9 @@ class SiteConfig:
     mounts_passwd: bool = False
     """Whether pods get an /etc/passwd and /etc/group that know the job's user: no image knows them, and neither ssh nor
     sshd works without. The embedded engine's pods have the host's."""
+    strict_groups: bool = False
+    """Whether a job's groups are the user's alone. Else the container runtime adds those that the image's own /etc/group
+    gives the user: whoever brings an image chooses groups. Needs containerd 2.0 or CRI-O 1.31 on every node."""
     node_properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """PBS node property or Slurm feature → the node labels that it means."""
     resources: Mapping[str, str] = field(default_factory=lambda: {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"})
@@ -84,7 +87,8 @@ class SiteConfig:
     kill_delay_s: int = 10
     """Between SIGTERM and SIGKILL at a job's end by force. PBS kill_delay 10, Slurm KillWait 30."""
     start_timeout_s: int = 120
-    """How long the first pod waits for every other host of the job to answer ssh."""
+    """How long the first pod waits for every other host of the job to answer ssh, beside the time that these may take
+    to pull the image."""
     ssh_port: int = 22
     """Where sshd listens in the pods; above 1023 where the sysctl net.ipv4.ip_unprivileged_port_start is forbidden."""
     login_shell: bool = True

@@ -14,6 +14,7 @@ What Volcano 1.14.1 does otherwise, and plainly by mistake, is not imitated:
 - a task held back by dependsOn is not counted in the gang until it may start, a Succeeded pod satisfies a dependsOn,
   and a job of which nothing can run any more is Failed (there: each of these waits for ever);
 - AbortJob, CompleteJob and TerminateJob work in Restarting too (there: lost);
+- a delayed action is carried out (there: lost if its write of the status meets another's);
 - the pods that scaling down removes are not "evicted" (there: PodEvicted policies fire);
 - a policy on Unknown works after a restart as before it.
 """

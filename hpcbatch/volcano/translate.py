@@ -435,6 +435,8 @@ def _pod_security(job: PlacedJob, site: SiteConfig) -> Object:
     security: Object = {"runAsUser": job.uid, "runAsGroup": job.gid}
     if job.groups:
         security["supplementalGroups"] = [gid for gid, _ in job.groups]
+    if site.strict_groups:
+        security["supplementalGroupsPolicy"] = "Strict"
     if job.uid:
         security |= {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     if _has_peers(job) and site.ssh_port < _PRIVILEGED_PORTS:

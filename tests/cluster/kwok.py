@@ -26,6 +26,7 @@ _NAME = "kwok"
 def virtual_nodes(count: int) -> Iterator[None]:
     """`count` more nodes, ready; afterwards they are gone, and so are the pods on them."""
     program = build(KWOK) / "kwok"
+    _clear()  # what one that was killed has left
     _expect_heartbeats(within="24h")
     options = [word for stage in _STAGES for word in ("--config", str(stage))]
     daemons.start(
@@ -39,11 +40,17 @@ def virtual_nodes(count: int) -> Iterator[None]:
         wait_until(f"{count} virtual nodes", lambda: _ready() == count, limit_s=60 + count / 5)
         yield
     finally:
-        kubectl("delete", "nodes", "-l", f"{LABEL}=yes", "--wait=false", limit_s=60 + count)
-        for namespace, pod in _pods():  # no kubelet lets them go any more
-            kubectl("-n", namespace, "delete", "pod", pod, "--force", "--grace-period", "0", check=False)
-        daemons.stop(_NAME)
-        _expect_heartbeats()
+        _clear()
+
+
+def _clear() -> None:
+    if _NAME not in daemons.names():
+        return
+    kubectl("delete", "nodes", "-l", f"{LABEL}=yes", limit_s=600)
+    for namespace, pod in _pods():  # no kubelet lets them go any more
+        kubectl("-n", namespace, "delete", "pod", pod, "--force", "--grace-period", "0", check=False)
+    daemons.stop(_NAME)
+    _expect_heartbeats()
 
 
 def _expect_heartbeats(within: str = "") -> None:

@@ -1,74 +1,70 @@
-"""Records that are older than the site keeps them go, a few at a time; what is not cleaned up yet stays."""
+"""Secrets of submissions that never became a job are removed, wherever the controller may look."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from hpcbatch.api.resources import BATCHJOBS
-from hpcbatch.controller import sweep
+from hpcbatch.api.resources import NAMESPACES, SECRETS
+from hpcbatch.controller.identity import USER
+from hpcbatch.controller.sweep import sweep_submissions
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
-from hpcbatch.model.state import JobState
-from tests.component.batchjobs import NS, put_job
+from hpcbatch.errors import ForbiddenError
 
-NOW = datetime.now(UTC).replace(microsecond=0)
+LATER = datetime.now(UTC) + timedelta(minutes=11)
+
+
+class Restricted:
+    """An API that does not let Secrets of one namespace be read."""
+
+    def __init__(self, registry: Registry, closed: str) -> None:
+        self._registry, self._closed = registry, closed
+
+    def list(self, resource: Any, namespace: str, **options: Any) -> Any:
+        if namespace == self._closed:
+            raise ForbiddenError(403, "Forbidden", "not yours")
+        return self._registry.list(resource, namespace, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._registry, name)
 
 
 @pytest.fixture
-def registry() -> Iterator[Registry]:
-    store = Store(":memory:")
-    registry = Registry(store)
+def registry() -> Registry:
+    registry = Registry(Store(":memory:"))
     registry.install_builtin()
-    yield registry
-    store.close()
+    for name in ("alice", "bob", "carol", "nobody"):
+        notes = {} if name == "nobody" else {USER: name}
+        registry.create(
+            NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": notes}}
+        )
+    return registry
 
 
-def ended(registry: Registry, number: int, ago_s: int, *, cleaned: bool = True) -> None:
-    record = put_job(registry, number, JobState.FINISHED, end_time=NOW - timedelta(seconds=ago_s))
-    registry.patch(BATCHJOBS, record.object_name, {"status": {"cleaned": cleaned}}, NS, subresource="status")
+def secret(registry: Registry, namespace: str, name: str, **more: Any) -> None:
+    metadata = {"name": name, **more.pop("metadata", {})}
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "hpcbatch.io/submission", **more}
+    registry.create(SECRETS, body, namespace)
 
 
-def left(registry: Registry) -> list[int]:
-    return sorted(int(job["status"]["jobId"]) for job in registry.list(BATCHJOBS).items)
+def left(registry: Registry) -> set[str]:
+    return {f"{s['metadata']['namespace']}/{s['metadata']['name']}" for s in registry.list(SECRETS).items}
 
 
-def swept(registry: Registry, kept_s: int) -> bool:
-    return sweep.sweep_history(registry, registry.list(BATCHJOBS).items, kept_s, NOW)
-
-
-def test_only_what_is_old_enough_and_cleaned_goes(registry: Registry) -> None:
-    put_job(registry, 1, JobState.RUNNING)
-    put_job(registry, 2, JobState.QUEUED)
-    ended(registry, 3, 100)
-    ended(registry, 4, 101)
-    ended(registry, 5, 1000)
-    ended(registry, 6, 1000, cleaned=False)
-    assert not swept(registry, 100)
-    assert left(registry) == [1, 2, 3, 6]
-    assert not swept(registry, 0)
-    assert left(registry) == [1, 2, 6]
-
-
-def test_a_few_at_a_time_the_oldest_first(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep, "HISTORY_AT_ONCE", 2)
-    for number, ago_s in enumerate((10, 30, 20, 40, 50), start=1):
-        ended(registry, number, ago_s)
-    assert swept(registry, 5)
-    assert left(registry) == [1, 2, 3]
-    assert swept(registry, 5)
-    assert left(registry) == [1]
-    assert not swept(registry, 5)
-    assert left(registry) == []
-
-
-def test_what_went_away_meanwhile_or_was_made_anew_is_let_alone(registry: Registry) -> None:
-    ended(registry, 1, 100)
-    seen = registry.list(BATCHJOBS).items
-    registry.delete(BATCHJOBS, "pbs-1", NS)
-    assert not sweep.sweep_history(registry, seen, 5, NOW)
-    put_job(registry, 1, JobState.RUNNING)
-    assert not sweep.sweep_history(registry, seen, 5, NOW)
-    assert left(registry) == [1]
+def test_only_old_ones_without_a_job_go(registry: Registry, caplog: pytest.LogCaptureFixture) -> None:
+    uid = registry.get(NAMESPACES, "carol")["metadata"]["uid"]  # stands for a BatchJob
+    owner = {"apiVersion": "v1", "kind": "Namespace", "name": "carol", "uid": uid}
+    for namespace in ("alice", "bob", "carol", "nobody"):
+        secret(registry, namespace, "forsaken")
+    secret(registry, "carol", "of-a-job", metadata={"ownerReferences": [owner]})
+    secret(registry, "carol", "her-own", type="Opaque")
+    api: Any = Restricted(registry, "bob")
+    namespaces = registry.list(NAMESPACES).items
+    sweep_submissions(api, namespaces, datetime.now(UTC))
+    assert len(left(registry)) == 6, "clients may still be at it"
+    sweep_submissions(api, namespaces, LATER)
+    assert left(registry) == {"bob/forsaken", "nobody/forsaken", "carol/of-a-job", "carol/her-own"}
+    assert "namespace bob: not yours" in caplog.text

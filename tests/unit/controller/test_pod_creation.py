@@ -14,6 +14,7 @@ FIRST, LAST = "2026-11-21T15:18:57Z", "2026-11-21T15:18:58Z"
 
 def go(message: str) -> str:
     """As Go prints the error that it got from the API server."""
+    message = f'pods "job-915-mpimaster-0" is forbidden: {message}'
     quoted = message.replace("\\", "\\\\").replace('"', '\\"')
     return (
         "Error creating pods: [failed to create pod job-915-mpimaster-0, err: &errors.StatusError{ErrStatus:v1.Status{"
@@ -43,11 +44,8 @@ def job(*, replicas: int = 2, restarts: tuple[str, ...] = (), **requests: str) -
     }  # fmt: skip
 
 
-POLICY = (
-    'pods "job-916-mpimaster-0" is forbidden: violates PodSecurity "restricted:latest": restricted volume types '
-    '(volume "site-home" uses restricted volume type "hostPath")'
-)
-QUOTA = 'pods "job-915-mpimaster-0" is forbidden: exceeded quota: q, requested: {}, used: {}, limited: {}'
+POLICY = 'violates PodSecurity "restricted:latest": restricted volume types (volume "site-home" uses restricted volume type "hostPath")'
+QUOTA = "exceeded quota: q, requested: {}, used: {}, limited: {}"
 
 
 @pytest.mark.parametrize(

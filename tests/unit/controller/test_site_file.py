@@ -117,6 +117,7 @@ def test_no_durations(text: str) -> None:
         ("launcherCPU: 250m", "launcher_cpu_milli", 250),
         ("launcherCPU: 1", "launcher_cpu_milli", 1000),
         ("mountPasswd: false", "mounts_passwd", False),
+        ("strictGroups: true", "strict_groups", True),
         ("loginShell: false", "login_shell", False),
         ("sshPort: 2222", "ssh_port", 2222),
         ("killDelay: 0", "kill_delay_s", 0),

@@ -301,6 +301,11 @@ def test_accounts() -> None:
     assert sourced(plain[0]["data"], "echo $knows_shell") == b"yes\n"
 
 
+def test_strict_groups() -> None:
+    security = pod_spec(volcano_job(placed(), site=SiteConfig(strict_groups=True)))["securityContext"]
+    assert security["supplementalGroupsPolicy"] == "Strict"
+
+
 def test_nobody_runs_as_root_on_a_site_with_users() -> None:
     with pytest.raises(HpcBatchError, match="jobs do not run as root"):
         build(placed(uid=0), site=SiteConfig(mounts_passwd=True))

@@ -1,0 +1,114 @@
+"""A Volcano Queue is a queue of PBS and a partition of Slurm; what its users see when the admin closes and opens it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.site import Site
+from tests.waiting import wait_for
+
+
+@pytest.fixture
+def queue(site: Site) -> Iterator[str]:
+    """A queue of one's own: others may be at work on the cluster."""
+    name = f"try-{secrets.token_hex(3)}"
+    made = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": {}}
+    create(site, made)
+    try:
+        wait_for("the queue to open", lambda: queue_state(site, name) == "Open")
+        yield name
+    finally:
+        running = site.run("squeue", "-h", "-p", name, "-o", "%i").stdout.split()
+        if running:
+            site.run("scancel", *running)
+            wait_for("its jobs to go", lambda: not site.run("squeue", "-h", "-p", name).stdout)
+        command(site, name, "CloseQueue")
+        wait_for("the queue to close", lambda: queue_state(site, name) == "Closed")
+        site.kubectl("delete", "queues.scheduling.volcano.sh", name, "--wait=false")
+
+
+def create(site: Site, made: dict[str, object]) -> None:
+    path = site.work / "made.json"
+    path.write_text(json.dumps(made))
+    site.kubectl("create", "-f", str(path))
+
+
+def queue_state(site: Site, name: str) -> str:
+    return site.kubectl("get", "queues.scheduling.volcano.sh", name, "-o", "jsonpath={.status.state}").stdout
+
+
+def command(site: Site, name: str, action: str) -> None:
+    """As vcctl makes it."""
+    uid = site.kubectl("get", "queues.scheduling.volcano.sh", name, "-o", "jsonpath={.metadata.uid}").stdout
+    target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": name, "uid": uid}
+    target |= {"controller": True, "blockOwnerDeletion": True}
+    metadata = {"generateName": f"{name}-", "namespace": "default", "ownerReferences": [target]}
+    create(site, {
+        "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "action": action, "target": target,
+        "metadata": metadata,
+    })  # fmt: skip
+
+
+def shown(site: Site, name: str) -> tuple[str, str]:
+    """What `qstat -Q` has under Ena, and sinfo under AVAIL."""
+    line = site.run("qstat", "-Q", name).stdout.splitlines()[2].split()
+    assert line[0] == name
+    return line[3], site.run("sinfo", "-h", "-p", name, "-o", "%a").stdout.strip()
+
+
+def test_jobs_of_a_queue(site: Site, queue: str) -> None:
+    pbs = site.qsub("-q", queue, "-N", "inside", "-j", "oe", stdin="echo $PBS_QUEUE $PBS_O_QUEUE\n")
+    slurm = site.sbatch("-p", queue, "-o", "slurm", "--wrap", "echo $SLURM_JOB_PARTITION")
+    held = site.qsub("-h", stdin=f"#PBS -q {queue}\ntrue\n")
+    outside = site.qsub("-h", stdin="true\n")
+    assert site.run("squeue", "-h", "-p", queue, "-t", "PD", "-o", "%i").stdout.split()[-1:] == [held]
+    listed = site.run("qstat", queue).stdout
+    assert f"\n{held}." in listed
+    assert f"\n{outside}." not in listed
+    for job in (pbs, slurm):
+        assert site.wait_end(job)["queue"] == queue
+    assert site.read(f"inside.o{pbs}") == f"{queue} {queue}\n"
+    assert site.read("slurm") == f"{queue}\n"
+    counted = site.run("qstat", "-Q", queue).stdout.splitlines()[2].split()
+    assert counted[:8] == [queue, "0", "1", "yes", "yes", "0", "0", "1"]
+
+
+def test_a_closed_queue_takes_no_jobs_until_it_is_open_again(site: Site, queue: str) -> None:
+    assert shown(site, queue) == ("yes", "up")
+    command(site, queue, "CloseQueue")
+    wait_for("qstat and sinfo to show it", lambda: shown(site, queue) == ("no", "inact"))
+    pbs = site.run("qsub", "-q", queue, stdin="true\n", check=False)
+    assert (pbs.returncode, pbs.stdout, pbs.stderr) == (173, "", "qsub: Queue is not enabled\n")
+    slurm = site.run("sbatch", "-p", queue, "--wrap", "true", check=False)
+    assert (slurm.returncode, slurm.stdout) == (1, "")
+    assert slurm.stderr == (
+        f"sbatch: error: queue {queue} is closed\n"
+        "sbatch: error: Batch job submission failed: Required partition not available (inactive or drain)\n"
+    )
+    command(site, queue, "OpenQueue")
+    wait_for("qstat and sinfo to show it", lambda: shown(site, queue) == ("yes", "up"))
+    job = site.sbatch("-p", queue, "-o", "/dev/null", "--wrap", "true")
+    assert site.wait_end(job)["Exit_status"] == 0
+
+
+def test_a_job_that_waits_stays_when_its_queue_closes(site: Site, queue: str) -> None:
+    job = site.qsub("-h", "-q", queue, stdin="true\n")
+    command(site, queue, "CloseQueue")
+    wait_for("the queue to close", lambda: queue_state(site, queue) in {"Closing", "Closed"})
+    assert site.state(job) == "H"
+    site.run("qdel", job)
+    site.wait_end(job)
+
+
+def test_queues_that_there_are_not(site: Site) -> None:
+    done = site.run("qstat", "-Q", "nosuch", check=False)
+    assert (done.returncode, done.stderr) == (170, "qstat: Unknown queue destination nosuch\n")
+    assert site.run("sinfo", "-h", "-p", "nosuch").stdout == ""
+    names = site.run("qstat", "-Q").stdout
+    assert "\ndefault " in names
+    assert "\nroot " not in names
+    assert site.run("sinfo", "-h", "-o", "%P").stdout.splitlines()[0] == "default*"

@@ -1,0 +1,124 @@
+"""The ways to hand in a job, which of script, environment and command line wins, and the words of the answer."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.conformance.site import Site
+
+SHOW = 'echo "$#:$*"\n'
+
+
+def test_qsub_takes_a_file_standard_input_or_a_command(site: Site) -> None:
+    site.script("job.sh", SHOW)
+    jobs = {
+        "job.sh": (site.qsub("-j", "oe", "job.sh"), "0:\n"),
+        "STDIN": (site.qsub("-j", "oe", stdin=SHOW), "0:\n"),
+        "dash": (site.qsub("-N", "dash", "-j", "oe", "-", stdin=SHOW), "0:\n"),
+        "words": (site.qsub("-N", "words", "-j", "oe", "--", "/bin/echo", "a  b", "$HOME", "*"), "a  b $HOME *\n"),
+    }
+    for name, (job, said) in jobs.items():
+        assert site.wait_end(job)["Job_Name"] == name
+        assert site.read(f"{name}.o{job}") == said
+
+
+@pytest.mark.parametrize(
+    "argv", [["job.sh", "argument"], ["job.sh", "-N", "late"], ["--"]], ids=["argument", "option after script", "no command"]
+)  # fmt: skip
+def test_qsub_says_how_it_is_used(site: Site, argv: list[str]) -> None:
+    site.script("job.sh", "true\n")
+    done = site.run("qsub", *argv, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: qsub [-a date_time]")
+
+
+def test_qsub_refuses_interactive_jobs(site: Site) -> None:
+    done = site.run("qsub", "-I", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "qsub: -I (interactive jobs) is not supported yet\n"
+
+
+def test_qsub_answers_with_the_id_alone(site: Site) -> None:
+    done = site.run("qsub", "-h", stdin="true\n")
+    assert re.fullmatch(rf"\d+\.{re.escape(site.server)}\n", done.stdout)
+    assert done.stderr == ""
+    quiet = site.run("qsub", "-h", "-z", stdin="true\n")
+    assert (quiet.stdout, quiet.stderr) == ("", "")
+
+
+def test_the_command_line_wins_over_pbs_directives(site: Site) -> None:
+    text = "#!/bin/sh\n#PBS -h -N directive -l walltime=0:05:00\n#PBS -l mem=64mb -p 7\n#OTHER -h -N prefixed\ntrue\n#PBS -p 9\n"
+    site.script("job.sh", text)
+    plain = site.attributes(site.qsub("job.sh"))
+    assert (plain["Job_Name"], plain["Priority"], plain["Resource_List"]["walltime"]) == ("directive", 7, "00:05:00")
+    given = site.attributes(site.qsub("-N", "given", "-l", "walltime=60", "job.sh"))
+    assert (given["Job_Name"], given["Priority"], given["Resource_List"]["walltime"]) == ("given", 7, "00:01:00")
+    assert given["Resource_List"]["mem"] == "64mb"
+
+
+def test_the_prefix_of_pbs_directives(site: Site) -> None:
+    site.script("job.sh", "#!/bin/sh\n#PBS -N common\n#OTHER -N other\n#THIRD -N third\ntrue\n")
+    other = {"PBS_DPREFIX": "#OTHER"}
+    names = [
+        site.attributes(job)["Job_Name"]
+        for job in (
+            site.qsub("-h", "job.sh"),
+            site.qsub("-h", "job.sh", env=other),
+            site.qsub("-h", "-C", "#THIRD", "job.sh", env=other),
+            site.qsub("-h", "-C", "", "job.sh"),
+        )
+    ]
+    assert names == ["common", "other", "third", "job.sh"]
+
+
+def test_sbatch_takes_a_file_standard_input_or_a_command(site: Site) -> None:
+    site.script("job.sh", f"#!/bin/sh\n{SHOW}")
+    jobs = {
+        "job.sh": (site.sbatch("-o", "file", "job.sh", "a  b", "-n", "$HOME"), "file", "3:a  b -n $HOME\n"),
+        "sbatch": (site.sbatch("-o", "stdin", stdin=f"#!/bin/sh\n{SHOW}"), "stdin", "0:\n"),
+        "wrap": (site.sbatch("-o", "wrap", "--wrap", "echo one; echo two"), "wrap", "one\ntwo\n"),
+    }
+    for name, (job, file, said) in jobs.items():
+        site.wait_end(job)
+        assert f"JobId={job} JobName={name}\n" in site.run("scontrol", "show", "job", job).stdout
+        assert site.read(file) == said
+
+
+REFUSED = [
+    pytest.param([], "echo hi\n", ["This does not look like a batch script.  The first",
+                 "line must start with #! followed by the path to an interpreter.", "For instance: #!/bin/sh"], id="no #!"),
+    pytest.param([], "", ["Batch script is empty!"], id="empty"),
+    pytest.param([], " \n\t\n", ["Batch script contains only whitespace!"], id="blanks"),
+    pytest.param([], "#!/bin/sh\r\ntrue\r\n", ["Batch script contains DOS line breaks (\\r\\n)",
+                 "instead of expected UNIX line breaks (\\n)."], id="DOS"),
+    pytest.param(["--wrap", "true", "job.sh"], "", ["Script arguments not permitted with --wrap option"], id="wrap and script"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "stdin", "lines"), REFUSED)
+def test_sbatch_refuses(site: Site, argv: list[str], stdin: str, lines: list[str]) -> None:
+    done = site.run("sbatch", *argv, stdin=stdin, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "".join(f"sbatch: error: {line}\n" for line in lines)
+
+
+def test_sbatch_answers(site: Site) -> None:
+    done = site.run("sbatch", "-H", "--wrap", "true")
+    assert re.fullmatch(r"Submitted batch job \d+\n", done.stdout)
+    assert done.stderr == ""
+    assert re.fullmatch(r"\d+\n", site.run("sbatch", "-H", "--parsable", "--wrap", "true").stdout)
+    assert site.run("sbatch", "-H", "-Q", "--wrap", "true").stdout == ""
+
+
+def test_command_line_over_environment_over_sbatch_directives(site: Site) -> None:
+    site.script("job.sh", "#!/bin/sh\n#SBATCH -H -J directive -t 5\n#SBATCH --comment='a b' -A script\ntrue\n#SBATCH -t 9\n")
+    variables = {"SBATCH_JOB_NAME": "variable", "SBATCH_TIMELIMIT": "6"}
+    jobs = {
+        site.sbatch("job.sh"): "directive 5:00 script\n",
+        site.sbatch("job.sh", env=variables): "variable 6:00 script\n",
+        site.sbatch("-t", "7", "job.sh", env=variables | {"SBATCH_ACCOUNT": "env"}): "variable 7:00 env\n",
+    }
+    for job, shown in jobs.items():
+        assert site.run("squeue", "-h", "-j", job, "-o", "%j %l %a").stdout == shown
