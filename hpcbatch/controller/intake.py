@@ -19,6 +19,7 @@ from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 
@@ -41,10 +42,10 @@ class Intake:
             spec = spec_from_json(obj["spec"])
             owner = self._owner(namespace)
             queue = choose_queue(spec, site)
-            state = self.volcano_state(queue.volcano_queue)
-            if state is None and not site.queues:
+            volcano_state = self.volcano_state(queue.volcano_queue)
+            if volcano_state is None and not site.queues:
                 raise RefusedError(RefusalCode.UNKNOWN_QUEUE, queue.name)
-            granted = admit(spec, queue, site, owner, volcano_state=state, nodes=self._node_sizes(queue, site))
+            granted = admit(spec, queue, site, owner, volcano_state=volcano_state, nodes=self._node_sizes(queue, site))
             self._own_submission(obj)
         except RefusedError as refused:
             self._refuse(obj, refused.code, str(refused))
@@ -54,9 +55,10 @@ class Intake:
         except HpcBatchError as error:
             self._refuse(obj, RefusalCode.BAD_SPEC, str(error))
             return None
+        state, reason = _first_state(spec, datetime.now(UTC))
         status = JobStatus(
-            state=JobState.HELD if spec.hold else JobState.QUEUED,
-            reason=Reason.HELD_BY_USER if spec.hold else Reason.NONE,
+            state=state,
+            reason=reason,
             owner=owner.user,
             uid=owner.uid,
             gid=owner.gid,
@@ -132,6 +134,15 @@ class Intake:
         wanted = queue.node_selector.items()
         nodes = (n for n in self._nodes.items() if wanted <= (n["metadata"].get("labels") or {}).items())
         return [node_size(node, site) for node in nodes if "allocatable" in node.get("status", {})]
+
+
+def _first_state(spec: JobSpec, now: datetime) -> tuple[JobState, Reason]:
+    """What `decide` would make of it too: nobody sees a job queued that may not start yet."""
+    if spec.hold:
+        return JobState.HELD, Reason.HELD_BY_USER
+    if spec.begin_time is not None and spec.begin_time > now:
+        return JobState.WAITING, Reason.BEGIN_TIME
+    return JobState.QUEUED, Reason.NONE
 
 
 def node_size(node: Object, site: SiteConfig) -> NodeSize:

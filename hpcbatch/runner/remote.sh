@@ -41,6 +41,9 @@ fi
 . "$run/remote.$$.sh"
 rm -f "$run/remote.$$" "$run/remote.$$.sh"
 set -- "$@" "HOSTNAME=$host"
+for entry in $(tr '\000' '\n' <"$run/pod.env" | grep '^V[CK]_TASK_INDEX=[0-9]*$'); do
+  set -- "$@" "$entry"
+done
 if [ "$dialect" = slurm ]; then
   index=0
   for peer in $hosts; do

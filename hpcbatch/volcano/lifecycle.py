@@ -15,6 +15,7 @@ What Volcano 1.14.1 does otherwise, and plainly by mistake, is not imitated:
   and a job of which nothing can run any more is Failed (there: each of these waits for ever);
 - AbortJob, CompleteJob and TerminateJob work in Restarting too (there: lost);
 - a delayed action is carried out (there: lost if its write of the status meets another's);
+- a policy goes before the rules of a job's end (there: when the last pod has ended, either may come first);
 - the pods that scaling down removes are not "evicted" (there: PodEvicted policies fire);
 - a policy on Unknown works after a restart as before it.
 """

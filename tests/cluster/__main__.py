@@ -1,6 +1,7 @@
 """`python -m tests.cluster VERB`: a real Kubernetes of three nodes with Volcano and hpcbatch, on this machine.
 
 up       builds what is not built yet, starts everything, installs hpcbatch as an admin would
+upgrade  puts hpcbatch as it is in the checkout on the cluster that is up
 down     leaves nothing behind but the build cache
 test     runs the tests on it (arguments go to pytest); brings it up and down again where it was not up
 """
@@ -36,6 +37,8 @@ def main() -> int:
     match sys.argv[1:]:
         case ["up"]:
             verb = lifecycle.up
+        case ["upgrade"]:
+            verb = lifecycle.upgrade
         case ["down"]:
             verb = lifecycle.down
         case ["test", *arguments]:

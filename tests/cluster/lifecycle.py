@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cluster import control_plane, daemons, images, install, nodes, volcano
+from tests.cluster import control_plane, daemons, guide, images, install, login, nodes, volcano
 from tests.cluster.nodes import CGROUPS, kill_containers
 from tests.cluster.state import ADMIN_CONF, BRIDGE, CONTROLS, HOME, NAME, NODES, RUN, STATE, ClusterError, run
 
@@ -32,6 +32,14 @@ def up() -> None:
     step("Volcano", volcano.start)
     step("hpcbatch, by docs/install.md", install.install)
     print(f"export KUBECONFIG={ADMIN_CONF}")
+
+
+def upgrade() -> None:
+    """hpcbatch as it is in the checkout now, on the cluster that is up."""
+    step("images", images.build_all)
+    step("images into the nodes", load_images)
+    step("hpcbatch, by docs/install.md", lambda: guide.run("Upgrade"))
+    step("login node", login.make)
 
 
 def step(what: str, do: Callable[[], object]) -> None:

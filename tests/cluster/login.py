@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cluster import images
-from tests.cluster.state import HOME, STATE, kubectl, run
+from tests.cluster.state import HOME, STATE, ClusterError, kubectl, run
 
 ROOT = STATE / "login"
 """The login node's root directory."""
@@ -65,7 +65,13 @@ def enter(user: User) -> tuple[str, ...]:
 
 
 def make() -> None:
-    """Unpack the image and give it users, kubectl and the shared homes."""
+    """Unpack the image and give it users, kubectl and the shared homes. What was there before goes."""
+    if ROOT.exists():
+        for mount in (ROOT / HOME.relative_to("/"), ROOT / "proc"):
+            run("umount", "--lazy", mount, check=False)
+        if any(str(ROOT) in line for line in Path("/proc/self/mounts").read_text().splitlines()):
+            raise ClusterError(f"something is still mounted below {ROOT}")
+        shutil.rmtree(ROOT)
     images.unpack(images.LOGIN_NODE, ROOT)
     for name, lines in (("passwd", _passwd()), ("group", _group())):
         with (ROOT / "etc" / name).open("a") as file:

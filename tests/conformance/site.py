@@ -47,7 +47,7 @@ class Site:
         """What to start, in the directory `work` and with `env`, to have the user's command run."""
         if not self.enter:
             return list(argv)
-        return [*self.enter, "/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", str(self.work), *argv]
+        return [*self.enter, "/usr/bin/env", "-C", str(self.work), *argv]
 
     def kubectl(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """As the cluster's admin, in the user's namespace."""

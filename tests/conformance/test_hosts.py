@@ -23,7 +23,6 @@ export COLOUR='deep  blue'
 long=$(for file in /etc/volcano/*.host; do cat "$file"; echo; done)
 short=$(echo "$long" | cut -d . -f 1)
 for host in $short; do
-  ssh "$host" pwd
   ssh "$host" {look} $short $long
 done
 """
@@ -63,7 +62,7 @@ def found_on(site: Site, name: str) -> Host:
 def check(site: Site, job: str, output: str) -> dict[str, Host]:
     """What holds in both dialects, for a job of three pods. Returns what was found, by host."""
     record, text = site.wait_end(job), site.read(output)
-    assert (record["Exit_status"], text) == (0, f"{site.env['HOME']}\n" * 3)
+    assert (record["Exit_status"], text) == (0, "")
     names = [f"job-{job}-mpimaster-0", f"job-{job}-mpiworker-0", f"job-{job}-mpiworker-1"]
     workers = [f"{name}.job-{job}" for name in names[1:]]
     hosts = {name: found_on(site, name) for name in names}

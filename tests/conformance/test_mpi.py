@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.site import Site
+from tests.conformance.volcano_site import Volcano
 
 # What is no MPI program sleeps a moment: Open MPI 5 can miss the end of very short ones (openpmix/prrte#1839).
 EXAMPLES = Path(__file__).parents[2] / "examples/mpi"
@@ -67,13 +68,8 @@ def test_environment_and_limits_reach_every_rank(ring: Site) -> None:
     assert all(line.startswith("deep blue far job-") for line in lines), lines
 
 
-def test_hand_written_volcano_job(ring: Site) -> None:
-    shutil.copy(EXAMPLES / "volcano-job.yaml", ring.work)
-    ring.kubectl("apply", "-f", "volcano-job.yaml")
-    name = ring.kubectl("get", "-f", "volcano-job.yaml", "-o", "jsonpath={.metadata.name}").stdout
-    try:
-        ring.kubectl("wait", "--for=jsonpath={.status.state.phase}=Completed", f"vcjob/{name}", "--timeout=60s")
-        log = ring.kubectl("logs", f"{name}-mpimaster-0").stdout
-        assert len({line for line in log.split() if line.startswith(f"{name}-mpiworker-")}) >= 2, log
-    finally:
-        ring.kubectl("delete", "vcjob", name)
+def test_hand_written_volcano_job(volcano: Volcano) -> None:
+    volcano.kubectl("apply", "-f", str(EXAMPLES / "volcano-job.yaml"))
+    volcano.wait_phase("mpi-hello", "Completed")
+    log = volcano.logs("mpi-hello-mpimaster-0")
+    assert len({line for line in log.split() if line.startswith("mpi-hello-mpiworker-")}) >= 2, log

@@ -15,7 +15,7 @@ from tests.waiting import wait_for
 @pytest.fixture
 def queue(site: Site) -> Iterator[str]:
     """A queue of one's own: others may be at work on the cluster."""
-    name = f"try-{secrets.token_hex(3)}"
+    name = f"users-{secrets.token_hex(3)}"
     made = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": {}}
     create(site, made)
     try:
@@ -46,11 +46,9 @@ def command(site: Site, name: str, action: str) -> None:
     uid = site.kubectl("get", "queues.scheduling.volcano.sh", name, "-o", "jsonpath={.metadata.uid}").stdout
     target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": name, "uid": uid}
     target |= {"controller": True, "blockOwnerDeletion": True}
-    metadata = {"generateName": f"{name}-", "namespace": "default", "ownerReferences": [target]}
-    create(site, {
-        "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "action": action, "target": target,
-        "metadata": metadata,
-    })  # fmt: skip
+    metadata = {"generateName": f"{name}-", "ownerReferences": [target]}
+    made = {"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "action": action, "target": target}
+    create(site, made | {"metadata": metadata})
 
 
 def shown(site: Site, name: str) -> tuple[str, str]:

@@ -113,7 +113,9 @@ def test_sbatch_answers(site: Site) -> None:
 
 
 def test_command_line_over_environment_over_sbatch_directives(site: Site) -> None:
-    site.script("job.sh", "#!/bin/sh\n#SBATCH -H -J directive -t 5\n#SBATCH --comment='a b' -A script\ntrue\n#SBATCH -t 9\n")
+    site.script(
+        "job.sh", "#!/bin/sh\n#SBATCH -H -J directive -t 5\n#SBATCH --comment='a b' -A script\ntrue\n#SBATCH -t 9\n"
+    )
     variables = {"SBATCH_JOB_NAME": "variable", "SBATCH_TIMELIMIT": "6"}
     jobs = {
         site.sbatch("job.sh"): "directive 5:00 script\n",

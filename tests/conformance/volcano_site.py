@@ -25,7 +25,7 @@ T = TypeVar("T")
 Object = dict[str, Any]
 
 IMAGE = os.environ.get("HPCBATCH_TEST_IMAGE", "localhost/mpi:1")
-LIMIT_S = 60.0
+LIMIT_S = 80.0
 WORKER = "trap 'exit 0' TERM; sleep 1000 & wait"
 """Runs until it is told to end, and then ends well."""
 

@@ -44,7 +44,10 @@ def job(*, replicas: int = 2, restarts: tuple[str, ...] = (), **requests: str) -
     }  # fmt: skip
 
 
-POLICY = 'violates PodSecurity "restricted:latest": restricted volume types (volume "site-home" uses restricted volume type "hostPath")'
+POLICY = (
+    'violates PodSecurity "restricted:latest": restricted volume types '
+    '(volume "site-home" uses restricted volume type "hostPath")'
+)
 QUOTA = "exceeded quota: q, requested: {}, used: {}, limited: {}"
 
 

@@ -29,6 +29,21 @@ def test_tables_are_total() -> None:
             assert (states.compact(state, reason) in states.ACTIVE) is not state.is_final
 
 
+@pytest.mark.parametrize(
+    ("state", "reason", "message", "shown"),
+    [
+        (JobState.QUEUED, Reason.STARTING, "", "None"),
+        (JobState.QUEUED, Reason.STARTING, "ErrImagePull: no such image: x", "ErrImagePull"),
+        (JobState.QUEUED, Reason.STARTING, "what no program says", "None"),
+        (JobState.QUEUED, Reason.RESOURCES, "exceeded quota: q", "Resources"),
+        (JobState.RUNNING, Reason.STARTING, "ErrImagePull: x", "None"),
+        (JobState.FAILED, Reason.LAUNCH_FAILED, "pod x: ErrImagePull: x", "JobLaunchFailure"),
+    ],
+)
+def test_shown_reason(state: JobState, reason: Reason, message: str, shown: str) -> None:
+    assert states.shown_reason(state, reason, message) == shown
+
+
 def test_earlier_jobs_come_first() -> None:
     first, second = (states.priority(n, JobState.QUEUED, 0) for n in (1, 2))
     assert first > second > states.priority(3, JobState.HELD, 0) == 0

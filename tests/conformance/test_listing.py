@@ -1,0 +1,168 @@
+"""What qstat, squeue, scontrol, pbsnodes and sinfo show of jobs and nodes, and which of them they choose."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.conformance.site import Site
+from tests.waiting import wait_for
+
+
+@pytest.fixture
+def held(site: Site) -> tuple[str, str]:
+    """A PBS and a Slurm job of two nodes each that wait for their release."""
+    pbs = site.qsub(
+        "-h", "-N", "one", "-l", "select=2:ncpus=1:mem=100mb", "-l", "walltime=1:00:00", "-j", "oe", "-p", "5",
+        "-v", "A=a,B='x,y'", "-A", "project7", stdin="true\n",
+    )  # fmt: skip
+    slurm = site.sbatch("-H", "-N", "2", "-J", "two", "-t", "10", "--mem=100", "--comment=c", "--wrap", "true")
+    return pbs, slurm
+
+
+def ids(text: str) -> list[str]:
+    return re.findall(r"^(\d+)\b", text, re.MULTILINE)
+
+
+def test_qstat_chooses(site: Site, held: tuple[str, str]) -> None:
+    pbs, slurm = held
+    user = site.env["USER"]
+    full = f"{pbs}.{site.server}"
+    for options in (
+        [],
+        ["-a"],
+        ["-u", user],
+        ["-i"],
+        ["-s"],
+        ["-n", "-1"],
+        ["-w"],
+        ["-x"],
+        ["default"],
+        [f"@{site.server}"],
+    ):
+        assert {pbs, slurm} <= set(ids(site.run("qstat", *options).stdout)), options
+    assert not {pbs, slurm} & set(ids(site.run("qstat", "-r").stdout))
+    nobody = site.run("qstat", "-u", "nosuchuser")
+    assert (nobody.stdout, nobody.stderr) == ("", "")
+    assert ids(site.run("qstat", slurm, full).stdout) == [slurm, pbs]
+    some = site.run("qstat", pbs, "999999", slurm, check=False)
+    assert (ids(some.stdout), some.returncode) == ([pbs, slurm], 153)
+    assert some.stderr == f"qstat: Unknown Job Id 999999.{site.server}\n"
+
+
+def test_qstat_columns(site: Site, held: tuple[str, str]) -> None:
+    pbs, _ = held
+    user, full = site.env["USER"], f"{pbs}.{site.server}"
+    heading, rule, line = site.run("qstat", pbs).stdout.splitlines()
+    assert heading.split() == ["Job", "id", "Name", "User", "Time", "Use", "S", "Queue"]
+    assert set(rule) == {"-", " "}
+    assert line.split() == [full, "one", user, "0", "H", "default"]
+    assert line.index("one") == heading.index("Name")
+    *_, line = site.run("qstat", "-a", pbs).stdout.splitlines()
+    assert line.split() == [full, user[:8], "default", "one", "--", "2", "2", "200mb", "01:00", "H", "--"]
+
+
+def test_qstat_full(site: Site, held: tuple[str, str]) -> None:
+    pbs, slurm = held
+    text = site.run("qstat", "-f", pbs).stdout
+    assert text.startswith(f"Job Id: {pbs}.{site.server}\n    Job_Name = one\n    Job_Owner = {site.env['USER']}@")
+    for line in (
+        "job_state = H", "queue = default", f"server = {site.server}", "Account_Name = project7", "Hold_Types = u",
+        "Join_Path = oe", "Priority = 5", "Resource_List.select = 2:ncpus=1:mem=100mb", "Resource_List.nodect = 2",
+        "Resource_List.walltime = 01:00:00", "Resource_List.mem = 200mb",
+    ):  # fmt: skip
+        assert f"\n    {line}\n" in text
+    assert text.endswith("\n\n")
+    found = json.loads(site.run("qstat", "-f", "-F", "json", pbs, slurm).stdout)
+    assert found["pbs_server"] == site.server
+    assert list(found["Jobs"]) == [f"{pbs}.{site.server}", f"{slurm}.{site.server}"]
+    job = found["Jobs"][f"{pbs}.{site.server}"]
+    assert job["Resource_List"]["ncpus"] == 2
+    variables = job["Variable_List"]
+    assert (variables["A"], variables["B"]) == ("a", "x,y")
+    assert variables["PBS_O_WORKDIR"] == str(site.work)
+    assert job["Output_Path"].endswith(f":{site.work}/one.o{pbs}")
+    dsv = site.run("qstat", "-f", "-F", "dsv", pbs).stdout
+    assert dsv.startswith(f"Job Id: {pbs}.{site.server}|Job_Name=one|")
+
+
+def test_squeue(site: Site, held: tuple[str, str]) -> None:
+    pbs, slurm = held
+    user = site.env["USER"]
+    line = site.run("squeue", "-h", "-j", slurm).stdout.split()
+    assert line == [slurm, "default", "two", user[:8], "PD", "0:00", "2", "(JobHeldUser)"]
+    shown = site.run("squeue", "-h", "-j", f"{slurm},{pbs}", "-o", "%i|%P|%j|%u|%t|%T|%M|%l|%D|%C|%m|%R").stdout
+    assert sorted(shown.splitlines()) == sorted((
+        f"{pbs}|default|one|{user}|PD|PENDING|0:00|1:00:00|2|2|100M|(JobHeldUser)",
+        f"{slurm}|default|two|{user}|PD|PENDING|0:00|10:00|2|2|100M|(JobHeldUser)",
+    ))  # fmt: skip
+    long = site.run("squeue", "-h", "-j", slurm, "-O", "JobID:10,Name:5,StateCompact:5").stdout
+    assert long == f"{slurm:<10}{'two':<5}{'PD':<5}\n"
+    for options in (["-u", user], ["-t", "PD"], ["-p", "default"], ["--me"], []):
+        assert {pbs, slurm} <= set(site.run("squeue", "-h", "-o", "%i", *options).stdout.split()), options
+    assert site.run("squeue", "-h", "-n", "two", "-u", user, "-o", "%i").stdout.split() == [slurm]
+    assert slurm not in site.run("squeue", "-h", "-t", "R", "-o", "%i").stdout.split()
+    done = site.run("squeue", "--json", check=False)
+    assert (done.returncode, done.stderr) == (1, "squeue: error: squeue --json is not supported yet\n")
+
+
+def test_scontrol_show_job(site: Site, held: tuple[str, str]) -> None:
+    _, slurm = held
+    text = site.run("scontrol", "show", "job", slurm).stdout
+    uid = site.work.stat().st_uid
+    assert text.startswith(f"JobId={slurm} JobName=two\n   UserId={site.env['USER']}({uid}) GroupId=")
+    for part in (
+        "JobState=PENDING Reason=JobHeldUser", "TimeLimit=00:10:00", "Partition=default", "NumNodes=2-2 NumCPUs=2",
+        "MinMemoryNode=100M", f"WorkDir={site.work}\n", f"StdOut={site.work}/slurm-{slurm}.out\n", "ExitCode=0:0",
+    ):  # fmt: skip
+        assert part in text
+    one_line = site.run("scontrol", "-o", "show", "job", slurm).stdout
+    assert one_line.startswith(f"JobId={slurm} JobName=two UserId=")
+    assert len(one_line.splitlines()) == 1
+
+
+def test_a_running_job(site: Site) -> None:
+    job = site.sbatch("-N", "2", "-J", "runs", "-o", "/dev/null", "--wrap", "sleep 600")
+    site.wait_state(job, "R")
+    wait_for("its hosts", lambda: "exec_host" in site.attributes(job))
+    shown = site.run("squeue", "-h", "-j", job, "-o", "%t|%D|%B|%N").stdout.strip().split("|")
+    assert shown[:2] == ["R", "2"]
+    nodes = site.run("scontrol", "show", "hostnames", shown[3]).stdout.split()
+    assert (len(nodes), nodes[0]) == (2, shown[2])
+    found = site.attributes(job)
+    assert [host.partition("/")[0] for host in found["exec_host"].split("+")] == nodes
+    assert found["exec_vnode"] == "+".join(f"({node}:ncpus=1)" for node in nodes)
+    line = site.run("qstat", "-n", "-1", job).stdout.splitlines()[-1].split()
+    assert line[-1] == found["exec_host"]
+    assert line[-3] == "R"
+    listed = json.loads(site.run("pbsnodes", "-a", "-F", "json").stdout)["nodes"]
+    for node in nodes:
+        assert [name.partition("/")[0] for name in listed[node]["jobs"]].count(f"{job}.{site.server}") == 1
+    site.run("scancel", job)
+    ended = site.wait_end(job)
+    assert ended["exec_host"] == found["exec_host"]
+    assert job not in ids(site.run("qstat").stdout)
+    assert job in ids(site.run("qstat", "-x").stdout)
+
+
+def test_nodes_are_the_same_everywhere(site: Site) -> None:
+    listed = json.loads(site.run("pbsnodes", "-a", "-F", "json").stdout)["nodes"]
+    pbs = {
+        name: (node["pcpus"], int(node["resources_available"]["mem"].removesuffix("kb")) >> 10)
+        for name, node in listed.items()
+    }
+    lines = site.run("sinfo", "-h", "-N", "-p", "default", "-o", "%N %c %m").stdout.splitlines()
+    slurm = {name: (int(cpus), int(mem)) for name, cpus, mem in map(str.split, lines)}
+    assert pbs == slurm
+    blocks = site.run("scontrol", "show", "nodes").stdout
+    assert re.findall(r"^NodeName=(\S+) .*\n   CPUAlloc=\d+ CPUEfctv=(\d+)", blocks, re.MULTILINE) == [
+        (name, str(cpus)) for name, (cpus, _) in slurm.items()
+    ]
+    assert re.findall(r"^(\S+)$", site.run("pbsnodes", "-a").stdout, re.MULTILINE) == list(pbs)
+    (hosts,) = {line for line in site.run("sinfo", "-h", "-p", "default", "-o", "%N").stdout.split()} or {""}
+    assert site.run("scontrol", "show", "hostnames", hosts).stdout.split() == list(pbs)
+    done = site.run("pbsnodes", "nosuchnode", check=False)
+    assert done.returncode != 0
+    assert "nosuchnode" in done.stderr
