@@ -126,22 +126,26 @@ def test_a_part_of_volcano_is_killed(alice: Site, part: str) -> None:
 def gang(site: Site, rerunnable: str, name: str) -> str:
     return site.qsub(
         "-r", rerunnable, "-l", "select=3:ncpus=1", "-l", "place=scatter", "-N", name, "-j", "oe",
-        stdin="cd $PBS_O_WORKDIR; echo $PBS_JOBID >>starts; sleep 12; echo whole\n",
+        stdin="cd $PBS_O_WORKDIR; echo $PBS_JOBID >>starts\n"
+        "[ $(grep -c $PBS_JOBID starts) -gt 1 ] || sleep 600\n",
     )  # fmt: skip
 
 
 def test_a_node_is_gone(alice: Site) -> None:
-    """Kubelet, containers and all: reruns follow -r, and a gang never runs on with a rank short."""
+    """Kubelet, containers and all: reruns follow -r, and a gang never runs on with a rank short.
+
+    Noticed after 12 s, the pods are given up after their toleration of 60 s, and forgotten 25 s after that.
+    """
     again, once = gang(alice, "y", "again"), gang(alice, "n", "once")
     for job in (again, once):
         alice.wait_state(job, "R")
     wait_for("both scripts", lambda: len(alice.read("starts").split()) == 2)
     nodes.crash("node-1")
     try:
-        ended = alice.wait_end(once, 120)
+        ended = alice.wait_end(once, 240)
         assert ended.get("Exit_status") != 0
         assert "node-1" in ended["comment"], ended["comment"]
-        wait_for("the job to wait again", lambda: alice.state(again) == "Q", 120)
+        wait_for("the job to wait again", lambda: alice.state(again) == "Q", 240)
     finally:
         nodes.boot("node-1")
     record = alice.wait_end(again, 180)

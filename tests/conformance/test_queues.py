@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -31,7 +31,7 @@ def queue(site: Site) -> Iterator[str]:
         site.kubectl("delete", "queues.scheduling.volcano.sh", name, "--wait=false")
 
 
-def create(site: Site, made: dict[str, object]) -> None:
+def create(site: Site, made: Mapping[str, object]) -> None:
     path = site.work / "made.json"
     path.write_text(json.dumps(made))
     site.kubectl("create", "-f", str(path))
@@ -44,11 +44,15 @@ def queue_state(site: Site, name: str) -> str:
 def command(site: Site, name: str, action: str) -> None:
     """As vcctl makes it."""
     uid = site.kubectl("get", "queues.scheduling.volcano.sh", name, "-o", "jsonpath={.metadata.uid}").stdout
-    target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": name, "uid": uid}
-    target |= {"controller": True, "blockOwnerDeletion": True}
+    target = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": name, "uid": uid,
+        "controller": True, "blockOwnerDeletion": True,
+    }  # fmt: skip
     metadata = {"generateName": f"{name}-", "ownerReferences": [target]}
-    made = {"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "action": action, "target": target}
-    create(site, made | {"metadata": metadata})
+    create(site, {
+        "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "action": action, "target": target,
+        "metadata": metadata,
+    })  # fmt: skip
 
 
 def shown(site: Site, name: str) -> tuple[str, str]:

@@ -39,7 +39,7 @@ IN_ITS_OWN = (
 )
 IN_A_USERS = (
     Right("", "secrets", ("get", "list", "patch", "delete")),
-    Right("", "configmaps", ("create", "update", "delete")),
+    Right("", "configmaps", ("create", "update", "patch", "delete")),
     Right("", "pods", ("delete",)),
     Right("batch.volcano.sh", "jobs", ("get", "create", "delete")),
     Right("bus.volcano.sh", "commands", ("create",)),
