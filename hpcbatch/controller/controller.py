@@ -304,6 +304,9 @@ class Controller:
         gone: Mapping[str, Object] = {}
         if is_final or job.obj["spec"].get("deleteRequested"):
             ended = self._ended_pods.get((record.namespace, record.object_name), {})
+            if is_final and names[0] not in ended and not _has_ended(pods.get(names[0])):
+                # Each kind has a watch of its own: the job's end may be known here before that of its pods.
+                pods |= self._pods_as_they_are(record)
             gone = {name: pod for name, pod in ended.items() if name not in pods}
         views = pod_views(
             (*pods.values(), *gone.values()), names, launcher=launcher, gone=gone, ready_nodes=self._ready_nodes(pods)
@@ -321,6 +324,11 @@ class Controller:
             refused_pods=self._refusals.about(made) if made is not None and len(pods) < len(names) else None,
             start_limit_s=self._site.image_pull_timeout_s,
         )  # fmt: skip
+
+    def _pods_as_they_are(self, record: JobRecord) -> dict[str, Object]:
+        """The pods of a job by name, not from the cache."""
+        listed = self._api.list(PODS, record.namespace, labels=f"{JOB_ID_LABEL}={record.job_id}")
+        return {pod["metadata"]["name"]: pod for pod in listed.items}
 
     def _ready_nodes(self, pods: Mapping[str, Object]) -> set[str]:
         """Of the nodes of `pods` those that answer."""
@@ -550,6 +558,10 @@ class Controller:
         if not self._sites.is_in_force.is_set():
             return False
         return sweep_history(self._api, self._batchjobs.items(), self._sites.in_force.config.history_kept_s, now)
+
+
+def _has_ended(pod: Object | None) -> bool:
+    return pod is not None and pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
 
 
 _RESOURCE: Mapping[str, Resource] = {"ConfigMap": CONFIGMAPS, "Job": VOLCANO_JOBS}

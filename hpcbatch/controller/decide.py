@@ -332,7 +332,9 @@ def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | Non
     if first is None:
         return "the pod that ran the script was deleted by somebody else"
     if first.is_taken and culprit is None:
-        return f"pod {first.name} on node {first.node} was deleted by somebody else"
+        # with one pod gone Volcano takes the others as well: it was the one whose time was up before
+        taken = min((pod for pod in seen.pods if pod.is_taken), key=lambda pod: pod.dies_at or seen.now)
+        return f"pod {taken.name} on node {taken.node} was deleted by somebody else"
     return ""
 
 

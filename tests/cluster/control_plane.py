@@ -67,7 +67,8 @@ def make_certificates() -> None:
 
 
 def make_bridge() -> None:
-    run("ip", "link", "add", BRIDGE, "type", "bridge")
+    # with an address of its own: else it takes that of a pod, and when that goes, the others lose the API for seconds
+    run("ip", "link", "add", BRIDGE, "address", "02:68:70:63:62:00", "type", "bridge")
     run("ip", "addr", "add", f"{BRIDGE_IP}/16", "dev", BRIDGE)
     run("ip", "addr", "add", f"{API_IP}/32", "dev", BRIDGE)
     run("ip", "link", "set", BRIDGE, "up")

@@ -103,13 +103,14 @@ def test_a_quota_that_others_use_up(admin: Admin, alice: Site) -> None:
     name = f"pods-{secrets.token_hex(3)}"
     admin.kubectl("-n", namespace, "create", "quota", name, "--hard=count/pods=1")
     try:
-        first = alice.sbatch("-o", "/dev/null", "--wrap", "sleep 15")
+        first = alice.sbatch("-o", "/dev/null", "--wrap", "sleep 600")
         alice.wait_state(first, "R")
         second = alice.sbatch("-o", "/dev/null", "--wrap", "true")
         wait_for("the reason", lambda: f"exceeded quota: {name}" in alice.run("qstat", "-s", second).stdout, 30)
         never = alice.sbatch("-N", "2", "-o", "/dev/null", "--wrap", "true")
         assert alice.wait_end(never, 120)["Exit_status"] == -1
         assert alice.state(second) == "Q"
+        alice.run("scancel", first, second)
     finally:
         admin.kubectl("-n", namespace, "delete", "quota", name)
 

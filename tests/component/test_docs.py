@@ -35,7 +35,7 @@ CHECKOUT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 README = CHECKOUT / "README.md"
 DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
-ELSEWHERE = {"install.md", "users.md", "check.md"}  # on the real cluster: tests/cluster
+ELSEWHERE = {"install.md"}  # its commands install hpcbatch on the real cluster: tests/cluster/guide.py
 PAGES = [README, *DOCS, CHECKOUT / "tests/conformance/README.md", *sorted((CHECKOUT / "bench").glob("*.md"))]
 DIRECTIVES = (CHECKOUT / "docs/directives.md").read_text()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 
 from tests.conformance.site import Site
@@ -117,39 +116,35 @@ def test_slurm_appends_or_begins_anew(site: Site) -> None:
 
 def test_umask(site: Site) -> None:
     """PBS has its own, 077 or -W umask; Slurm takes that of sbatch along. It holds for the files of the job too."""
-    text = "echo >{0}.file; mkdir {0}.dir; umask\n"
-    pbs = site.qsub("-N", "p", "-o", "pbs", "-e", "/dev/null", stdin="cd $PBS_O_WORKDIR; " + text.format("pbs"))
-    given = site.qsub(
-        "-W", "umask=2", "-o", "given", "-e", "/dev/null", stdin="cd $PBS_O_WORKDIR; " + text.format("given")
-    )
-    site.script("job.sh", "#!/bin/sh\n" + text.format("slurm"))
-    answer = site.run("sh", "-c", "umask 026; sbatch --parsable -o slurm job.sh").stdout
-    for job in (pbs, given, answer.strip()):
-        assert site.wait_end(job)["Exit_status"] == 0
+    text = "#!/bin/sh\ncd {1}\necho >{0}.file; mkdir {0}.dir; umask\n"
+    for name in ("pbs", "given", "slurm"):
+        site.script(f"{name}.sh", text.format(name, site.work))
+    jobs = {
+        "pbs": site.qsub("-o", "pbs", "-j", "oe", "pbs.sh"),
+        "given": site.qsub("-W", "umask=2", "-o", "given", "-j", "oe", "given.sh"),
+        "slurm": site.run("sh", "-c", "umask 026; sbatch --parsable -o slurm slurm.sh").stdout.strip(),
+    }
     expected = {
         "pbs": ("0077", "0o600", "0o700"),
         "given": ("0002", "0o664", "0o775"),
         "slurm": ("0026", "0o640", "0o751"),
     }
     for name, (umask, file, made) in expected.items():
+        assert site.wait_end(jobs[name])["Exit_status"] == 0
         assert site.read(name) == f"{umask}\n"
         assert (mode(site, name), mode(site, f"{name}.file"), mode(site, f"{name}.dir")) == (file, file, made), name
         assert (site.work / f"{name}.dir").stat().st_uid == site.work.stat().st_uid
 
 
 def test_output_can_be_read_while_the_job_runs(site: Site) -> None:
-    wait = "echo begun; until [ -e {}/go ]; do sleep 0.1; done; echo ended\n".format(site.work)
-    jobs = {
-        "pbs": site.qsub("-o", "pbs", "-e", "/dev/null", stdin=wait),
-        "slurm": site.sbatch("-o", "slurm", "--wrap", wait),
-    }
-    for name in jobs:
-        wait_for(
-            f"output of {name}", lambda name=name: os.path.exists(site.work / name) and site.read(name) == "begun\n", 60
-        )
-    for job in jobs.values():
-        assert site.state(job) == "R"
+    text = f"echo begun; until [ -e {site.work}/go ]; do sleep 0.1; done; echo ended\n"
+    pbs = site.qsub("-o", "pbs", "-j", "oe", stdin=text)
+    slurm = site.sbatch("-o", "slurm", "--wrap", text)
+    files = [site.work / "pbs", site.work / "slurm"]
+    wait_for("the first lines", lambda: [file.exists() and file.read_text() for file in files] == ["begun\n"] * 2, 60)
+    for job in (pbs, slurm):
+        site.wait_state(job, "R")
     site.run("touch", "go")
-    for name, job in jobs.items():
+    for job, file in zip((pbs, slurm), files, strict=True):
         site.wait_end(job)
-        assert site.read(name) == "begun\nended\n"
+        assert file.read_text() == "begun\nended\n"

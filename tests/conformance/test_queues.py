@@ -80,6 +80,7 @@ def test_jobs_of_a_queue(site: Site, queue: str) -> None:
 
 
 def test_a_closed_queue_takes_no_jobs_until_it_is_open_again(site: Site, queue: str) -> None:
+    waiting = site.qsub("-h", "-q", queue, "-o", "/dev/null", "-j", "oe", stdin="true\n")
     assert shown(site, queue) == ("yes", "up")
     command(site, queue, "CloseQueue")
     wait_for("qstat and sinfo to show it", lambda: shown(site, queue) == ("no", "inact"))
@@ -91,19 +92,15 @@ def test_a_closed_queue_takes_no_jobs_until_it_is_open_again(site: Site, queue: 
         f"sbatch: error: queue {queue} is closed\n"
         "sbatch: error: Batch job submission failed: Required partition not available (inactive or drain)\n"
     )
+    site.run("qrls", waiting)
+    wait_for("its reason", lambda: f"queue {queue} is closed" in site.run("qstat", "-s", waiting).stdout)
+    assert site.state(waiting) == "Q"
+    assert site.run("squeue", "-h", "-j", waiting, "-o", "%t %r").stdout == "PD PartitionInactive\n"
     command(site, queue, "OpenQueue")
     wait_for("qstat and sinfo to show it", lambda: shown(site, queue) == ("yes", "up"))
-    job = site.sbatch("-p", queue, "-o", "/dev/null", "--wrap", "true")
-    assert site.wait_end(job)["Exit_status"] == 0
-
-
-def test_a_job_that_waits_stays_when_its_queue_closes(site: Site, queue: str) -> None:
-    job = site.qsub("-h", "-q", queue, stdin="true\n")
-    command(site, queue, "CloseQueue")
-    wait_for("the queue to close", lambda: queue_state(site, queue) in {"Closing", "Closed"})
-    assert site.state(job) == "H"
-    site.run("qdel", job)
-    site.wait_end(job)
+    new = site.sbatch("-p", queue, "-o", "/dev/null", "--wrap", "true")
+    for job in (waiting, new):
+        assert site.wait_end(job)["Exit_status"] == 0
 
 
 def test_queues_that_there_are_not(site: Site) -> None:

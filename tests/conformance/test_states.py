@@ -1,4 +1,4 @@
-"""The states of a job in their order, as `kubectl get batchjobs --watch` shows them: none twice, none after the last."""
+"""The states of a job in their order, as `kubectl get batchjobs --watch` shows them; none comes after a last one."""
 
 from __future__ import annotations
 

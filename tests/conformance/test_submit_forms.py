@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
 from tests.conformance.site import Site
 
 SHOW = 'echo "$#:$*"\n'
+PBS_LINES = """#!/bin/sh
+#PBS -h -N directive -l walltime=0:05:00
+#PBS -l mem=64mb -p 7
+#OTHER -N prefixed
+true
+#PBS -p 9
+"""
+SLURM_LINES = """#!/bin/sh
+#SBATCH -H -J directive -t 5
+#SBATCH --comment='a b' -A script
+true
+#SBATCH -t 9
+"""
 
 
 def test_qsub_takes_a_file_standard_input_or_a_command(site: Site) -> None:
@@ -24,9 +38,14 @@ def test_qsub_takes_a_file_standard_input_or_a_command(site: Site) -> None:
         assert site.read(f"{name}.o{job}") == said
 
 
-@pytest.mark.parametrize(
-    "argv", [["job.sh", "argument"], ["job.sh", "-N", "late"], ["--"]], ids=["argument", "option after script", "no command"]
-)  # fmt: skip
+WRONG = {
+    "argument": ["job.sh", "argument"],
+    "option after the script": ["job.sh", "-N", "late"],
+    "no command": ["--"],
+}
+
+
+@pytest.mark.parametrize("argv", WRONG.values(), ids=WRONG)
 def test_qsub_says_how_it_is_used(site: Site, argv: list[str]) -> None:
     site.script("job.sh", "true\n")
     done = site.run("qsub", *argv, check=False)
@@ -49,8 +68,7 @@ def test_qsub_answers_with_the_id_alone(site: Site) -> None:
 
 
 def test_the_command_line_wins_over_pbs_directives(site: Site) -> None:
-    text = "#!/bin/sh\n#PBS -h -N directive -l walltime=0:05:00\n#PBS -l mem=64mb -p 7\n#OTHER -h -N prefixed\ntrue\n#PBS -p 9\n"
-    site.script("job.sh", text)
+    site.script("job.sh", PBS_LINES)
     plain = site.attributes(site.qsub("job.sh"))
     assert (plain["Job_Name"], plain["Priority"], plain["Resource_List"]["walltime"]) == ("directive", 7, "00:05:00")
     given = site.attributes(site.qsub("-N", "given", "-l", "walltime=60", "job.sh"))
@@ -86,19 +104,23 @@ def test_sbatch_takes_a_file_standard_input_or_a_command(site: Site) -> None:
         assert site.read(file) == said
 
 
+NO_SCRIPT = (
+    "This does not look like a batch script.  The first",
+    "line must start with #! followed by the path to an interpreter.",
+    "For instance: #!/bin/sh",
+)
+DOS = ("Batch script contains DOS line breaks (\\r\\n)", "instead of expected UNIX line breaks (\\n).")
 REFUSED = [
-    pytest.param([], "echo hi\n", ["This does not look like a batch script.  The first",
-                 "line must start with #! followed by the path to an interpreter.", "For instance: #!/bin/sh"], id="no #!"),
+    pytest.param([], "echo hi\n", NO_SCRIPT, id="no #!"),
     pytest.param([], "", ["Batch script is empty!"], id="empty"),
     pytest.param([], " \n\t\n", ["Batch script contains only whitespace!"], id="blanks"),
-    pytest.param([], "#!/bin/sh\r\ntrue\r\n", ["Batch script contains DOS line breaks (\\r\\n)",
-                 "instead of expected UNIX line breaks (\\n)."], id="DOS"),
-    pytest.param(["--wrap", "true", "job.sh"], "", ["Script arguments not permitted with --wrap option"], id="wrap and script"),
-]  # fmt: skip
+    pytest.param([], "#!/bin/sh\r\ntrue\r\n", DOS, id="DOS"),
+    pytest.param(["--wrap", "x", "y"], "", ["Script arguments not permitted with --wrap option"], id="wrap and script"),
+]
 
 
 @pytest.mark.parametrize(("argv", "stdin", "lines"), REFUSED)
-def test_sbatch_refuses(site: Site, argv: list[str], stdin: str, lines: list[str]) -> None:
+def test_sbatch_refuses(site: Site, argv: list[str], stdin: str, lines: Sequence[str]) -> None:
     done = site.run("sbatch", *argv, stdin=stdin, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "".join(f"sbatch: error: {line}\n" for line in lines)
@@ -113,9 +135,7 @@ def test_sbatch_answers(site: Site) -> None:
 
 
 def test_command_line_over_environment_over_sbatch_directives(site: Site) -> None:
-    site.script(
-        "job.sh", "#!/bin/sh\n#SBATCH -H -J directive -t 5\n#SBATCH --comment='a b' -A script\ntrue\n#SBATCH -t 9\n"
-    )
+    site.script("job.sh", SLURM_LINES)
     variables = {"SBATCH_JOB_NAME": "variable", "SBATCH_TIMELIMIT": "6"}
     jobs = {
         site.sbatch("job.sh"): "directive 5:00 script\n",

@@ -325,6 +325,18 @@ PODS = st.lists(
     max_size=3,
     unique_by=lambda view: view.index,
 )
+
+
+def test_the_pod_that_was_deleted_is_named_and_not_those_that_volcano_took_with_it() -> None:
+    first = pod(
+        phase="Failed", is_deleting=True, started_at=START, finished_at=END, dies_at=END + timedelta(seconds=15)
+    )
+    forced = pod(1, is_deleting=True, is_gone=True, started_at=START, dies_at=END)
+    decision = decide(seen(phase="Terminated", spec={"rerunnable": False}, pods=[first, forced]))
+    assert decision.status.reason is Reason.NODE_LOST
+    assert decision.status.message.startswith("pod pod-1 on node node-0 was deleted by somebody else")
+
+
 PHASES = [
     "Pending",
     "Running",
