@@ -59,5 +59,6 @@ class ClusterRig:
         work.mkdir()
         os.chown(work, user.uid, user.gid)
         return Site(
-            user.environment(), work, server=SERVER, enter=login.enter(user), admin_env=self.admin_env, namespace=user.namespace,
+            user.environment(), work, server=SERVER, enter=login.enter(user), admin_env=self.admin_env,
+            namespace=user.namespace,
         )  # fmt: skip
