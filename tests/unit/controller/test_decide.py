@@ -304,15 +304,6 @@ def test_a_dedicated_launcher_is_no_host() -> None:
     assert status.start_time == START
 
 
-def test_the_pod_that_was_deleted_is_named_and_not_those_that_volcano_took_with_it() -> None:
-    later = END + timedelta(seconds=15)
-    first = pod(phase="Failed", is_deleting=True, started_at=START, finished_at=END, dies_at=later)
-    forced = pod(1, is_deleting=True, is_gone=True, started_at=START, dies_at=END)
-    decision = decide(seen(phase="Terminated", spec={"rerunnable": False}, pods=[first, forced]))
-    assert decision.status.reason is Reason.NODE_LOST
-    assert decision.status.message.startswith("pod pod-1 on node node-0 was deleted by somebody else")
-
-
 PODS = st.lists(
     st.builds(
         pod,
