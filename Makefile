@@ -7,7 +7,7 @@ BIN := $(CURDIR)/.venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo test lint bench bench-cluster cluster cluster-down test-cluster clean packages
+.PHONY: demo test lint bench bench-cluster programs cluster cluster-down test-cluster clean packages
 
 .venv/demo: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -27,13 +27,19 @@ demo: packages .venv/demo
 test: packages .venv/dev
 	$(BIN)/pytest
 
+programs: .venv/dev
+	@$(BIN)/python -m tests.cluster.binaries
+
 cluster: .venv/dev
 	@$(BIN)/python -m tests.cluster up
 
 cluster-down: .venv/dev
 	@$(BIN)/python -m tests.cluster down
 
-test-cluster: .venv/dev
+test-programs: .venv/dev
+	@$(BIN)/python -m tests.cluster.binaries
+
+cluster: .venv/dev
 	@$(BIN)/python -m tests.cluster test
 
 lint: .venv/dev
@@ -45,7 +51,10 @@ lint: .venv/dev
 bench: packages .venv/dev
 	$(BIN)/python -m bench.engine
 
-bench-cluster: .venv/dev
+bench-programs: .venv/dev
+	@$(BIN)/python -m tests.cluster.binaries
+
+cluster: .venv/dev
 	$(BIN)/python -m bench.cluster
 
 clean:

@@ -12,14 +12,14 @@ import os
 import subprocess
 import sys
 
-from tests.cluster import daemons, lifecycle
+from tests.cluster import lifecycle
 from tests.cluster.binaries import BuildError
 from tests.cluster.state import CHECKOUT, ClusterError
 
 
 def test(arguments: list[str]) -> int:
     """The conformance cases and the cluster's own tests; pytest's exit code."""
-    was_up = bool(daemons.names())
+    was_up = lifecycle.is_up()
     try:
         if not was_up:
             lifecycle.up()

@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -76,8 +77,6 @@ def build(module: Module) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if folder.exists():
             return folder
-        if not shutil.which("go"):
-            raise BuildError("go: not found; the cluster's programs are built with Go 1.24 or newer")
         begin = time.monotonic()
         print(f"building {', '.join(module.programs)} …", flush=True)
         partial = folder.with_suffix(".partial")
@@ -105,8 +104,11 @@ def module_source(module: Module, path: str) -> Path:
 
 
 def _go(module: Module, *arguments: str) -> str:
+    go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
+    if not go:
+        raise BuildError("go: not found; the cluster's programs are built with Go 1.24 or newer")
     done = subprocess.run(
-        ["go", *arguments], cwd=MODULES / module.folder, env={**os.environ, "CGO_ENABLED": "0"},
+        [go, *arguments], cwd=MODULES / module.folder, env={**os.environ, "CGO_ENABLED": "0"},
         stdout=subprocess.PIPE, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
@@ -115,5 +117,8 @@ def _go(module: Module, *arguments: str) -> str:
 
 
 if __name__ == "__main__":
-    for wanted in CLUSTER:
-        print(build(wanted))
+    try:
+        for wanted in CLUSTER:
+            print(build(wanted))
+    except BuildError as error:
+        sys.exit(f"cluster: {error}")

@@ -17,8 +17,9 @@ from tests.cluster.state import ADMIN_CONF, BRIDGE, CONTROLS, HOME, NAME, NODES,
 def up() -> None:
     if os.getuid():
         raise ClusterError("needs root: it makes a bridge, cgroups and mounts")
-    if daemons.names():
+    if is_up():
         raise ClusterError(f"is up already, in {STATE}; `make cluster-down` ends it")
+    down()  # what a machine's crash, or a kill in the midst of this, has left
     install_packages()
     STATE.mkdir(parents=True, exist_ok=True)
     RUN.mkdir(exist_ok=True)
@@ -32,6 +33,11 @@ def up() -> None:
     step("Volcano", volcano.start)
     step("hpcbatch, by docs/install.md", install.install)
     print(f"export KUBECONFIG={ADMIN_CONF}")
+
+
+def is_up() -> bool:
+    """Whether any of its processes runs."""
+    return any(daemons.is_alive(name) for name in daemons.names())
 
 
 def upgrade() -> None:

@@ -47,7 +47,7 @@ def engine_rig(state_dir: Path) -> Iterator[EngineRig]:
 
 
 class ClusterRig:
-    """Users whom the admin has added, in the login image, with the home that the pods mount; alice where none is named."""
+    """Users whom the admin has added, at the login node, with homes that pods mount; alice where none is named."""
 
     def __init__(self) -> None:
         path = f"{STATE / 'bin'}:{BIN}:{os.environ['PATH']}"
