@@ -38,16 +38,19 @@ def pid(name: str) -> int:
 
 
 def is_alive(name: str) -> bool:
-    """Whether the process still runs; a zombie does not."""
+    """Whether the process still runs. A zombie does not, nor does another one that has got its number since."""
+    words = json.loads(_file(name).read_text())["argv"]
     try:
-        stat = Path(f"/proc/{pid(name)}/stat").read_text()
+        running = Path(f"/proc/{pid(name)}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
+    return running.startswith(b"".join(os.fsencode(word) + b"\0" for word in words))  # a zombie's is empty
 
 
 def kill(name: str, signum: int = signal.SIGKILL) -> None:
     """Send a signal and wait for the end, if it is one that ends a process."""
+    if not is_alive(name):
+        return
     send(pid(name), signum)
     if signum in {signal.SIGKILL, signal.SIGTERM}:
         _reap(name)

@@ -19,8 +19,8 @@ def up() -> None:
         raise ClusterError("needs root: it makes a bridge, cgroups and mounts")
     if is_up():
         raise ClusterError(f"is up already, in {STATE}; `make cluster-down` ends it")
-    down()  # what a machine's crash, or a kill in the midst of this, has left
     install_packages()
+    down()  # what a machine's crash, or a kill in the midst of this, has left
     STATE.mkdir(parents=True, exist_ok=True)
     RUN.mkdir(exist_ok=True)
     HOME.mkdir(exist_ok=True)

@@ -11,7 +11,7 @@ import pytest
 from tests.conformance.site import Site
 from tests.conformance.volcano_site import Record
 
-STARTED = ["Queued", "Running", "Exiting"]
+STARTED = ["Queued", "Running"]
 LONG_ENOUGH = "sleep 2\n"
 """A kubelet looks at its containers each second: it may never have seen a shorter one running."""
 
@@ -63,7 +63,9 @@ def test_states_come_in_order(site: Site, record: Record) -> None:
         site.wait_end(job)
         wait_last(record, job)
     seen = {job: [state for state, _ in groupby(s["state"] for s in statuses(record, job))] for job in expected}
-    assert seen == expected
+    # A pod and its Volcano Job may end in the same look.
+    assert {job: [state for state in states if state != "Exiting"] for job, states in seen.items()} == expected
+    assert all("Exiting" not in states or states[-2] == "Exiting" for states in seen.values())
     for job in (good, bad, slurm, stopped, released):
         assert [s.get("runCount", 0) for s in statuses(record, job)][-1] == 1
         assert site.attributes(job)["run_count"] == 1
