@@ -388,7 +388,7 @@ class Controller:
         if decision.terminate:
             self._terminate(namespace, name)
         if decision.bar_rerun and record.job_id not in self._barred:
-            self._bar_rerun(record)
+            self._bar_rerun(record, next(pod.uid for pod in seen.pods if pod.index == 0))
         for pod in decision.give_up:
             _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
             remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
@@ -490,9 +490,10 @@ class Controller:
             pass
         self._priorities.add(priority)
 
-    def _bar_rerun(self, record: JobRecord) -> None:
+    def _bar_rerun(self, record: JobRecord, pod_uid: str) -> None:
+        bar = translate.bar_rerun(pod_uid)
         try:
-            self._api.patch(CONFIGMAPS, translate.conf_name(record.job_id), translate.bar_rerun(), record.namespace)
+            self._api.patch(CONFIGMAPS, translate.conf_name(record.job_id), bar, record.namespace)
         except NotFoundError:
             pass  # without it no pod starts at all
         self._barred.add(record.job_id)

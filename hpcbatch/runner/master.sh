@@ -7,8 +7,9 @@ event='' timer='' killer=''
 run_master() {
   # Stopped before the script has started: no report, so that the pod that made the job stop gives the reason.
   trap 'trap - TERM INT; [ -z "$sshd" ] || kill "$sshd" 2>/dev/null; exit 143' TERM INT
-  # written when all pods of a job that must not run twice had started
-  [ ! -e "$root/conf/has_run" ] || fail LaunchFailed "the job has been started before and is not rerunnable"
+  # the uid of the pod that ran the script of a job that must not run twice
+  { ran_in=$(cat "$root/conf/has_run"); } 2>/dev/null || ran_in=$HPCBATCH_POD_UID
+  [ "$ran_in" = "$HPCBATCH_POD_UID" ] || fail LaunchFailed "the job has been started before and is not rerunnable"
   umask "$umask" || fail LaunchFailed "umask $umask is not a umask"
   open_output
   if [ "$has_peers" = yes ]; then

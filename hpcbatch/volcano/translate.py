@@ -147,9 +147,9 @@ def conf_name(job_id: int) -> str:
     return f"{job_name(job_id)}-conf"
 
 
-def bar_rerun() -> Object:
-    """Merge patch of a job's ConfigMap after which no pod starts the script again."""
-    return {"data": {"has_run": ""}}
+def bar_rerun(pod_uid: str) -> Object:
+    """Merge patch of a job's ConfigMap after which no pod but this one, its first, starts the script."""
+    return {"data": {"has_run": pod_uid}}
 
 
 def runner_configmap(namespace: str) -> Object:

@@ -35,6 +35,9 @@ def shell_path(name: str, directory: Path) -> str | None:
     return str(link)
 
 
+POD_UID = "0fb96bf7-9f3e-4a8c-9a53-6f9c3d1f5b11"
+
+
 @dataclass
 class RunnerPod:
     root: Path
@@ -90,7 +93,7 @@ class RunnerPod:
             [self.shell, str(self.root / "runner/run.sh"), role], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
             env={
                 **self.environment, "HPCBATCH_ROOT": str(self.root), "HPCBATCH_TERMINATION_LOG": str(self.log),
-                "HPCBATCH_SH": self.shell,
+                "HPCBATCH_SH": self.shell, "HPCBATCH_POD_UID": POD_UID,
             },
             **more,
         )  # fmt: skip

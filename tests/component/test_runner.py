@@ -21,7 +21,7 @@ from hpcbatch.model.placed import OutputFiles
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.volcano.translate import bar_rerun
-from tests.component.runner_pod import SHELLS, RunnerPod, shell_path
+from tests.component.runner_pod import POD_UID, SHELLS, RunnerPod, shell_path
 from tests.processes import command_lines
 from tests.waiting import wait_for
 
@@ -511,9 +511,21 @@ def test_report_that_cannot_be_written(pod: RunnerPod) -> None:
     assert pod.start().wait(30) == 3
 
 
+def bar(pod: RunnerPod, pod_uid: str) -> None:
+    for name, text in bar_rerun(pod_uid)["data"].items():
+        (pod.root / "conf" / name).write_text(text)
+
+
+def test_a_job_that_must_not_run_twice_is_told_so_while_it_runs(pod: RunnerPod) -> None:
+    pod.prepare("#!/bin/sh\ntouch ran\n")
+    bar(pod, POD_UID)
+    assert pod.finish(pod.start())[0] == 0
+    assert (pod.root / "ran").exists()
+
+
 def test_a_job_that_must_not_run_twice(pod: RunnerPod) -> None:
     pod.prepare("#!/bin/sh\ntouch ran\n")
-    (pod.root / "conf" / next(iter(bar_rerun()["data"]))).touch()
+    bar(pod, "the-pod-before")
     code, report = pod.finish(pod.start())
     assert (code, report.exit_code, report.reason) == (1, None, Reason.LAUNCH_FAILED)
     assert report.message == "the job has been started before and is not rerunnable"

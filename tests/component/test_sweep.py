@@ -14,8 +14,6 @@ from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import ForbiddenError
 
-LATER = datetime.now(UTC) + timedelta(minutes=11)
-
 
 class Restricted:
     """An API that does not let Secrets of one namespace be read."""
@@ -65,6 +63,6 @@ def test_only_old_ones_without_a_job_go(registry: Registry, caplog: pytest.LogCa
     namespaces = registry.list(NAMESPACES).items
     sweep_submissions(api, namespaces, datetime.now(UTC))
     assert len(left(registry)) == 6, "clients may still be at it"
-    sweep_submissions(api, namespaces, LATER)
+    sweep_submissions(api, namespaces, datetime.now(UTC) + timedelta(minutes=11))
     assert left(registry) == {"bob/forsaken", "nobody/forsaken", "carol/of-a-job", "carol/her-own"}
     assert "namespace bob: not yours" in caplog.text
