@@ -244,7 +244,7 @@ def test_custom_table(api: Cluster) -> None:
     api.request("PUT", f"{BJ}/b/status", made)
     table = api.get(BJ, Accept=TABLE)
     cells = dict(zip([c["name"] for c in table["columnDefinitions"]], table["rows"][0]["cells"], strict=True))
-    assert (cells["Name"], cells["Job"], cells["State"], cells["Walltime"]) == ("b", "job", None, 60)
+    assert (cells["Name"], cells["Job"], cells["State"], cells["Walltime"]) == ("b", "job", "Queued", 60)
     assert cells["Age"].endswith("s")
     assert cells["Submitted"].endswith("Z")
 
