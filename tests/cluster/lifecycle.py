@@ -100,8 +100,11 @@ def _remove_traces() -> None:
     for link in Path("/var/log/containers").glob("*"):
         if link.is_symlink() and str(link.readlink()).startswith(str(STATE)):
             link.unlink()
-    for result in Path("/var/lib/cni/results").glob(f"{NAME}-*"):
+    results = Path("/var/lib/cni/results")
+    for result in results.glob(f"{NAME}-*-eth0"):
+        sandbox = result.name.removeprefix(f"{NAME}-").removesuffix("-eth0")
         result.unlink()
+        (results / f"cni-loopback-{sandbox}-lo").unlink(missing_ok=True)
     Path("/var/lib/kubelet/device-plugins/kubelet.sock").unlink(missing_ok=True)
     Path("/var/lib/kubelet/device-plugins/DEPRECATION").unlink(missing_ok=True)
     for folder in map(
