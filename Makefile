@@ -36,10 +36,7 @@ cluster: .venv/dev
 cluster-down: .venv/dev
 	@$(BIN)/python -m tests.cluster down
 
-test-programs: .venv/dev
-	@$(BIN)/python -m tests.cluster.binaries
-
-cluster: .venv/dev
+test-cluster: .venv/dev
 	@$(BIN)/python -m tests.cluster test
 
 lint: .venv/dev
@@ -51,10 +48,7 @@ lint: .venv/dev
 bench: packages .venv/dev
 	$(BIN)/python -m bench.engine
 
-bench-programs: .venv/dev
-	@$(BIN)/python -m tests.cluster.binaries
-
-cluster: .venv/dev
+bench-cluster: .venv/dev
 	$(BIN)/python -m bench.cluster
 
 clean:
