@@ -21,8 +21,10 @@ set -e
 for host in $(cat /etc/volcano/mpiworker.host); do
     n=0; until ssh -o LogLevel=ERROR $host true; do n=$((n+1)); [ $n -lt 50 ]; sleep 0.1; done
 done
-mpiexec --host $(tr '\\n' , </etc/volcano/mpiworker.host | sed 's/,$//') PROGRAM
+hosts=$(tr '\\n' , </etc/volcano/mpiworker.host | sed 's/,$//')
+mpiexec --host "$hosts" PROGRAM || mpiexec --host "$hosts" PROGRAM
 """
+# Twice: in one of some twenty starts a daemon of Open MPI 5.0 "failed to report back".
 WORKER = "exec /usr/sbin/sshd -D -e"
 
 
