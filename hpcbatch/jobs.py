@@ -21,6 +21,7 @@ from hpcbatch.api.names import (
     SECRET_TYPE,
     SYSTEM_NAMESPACE,
 )
+from hpcbatch.api.nodes import is_reserved
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NODES, PODS, QUEUES, SECRETS, Resource
 from hpcbatch.api.transport import LostError
@@ -450,7 +451,7 @@ def _request(api: Api, row: JobRow, change: Mapping[str, bool]) -> Object:
 
 def nodes(api: TableApi, namespace: str) -> list[NodeRow]:
     """The nodes with what is in use of them, by name; without those that are kept for something else."""
-    found = [node for node in api.list(NODES).items if not _is_reserved(node)]
+    found = [node for node in api.list(NODES).items if not is_reserved(node)]
     try:
         used = _used_by_pods(api)
     except ForbiddenError:  # an ordinary user on a cluster; the records say nearly the same
@@ -525,15 +526,6 @@ def _node_row(node: Object, use: _Use) -> NodeRow:
         arch=(status.get("nodeInfo") or {}).get("architecture") or "amd64",
         since=parse_rfc3339(since) if since else None,
         labels=frozenset((node["metadata"].get("labels") or {}).items()),
-    )
-
-
-def _is_reserved(node: Object) -> bool:
-    """Whether a taint keeps jobs away for good, as from a control plane; those of Kubernetes' own come and go."""
-    taints = (node.get("spec") or {}).get("taints") or []
-    return any(
-        taint["effect"] != "PreferNoSchedule" and not str(taint["key"]).startswith("node.kubernetes.io/")
-        for taint in taints
     )
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.jobspec import spec_from_json
 from hpcbatch.api.names import SECRET_TYPE
+from hpcbatch.api.nodes import is_reserved
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, QUEUES, SECRETS
 from hpcbatch.controller.admission import admit, choose_queue
@@ -132,8 +133,8 @@ class Intake:
     def _node_sizes(self, queue: QueueConfig, site: SiteConfig) -> list[NodeSize]:
         """Of the nodes that the queue reaches."""
         wanted = queue.node_selector.items()
-        nodes = (n for n in self._nodes.items() if wanted <= (n["metadata"].get("labels") or {}).items())
-        return [node_size(node, site) for node in nodes if "allocatable" in node.get("status", {})]
+        nodes = [n for n in self._nodes.items() if "allocatable" in n.get("status", {}) and not is_reserved(n)]
+        return [node_size(n, site) for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
 
 
 def _first_state(spec: JobSpec, now: datetime) -> tuple[JobState, Reason]:
