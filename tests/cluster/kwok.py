@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.cluster import daemons
 from tests.cluster.binaries import KWOK, build
-from tests.cluster.state import ADMIN_CONF, BRIDGE_IP, kubectl, wait_until
+from tests.cluster.state import ADMIN_CONF, BRIDGE_IP, COMPUTE_LABEL, kubectl, wait_until
 
 CPUS, MEMORY, PODS = 64, "256Gi", 110
 LABEL = "hpcbatch-cluster/virtual"
@@ -61,11 +61,13 @@ def _expect_heartbeats(within: str = "") -> None:
 
 def _node(number: int) -> dict[str, object]:
     name = f"virtual-{number}"
+    role, _, value = COMPUTE_LABEL.partition("=")
+    labels = {LABEL: "yes", role: value, "kubernetes.io/hostname": name}
     room = {"cpu": str(CPUS), "memory": MEMORY, "pods": str(PODS)}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {LABEL: "yes", "kubernetes.io/hostname": name}},
+        "metadata": {"name": name, "labels": labels},
         "spec": {"taints": [{"key": LABEL, "effect": "PreferNoSchedule"}]},
         "status": {"capacity": room, "allocatable": room},
     }  # fmt: skip

@@ -12,6 +12,7 @@ from tests.cluster.control_plane import PKI, certificate, kubeconfig
 from tests.cluster.state import (
     BRIDGE,
     BRIDGE_IP,
+    COMPUTE_LABEL,
     CONTROLS,
     NAME,
     NODES,
@@ -61,6 +62,7 @@ def start_kubelets() -> None:
         wait_until(f"node {node}", lambda node=node: "True" in kubectl("get", "node", node, "-o", _READY))
 
     kubectl("label", "node", *CONTROLS, "node-role.kubernetes.io/control-plane=")
+    kubectl("label", "node", *NODES, COMPUTE_LABEL)
 
 
 _READY = "jsonpath={.status.conditions[?(@.type=='Ready')].status}"

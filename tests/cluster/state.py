@@ -21,6 +21,8 @@ API_IP, SERVICE_NET = "10.96.0.1", "10.96.0.0/16"
 """The API server listens where pods look for it: the first Service address, on the bridge. No kube-proxy is needed."""
 API = f"https://{API_IP}:443"
 NODES = ("node-0", "node-1", "node-2")
+COMPUTE_LABEL = "volcano.sh/role=compute"
+"""On all nodes that jobs may use."""
 CONTROLS = ("control-0", "control-1")
 """Nodes for what is not a job, so that jobs have the others whole."""
 HOME = STATE / "home"

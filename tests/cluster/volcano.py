@@ -8,7 +8,7 @@ import json
 from tests.cluster import daemons
 from tests.cluster.binaries import VOLCANO, module_source
 from tests.cluster.control_plane import PKI, certificate
-from tests.cluster.state import ADMIN_CONF, STATE, kubectl, wait_until
+from tests.cluster.state import ADMIN_CONF, COMPUTE_LABEL, STATE, kubectl, wait_until
 
 _SCHEDULER = """\
 actions: "enqueue, allocate, backfill"
@@ -52,6 +52,8 @@ def start() -> None:
         "--leader-elect=false",
         "--scheduler-conf",
         STATE / "scheduler.yaml",
+        "--node-selector",  # else it counts the control plane's CPUs too, and lets a job in that can never run
+        COMPUTE_LABEL.replace("=", ":"),
     )
     daemons.start(
         "vc-webhook-manager", programs / "vc-webhook-manager", *common, "--tls-cert-file", PKI / "webhook.crt",

@@ -10,7 +10,8 @@ import pytest
 
 from tests.conformance.volcano_site import WORKER, Object, Volcano, job, on, task
 
-SSHD = "mkdir -p /run/sshd; trap 'exit 0' TERM; /usr/sbin/sshd -D & wait"
+ROOT = {"securityContext": {"runAsUser": 0}}  # whose keys the plugin makes, whatever the image says
+SSHD = "mkdir -p /run/sshd; ssh-keygen -A >/dev/null; trap 'exit 0' TERM; /usr/sbin/sshd -D & wait"
 LOOK = r"""
 echo "hostname=$(hostname)"
 echo "VK=$VK_TASK_INDEX VC=$VC_TASK_INDEX MINE=$MINE"
@@ -32,11 +33,11 @@ PRIVATE, PUBLIC = "-----BEGIN RSA PRIVATE KEY-----\nnone\n-----END RSA PRIVATE K
 JOBS = {
     "whole": job(
         "whole",
-        task("master", LOOK + OVER_SSH, policies=[on("TaskCompleted", "CompleteJob")],
+        task("master", LOOK + OVER_SSH, policies=[on("TaskCompleted", "CompleteJob")], pod=ROOT,
              metadata={"labels": {"pl": "p1"}, "annotations": {"pa": "a1"}},
              container={"env": [{"name": "MINE", "value": "1"}],
                         "resources": {"requests": {"cpu": "50m", "memory": "20Mi"}, "limits": {"memory": "200Mi"}}}),
-        task("my-worker", SSHD, 2),
+        task("my-worker", SSHD, 2, pod=ROOT),
         labels={"my-label": "x"}, annotations={"my-ann": "y z"}, plugins={"ssh": [], "svc": [], "env": []},
     ),
     "arguments": job(
