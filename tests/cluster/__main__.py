@@ -23,8 +23,8 @@ FAILED = 1
 def test(arguments: list[str]) -> int:
     """The conformance cases and the cluster's own tests; pytest's exit code.
 
-    Volcano now and then loses an action when the machine is busy (tests/conformance/README.md), so a few that fail are
-    tried once more, alone. What fails twice has failed.
+    Volcano was seen to lose an action when the machine is busy (tests/conformance/README.md), so those that fail are
+    tried once more, without the rest. What fails twice has failed.
     """
     was_up = lifecycle.is_up()
     try:
