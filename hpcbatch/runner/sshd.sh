@@ -114,12 +114,12 @@ run_worker() {
   fail LaunchFailed "sshd on $host has ended: $(sshd_problem)"
 }
 
-# Waits for all other hosts of the job at once; fails with the names of those that do not answer in time.
+# Waits for all hosts of the job at once; fails with the names of those that do not answer in time. For this one too: the
+# cluster's name server may learn of it last.
 wait_for_hosts() {
   deadline=$(($(date +%s) + start_timeout_s))
   waiters=
   for peer in $hosts; do
-    [ "$peer" = "$host" ] && continue
     wait_for_host "$peer" &
     waiters="$waiters $!"
   done
