@@ -13,9 +13,13 @@ from hpcbatch.api.jobrow import parse_time
 from hpcbatch.api.jobspec import chunk_from_json, chunk_to_json, spec_from_json
 from hpcbatch.api.port import Object
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
+from hpcbatch.model.array import ArrayStatus
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import Answer, ExecHost, HostUsage, JobRecord, JobStatus
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.units import rfc3339
+
+_SETS = ("pending", "active", "succeeded", "failed", "deleted")
 
 
 def status_to_json(status: JobStatus) -> Object:
@@ -40,9 +44,14 @@ def status_to_json(status: JobStatus) -> Object:
         "walltimeUsedSeconds": status.walltime_used_s,
         "cpuUsedSeconds": status.cpu_used_s,
         "maxRssBytes": status.max_rss_bytes,
+        "usage": [_usage_to_json(host) for host in status.usage] or None,
+        "array": None if status.array is None else _array_status_to_json(status.array),
         "runCount": status.run_count or None,
         "sessionId": status.session_id,
         "deletedBy": status.deleted_by or None,
+        "altered": dict(status.altered) or None,
+        "answered": None if status.answered is None else _answer_to_json(status.answered),
+        "signalled": status.signalled or None,
     }
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -71,9 +80,14 @@ def status_from_json(status: Mapping[str, Any], submit_time: datetime | None) ->
             walltime_used_s=status.get("walltimeUsedSeconds"),
             cpu_used_s=status.get("cpuUsedSeconds"),
             max_rss_bytes=status.get("maxRssBytes"),
+            usage=tuple(_usage_from_json(host) for host in status.get("usage", ())),
+            array=_array_status_from_json(status["array"]) if "array" in status else None,
             run_count=status.get("runCount", 0),
             session_id=status.get("sessionId"),
             deleted_by=status.get("deletedBy", ""),
+            altered=status.get("altered", {}),
+            answered=_answer_from_json(status["answered"]) if "answered" in status else None,
+            signalled=status.get("signalled", ""),
         )
     except (KeyError, ValueError, TypeError) as error:
         raise HpcBatchError(f"not a BatchJob's status: {error}") from None
@@ -88,7 +102,7 @@ def record_from(obj: Object) -> JobRecord:
         job_id=int(status["jobId"]),
         namespace=metadata["namespace"],
         object_name=metadata["name"],
-        spec=spec_from_json(obj["spec"]),
+        spec=spec_from_json(obj["spec"] | status.get("altered", {})),
         status=status_from_json(status, parse_time(metadata.get("creationTimestamp"))),
         queue=status.get("queue", ""),
     )
@@ -107,6 +121,12 @@ def full_status_to_json(record: JobRecord, *, work_dir: str, volcano_job: str = 
             "cpus": row.cpus,
             **({} if row.mem_bytes is None else {"memBytes": row.mem_bytes}),
             **({"hosts": format_hosts(record.status.hosts)} if record.status.hosts else {}),
+            # what alterations may change; the columns of a listing show it from here
+            "name": row.name,
+            **({"priority": row.priority} if row.priority else {}),
+            **({"nice": row.nice} if row.nice else {}),
+            **({"account": row.account} if row.account else {}),
+            **({"beginTime": rfc3339(row.begin_time)} if row.begin_time is not None else {}),
         },
     }
     if row.walltime_s is not None:
@@ -123,3 +143,30 @@ def format_hosts(hosts: Sequence[ExecHost]) -> str:
 
 def _text(when: datetime | None) -> str | None:
     return None if when is None else rfc3339(when)
+
+
+def _usage_to_json(usage: HostUsage) -> Object:
+    body = {"pod": usage.pod, "cpuSeconds": usage.cpu_s, "maxRssBytes": usage.max_rss_bytes}
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def _usage_from_json(usage: Mapping[str, Any]) -> HostUsage:
+    return HostUsage(pod=usage["pod"], cpu_s=usage.get("cpuSeconds"), max_rss_bytes=usage.get("maxRssBytes"))
+
+
+def _array_status_to_json(array: ArrayStatus) -> Object:
+    body = {"limit": array.limit} | {name: str(getattr(array, name)) or None for name in _SETS}
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def _array_status_from_json(array: Mapping[str, Any]) -> ArrayStatus:
+    return ArrayStatus(limit=array.get("limit"), **{name: Indices.parse(array.get(name, "")) for name in _SETS})
+
+
+def _answer_to_json(answer: Answer) -> Object:
+    body = {"id": answer.request_id, "code": answer.code or None, "message": answer.message or None}
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def _answer_from_json(answer: Mapping[str, Any]) -> Answer:
+    return Answer(request_id=answer["id"], code=answer.get("code", ""), message=answer.get("message", ""))

@@ -58,6 +58,16 @@ def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: 
         tres_per_task=cell("TresPerTask") or "",
         features=cell("Features") or "",
         qos=cell("Qos") or "",
+        array_id=cell("ArrayId"),
+        array_index=cell("ArrayIndex"),
+        array_indices=cell("ArrayIndices") or "",
+        array_pending=cell("ArrayPending") or "",
+        array_active=cell("ArrayActive") or "",
+        array_succeeded=cell("ArraySucceeded") or "",
+        array_failed=cell("ArrayFailed") or "",
+        array_deleted=cell("ArrayDeleted") or "",
+        array_limit=cell("ArrayLimit"),
+        nice=cell("Nice") or 0,
     )
 
 

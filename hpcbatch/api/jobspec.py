@@ -9,8 +9,11 @@ from hpcbatch.api.jobrow import parse_time
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.array import Array, Membership
+from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing, WarnSignal
 from hpcbatch.units import rfc3339
 
 
@@ -51,6 +54,14 @@ def spec_to_json(spec: JobSpec) -> Object:
         "stderr": None if spec.stderr is None else _output_to_json(spec.stderr),
         "stdoutToStderr": spec.stdout_to_stderr or None,
         "hold": spec.hold or None,
+        "adminHolds": "".join(sorted(spec.admin_holds)) or None,
+        "array": None if spec.array is None else _array_to_json(spec.array),
+        "memberOf": None if spec.member_of is None else _membership_to_json(spec.member_of),
+        "dependency": None if spec.dependency is None else dependency_to_json(spec.dependency),
+        "warnSignal": None if spec.warn_signal is None else _warn_signal_to_json(spec.warn_signal),
+        "keepOutput": spec.keep_output or None,
+        "removeOutput": spec.remove_output or None,
+        "nice": spec.nice or None,
         "beginTime": None if spec.begin_time is None else rfc3339(spec.begin_time),
         "priority": spec.priority or None,
         "rerunnable": spec.rerunnable,
@@ -89,6 +100,14 @@ def spec_from_json(spec: Mapping[str, Any]) -> JobSpec:
             stderr=_output_from_json(spec["stderr"]) if "stderr" in spec else None,
             stdout_to_stderr=spec.get("stdoutToStderr", False),
             hold=spec.get("hold", False),
+            admin_holds=frozenset(spec.get("adminHolds", "")),
+            array=_array_from_json(spec["array"]) if "array" in spec else None,
+            member_of=_membership_from_json(spec["memberOf"]) if "memberOf" in spec else None,
+            dependency=dependency_from_json(spec["dependency"]) if "dependency" in spec else None,
+            warn_signal=_warn_signal_from_json(spec["warnSignal"]) if "warnSignal" in spec else None,
+            keep_output=spec.get("keepOutput", ""),
+            remove_output=spec.get("removeOutput", ""),
+            nice=spec.get("nice", 0),
             begin_time=parse_time(spec.get("beginTime")),
             priority=spec.get("priority", 0),
             rerunnable=spec.get("rerunnable", True),
@@ -139,3 +158,73 @@ def _output_to_json(output: Output) -> Object:
 
 def _output_from_json(output: Mapping[str, Any]) -> Output:
     return Output(path=output.get("path"), append=output.get("append", False))
+
+
+def _array_to_json(array: Array) -> Object:
+    body: Object = {"indices": str(array.indices), "text": array.text}
+    return body if array.limit is None else body | {"limit": array.limit}
+
+
+def _array_from_json(array: Mapping[str, Any]) -> Array:
+    return Array(indices=Indices.parse(array["indices"]), limit=array.get("limit"), text=array.get("text", ""))
+
+
+def _membership_to_json(member: Membership) -> Object:
+    return {"arrayId": member.array_id, "arrayName": member.array_name, "index": member.index}
+
+
+def _membership_from_json(member: Mapping[str, Any]) -> Membership:
+    return Membership(array_id=member["arrayId"], array_name=member["arrayName"], index=member["index"])
+
+
+def dependency_to_json(dependency: Dependency) -> Object:
+    """`{"clauses": [{"kind": "afterok", "jobs": ["12", "13[7]"]}]}`"""
+    body: Object = {"clauses": [_clause_to_json(clause) for clause in dependency.clauses]}
+    if dependency.is_any:
+        body["any"] = True
+    if dependency.kill_if_never is not None:
+        body["killIfNever"] = dependency.kill_if_never
+    return body
+
+
+def dependency_from_json(dependency: Mapping[str, Any]) -> Dependency:
+    """Raises ValueError for job references that are none."""
+    return Dependency(
+        clauses=tuple(_clause_from_json(clause) for clause in dependency["clauses"]),
+        is_any=dependency.get("any", False),
+        kill_if_never=dependency.get("killIfNever"),
+    )
+
+
+def _clause_to_json(clause: Clause) -> Object:
+    body: Object = {"kind": clause.kind.value}
+    if clause.jobs:
+        body["jobs"] = [f"{ref.job_id}" if ref.index is None else f"{ref.job_id}[{ref.index}]" for ref in clause.jobs]
+    if clause.delay_s:
+        body["delaySeconds"] = clause.delay_s
+    if clause.count:
+        body["count"] = clause.count
+    return body
+
+
+def _clause_from_json(clause: Mapping[str, Any]) -> Clause:
+    return Clause(
+        kind=DependencyKind(clause["kind"]),
+        jobs=tuple(_job_ref(text) for text in clause.get("jobs", ())),
+        delay_s=clause.get("delaySeconds", 0),
+        count=clause.get("count", 0),
+    )
+
+
+def _job_ref(text: str) -> JobRef:
+    number, bracket, index = text.partition("[")
+    return JobRef(job_id=int(number), index=int(index.removesuffix("]")) if bracket else None)
+
+
+def _warn_signal_to_json(warn: WarnSignal) -> Object:
+    body: Object = {"signal": warn.signal, "beforeSeconds": warn.before_s}
+    return body | ({"batchOnly": True} if warn.is_batch_only else {})
+
+
+def _warn_signal_from_json(warn: Mapping[str, Any]) -> WarnSignal:
+    return WarnSignal(signal=warn["signal"], before_s=warn["beforeSeconds"], is_batch_only=warn.get("batchOnly", False))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
+from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState, Reason
@@ -19,6 +22,25 @@ class ExecHost:
     pod: str
     """Pod name, which is its hostname; stands in PBS_NODEFILE and SLURM_JOB_NODELIST."""
     cpus: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostUsage:
+    """What all processes of a job used on one of its hosts, as far as could be measured there."""
+
+    pod: str
+    cpu_s: int | None = None
+    max_rss_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Of the controller to a request in a BatchJob's spec."""
+
+    request_id: str
+    code: str = ""
+    """A RefusalCode; "" if it was done."""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +71,23 @@ class JobStatus:
     walltime_used_s: int | None = None
     cpu_used_s: int | None = None
     max_rss_bytes: int | None = None
+    """The largest of its hosts."""
+    usage: tuple[HostUsage, ...] = ()
+    """Of each host in the order of `hosts`, as far as known."""
+    array: ArrayStatus | None = None
+    """Of an array: where its members stand."""
     run_count: int = 0
     """How often it was started; 1 in its first run."""
     session_id: int | None = None
     """Process id of the script as its pod sees it."""
     deleted_by: str = ""
+    altered: Mapping[str, Any] = field(default_factory=dict)
+    """What qalter and scontrol update have changed since submission, as fields of the BatchJob's spec. `JobRecord.spec`
+    already has them."""
+    answered: Answer | None = None
+    """To the last request (alter, rerun, signal ...) that the controller has dealt with."""
+    signalled: str = ""
+    """Id of the last signal request that was passed on to the pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,4 +142,14 @@ class JobRecord:
             tres_per_task=spec.attributes.get("tres_per_task", ""),
             features=spec.attributes.get("constraint", ""),
             qos=spec.attributes.get("qos", ""),
+            array_id=None if spec.member_of is None else spec.member_of.array_id,
+            array_index=None if spec.member_of is None else spec.member_of.index,
+            array_indices="" if spec.array is None else str(spec.array.indices),
+            array_pending="" if status.array is None else str(status.array.pending),
+            array_active="" if status.array is None else str(status.array.active),
+            array_succeeded="" if status.array is None else str(status.array.succeeded),
+            array_failed="" if status.array is None else str(status.array.failed),
+            array_deleted="" if status.array is None else str(status.array.deleted),
+            array_limit=None if status.array is None else status.array.limit,
+            nice=spec.nice,
         )

@@ -55,6 +55,18 @@ class JobRow(NamedTuple):
     """Slurm's --constraint as given."""
     qos: str = ""
     """Slurm's --qos as given."""
+    array_id: int | None = None
+    """Of a member: the number of its array."""
+    array_index: int | None = None
+    array_indices: str = ""
+    """Of an array, as model.indices writes them: all, and below where they stand (model.array.ArrayStatus)."""
+    array_pending: str = ""
+    array_active: str = ""
+    array_succeeded: str = ""
+    array_failed: str = ""
+    array_deleted: str = ""
+    array_limit: int | None = None
+    nice: int = 0
 
 
 class NodeRow(NamedTuple):

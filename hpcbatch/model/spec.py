@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.array import Array, Membership
+from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.dialect import Dialect
 
 MAX_CHUNKS = 100_000
@@ -76,6 +78,17 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WarnSignal:
+    """A signal before the walltime is up (Slurm --signal)."""
+
+    signal: int
+    before_s: int = 60
+    """So long before the limit."""
+    is_batch_only: bool = False
+    """To the script's shell alone (`B:`), else to all that the job runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
     """One job as asked, complete: defaults of the dialect are filled in, defaults of the site are not."""
 
@@ -109,6 +122,21 @@ class JobSpec:
     stdout_to_stderr: bool = False
     """PBS `-j eo`: both streams go to the stderr file."""
     hold: bool = False
+    """Held by its user (PBS u)."""
+    admin_holds: frozenset[str] = frozenset()
+    """Of `o` (operator) and `s` (system); only who may change all jobs sets and takes them."""
+    array: Array | None = None
+    """This is a whole array; its members are jobs of their own, made when they may run."""
+    member_of: Membership | None = None
+    """This is one member of an array; the controller made it."""
+    dependency: Dependency | None = None
+    warn_signal: WarnSignal | None = None
+    keep_output: str = ""
+    """PBS -k: letters of `o`, `e`, `d`, `n`; kept and shown, see the dialect."""
+    remove_output: str = ""
+    """PBS -R: the files, of `o` and `e`, that are removed when the job has ended with 0."""
+    nice: int = 0
+    """Slurm --nice; lowers the priority."""
     begin_time: datetime | None = None
     """Not to be started before; aware."""
     priority: int = 0
@@ -116,7 +144,7 @@ class JobSpec:
     rerunnable: bool = True
     account: str | None = None
     mail_points: str = ""
-    """When mail was asked for, in the dialect's own letters or words; kept, not sent."""
+    """When mail was asked for, in the dialect's own letters or words."""
     mail_users: tuple[str, ...] = ()
     umask: int | None = None
     image: str | None = None

@@ -12,6 +12,7 @@ class JobState(StrEnum):
     HELD = "Held"
     WAITING = "Waiting"  # for its begin time
     RUNNING = "Running"
+    SUSPENDED = "Suspended"  # its processes are stopped
     EXITING = "Exiting"
     FINISHED = "Finished"  # the script ended with 0
     FAILED = "Failed"  # with anything else, or it could not be started
@@ -35,6 +36,10 @@ class Reason(StrEnum):
     NEVER_FITS = "NeverFits"  # waits: more than the cluster, or any one node, has
     PRIORITY = "Priority"  # waits: others are before it
     HELD_BY_USER = "HeldByUser"
+    HELD_BY_ADMIN = "HeldByAdmin"
+    DEPENDENCY = "Dependency"  # waits for other jobs
+    DEPENDENCY_NEVER = "DependencyNeverSatisfied"
+    ARRAY_LIMIT = "ArrayLimit"  # waits: as many members of its array run as may at once
     BEGIN_TIME = "BeginTime"
     QUEUE_UNAVAILABLE = "QueueUnavailable"  # waits: its queue is closed, or the site has it no longer
     STARTING = "Starting"  # has its nodes; its pods are being started
@@ -45,4 +50,5 @@ class Reason(StrEnum):
     LAUNCH_FAILED = "LaunchFailed"  # a pod, sshd, mount or the interpreter could not be started
     OUTPUT_FAILED = "OutputFailed"  # the working directory or an output file cannot be opened
     NODE_LOST = "NodeLost"  # a pod was evicted or its node went away
+    PREEMPTED = "Preempted"  # by the scheduler, for a job of more weight
     DELETED_BY_USER = "DeletedByUser"

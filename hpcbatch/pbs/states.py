@@ -17,6 +17,7 @@ LETTER: Final[Mapping[JobState, str]] = {
     JobState.HELD: "H",
     JobState.WAITING: "W",
     JobState.RUNNING: "R",
+    JobState.SUSPENDED: "S",
     JobState.EXITING: "E",
     JobState.FINISHED: "F",  # failed and deleted jobs too
     JobState.FAILED: "F",
@@ -30,6 +31,7 @@ SUBSTATE: Final[Mapping[JobState, int]] = {
     JobState.HELD: 20,
     JobState.WAITING: 30,
     JobState.RUNNING: 42,
+    JobState.SUSPENDED: 45,
     JobState.EXITING: 51,
     JobState.FINISHED: 92,
     JobState.FAILED: 93,
