@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
-from tests.cluster.state import ADMIN_CONF, CHECKOUT, STATE, ClusterError
+from tests.cluster.state import CHECKOUT, STATE, ClusterError, admin_environment
 from tests.pages import fenced, section
 
 PAGE = CHECKOUT / "docs/install.md"
@@ -19,10 +17,9 @@ def run(heading: str, **variables: str) -> str:
     folder.mkdir(exist_ok=True)
     if not (folder / "deploy").exists():
         (folder / "deploy").symlink_to(CHECKOUT / "deploy")
-    programs = f"{STATE / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euxo", "pipefail", "-c", fenced(section(PAGE.read_text(), heading))],
-        cwd=folder, env={**os.environ, "KUBECONFIG": str(ADMIN_CONF), "PATH": programs, **variables},
+        cwd=folder, env={**admin_environment(), **variables},
         capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, check=False,
     )  # fmt: skip
     if done.returncode:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.cluster import guide, login
-from tests.cluster.state import ADMIN_CONF, HOME, STATE, kubectl, run
+from tests.cluster.state import HOME, admin_environment, kubectl, run
 
 SITE = Path(__file__).parent / "site.yaml"
 
@@ -36,8 +36,7 @@ def add(user: login.User) -> None:
 
 def hpcbatch(*argv: str) -> str:
     """As the admin."""
-    env = {**os.environ, "KUBECONFIG": str(ADMIN_CONF), "PATH": f"{STATE / 'bin'}:{os.environ['PATH']}"}
-    return run(Path(sys.executable).parent / "hpcbatch", *argv, env=env)
+    return run(Path(sys.executable).parent / "hpcbatch", *argv, env=admin_environment())
 
 
 def volumes() -> list[dict[str, object]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -46,6 +47,12 @@ def run(
         words = (done.stderr.strip() or done.stdout.strip())[-2000:]
         raise ClusterError(f"{' '.join(map(str, argv))[:200]}: exit {done.returncode}: {words}")
     return done.stdout
+
+
+def admin_environment() -> dict[str, str]:
+    """For commands of the cluster's admin: kubectl, hpcbatch and the other programs are found, and lead to the cluster."""
+    programs = f"{STATE / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {**os.environ, "KUBECONFIG": str(ADMIN_CONF), "PATH": programs}
 
 
 def kubectl(*argv: str | Path, stdin: str = "", check: bool = True, limit_s: float = 120) -> str:

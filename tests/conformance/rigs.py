@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.cluster import login
-from tests.cluster.state import ADMIN_CONF, SERVER, STATE
+from tests.cluster.state import ADMIN_CONF, SERVER, admin_environment
 from tests.conformance.site import BIN, Site, login_environment
 
 
@@ -50,8 +50,7 @@ class ClusterRig:
     """Users whom the admin has added, at the login node, with homes that pods mount; alice where none is named."""
 
     def __init__(self) -> None:
-        path = f"{STATE / 'bin'}:{BIN}:{os.environ['PATH']}"
-        self.admin_env = {**os.environ, "PATH": path, "KUBECONFIG": str(ADMIN_CONF)}
+        self.admin_env = admin_environment()
         assert ADMIN_CONF.exists(), f"{ADMIN_CONF} is not there: `make cluster` starts the cluster"
 
     def site(self, directory: Path, user: login.User = login.USERS["alice"]) -> Site:
