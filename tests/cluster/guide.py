@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 
 from tests.cluster.state import CHECKOUT, STATE, ClusterError, admin_environment
 from tests.pages import fenced, section

@@ -50,7 +50,7 @@ def run(
 
 
 def admin_environment() -> dict[str, str]:
-    """For commands of the cluster's admin: kubectl, hpcbatch and the other programs are found, and lead to the cluster."""
+    """For commands of the admin: kubectl, hpcbatch and the others are found, and lead to the cluster."""
     programs = f"{STATE / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     return {**os.environ, "KUBECONFIG": str(ADMIN_CONF), "PATH": programs}
 
