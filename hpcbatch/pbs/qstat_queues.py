@@ -23,7 +23,7 @@ _LIMITS_HEADER = """\
 Queue            Memory CPU Time Walltime Node   Run   Que   Lm  State
 ---------------- ------ -------- -------- ---- ----- ----- ----  -----
 """
-_HAS_NODES = frozenset({JobState.RUNNING, JobState.EXITING})
+_HAS_NODES = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def count_jobs(rows: Iterable[JobRow]) -> JobCounts:
         queued=states.count(JobState.QUEUED),
         held=states.count(JobState.HELD),
         waiting=states.count(JobState.WAITING),
-        running=states.count(JobState.RUNNING),
+        running=states.count(JobState.RUNNING) + states.count(JobState.SUSPENDED),
         exiting=states.count(JobState.EXITING),
         finished=sum(state.is_final for state in states),
         cpus=sum(row.cpus for row in running),
