@@ -16,9 +16,12 @@ RUN python3 -m venv /opt/hpcbatch \
  && /opt/hpcbatch/bin/pip install --no-cache-dir --no-compile /src \
  && python3 -m compileall -q --invalidation-mode unchecked-hash /opt/hpcbatch/lib
 
-# The first four are the embedded engine's; kubernetes, half of the image, is for kubeconfigs that run programs to log in.
+# The first four that go are the embedded engine's; kubernetes, half of the image, is for kubeconfigs that run programs to
+# log in. psycopg is for the history's database.
 FROM build AS build-controller
-RUN /opt/hpcbatch/bin/pip uninstall --yes aiohttp jsonschema paramiko pynacl kubernetes setuptools pip
+RUN /opt/hpcbatch/bin/pip install --no-cache-dir --no-compile '/src[postgres]' \
+ && python3 -m compileall -q --invalidation-mode unchecked-hash /opt/hpcbatch/lib \
+ && /opt/hpcbatch/bin/pip uninstall --yes aiohttp jsonschema paramiko pynacl kubernetes setuptools pip
 
 FROM build AS build-login
 RUN /opt/hpcbatch/bin/pip uninstall --yes setuptools pip

@@ -7,7 +7,7 @@ BIN := $(CURDIR)/.venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo test lint bench bench-cluster programs cluster cluster-down test-cluster clean packages
+.PHONY: demo test lint bench bench-cluster programs cluster cluster-down test-cluster clean packages test-packages
 
 .venv/demo: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -15,16 +15,19 @@ export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 	touch $@
 
 .venv/dev: pyproject.toml .venv/demo
-	$(INSTALL) '.[demo,dev]'
+	$(INSTALL) '.[demo,dev,postgres]'
 	touch $@
 
 packages:
 	@sh examples/mpi/packages.sh
 
+test-packages: packages
+	@sh tests/packages.sh
+
 demo: packages .venv/demo
 	@sh examples/mpi/demo.sh
 
-test: packages .venv/dev
+test: test-packages .venv/dev
 	$(BIN)/pytest
 
 programs: .venv/dev

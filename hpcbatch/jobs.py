@@ -6,7 +6,7 @@ import base64
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -38,10 +38,12 @@ from hpcbatch.errors import (
     UnreachableError,
 )
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import JobState, Reason
 from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339
 
 if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 8 ms to make
+    from datetime import datetime
+
     from hpcbatch.model.record import JobRecord
     from hpcbatch.model.spec import Submission
 
@@ -52,11 +54,14 @@ END_S = 60.0
 _MAX_SECRET = 1 << 20  # bytes; Kubernetes refuses larger Secrets
 _CREATE_S = 5.0
 _POLL_S = 0.3
+_FEW = 4
+_NAMED_AT_ONCE = 200
 _MANAGED = {"app.kubernetes.io/managed-by": "hpcbatch"}
 _DEFAULT_QUEUE = "default"
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' own letters: no vowels, so no words
 UNFINISHED = ",".join(f"status.state!={state.value}" for state in JobState if state.is_final)
 """Field selector of the jobs that have not ended."""
+_BY_HOLD = frozenset({Reason.HELD_BY_USER, Reason.HELD_BY_ADMIN})
 _T = TypeVar("_T")
 _FORBIDDEN: WeakKeyDictionary[Api, set[tuple[str, str | None]]] = WeakKeyDictionary()
 """What an API refused in this process, (plural, namespace): not asked again, which would cost a request a job."""
@@ -69,6 +74,7 @@ class Submitted(NamedTuple):
     server: str
     namespace: str
     object_name: str
+    is_array: bool = False
 
 
 class Named(Protocol):
@@ -112,7 +118,8 @@ def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float
     if refusal := status.get("refusal"):
         _remove(api, namespace, name)
         raise RefusedError(refusal.get("code", ""), refusal.get("message", ""))
-    return Submitted(int(status["jobId"]), submission.spec.server, namespace, name)
+    is_array = submission.spec.array is not None
+    return Submitted(int(status["jobId"]), submission.spec.server, namespace, name, is_array)
 
 
 def submission_secret(name: str, submission: Submission) -> Object:
@@ -141,6 +148,11 @@ def _check_text(job: Object) -> None:
     except UnicodeEncodeError as error:
         bad = os.fsencode(str(error.object)[max(0, error.start - 20) : error.end])
         raise HpcBatchError(f"a name that goes with the job is not UTF-8 text: …{bad!r}") from None
+
+
+def random_id() -> str:
+    """Of a request."""
+    return _random(16)
 
 
 def _random(length: int) -> str:
@@ -259,44 +271,136 @@ def _ask_end(api: Api, namespace: str, name: str) -> None:
 # Listings
 
 
-def list_rows(api: TableApi, namespace: str, *, finished: bool = True, fields: str = "") -> list[JobRow]:
+def list_rows(
+    api: TableApi, namespace: str, *, finished: bool = True, fields: str = "", since: datetime | None = None
+) -> list[JobRow]:
     """The jobs of all namespaces, or of one's own where the site shows no others; in order of their numbers.
-    Without `finished` the server leaves out those that have ended.
+    Without `finished` the server leaves out those that have ended. Of those that have left the BatchJobs only the ones
+    that ended at `since` or later.
     """
-    wanted = ",".join(filter(None, (fields, "" if finished else UNFINISHED)))
-    columns, rows = _everywhere(api, lambda where: api.table(BATCHJOBS, where, fields=wanted), namespace)
+    rows = _present_rows(api, namespace, ",".join(filter(None, (fields, "" if finished else UNFINISHED))))
+    if not finished:
+        return rows
+    from hpcbatch import ended
+    from hpcbatch.api.history import selector
+
+    moved = ended.rows(api, namespace, selector(fields=fields, since=since) or "")
+    seen = {(row.namespace, row.object_name) for row in rows}  # on its way a job stands in both
+    return sorted((*rows, *(row for row in moved if (row.namespace, row.object_name) not in seen)), key=_by_number)
+
+
+def list_present_rows(api: TableApi, namespace: str) -> list[JobRow]:
+    """As `list_rows`, without the ended jobs that have left the BatchJobs; `count_moved` says how many these are."""
+    return _present_rows(api, namespace, "")
+
+
+def count_moved(api: TableApi, namespace: str) -> int:
+    """The ended jobs that are no BatchJobs any more."""
+    from hpcbatch import ended
+
+    return ended.count(api, namespace)
+
+
+def _present_rows(api: TableApi, namespace: str, fields: str) -> list[JobRow]:
+    columns, rows = _everywhere(api, lambda where: api.table(BATCHJOBS, where, fields=fields), namespace)
     places = {name: index for index, name in enumerate(columns)}
     found = (row_from_cells(places, row.cells, row.namespace, row.name) for row in rows)
-    return sorted((row for row in found if row is not None), key=lambda row: row.job_id)
+    return sorted((row for row in found if row is not None), key=_by_number)
+
+
+def _by_number(row: JobRow) -> int:
+    return row.job_id
 
 
 def find(api: TableApi, namespace: str, number: int) -> JobRow:
     """One job by its number, finished or not. Raises UnknownJobError."""
-    rows = list_rows(api, namespace, fields=f"status.jobId={number}")
+    rows = find_all(api, namespace, [number])
     if not rows:
         raise UnknownJobError(f"unknown job {number}")
-    return rows[0]
+    return rows[number]
 
 
 def find_all(api: TableApi, namespace: str, numbers: Iterable[int]) -> dict[int, JobRow]:
-    """Those of `numbers` that exist: a few are asked for one by one, many are picked out of one listing."""
+    """Those of `numbers` that exist, finished or not: a few BatchJobs are asked for one by one, many are picked out of
+    one listing.
+    """
     wanted = dict.fromkeys(numbers)
-    if len(wanted) > 4:
-        return {row.job_id: row for row in list_rows(api, namespace) if row.job_id in wanted}
-    found = {}
-    for number in wanted:
-        try:
-            found[number] = find(api, namespace, number)
-        except UnknownJobError:
-            continue
+    selectors = [""] if len(wanted) > _FEW else [f"status.jobId={number}" for number in wanted]
+    rows = [row for fields in selectors for row in _present_rows(api, namespace, fields)]
+    found = {row.job_id: row for row in rows if row.job_id in wanted}
+    missing = [number for number in wanted if number not in found]
+    if missing:
+        from hpcbatch import ended
+        from hpcbatch.api.history import selector
+
+        for part in _parts(missing):
+            found |= {row.job_id: row for row in ended.rows(api, namespace, selector(numbers=part) or "")}
     return found
 
 
+def _parts(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    """As many as a URL can name."""
+    for first in range(0, len(numbers), _NAMED_AT_ONCE):
+        yield numbers[first : first + _NAMED_AT_ONCE]
+
+
 def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Object]:
-    """The admitted BatchJobs, whole, in order of their numbers; `record_from` reads them."""
+    """The admitted BatchJobs, whole, in order of their numbers; `record_from` reads them. `list_ended` knows also those
+    that have moved.
+    """
     fields = "" if finished else UNFINISHED
     found = _everywhere(api, lambda where: api.list(BATCHJOBS, where, fields=fields).items, namespace)
     return sorted((o for o in found if "jobId" in (o.get("status") or {})), key=lambda o: int(o["status"]["jobId"]))
+
+
+def list_ended(
+    api: Api,
+    namespace: str,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    owners: Collection[str] = (),
+    numbers: Collection[int] = (),
+    include_unfinished: bool = False,
+) -> list[Object]:
+    """The BatchJobs of ended jobs, wherever they are kept by now, in order of their numbers: those that ended at
+    `since` or later and began (those that never did: ended) before `until`. `owners` and `numbers` are those wanted;
+    empty: all. With `include_unfinished` also the jobs that have not ended.
+    """
+    from hpcbatch import ended
+    from hpcbatch.api.history import selector
+
+    found = {
+        obj["metadata"]["uid"]: obj
+        for obj in list_objects(api, namespace)
+        if _is_wanted(obj, since, until, owners, numbers, include_unfinished=include_unfinished)
+    }
+    for part in _parts(list(numbers)) if numbers else [()]:
+        fields = selector(numbers=part, owners=owners, since=since, until=until)
+        moved = [] if fields is None else ended.objects(api, namespace, fields)
+        for obj in moved:  # on its way a job stands in both
+            found.setdefault(obj["metadata"]["uid"], obj)
+    return sorted(found.values(), key=lambda obj: int(obj["status"]["jobId"]))
+
+
+def _is_wanted(
+    obj: Object,
+    since: datetime | None,
+    until: datetime | None,
+    owners: Collection[str],
+    numbers: Collection[int],
+    *,
+    include_unfinished: bool,
+) -> bool:
+    status = obj["status"]
+    if (numbers and int(status["jobId"]) not in numbers) or (owners and status.get("owner") not in owners):
+        return False
+    started, ended = status.get("startTime"), status.get("endTime")
+    if until is not None and parse_rfc3339(started or ended or obj["metadata"]["creationTimestamp"]) >= until:
+        return False
+    if not JobState(status.get("state", JobState.QUEUED)).is_final:
+        return include_unfinished
+    return since is None or ended is None or parse_rfc3339(ended) >= since
 
 
 def get_object(api: Api, job: Named) -> Object:
@@ -304,7 +408,12 @@ def get_object(api: Api, job: Named) -> Object:
     try:
         return api.get(BATCHJOBS, job.object_name, job.namespace)
     except NotFoundError:
-        raise UnknownJobError(f"job {job.object_name} is gone") from None
+        from hpcbatch import ended
+
+        found = ended.get(api, job.object_name, job.namespace)
+        if found is None:
+            raise UnknownJobError(f"job {job.object_name} is gone") from None
+        return found
 
 
 def get_record(api: Api, job: Named) -> JobRecord:
@@ -380,10 +489,16 @@ def forget(api: Api, row: JobRow) -> None:
     """
     if not row.state.is_final:
         _await_end(api, row, request_delete(api, row))
+    from hpcbatch import ended
+
+    was_there = True
     try:
         api.delete(BATCHJOBS, row.object_name, row.namespace)
     except NotFoundError:
-        raise UnknownJobError(f"unknown job {row.job_id}") from None
+        was_there = False
+    # also where it just was on its way
+    if not ended.remove(api, row.object_name, row.namespace) and not was_there:
+        raise UnknownJobError(f"unknown job {row.job_id}")
 
 
 def _await_end(api: Api, row: JobRow, obj: Object) -> None:
@@ -427,12 +542,17 @@ def settle(api: Api, requested: Sequence[Object], *, timeout_s: float = SETTLE_S
 
 def _has_settled(obj: Object) -> bool:
     """Whether the state shows what was requested."""
-    spec, state = obj["spec"], JobState((obj.get("status") or {}).get("state", JobState.QUEUED))
+    spec, status = obj["spec"], obj.get("status") or {}
+    state = JobState(status.get("state", JobState.QUEUED))
     if spec.get("deleteRequested"):
         return state.is_final or state is JobState.EXITING
+    if "suspended" in spec and state in {JobState.RUNNING, JobState.SUSPENDED}:
+        return (state is JobState.SUSPENDED) == bool(spec["suspended"])
+    is_held = bool(spec.get("hold") or spec.get("adminHolds"))
     if state in {JobState.QUEUED, JobState.WAITING}:
-        return not spec.get("hold")
-    return state is not JobState.HELD or bool(spec.get("hold"))
+        return not is_held
+    # one that waits for other jobs stays held
+    return state is not JobState.HELD or is_held or status.get("reason") not in _BY_HOLD
 
 
 def _request(api: Api, row: JobRow, change: Mapping[str, bool]) -> Object:
@@ -471,6 +591,17 @@ def queues(api: Api) -> list[QueueRow]:
     from hpcbatch.api.queuelist import queues_from_json
 
     return queues_from_json((published.get("data") or {}).get(QUEUES_KEY, ""), is_open)
+
+
+def sends_mail(api: Api) -> bool:
+    """Whether the site sends mail about jobs, as far as users may know."""
+    from hpcbatch.api.queuelist import sends_mail as says_so
+
+    try:
+        published = api.get(CONFIGMAPS, QUEUES_CONFIGMAP, SYSTEM_NAMESPACE)
+        return says_so((published.get("data") or {}).get(QUEUES_KEY, "{}"))
+    except HpcBatchError:
+        return False
 
 
 class _Use:

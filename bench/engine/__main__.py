@@ -1,12 +1,13 @@
-"""`python -m bench.engine [startup|throughput|memory]...`: all of them without a name. See bench/README.md."""
+"""`python -m bench.engine [startup|throughput|memory|history]...`: all of them without a name. See bench/README.md."""
 
 from __future__ import annotations
 
 import sys
 
-from bench.engine import memory, startup, throughput
+from bench.engine import history, memory, startup, throughput
 
-ALL = {"startup": startup.main, "throughput": throughput.main, "memory": memory.main}
+ALL = {"startup": startup.main, "throughput": throughput.main, "memory": memory.main,
+       "history": history.main}  # fmt: skip
 
 
 def main() -> None:

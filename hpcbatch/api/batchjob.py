@@ -14,10 +14,11 @@ from hpcbatch.api.jobspec import chunk_from_json, chunk_to_json, spec_from_json
 from hpcbatch.api.port import Object
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import ArrayStatus
+from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.indices import Indices
-from hpcbatch.model.record import Answer, ExecHost, HostUsage, JobRecord, JobStatus
+from hpcbatch.model.record import Answer, ExecHost, HostUsage, JobRecord, JobStatus, PastRun
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.units import rfc3339
+from hpcbatch.units import parse_rfc3339, rfc3339
 
 _SETS = ("pending", "active", "succeeded", "failed", "deleted")
 
@@ -35,7 +36,7 @@ def status_to_json(status: JobStatus) -> Object:
         "groups": [{"gid": gid, "name": name} for gid, name in status.groups] or None,
         "walltimeSeconds": status.walltime_s,
         "layout": [chunk_to_json(c) for c in status.layout] or None,
-        "hosts": [{"node": h.node, "pod": h.pod, "cpus": h.cpus} for h in status.hosts] or None,
+        "hosts": [_host_to_json(host) for host in status.hosts] or None,
         "eligibleTime": _text(status.eligible_time),
         "startTime": _text(status.start_time),
         "endTime": _text(status.end_time),
@@ -45,13 +46,18 @@ def status_to_json(status: JobStatus) -> Object:
         "cpuUsedSeconds": status.cpu_used_s,
         "maxRssBytes": status.max_rss_bytes,
         "usage": [_usage_to_json(host) for host in status.usage] or None,
+        "pastRuns": [_past_run_to_json(run) for run in status.past_runs] or None,
         "array": None if status.array is None else _array_status_to_json(status.array),
+        "dependency": None if status.dependency is None else _progress_to_json(status.dependency),
         "runCount": status.run_count or None,
         "sessionId": status.session_id,
         "deletedBy": status.deleted_by or None,
         "altered": dict(status.altered) or None,
         "answered": None if status.answered is None else _answer_to_json(status.answered),
+        "handled": dict(status.handled) or None,
+        "rerunning": status.is_rerunning or None,
         "signalled": status.signalled or None,
+        "mailed": list(status.mailed) or None,
     }
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -70,7 +76,7 @@ def status_from_json(status: Mapping[str, Any], submit_time: datetime | None) ->
             groups=tuple((group["gid"], group["name"]) for group in status.get("groups", ())),
             walltime_s=status.get("walltimeSeconds"),
             layout=tuple(chunk_from_json(c) for c in status.get("layout", ())),
-            hosts=tuple(ExecHost(node=h["node"], pod=h["pod"], cpus=h["cpus"]) for h in status.get("hosts", ())),
+            hosts=tuple(_host_from_json(host) for host in status.get("hosts", ())),
             submit_time=submit_time,
             eligible_time=parse_time(status.get("eligibleTime")),
             start_time=parse_time(status.get("startTime")),
@@ -81,13 +87,18 @@ def status_from_json(status: Mapping[str, Any], submit_time: datetime | None) ->
             cpu_used_s=status.get("cpuUsedSeconds"),
             max_rss_bytes=status.get("maxRssBytes"),
             usage=tuple(_usage_from_json(host) for host in status.get("usage", ())),
+            past_runs=tuple(_past_run_from_json(run) for run in status.get("pastRuns", ())),
             array=_array_status_from_json(status["array"]) if "array" in status else None,
+            dependency=_progress_from_json(status["dependency"]) if "dependency" in status else None,
             run_count=status.get("runCount", 0),
             session_id=status.get("sessionId"),
             deleted_by=status.get("deletedBy", ""),
             altered=status.get("altered", {}),
             answered=_answer_from_json(status["answered"]) if "answered" in status else None,
+            handled=status.get("handled", {}),
+            is_rerunning=status.get("rerunning", False),
             signalled=status.get("signalled", ""),
+            mailed=tuple(status.get("mailed", ())),
         )
     except (KeyError, ValueError, TypeError) as error:
         raise HpcBatchError(f"not a BatchJob's status: {error}") from None
@@ -102,10 +113,15 @@ def record_from(obj: Object) -> JobRecord:
         job_id=int(status["jobId"]),
         namespace=metadata["namespace"],
         object_name=metadata["name"],
-        spec=spec_from_json(obj["spec"] | status.get("altered", {})),
+        spec=spec_from_json(altered_spec(obj["spec"], status.get("altered", {}))),
         status=status_from_json(status, parse_time(metadata.get("creationTimestamp"))),
         queue=status.get("queue", ""),
     )
+
+
+def altered_spec(spec: Mapping[str, Any], altered: Mapping[str, Any]) -> Object:
+    """A BatchJob's spec with what was altered since; None in `altered` takes a field away."""
+    return {name: value for name, value in {**spec, **altered}.items() if value is not None}
 
 
 def full_status_to_json(record: JobRecord, *, work_dir: str, volcano_job: str = "") -> Object:
@@ -145,6 +161,27 @@ def _text(when: datetime | None) -> str | None:
     return None if when is None else rfc3339(when)
 
 
+def _host_to_json(host: ExecHost) -> Object:
+    return {"node": host.node, "pod": host.pod, "cpus": host.cpus}
+
+
+def _host_from_json(host: Mapping[str, Any]) -> ExecHost:
+    return ExecHost(node=host["node"], pod=host["pod"], cpus=host["cpus"])
+
+
+def _past_run_to_json(run: PastRun) -> Object:
+    body: Object = {"startTime": rfc3339(run.start_time), "endTime": rfc3339(run.end_time)}
+    return body | ({"hosts": [_host_to_json(host) for host in run.hosts]} if run.hosts else {})
+
+
+def _past_run_from_json(run: Mapping[str, Any]) -> PastRun:
+    return PastRun(
+        start_time=parse_rfc3339(run["startTime"]),
+        end_time=parse_rfc3339(run["endTime"]),
+        hosts=tuple(_host_from_json(host) for host in run.get("hosts", ())),
+    )
+
+
 def _usage_to_json(usage: HostUsage) -> Object:
     body = {"pod": usage.pod, "cpuSeconds": usage.cpu_s, "maxRssBytes": usage.max_rss_bytes}
     return {key: value for key, value in body.items() if value is not None}
@@ -161,6 +198,21 @@ def _array_status_to_json(array: ArrayStatus) -> Object:
 
 def _array_status_from_json(array: Mapping[str, Any]) -> ArrayStatus:
     return ArrayStatus(limit=array.get("limit"), **{name: Indices.parse(array.get(name, "")) for name in _SETS})
+
+
+def _progress_to_json(progress: DependencyProgress) -> Object:
+    lists = {"met": progress.met, "joined": progress.joined, "followers": progress.followers}
+    body = {name: list(names) for name, names in lists.items() if names}
+    return body | ({"left": progress.left} if progress.left else {})
+
+
+def _progress_from_json(progress: Mapping[str, Any]) -> DependencyProgress:
+    return DependencyProgress(
+        met=tuple(progress.get("met", ())),
+        joined=tuple(progress.get("joined", ())),
+        left=progress.get("left", ""),
+        followers=tuple(progress.get("followers", ())),
+    )
 
 
 def _answer_to_json(answer: Answer) -> Object:

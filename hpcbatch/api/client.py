@@ -21,7 +21,8 @@ from hpcbatch.errors import ApiError, GoneError, UnreachableError
 _JSON = "application/json"
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _MERGE_PATCH = "application/merge-patch+json"
-_PAGE = 500
+_PAGE, _LARGE_PAGE = 500, 5000
+_HISTORY = "/apis/history.hpcbatch.io/"
 _TRIES = 3
 _LONGEST_PAUSE_S = 5.0
 
@@ -51,6 +52,12 @@ class TableApi(Api, Protocol):
 
     def table(self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "") -> Table:
         """What a listing shows of each object; `namespace` None is all namespaces."""
+
+    def count(self, resource: Resource, namespace: str | None = None, *, fields: str = "") -> int:
+        """How many objects there are, without reading them."""
+
+    def ask(self, resource: Resource, namespace: str | None = None, *, query: Mapping[str, str]) -> Object:
+        """What a list answers to parameters of its own."""
 
 
 def status_error(code: int, body: bytes | Mapping[str, Any]) -> ApiError:
@@ -108,6 +115,15 @@ class HttpApi:
                 meta = (row.get("object") or {}).get("metadata") or {}
                 rows.append(TableRow(cells, meta.get("namespace") or namespace or "", meta.get("name") or cells[0]))
         return columns, rows
+
+    def count(self, resource: Resource, namespace: str | None = None, *, fields: str = "") -> int:
+        """How many objects there are; Kubernetes itself counts only without `fields`."""
+        page = self._call("GET", resource.path(namespace), _selectors("", fields) | {"limit": "1"})
+        return len(page.get("items") or []) + int(page.get("metadata", {}).get("remainingItemCount") or 0)
+
+    def ask(self, resource: Resource, namespace: str | None = None, *, query: Mapping[str, str]) -> Object:
+        """What a list answers to parameters of its own."""
+        return self._call("GET", resource.path(namespace), query)
 
     def version(self) -> Object:
         """What runs there: `{"gitVersion": "v1.34.1", "major": "1", "minor": "34", …}`."""
@@ -187,10 +203,12 @@ class HttpApi:
             self._kept.wire = None
 
     def _pages(self, path: str, query: Mapping[str, str], accept: str) -> _Pages:
+        # the history's rows come ready out of a database: there it is the requests that cost
+        page_size = _LARGE_PAGE if path.startswith(_HISTORY) else _PAGE
         pages: _Pages = []
         more = ""
         while more or not pages:
-            limits = {"limit": str(_PAGE)} | ({"continue": more} if more else {})
+            limits = {"limit": str(page_size)} | ({"continue": more} if more else {})
             try:
                 page = self._call("GET", path, {**query, **limits}, accept=accept)
             except GoneError:
@@ -239,7 +257,7 @@ class HttpApi:
         """Send one request on this thread's connection and read the head of the answer."""
         wire: Wire | None = getattr(self._kept, "wire", None)
         if wire is not None and wire.is_stale():
-            wire.close()
+            self.close()  # and forgotten: there may be none in its place for now
             wire = None
         if wire is None:
             wire = self._transport.open()

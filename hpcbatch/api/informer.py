@@ -323,12 +323,12 @@ class Workers(Generic[K]):
         for thread in self._threads:
             thread.start()
 
-    def stop(self) -> None:
-        """Stop the queue and wait for what is being worked on. Safe more than once."""
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """Stop the queue and wait so long for what is being worked on. Safe more than once."""
         self._queue.stop()
         for thread in self._threads:
             if thread.is_alive() and thread is not threading.current_thread():
-                thread.join(timeout=10)
+                thread.join(timeout_s)
 
     def _run(self) -> None:
         while not self._queue.stopped:

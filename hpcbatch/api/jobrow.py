@@ -67,7 +67,9 @@ def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: 
         array_failed=cell("ArrayFailed") or "",
         array_deleted=cell("ArrayDeleted") or "",
         array_limit=cell("ArrayLimit"),
+        array_held=cell("ArrayHeld") or "",
         nice=cell("Nice") or 0,
+        dependency=cell("Dependency") or "",
     )
 
 

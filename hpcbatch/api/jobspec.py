@@ -199,7 +199,7 @@ def dependency_from_json(dependency: Mapping[str, Any]) -> Dependency:
 def _clause_to_json(clause: Clause) -> Object:
     body: Object = {"kind": clause.kind.value}
     if clause.jobs:
-        body["jobs"] = [f"{ref.job_id}" if ref.index is None else f"{ref.job_id}[{ref.index}]" for ref in clause.jobs]
+        body["jobs"] = [str(ref) for ref in clause.jobs]
     if clause.delay_s:
         body["delaySeconds"] = clause.delay_s
     if clause.count:
@@ -210,15 +210,10 @@ def _clause_to_json(clause: Clause) -> Object:
 def _clause_from_json(clause: Mapping[str, Any]) -> Clause:
     return Clause(
         kind=DependencyKind(clause["kind"]),
-        jobs=tuple(_job_ref(text) for text in clause.get("jobs", ())),
+        jobs=tuple(JobRef.parse(text) for text in clause.get("jobs", ())),
         delay_s=clause.get("delaySeconds", 0),
         count=clause.get("count", 0),
     )
-
-
-def _job_ref(text: str) -> JobRef:
-    number, bracket, index = text.partition("[")
-    return JobRef(job_id=int(number), index=int(index.removesuffix("]")) if bracket else None)
 
 
 def _warn_signal_to_json(warn: WarnSignal) -> Object:

@@ -1,6 +1,10 @@
 """Names that the commands, the controller and the API objects agree on."""
 
 JOB_ID_LABEL = "hpcbatch.io/job-id"
+ARRAY_ID_LABEL = "hpcbatch.io/array-id"
+"""Of the members of an array: its number."""
+MADE_FROM_ANNOTATION = "hpcbatch.io/made-from"
+"""On a Volcano Job: which one would be made of the same record; another for a job that was altered since."""
 SECRET_TYPE = "hpcbatch.io/submission"  # noqa: S105  a Kubernetes Secret type
 SCRIPT_KEY = "script"
 ENVIRONMENT_KEY = "environment"

@@ -14,8 +14,12 @@ if TYPE_CHECKING:  # listings do without
 
 
 def queues_to_json(site: SiteConfig) -> str:
-    """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is one of its own name."""
-    body = {"default": site.default_queue, "queues": [_queue_to_json(queue) for queue in site.queues]}
+    """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is one of its own name. `"mail": true` where
+    the site sends mail about jobs.
+    """
+    body: dict[str, Any] = {"default": site.default_queue, "queues": [_queue_to_json(queue) for queue in site.queues]}
+    if site.mail is not None:
+        body["mail"] = True
     return json.dumps(body, indent=1)
 
 
@@ -60,4 +64,12 @@ def queues_from_json(text: str, is_open: Mapping[str, bool]) -> list[QueueRow]:
             for queue in given
         ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+
+
+def sends_mail(text: str) -> bool:
+    """Whether the site sends mail about jobs. Raises HpcBatchError for a text that no controller has written."""
+    try:
+        return bool(json.loads(text).get("mail"))
+    except (ValueError, AttributeError) as error:
         raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from pathlib import Path
 
 import click
 
@@ -46,6 +47,14 @@ from hpcbatch.cli.common import Session
     metavar="SECONDS",
     help="How often the lease is looked at.",
 )
+@click.option(
+    "--history-dsn-file", type=click.Path(path_type=Path),
+    help="File with the address of the history's PostgreSQL database; where it is missing there is no history.",
+)  # fmt: skip
+@click.option(
+    "--history-port", type=click.IntRange(0, 65535), default=8443, show_default=True,
+    help="Port on which Kubernetes asks for the history; 0: none.",
+)  # fmt: skip
 @click.pass_obj
 def controller(
     session: Session,
@@ -56,6 +65,8 @@ def controller(
     lease_duration: int,
     renew_deadline: float,
     retry_period: float,
+    history_dsn_file: Path | None,
+    history_port: int,
 ) -> None:
     """Run the controller: admit jobs, make their Volcano Jobs, and record what becomes of them."""
     from hpcbatch.controller.health import HealthServer
@@ -66,7 +77,9 @@ def controller(
     log_to_stderr()
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # before there are threads, which inherit it
     timing = Timing(lease_s=lease_duration, renew_s=renew_deadline, retry_s=retry_period) if leader_elect else None
-    process = Process(session.environ, namespace=namespace, timing=timing)
+    process = Process(
+        session.environ, namespace=namespace, timing=timing, history_dsn=history_dsn_file, history_port=history_port
+    )
     if health_port:
         HealthServer(health_port, live=process.live, ready=process.ready, metrics=process.metrics).start()
     code = process.run()

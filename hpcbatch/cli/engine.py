@@ -29,6 +29,8 @@ from hpcbatch.engine.volcano.admission import register_volcano_admission
 from hpcbatch.engine.volcano.job_controller import JobController
 from hpcbatch.engine.volcano.scheduler import Scheduler
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.history.databases import SqliteDatabase
+from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
 
 _LOG_BYTES = 5 * 2**20
@@ -78,6 +80,7 @@ class Engine:
             store = Store(str(state_dir / "store.db"))
         except sqlite3.Error as error:
             raise EngineError(f"{state_dir / 'store.db'} cannot be opened: {error}") from None
+        self._history = HistoryStore(SqliteDatabase(state_dir / "history.db"))
         self._registry = registry = Registry(store)
         self._store = store
         register_volcano_admission(registry)
@@ -94,7 +97,7 @@ class Engine:
             self._agent,
             Scheduler(registry),
             JobController(registry),
-            Controller(registry, self._site),
+            Controller(registry, self._site, self._history),
         ]
 
     @property
@@ -133,7 +136,7 @@ class Engine:
     def _make_server(self, port: int) -> ApiServer:
         return ApiServer(
             self._registry, port=port, cert_file=self._certificate.cert_file, key_file=self._certificate.key_file,
-            token=self._token, log_source=self._agent.log_path,
+            token=self._token, log_source=self._agent.log_path, history=self._history,
         )  # fmt: skip
 
     def stop(self) -> None:
@@ -141,6 +144,7 @@ class Engine:
         for part in reversed(self._parts):
             part.stop()
         self._store.close()
+        self._history.close()
 
     def _claim_default_namespace(self) -> None:
         """The engine has one user: whoever started it."""

@@ -13,6 +13,7 @@ from hpcbatch.cli.check import check
 from hpcbatch.cli.common import Describe, Session, outcome
 from hpcbatch.cli.controller import controller
 from hpcbatch.cli.login_check import login_check
+from hpcbatch.cli.report import accounting, report
 from hpcbatch.cli.site import read_checked, site
 from hpcbatch.cli.user import user
 from hpcbatch.cli.values import memory
@@ -31,8 +32,10 @@ def group(context: click.Context) -> None:
     """Run PBS and Slurm batch scripts on Kubernetes, or on this machine alone."""
 
 
+group.add_command(accounting)
 group.add_command(check)
 group.add_command(controller)
+group.add_command(report)
 group.add_command(user)
 group.add_command(site)
 group.add_command(login_check)
@@ -97,7 +100,8 @@ def status(session: Session) -> None:
     try:
         server = session.connection.server
         nodes = jobs.nodes(session.api, session.namespace)
-        rows = jobs.list_rows(session.api, session.namespace)
+        rows = jobs.list_present_rows(session.api, session.namespace)
+        moved = jobs.count_moved(session.api, session.namespace)
     except UnreachableError as error:
         if pid is None:
             click.echo("engine   not running: `hpcbatch up` starts it")
@@ -108,7 +112,7 @@ def status(session: Session) -> None:
     click.echo(f"engine   running (process {pid})" if pid is not None else "engine   not running")
     click.echo(f"cluster  {session.server} at {server}, namespace {session.namespace}")
     click.echo(f"nodes    {_nodes_line(nodes)}")
-    click.echo(f"jobs     {_jobs_line(rows)}")
+    click.echo(f"jobs     {_jobs_line(rows, moved)}")
 
 
 @group.command()
@@ -140,14 +144,16 @@ def _nodes_line(nodes: list[NodeRow]) -> str:
     return f"{len(ready)} of {len(nodes)} ready, {used} of {_count(cpus, 'CPU')} in use"
 
 
-def _jobs_line(rows: list[JobRow]) -> str:
+def _jobs_line(rows: list[JobRow], moved: int) -> str:
     groups = {
         "running": {JobState.RUNNING, JobState.EXITING},
         "queued": {JobState.QUEUED, JobState.WAITING},
         "held": {JobState.HELD},
         "ended": {state for state in JobState if state.is_final},
     }
-    return ", ".join(f"{sum(row.state in states for row in rows)} {name}" for name, states in groups.items())
+    counts = {name: sum(row.state in states for row in rows) for name, states in groups.items()}
+    counts["ended"] += moved
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
 def _count(number: int, what: str) -> str:

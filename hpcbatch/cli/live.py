@@ -14,6 +14,8 @@ from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.cli.common import Session
 from hpcbatch.errors import GoneError, HpcBatchError, UnknownJobError
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.members import indices, unended
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.units import hms
@@ -54,7 +56,8 @@ def follow(session: Session, numbers: Sequence[int], *, is_table: bool) -> int:
 def _begin(session: Session, numbers: Sequence[int]) -> dict[str, JobRow]:
     if not numbers:
         rows = jobs.list_rows(session.api, session.namespace, finished=False)
-        return {row.object_name: row for row in rows if row.namespace == session.namespace}
+        # an array stands for its members
+        return {row.object_name: row for row in rows if row.namespace == session.namespace and row.array_id is None}
     found = jobs.find_all(session.api, session.namespace, numbers)
     for number in numbers:
         if number not in found:
@@ -128,7 +131,7 @@ class LinesView:
             if self._said.get(name) != now:
                 self._said[name] = now
                 clock = datetime.now(UTC).astimezone(self._session.zone).strftime("%H:%M:%S")
-                print(f"{clock} job {row.job_id} ({row.name}) {row.state.value.lower()} {now[1]}".rstrip(), flush=True)
+                print(f"{clock} job {_id(row)} ({row.name}) {row.state.value.lower()} {now[1]}".rstrip(), flush=True)
 
 
 def _shown_first(row: JobRow) -> tuple[bool, int]:
@@ -138,7 +141,7 @@ def _shown_first(row: JobRow) -> tuple[bool, int]:
 
 def _cells(row: JobRow) -> tuple[str, ...]:
     return (
-        str(row.job_id),
+        _id(row),
         row.name,
         row.user,
         row.queue,
@@ -149,6 +152,12 @@ def _cells(row: JobRow) -> tuple[str, ...]:
     )
 
 
+def _id(row: JobRow) -> str:
+    if row.array_indices:
+        return f"{row.job_id}[]"
+    return str(row.job_id) if row.array_id is None else f"{row.array_id}[{row.array_index}]"
+
+
 def _elapsed(row: JobRow) -> str:
     if row.start_time is None:
         return "-"
@@ -157,6 +166,8 @@ def _elapsed(row: JobRow) -> str:
 
 
 def _where(row: JobRow) -> str:
+    if row.array_indices and row.start_time is not None:
+        return _progress(row)
     if row.state is JobState.FAILED and row.exit_code:
         return f"exit code {row.exit_code}"
     if row.state is JobState.FAILED and row.exit_signal:
@@ -165,6 +176,15 @@ def _where(row: JobRow) -> str:
         return "on " + ", ".join(dict.fromkeys(row.hosts)) if row.hosts else ""
     reason = "" if row.reason is Reason.NONE else row.reason.value
     return ": ".join(filter(None, (reason, row.message)))
+
+
+def _progress(array: JobRow) -> str:
+    """In hundredths, so that a large array does not fill a screen."""
+    every, left = len(indices(array)), len(unended(array))
+    lost = len(Indices.parse(array.array_failed) | Indices.parse(array.array_deleted))
+    return f"{(every - left) * 100 // every} % of {every} members ended" + (
+        f", {lost} of them not well" if lost else ""
+    )
 
 
 def _align(table: Sequence[Sequence[str]], width: int) -> list[str]:

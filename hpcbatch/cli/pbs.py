@@ -10,6 +10,8 @@ from hpcbatch.errors import HpcBatchError, UnauthorizedError, UnknownJobError, U
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
+    from hpcbatch.model.indices import Indices
+    from hpcbatch.model.named import NamedJob
     from hpcbatch.model.row import JobRow
     from hpcbatch.pbs.requests import HoldOptions
 
@@ -49,24 +51,38 @@ def check_server(session: Session, command: str, named: str | None = None) -> No
 
 
 def for_each_job(
-    session: Session, command: str, operands: Sequence[str], act: Callable[[JobRow], Object | None]
+    session: Session,
+    command: str,
+    operands: Sequence[str],
+    act: Callable[[JobRow], Object | None],
+    act_on_members: Callable[[JobRow, Indices], Object | None] | None = None,
 ) -> int:
     """Do something to each job; one bad id does not stop the others. The exit code is that of the last failure.
 
     What `act` returns is a changed record: before the command ends, the controller has a moment to act on it.
+    `act_on_members` is the same for members of the array given; without it they are an invalid request.
     """
     from hpcbatch import jobs
     from hpcbatch.pbs.errors import describe as pbs_describe
-    from hpcbatch.pbs.ids import full_id
+    from hpcbatch.pbs.ids import full_id, invalid_request
 
     code = 0
     changed: list[Object] = []
+    arrays: list[tuple[Object, Indices]] = []
     found = Jobs(session, operands)
     for operand in operands:
         try:
-            result = act(found.row(operand))
+            row, members = found.target(operand)
+            if members is None:
+                result = act(row)
+                if result is not None:
+                    changed.append(result)
+                continue
+            if act_on_members is None:
+                raise invalid_request(full_id(operand, session.server))
+            result = act_on_members(row, members)
             if result is not None:
-                changed.append(result)
+                arrays.append((result, members))
         except NO_CONNECTION:
             raise
         except HpcBatchError as error:
@@ -74,6 +90,10 @@ def for_each_job(
             complain(text)
     if changed:
         jobs.settle(session.api, changed)
+    if arrays:
+        from hpcbatch.members import settle
+
+        settle(session.api, arrays)
     return code
 
 
@@ -82,9 +102,11 @@ def change_hold(
     command: str,
     arguments: Sequence[str],
     parse: Callable[[Sequence[str]], HoldOptions],
-    act: Callable[[JobRow], Object],
+    act: Callable[[JobRow, HoldOptions], Object | None],
 ) -> int:
-    """qhold and qrls. Holds other than the user's own are the operator's, whom we do not have."""
+    """qhold and qrls. `act` raises ForbiddenError for the holds of operators and the system, if they are not the
+    caller's to change.
+    """
     from hpcbatch.errors import ForbiddenError, JobFinishedError
 
     if printed_version(arguments):
@@ -96,8 +118,8 @@ def change_hold(
         if row.state.is_final:
             raise JobFinishedError(f"job {row.job_id} has finished")
         if not options.is_permitted:
-            raise ForbiddenError(403, "Forbidden", "only user holds can be set or taken off")
-        return act(row) if options.has_effect else None
+            raise ForbiddenError(403, "Forbidden", "a hold for a bad password is the server's")
+        return act(row, options) if options.user or options.admin else None
 
     return for_each_job(session, command, options.job_ids, checked)
 
@@ -109,23 +131,35 @@ class Jobs:
         from hpcbatch import jobs
         from hpcbatch.pbs.ids import parse_id
 
-        self._numbers: dict[str, int | HpcBatchError] = {}
+        self._named: dict[str, NamedJob | HpcBatchError] = {}
         for operand in operands:
             try:
-                self._numbers[operand] = parse_id(operand, session.server)
+                self._named[operand] = parse_id(operand, session.server)
             except HpcBatchError as error:
-                self._numbers[operand] = error
-        numbers = [number for number in self._numbers.values() if isinstance(number, int)]
+                self._named[operand] = error
+        numbers = [named.number for named in self._named.values() if not isinstance(named, HpcBatchError)]
         self._rows = jobs.find_all(session.api, session.namespace, numbers) if numbers else {}
 
-    def row(self, operand: str) -> JobRow:
-        """Raises what is wrong with the operand, or UnknownJobError."""
-        number = self._numbers[operand]
-        if isinstance(number, HpcBatchError):
-            raise number
-        if number not in self._rows:
+    def target(self, operand: str) -> tuple[JobRow, Indices | None]:
+        """The job, or the array and which of its members (None: all of it). Raises what is wrong with the operand, or
+        UnknownJobError. As in PBS an array is `12[]`, never `12`, and its members go by their indices alone.
+        """
+        named = self._named[operand]
+        if isinstance(named, HpcBatchError):
+            raise named
+        row = self._rows.get(named.number)
+        if row is None or row.array_id is not None or bool(row.array_indices) != named.is_array:
             raise UnknownJobError(f"Unknown Job Id {operand}")
-        return self._rows[number]
+        return row, named.members
+
+    def row(self, operand: str) -> JobRow:
+        """As `target`, where members of arrays cannot be meant."""
+        from hpcbatch.pbs.ids import full_id, invalid_request
+
+        row, members = self.target(operand)
+        if members is not None:
+            raise invalid_request(full_id(operand, row.server))
+        return row
 
 
 def _short(server: str) -> str:

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.pbs import check_server, describe, printed_version
 
+if TYPE_CHECKING:
+    from hpcbatch.model.row import NodeRow
+
 
 def main() -> None:
     run("pbsnodes", _body, partial(describe, "pbsnodes"))
+
+
+def _with_members(session: Session, nodes: list[NodeRow]) -> list[NodeRow]:
+    """The members of arrays under the ids by which PBS knows them."""
+    if not any(node.jobs for node in nodes):
+        return nodes
+    from hpcbatch import jobs
+    from hpcbatch.pbs.ids import row_id
+
+    rows = jobs.list_rows(session.api, session.namespace, finished=False)
+    shown = {str(row.job_id): row_id(row).partition(".")[0] for row in rows if row.array_id is not None}
+    return [node._replace(jobs=tuple(shown.get(job, job) for job in node.jobs)) for node in nodes]
 
 
 def _body(session: Session) -> int:
@@ -22,7 +38,7 @@ def _body(session: Session) -> int:
 
     options = pbsnodes.parse_pbsnodes(sys.argv[1:])
     check_server(session, "pbsnodes")
-    known = {node.name: node for node in jobs.nodes(session.api, session.namespace)}
+    known = {node.name: node for node in _with_members(session, jobs.nodes(session.api, session.namespace))}
     nodes = [known[name] for name in options.names if name in known] if options.names else list(known.values())
     unknown = [name for name in options.names if name not in known]
     server, zone = session.server, session.zone

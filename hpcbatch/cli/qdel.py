@@ -11,6 +11,7 @@ from hpcbatch.cli.pbs import check_server, describe, for_each_job, printed_versi
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
+    from hpcbatch.model.indices import Indices
     from hpcbatch.model.row import JobRow
 
 
@@ -33,4 +34,11 @@ def _body(session: Session) -> int:
             return None
         return jobs.request_delete(session.api, row)
 
-    return for_each_job(session, "qdel", options.job_ids, delete)
+    def delete_members(array: JobRow, members: Indices) -> Object | None:
+        from hpcbatch.members import own_rows, request_delete
+        from hpcbatch.pbs.array_requests import deletable
+
+        chosen = deletable(array, members, own_rows(session.api, array, members, ended=False))
+        return request_delete(session.api, array, chosen) if chosen else None
+
+    return for_each_job(session, "qdel", options.job_ids, delete, delete_members)

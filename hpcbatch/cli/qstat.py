@@ -12,6 +12,8 @@ from hpcbatch.cli.pbs import NO_CONNECTION, Jobs, check_server, describe, printe
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownQueueError
 
 if TYPE_CHECKING:
+    from hpcbatch.api.port import Object
+    from hpcbatch.model.indices import Indices
     from hpcbatch.model.row import JobRow, QueueRow
     from hpcbatch.pbs.qstat_full import Attributes
     from hpcbatch.pbs.qstat_options import QstatOptions
@@ -43,6 +45,8 @@ class _Listing:
         self._session, self._options = session, options
         self._code = 0
         self._all: list[JobRow] | None = None
+        self._living: set[int] = set()
+        """Numbers of the arrays seen that have not ended."""
 
     def show(self) -> int:
         if self._options.full and not self._options.is_alternate:
@@ -57,7 +61,7 @@ class _Listing:
         """The jobs of each operand; None for a bad one, which has been told."""
         operands = self._options.operands
         if not operands:
-            return [self._everything()]
+            return [self._unfolded(self._everything(), is_filtered=self._options.is_filtered)]
         from hpcbatch.pbs.errors import describe as pbs_describe
         from hpcbatch.pbs.ids import full_id, is_id
 
@@ -70,9 +74,9 @@ class _Listing:
         for operand in operands:
             try:
                 if is_id(operand):
-                    groups.append([self._visible(named_jobs.row(operand))])
+                    groups.append(self._named(*named_jobs.target(operand)))
                 else:
-                    groups.append(self._destination(operand))
+                    groups.append(self._unfolded(self._destination(operand), is_filtered=True))
             except NO_CONNECTION:
                 raise
             except HpcBatchError as error:
@@ -82,10 +86,45 @@ class _Listing:
                 groups.append(None)
         return groups
 
-    def _visible(self, row: JobRow) -> JobRow:
+    def _named(self, row: JobRow, members: Indices | None) -> list[JobRow]:
+        """The rows of one id."""
         if row.state.is_final and not self._options.history:
             raise JobFinishedError(f"job {row.job_id} has finished")
-        return row
+        if members is None and not (row.array_indices and self._options.subjobs):
+            return [row]
+        from hpcbatch.members import own_rows
+        from hpcbatch.model.members import rows_of
+        from hpcbatch.pbs.array_requests import check_known
+
+        if not row.state.is_final:
+            self._living.add(row.job_id)
+        if members is not None:
+            check_known(row, members)
+        own = own_rows(self._session.api, row, members)
+        found = rows_of(row, own, members)
+        return list(found) if members is not None else [row, *found]
+
+    def _unfolded(self, rows: Iterable[JobRow], *, is_filtered: bool) -> list[JobRow]:
+        """The jobs and arrays among `rows`, with -t also the members of these. Real qstat leaves the arrays themselves
+        out then if it was to choose (-r, -u … or a queue).
+        """
+        is_wanted = self._options.subjobs
+        if not is_wanted:
+            return [row for row in rows if row.array_id is None]
+        from hpcbatch.model.members import by_array, rows_of
+
+        own = by_array(rows)
+        found: list[JobRow] = []
+        for row in rows:
+            if row.array_id is not None or (row.state.is_final and not self._options.history):
+                continue
+            if not row.array_indices:
+                found.append(row)
+                continue
+            if not row.state.is_final:
+                self._living.add(row.job_id)
+            found += [*([] if is_filtered else [row]), *rows_of(row, own.get(row.job_id, {}))]
+        return found
 
     def _destination(self, operand: str) -> list[JobRow]:
         """The jobs of `queue`, `queue@server` or `@server`."""
@@ -106,22 +145,26 @@ class _Listing:
 
         if self._all is None:
             session = self._session
-            self._all = jobs.list_rows(session.api, session.namespace, finished=self._options.history)
+            if self._options.subjobs and not self._options.history:
+                # members that have ended are shown for as long as their array has not
+                self._all = jobs.list_present_rows(session.api, session.namespace)
+            else:
+                self._all = jobs.list_rows(session.api, session.namespace, finished=self._options.history)
         return self._all
 
     def _selected(self, rows: Iterable[JobRow]) -> list[JobRow]:
         from hpcbatch.model.state import JobState
 
         options = self._options
-        running = {JobState.RUNNING, JobState.EXITING}
+        running = {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING}
         return [
             row
             for row in rows
             if (options.users is None or row.user in options.users)
             and not (options.not_running and (row.state in running or row.state.is_final))
-            and not (options.running and row.state not in running)
+            and not (options.running and (row.state not in running or row.array_indices))
             and not (options.finished and not row.state.is_final)
-            and not options.arrays_only
+            and not (options.arrays_only and not (row.array_indices or row.array_id is not None))
         ]
 
     def _show_table(self, rows: list[JobRow], *, header: bool) -> None:
@@ -129,7 +172,14 @@ class _Listing:
 
         options, now = self._options, self._session.now
         if not options.is_alternate:
-            text = format_default(rows, wide=options.wide, header=header, percent=options.percent, now=now)
+            text = format_default(
+                rows,
+                wide=options.wide,
+                header=header,
+                percent=options.percent,
+                now=now,
+                living=self._living,
+            )
         else:
             text = format_alternate(
                 rows,
@@ -144,30 +194,82 @@ class _Listing:
                 megawords=options.megawords,
                 header=header,
                 timezone=self._session.zone,
+                living=self._living,
             )
         sys.stdout.write(text)
 
     def _show_full(self) -> None:
         from hpcbatch import jobs
+        from hpcbatch.model.members import by_array
+        from hpcbatch.pbs.ids import row_id
+
+        session, options = self._session, self._options
+        if options.operands:
+            rows = [row for group in self._groups() for row in self._selected(group or [])]
+            objects: dict[str, Object] = {}
+            members: dict[int, dict[int, JobRow]] | None = None
+        else:
+            from hpcbatch.api.batchjob import record_from
+
+            if options.history:
+                every = jobs.list_ended(session.api, session.namespace, include_unfinished=True)
+            else:
+                every = jobs.list_objects(session.api, session.namespace, finished=options.subjobs)
+            self._all = [record_from(obj).row() for obj in every]
+            objects = {row.object_name: obj for row, obj in zip(self._all, every, strict=True)}
+            members = by_array(self._all)
+            rows = self._selected(self._groups()[0] or [])
+        attributes = _Attributes(session, objects, members, frozenset(self._living))
+        shown = {row_id(row): attributes.of(row) for row in rows}
+        sys.stdout.write(_formatted(session, options, shown, heading="Job Id", key="Jobs"))
+
+
+class _Attributes:
+    """What qstat -f shows of jobs. `objects` are BatchJobs by their names, as far as they are known already, `members`
+    the rows of arrays' members, where None asks for those of each array.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        objects: dict[str, Object],
+        members: dict[int, dict[int, JobRow]] | None,
+        living: frozenset[int],
+    ) -> None:
+        self._session, self._objects, self._members, self._living = session, objects, members, living
+        self._arrays: dict[int, Attributes] = {}
+
+    def of(self, row: JobRow) -> Attributes:
+        from hpcbatch.model.members import is_made_up
+        from hpcbatch.pbs.array_attributes import member_attributes
+
+        if not is_made_up(row):
+            return self._full(row)
+        if row.job_id not in self._arrays:
+            self._arrays[row.job_id] = self._full(row)
+        return member_attributes(self._arrays[row.job_id], row, self._living)
+
+    def _full(self, row: JobRow) -> Attributes:
+        """Those of the row's record, which for a made-up member is its array's."""
+        from hpcbatch import jobs
         from hpcbatch.api.batchjob import record_from
-        from hpcbatch.pbs.ids import format_id
         from hpcbatch.pbs.qstat_full import full_attributes
 
         session = self._session
-        if self._options.operands:
-            rows = {row.object_name: row for group in self._groups() for row in self._selected(group or [])}
-            objects = [jobs.get_object(session.api, row) for row in rows.values()]
-        else:
-            objects = jobs.list_objects(session.api, session.namespace, finished=self._options.history)
-        shown: dict[str, Attributes] = {}
-        for obj in objects:
-            record = record_from(obj)
-            if not self._selected([record.row()]):
-                continue
-            environment = jobs.environment_of(session.api, obj)
-            name = format_id(record.job_id, record.spec.server)
-            shown[name] = full_attributes(record, environment, session.now, session.zone)
-        sys.stdout.write(_formatted(session, self._options, shown, heading="Job Id", key="Jobs"))
+        if row.object_name not in self._objects:
+            self._objects[row.object_name] = jobs.get_object(session.api, row)
+        obj = self._objects[row.object_name]
+        record = record_from(obj)
+        own: dict[int, JobRow] = {}
+        if record.status.array is not None:
+            if self._members is not None:
+                own = self._members.get(record.job_id, {})
+            elif record.status.array.active:
+                from hpcbatch.members import own_rows
+
+                own = own_rows(session.api, record.row(), ended=False)
+        environment = jobs.environment_of(session.api, obj)
+        return full_attributes(record, environment, session.now, session.zone, own=own, living=self._living)
 
 
 def _formatted(session: Session, options: QstatOptions, shown: dict[str, Attributes], *, heading: str, key: str) -> str:
@@ -226,12 +328,15 @@ def _counts(rows: Iterable[JobRow], queues: Iterable[str]) -> dict[str, JobCount
 
 def _show_server(session: Session, options: QstatOptions) -> int:
     """`qstat -B`; operands are names of servers."""
+    from dataclasses import replace
+
     from hpcbatch import jobs
     from hpcbatch.pbs.qstat_queues import count_jobs, format_server, server_attributes
 
     for operand in options.operands:
         check_server(session, "qstat", operand.removeprefix("@"))
-    count = count_jobs(jobs.list_rows(session.api, session.namespace))
+    count = count_jobs(jobs.list_present_rows(session.api, session.namespace))
+    count = replace(count, finished=count.finished + jobs.count_moved(session.api, session.namespace))
     if not options.full:
         sys.stdout.write(format_server(session.server, count))
         return 0

@@ -29,6 +29,7 @@ def _body(session: Session) -> int:
         user=session.user,
         server=session.server,
         now=session.now,
+        is_host=partial(_is_host, session),
     )
     from hpcbatch.cli.submission import dry_run, send, tell
 
@@ -38,6 +39,19 @@ def _body(session: Session) -> int:
         return 0
     check_server(session, "qsub")
     submitted = send(session, wanted.submission, "qsub")
+    shown_id = f"{submitted.job_id}{'[]' if submitted.is_array else ''}.{submitted.server}"
     if not wanted.quiet:
-        print(f"{submitted.job_id}.{submitted.server}")
+        print(shown_id)
+    if wanted.block:
+        from hpcbatch.cli.wait import wait_as_qsub
+
+        return wait_as_qsub(session, submitted, shown_id)
     return 0
+
+
+def _is_host(session: Session, name: str) -> bool:
+    """Whether the cluster has a node of this name, with or without its domain."""
+    from hpcbatch.api.resources import NODES
+
+    nodes = {node["metadata"]["name"] for node in session.api.list(NODES).items}
+    return name in nodes or name.partition(".")[0] in {node.partition(".")[0] for node in nodes}

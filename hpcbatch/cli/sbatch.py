@@ -36,7 +36,12 @@ def _body(session: Session) -> int:
         tell(wanted.submission, "sbatch")
         return 0
     try:
-        submitted = send(session, wanted.submission, "sbatch")
+        if wanted.priority or wanted.submission.spec.nice < 0:
+            from hpcbatch.cli.sbatch_priority import send_with_priority
+
+            submitted = send_with_priority(session, wanted)
+        else:
+            submitted = send(session, wanted.submission, "sbatch")
     except RefusedError as refused:
         # The controller's message names the partition that there is none of, also where it is the site's default.
         raise EndedError(*errors.describe(refused, "sbatch", str(refused))) from None
@@ -44,6 +49,10 @@ def _body(session: Session) -> int:
         print(submitted.job_id)
     elif not wanted.quiet:
         print(f"Submitted batch job {submitted.job_id}")
+    if wanted.wait:
+        from hpcbatch.cli.wait import wait_as_sbatch
+
+        return wait_as_sbatch(session, submitted)
     return 0
 
 

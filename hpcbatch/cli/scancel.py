@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm import NO_CONNECTION, describe
-from hpcbatch.errors import HpcBatchError, UnknownJobError
+from hpcbatch.errors import HpcBatchError, RefusedError, UnknownJobError
+from hpcbatch.model.refusal import RefusalCode
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
+    from hpcbatch.model.indices import Indices
+    from hpcbatch.model.row import JobRow
 
 
 def main() -> None:
@@ -20,34 +23,61 @@ def main() -> None:
 
 def _body(session: Session) -> int:
     from hpcbatch.slurm import scancel
+    from hpcbatch.slurm.ids import id_text
 
     options = scancel.read_options(sys.argv[1:], session.environ, session.user)
-    from hpcbatch import jobs
+    from hpcbatch import jobs, members
 
     if options.ids:
-        rows = jobs.find_all(session.api, session.namespace, options.ids)
+        numbers = [one.number for one in options.ids]
+        rows = jobs.find_all(session.api, session.namespace, numbers)
     else:
         rows = {row.job_id: row for row in jobs.list_rows(session.api, session.namespace, finished=False)}
     code = 0
-    wanted = options.ids
+    wanted = list(options.ids)
     if options.has_filter:
-        wanted = tuple(scancel.matching(list(rows.values()), options))
-        text, code = scancel.no_match(list(rows.values()), options)
+        every = list(rows.values())
+        if options.ids:
+            arrays = [row for row in every if row.array_indices]
+            every += [row for array in arrays for row in members.own_rows(session.api, array, ended=False).values()]
+        text, code = scancel.no_match(every, options)
         complain(text)
+        wanted = scancel.chosen_ids(every, options)
     changed: list[Object] = []
-    for number in wanted:
+    arrays_changed: list[tuple[Object, Indices]] = []
+    for one in wanted:
         error: HpcBatchError | None = None
         try:
-            if number not in rows:
-                raise UnknownJobError(str(number))
-            changed.append(jobs.request_delete(session.api, rows[number]))
+            row = rows.get(one.number)
+            if row is None or (one.is_array and not row.array_indices):
+                raise UnknownJobError(id_text(one))
+            if options.signal is not None:
+                _signal(session, row, one.members, options.signal, options.scope)
+            elif one.members is None:
+                changed.append(jobs.request_delete(session.api, row))
+            else:
+                members.check_known(row, one.members)
+                arrays_changed.append((members.request_delete(session.api, row, one.members), one.members))
         except NO_CONNECTION:
             raise
         except HpcBatchError as caught:
             error = caught
-        text, failed = scancel.outcome(number, error, options)
+        text, failed = scancel.outcome(id_text(one), error, options)
         complain(text)
         code = failed or code
     if changed:
         jobs.settle(session.api, changed)
+    members.settle(session.api, arrays_changed)
     return code
+
+
+def _signal(session: Session, row: JobRow, members: Indices | None, number: int, scope: str) -> None:
+    """Send it to the job, or to those members of the array that run."""
+    from hpcbatch.members import own_rows
+    from hpcbatch.signal_requests import signal
+
+    targets = [row] if members is None else list(own_rows(session.api, row, members, ended=False).values())
+    if not targets:
+        raise RefusedError(RefusalCode.NOT_RUNNING, f"no member {members} of job {row.job_id} is running")
+    for target in targets:
+        signal(session.api, target, number, scope)

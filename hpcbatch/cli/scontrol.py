@@ -6,12 +6,12 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.slurm import NO_CONNECTION, describe
-from hpcbatch.errors import HpcBatchError, UnreachableError
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.slurm import describe
+from hpcbatch.errors import UnreachableError
 
 if TYPE_CHECKING:
-    from hpcbatch.api.port import Object
+    from hpcbatch.slurm.array_records import ShownJob
     from hpcbatch.slurm.scontrol import ScontrolCommand
 
 
@@ -39,37 +39,71 @@ def _body(session: Session) -> int:
             return _show_partitions(session, command)
         case Verb.PING:
             return _ping(session)
-        case Verb.HOLD | Verb.RELEASE:
-            return _change_hold(session, command)
+        case _:
+            from hpcbatch.cli.scontrol_change import change
+
+            return change(session, command)
 
 
 def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch import jobs
     from hpcbatch.api.batchjob import record_from
-    from hpcbatch.slurm.scontrol import NO_JOBS, format_job, read_job_id
+    from hpcbatch.members import held_members
+    from hpcbatch.slurm.array_records import shown_jobs
+    from hpcbatch.slurm.scontrol import NO_JOBS, format_job
     from hpcbatch.slurm.squeue import MIN_JOB_AGE
 
     if command.ids:
-        numbers = [read_job_id(text, command.verb) for text in command.ids]
-        rows = [jobs.find(session.api, session.namespace, number) for number in numbers]
-        records = [jobs.get_record(session.api, row) for row in rows]
+        shown = [job for text in command.ids for job in _named_jobs(session, text, command)]
     else:
-        every = [record_from(obj) for obj in jobs.list_objects(session.api, session.namespace)]
-        ends = [(record, record.status.end_time) for record in every]
-        records = [record for record, end in ends if end is None or session.now - end <= MIN_JOB_AGE]
-    for record in records:
+        recent = session.now - MIN_JOB_AGE
+        found = jobs.list_ended(session.api, session.namespace, since=recent, include_unfinished=True)
+        held = {int(obj["status"]["jobId"]): held_members(obj) for obj in found}
+        shown = shown_jobs([record_from(obj) for obj in found], held)
+    for job in shown:
         text = format_job(
-            record,
+            job.record,
             session.now,
             session.zone,
             command.one_line,
             time_format=command.time_format,
-            group=_group_name(record.status.gid),
+            group=_group_name(job.record.status.gid),
+            in_array=job.in_array,
         )
         sys.stdout.write(text)
-    if not records:
+    if not shown:
         sys.stdout.write(NO_JOBS)
     return 0
+
+
+def _named_jobs(session: Session, text: str, command: ScontrolCommand) -> list[ShownJob]:
+    """What one id means. Raises UnknownJobError or SlurmUsageError."""
+    from hpcbatch import jobs
+    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.slurm.array_records import shown_array, shown_index, shown_member
+    from hpcbatch.slurm.scontrol import not_found_member, read_job
+    from hpcbatch.slurm.squeue import MIN_JOB_AGE
+
+    named = read_job(text)
+    row = jobs.find(session.api, session.namespace, named.number)
+    obj = jobs.get_object(session.api, row)
+    record = record_from(obj)
+    if not row.array_indices:
+        if named.is_array:
+            raise not_found_member(text)
+        return [shown_member(record, None)]
+    from hpcbatch.members import get_records, held_members, own_rows
+
+    held = held_members(obj)
+    own = own_rows(session.api, row, named.members).values()
+    if named.members is None:
+        recent = [one for one in own if one.end_time is None or session.now - one.end_time <= MIN_JOB_AGE]
+        return shown_array(record, get_records(session.api, row, recent), held)
+    records = get_records(session.api, row, own)
+    found = [shown_index(record, records, index, held) for index in named.members]
+    if None in found:
+        raise not_found_member(text)
+    return [job for job in found if job is not None]
 
 
 def _group_name(gid: int) -> str:
@@ -121,25 +155,3 @@ def _ping(session: Session) -> int:
         return 1
     sys.stdout.write(format_ping(session.server, up=True))
     return 0
-
-
-def _change_hold(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch import jobs
-    from hpcbatch.slurm.errors import SlurmUsageError, describe_hold
-    from hpcbatch.slurm.scontrol import Verb, read_job_id
-
-    change = jobs.release if command.verb is Verb.RELEASE else jobs.hold
-    changed: list[Object] = []
-    code = 0
-    for text in command.ids:
-        try:
-            row = jobs.find(session.api, session.namespace, read_job_id(text, command.verb))
-            changed.append(change(session.api, row))
-        except (*NO_CONNECTION, SlurmUsageError):
-            raise
-        except HpcBatchError as error:
-            message, code = describe_hold(error, text)
-            complain(message)
-    if changed:
-        jobs.settle(session.api, changed)
-    return code

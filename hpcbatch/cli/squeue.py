@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.slurm import describe
+
+if TYPE_CHECKING:
+    from hpcbatch.model.row import JobRow
 
 
 def main() -> None:
@@ -18,14 +22,29 @@ def _body(session: Session) -> int:
 
     options = read_options(sys.argv[1:], session.environ, session.user)
     from hpcbatch import jobs
-    from hpcbatch.slurm.squeue import check_ids, format_queue
+    from hpcbatch.slurm.squeue import MIN_JOB_AGE, check_ids, format_queue
     from hpcbatch.slurm.states import ACTIVE
 
+    ended_too = options.states is None or not options.states <= ACTIVE
     if options.ids is not None:
-        rows = list(jobs.find_all(session.api, session.namespace, options.ids).values())
+        numbers = [named.number for named in options.ids]
+        rows = list(jobs.find_all(session.api, session.namespace, numbers).values())
         check_ids(rows, options)
+        rows += _members(session, rows, ended_too=ended_too)
     else:
-        ended_too = options.states is None or not options.states <= ACTIVE
-        rows = jobs.list_rows(session.api, session.namespace, finished=ended_too)
+        recent = session.now - MIN_JOB_AGE
+        rows = jobs.list_rows(session.api, session.namespace, finished=ended_too, since=recent)
     sys.stdout.write(format_queue(rows, options, session.now, session.zone))
     return 0
+
+
+def _members(session: Session, rows: list[JobRow], *, ended_too: bool) -> list[JobRow]:
+    """The records of the members of the arrays among `rows`."""
+    found: list[JobRow] = []
+    for row in rows:
+        if row.array_indices:
+            from hpcbatch.members import own_rows
+
+            found += own_rows(session.api, row, ended=ended_too).values()
+    known = {row.object_name for row in rows}
+    return [row for row in found if row.object_name not in known]

@@ -14,7 +14,21 @@ def send(session: Session, submission: Submission, command: str) -> jobs.Submitt
     """Submit, and tell the submitter what there is to tell."""
     submitted = jobs.submit(session.api, session.namespace, submission)
     tell(submission, command)
+    if submission.mail_note:
+        _tell_of_mail(session, submission, command)
     return submitted
+
+
+def _tell_of_mail(session: Session, submission: Submission, command: str) -> None:
+    """What of the mail that was asked for will not come."""
+    from hpcbatch.model.mail import is_address
+
+    if not jobs.sends_mail(session.api):
+        complain(f"{command}: {submission.mail_note}")
+        return
+    for user in submission.spec.mail_users:
+        if not is_address(user):
+            complain(f"{command}: {user!r} is no mail address; nothing is sent to it")
 
 
 def tell(submission: Submission, command: str) -> None:
@@ -25,12 +39,17 @@ def tell(submission: Submission, command: str) -> None:
 def dry_run(session: Session, submission: Submission) -> str:
     """The manifests that the controller would make, as YAML. Needs no cluster; the job has the number 0."""
     from hpcbatch.controller.dialects import DIALECTS
+    from hpcbatch.model.array import Membership
     from hpcbatch.model.layout import NodeSize, lay_out
     from hpcbatch.model.placed import PlacedJob
     from hpcbatch.model.site import SiteConfig
     from hpcbatch.volcano import translate
 
     spec, site = submission.spec, SiteConfig(server_name=session.server)
+    array = spec.array
+    if array is not None:
+        first = Membership(array_id=0, array_name="array", index=array.indices.first)
+        spec = replace(spec, array=None, member_of=first)
     resources = [name for name in spec.resource_names if name not in site.resources]
     site = replace(
         site,
@@ -50,6 +69,7 @@ def dry_run(session: Session, submission: Submission) -> str:
         home=session.home,
         cluster=site.server_name,
         image=spec.image or site.image,
+        array=array,
     )
     dialect = DIALECTS[spec.dialect]
     objects = translate.manifests(
@@ -64,6 +84,8 @@ def dry_run(session: Session, submission: Submission) -> str:
         export_none=submission.export_none,
     )
     remarks = ["# Dry run: nothing was submitted. The job gets its number, here 0, when it is.\n"]
+    if array is not None:
+        remarks.append(f"# It is an array of {len(array.indices)}: this is its member {array.indices.first}.\n")
     if spec.arrangement is Arrangement.FILL:
         remarks.append(f"# Tasks are spread as on nodes of {cpus} CPUs, which is what this machine has.\n")
     if names := (*resources, *spec.property_names):

@@ -233,9 +233,11 @@ def _yaml(planned: Plan) -> str:
 
 
 def _cells(row: UserRow, jobs: list[JobRow]) -> tuple[str, ...]:
-    running = sum(job.start_time is not None for job in jobs)
+    single = [job for job in jobs if not job.array_indices]
+    running = sum(job.start_time is not None for job in single)
+    waiting = len(single) - running + sum(bool(job.array_pending) for job in jobs)
     identity = row.identity
-    counts = (str(len(jobs) - running), str(running))
+    counts = (str(waiting), str(running))
     if identity is None:
         return (row.user, row.namespace, "-", "-", "-", *counts, f"broken: {row.fault}")
     groups = ",".join(f"{gid}:{name}" for gid, name in identity.groups) or "-"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from hpcbatch.controller.identity import Identity
 from hpcbatch.errors import RefusedError
+from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
@@ -57,13 +58,36 @@ def admit(
         raise RefusedError(RefusalCode.QUEUE_CLOSED, why)
     if spec.image is not None and not site.allows_image(spec.image, queue):
         raise RefusedError(RefusalCode.IMAGE_NOT_ALLOWED, f"image {spec.image} is not allowed in {queue.name}")
+    _check_array(spec, site)
     _check_names(spec, site)
-    walltime_s = spec.walltime_s or queue.default_walltime_s or queue.max_walltime_s
-    granted = Granted(walltime_s=walltime_s, layout=_with_memory(lay_out(spec, nodes), queue))
+    granted = Granted(walltime_s=_walltime_s(spec, queue), layout=_with_memory(lay_out(spec, nodes), queue))
     _check_limits(granted, queue)
     for chunk in granted.layout:
         pod_needs.node_selector(chunk, queue, site)
     return granted
+
+
+def grant_walltime(spec: JobSpec, queue: QueueConfig) -> int | None:
+    """The walltime of a job that has started. Raises RefusedError if it is more than the queue allows."""
+    granted = Granted(walltime_s=_walltime_s(spec, queue), layout=())
+    _check_limits(granted, queue)
+    return granted.walltime_s
+
+
+def _walltime_s(spec: JobSpec, queue: QueueConfig) -> int | None:
+    return spec.walltime_s or queue.default_walltime_s or queue.max_walltime_s
+
+
+def _check_array(spec: JobSpec, site: SiteConfig) -> None:
+    if spec.array is None:
+        return
+    most = site.max_array_size
+    if not spec.array.indices:
+        raise RefusedError(RefusalCode.BAD_SPEC, "an array has members")
+    if len(spec.array.indices) > most:
+        raise RefusedError(RefusalCode.ARRAY_SIZE, f"array: {len(spec.array.indices)} members, at most {most}")
+    if spec.dialect is Dialect.SLURM and spec.array.indices.last > most:
+        raise RefusedError(RefusalCode.ARRAY_SIZE, f"array: index {spec.array.indices.last}, at most {most}")
 
 
 def _check_names(spec: JobSpec, site: SiteConfig) -> None:

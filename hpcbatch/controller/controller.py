@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
-from hpcbatch.api.names import JOB_ID_LABEL
+from hpcbatch.api.names import JOB_ID_LABEL, MADE_FROM_ANNOTATION
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import (
     BATCHJOBS,
@@ -29,11 +29,17 @@ from hpcbatch.api.resources import (
     Resource,
 )
 from hpcbatch.controller.admission import closed_because
+from hpcbatch.controller.archive import Archive
+from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.decide import Decision, Observed, PodView, Waiting, decide
+from hpcbatch.controller.dependents import Dependents, array_gate
 from hpcbatch.controller.dialects import DIALECTS
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
+from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.pod_creation import FAILED_CREATE, Refusals
-from hpcbatch.controller.records import owner_reference, remove, write_status
+from hpcbatch.controller.pod_requests import pass_on
+from hpcbatch.controller.records import digest_of, owner_reference, remove, write_status
+from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.site_file import Site
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.sweep import sweep_history, sweep_submissions
@@ -47,8 +53,9 @@ from hpcbatch.errors import (
     NotFoundError,
     UnreachableError,
 )
+from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.placed import PlacedJob
-from hpcbatch.model.record import JobRecord
+from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Arrangement
 from hpcbatch.model.state import JobState, Reason
@@ -87,12 +94,15 @@ class _Admitted:
 class Controller:
     """Admits BatchJobs, makes their Volcano Jobs, and writes back what became of them. May be killed at any instant."""
 
-    def __init__(self, api: Api, defaults: SiteConfig) -> None:
-        """`defaults` hold for what the site's configuration does not say."""
+    def __init__(self, api: Api, defaults: SiteConfig, history: HistoryStore | None = None) -> None:
+        """`defaults` hold for what the site's configuration does not say. Without a `history` ended jobs stay BatchJobs
+        for as long as the site keeps them.
+        """
         self._api = api
         self._queue: WorkQueue[Key] = WorkQueue()
         self._by_number: dict[str, Key] = {}
         self._ended_pods: dict[Key, dict[str, Object]] = {}  # of jobs whose pods go away while they end
+        self._first_taken: dict[Key, str] = {}  # of the pods of a job, the uid of that which was deleted first
         self._runner_in: set[str] = set()
         self._priorities: set[int] = set()
         self._rooms: tuple[float, list[NodeRoom]] = (-_ROOMS_KEPT_S, [])
@@ -108,9 +118,20 @@ class Controller:
         self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
         self._queue_states: dict[str, str] = {}
         self._sites = SiteSource(api, defaults, on_change=self._look_at_unplaced)
-        self._intake = Intake(
-            api, self._sites, nodes=self._nodes, queues=self._volcano_queues, namespaces=self._namespaces
+        self._dependents = Dependents(
+            api, self._batchjobs, key_of=self._key_of, ended=self._from_history, wake=self._queue.add
         )
+        self._intake = Intake(
+            api, self._sites, nodes=self._nodes, queues=self._volcano_queues, namespaces=self._namespaces,
+            dependents=self._dependents, highest_ended=(lambda: 0) if history is None else history.highest_number,
+        )  # fmt: skip
+        self._arrays = Arrays(
+            api, self._batchjobs, take_number=self._intake.numbers.take, wake=self._queue.add_after, wrote=self._wrote
+        )
+        self._archive = None if history is None else Archive(api, history, self._batchjobs, self._sites)
+        self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None)
+        self._requests = Requests(self._intake, self._sites)
+        self._confs: dict[int, str] = {}  # what the ConfigMap of an altered job was last made from
         self._made: dict[Key, tuple[Object, float]] = {}  # Volcano Jobs that the cache may not show yet
         self._written: dict[Key, tuple[int, float]] = {}  # the version of our last write, and when that was
         self._informers = (
@@ -126,6 +147,8 @@ class Controller:
             threading.Thread(target=self._work, name=f"batchjobs-{n}", daemon=True) for n in range(_WORKERS)
         ]
         self._threads.append(threading.Thread(target=self._sweep, name="batchjobs-sweep", daemon=True))
+        if self._archive is not None:
+            self._threads.append(self._archive.thread)
         self._stopping = threading.Event()
 
     def start(self) -> None:
@@ -134,15 +157,19 @@ class Controller:
             informer.start()
         for informer in self._informers:
             informer.synced.wait()
+        self.mailer.start()
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
         self._stopping.set()
+        if self._archive is not None:
+            self._archive.stop()
         self._queue.stop()
         for informer in self._informers:
             informer.stop()
         self._sites.stop()
+        self.mailer.stop()
         for thread in self._threads:
             thread.join(timeout=10)
 
@@ -168,6 +195,10 @@ class Controller:
         return f"threads have ended: {', '.join(dead)}" if dead else ""
 
     @property
+    def archive(self) -> Archive | None:
+        return self._archive
+
+    @property
     def work(self) -> WorkQueue[Key]:
         return self._queue
 
@@ -184,14 +215,24 @@ class Controller:
     def _on_batchjob(self, event: WatchEvent) -> None:
         key = object_key(event.object)
         number = event.object.get("status", {}).get("jobId")
+        self._arrays.on_event(event)
         if event.type == "DELETED":
             self._by_number.pop(number, None)
             self._ended_pods.pop(key, None)
+            self._first_taken.pop(key, None)
             self._written.pop(key, None)
+            self._dependents.on_event(event)
             return
         if number is not None:
             self._by_number[number] = key
+        self._dependents.on_event(event)
         self._queue.add(key)
+
+    def _key_of(self, number: int) -> Key | None:
+        return self._by_number.get(str(number))
+
+    def _from_history(self, number: int) -> Object | None:
+        return None if self._archive is None else self._archive.ended(number)
 
     def _on_part(self, event: WatchEvent) -> None:
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
@@ -204,6 +245,10 @@ class Controller:
         key = self._by_number.get(number)
         if key is not None and event.type == "DELETED":
             self._ended_pods.setdefault(key, {})[event.object["metadata"]["name"]] = event.object
+        if key is not None and event.type == "ADDED":
+            self._first_taken.pop(key, None)
+        if key is not None and "deletionTimestamp" in event.object["metadata"]:
+            self._first_taken.setdefault(key, event.object["metadata"]["uid"])
         self._on_part(event)
 
     def _on_refused_pods(self, event: WatchEvent) -> None:
@@ -264,19 +309,74 @@ class Controller:
         if "refusal" in obj.get("status", {}):
             return self._intake.forget_refused(obj)
         if "jobId" not in obj.get("status", {}):
+            if "memberOf" in obj["spec"]:
+                self._arrays.check(obj)
+                return REFUSED_KEPT_S
             obj = self._intake.answer(obj)
             if obj is None:
                 return REFUSED_KEPT_S
             self._wrote(obj)
         admitted = _Admitted(obj, record_from(obj))
+        self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:
             if not obj["status"].get("cleaned"):
                 self._clean(admitted)
             else:
                 self._remove_latecomer(admitted)
+                if self._archive is not None:
+                    if self.mailer.owes(admitted.record):
+                        return _WAITING_LOOK_S
+                    self._archive.offer(obj)
             return None
+        if self._answer(admitted):
+            return None
+        if admitted.record.spec.array is not None:
+            return self._reconcile_array(admitted)
         seen = self._observe(admitted)
+        if admitted.record.status.altered and seen.volcano_job is not None and not any(pod.node for pod in seen.pods):
+            seen = replace(seen, is_outdated=not self._brought_up_to_date(admitted))
         return self._carry_out(admitted, seen, decide(seen))
+
+    def _reconcile_array(self, job: _Admitted) -> float | None:
+        gate = array_gate(job.record, self._dependents, datetime.now(UTC))
+        if gate.status != job.record.status:
+            written = write_status(self._api, job.obj, replace(job.record, status=gate.status))
+            self._wrote(written)
+            if gate.status.state.is_final:
+                return None
+            job = _Admitted(written, record_from(written))
+        look_again_s = self._arrays.reconcile(job.obj, job.record, gate.obstacle, gate.ready)
+        return min((s for s in (look_again_s, gate.look_again_s) if s is not None), default=None)
+
+    def _answer(self, job: _Admitted) -> bool:
+        """Answer a request that has not been yet; False if there is none. The event of the answer leads on."""
+        if not self._requests.are_open(job.obj, job.record):
+            return False
+        is_placed = job.record.spec.array is None and any(pod.node for pod in self._observe(job).pods)
+        answered = self._requests.answer(job.obj, job.record, is_placed=is_placed)
+        self._wrote(write_status(self._api, job.obj, answered, job.volcano_job))
+        return True
+
+    def _brought_up_to_date(self, job: _Admitted) -> bool:
+        """Write what an altered job's runner reads anew, so that the job keeps its place; False if its Volcano Job
+        would be another now, and has to be made again.
+        """
+        record, site = job.record, self._sites.in_force
+        made, queue = self._volcano_job(job), site.config.queue(record.queue)
+        if made is None or queue is None:
+            return made is None
+        try:
+            conf, volcano_job = self._manifests(job, queue, site)
+        except HpcBatchError:  # the site has changed; making it says what is wrong
+            return False
+        found = made["metadata"].get("annotations") or {}
+        if found.get(MADE_FROM_ANNOTATION) != volcano_job["metadata"]["annotations"][MADE_FROM_ANNOTATION]:
+            return False
+        digest = digest_of(conf)
+        if self._confs.get(record.job_id) != digest:
+            self._api.replace(CONFIGMAPS, conf, record.namespace)
+            self._confs[record.job_id] = digest
+        return True
 
     # Our own writes come back as events a moment later. Deciding on what stood before them would only make conflicts.
 
@@ -309,8 +409,9 @@ class Controller:
                 pods |= self._pods_as_they_are(record)
             gone = {name: pod for name, pod in ended.items() if name not in pods}
         views = pod_views(
-            (*pods.values(), *gone.values()), names, launcher=launcher, gone=gone, ready_nodes=self._ready_nodes(pods)
-        )
+            (*pods.values(), *gone.values()), names, launcher=launcher, gone=gone, ready_nodes=self._ready_nodes(pods),
+            first_taken=self._first_taken.get((record.namespace, record.object_name), ""),
+        )  # fmt: skip
         return Observed(
             record=record,
             delete_requested=bool(job.obj["spec"].get("deleteRequested")),
@@ -323,6 +424,9 @@ class Controller:
             now=now,
             refused_pods=self._refusals.about(made) if made is not None and len(pods) < len(names) else None,
             start_limit_s=self._site.image_pull_timeout_s,
+            outlook=self._dependents.look(record, now),
+            followers=self._dependents.followers(record),
+            is_suspended=bool(job.obj["spec"].get("suspended")),
         )  # fmt: skip
 
     def _pods_as_they_are(self, record: JobRecord) -> dict[str, Object]:
@@ -399,6 +503,11 @@ class Controller:
             else:
                 status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
                 decision = replace(decision, status=status, look_again_s=_WAITING_LOOK_S)
+        status = self._ask_pod(job, seen, replace(record, status=decision.status))
+        decision = replace(decision, status=status)
+        is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
+        if is_waiting and not self._withdraw(record):
+            return _LAG_S
         if decision.delete:
             volcano_job = ""  # written first: killed in between, the next look decides the same again
         if decision.status != record.status or volcano_job != job.volcano_job:
@@ -410,6 +519,14 @@ class Controller:
         if decision.look_again_s is None and decision.status.reason in {Reason.RESOURCES, Reason.NEVER_FITS}:
             return _WAITING_LOOK_S
         return decision.look_again_s
+
+    def _ask_pod(self, job: _Admitted, seen: Observed, record: JobRecord) -> JobStatus:
+        """Pass on what is asked of the running job."""
+        first = next((pod for pod in seen.pods if pod.index == 0), None)
+        pod = None
+        if first is not None and first.started_at is not None and not (first.has_ended or first.is_deleting):
+            pod = self._pods.get(record.namespace, first.name)
+        return pass_on(self._api, job.obj["spec"], record, pod)
 
     def _create(self, job: _Admitted) -> Waiting | None:
         """Make the Volcano Job, or say what is in the way."""
@@ -425,7 +542,7 @@ class Controller:
         except HpcBatchError as error:  # the site has changed since the job was admitted
             return Waiting(reason=Reason.NEVER_FITS, message=str(error))
         self._ensure_runner(record.namespace)
-        self._ensure_priority(record.spec.priority)
+        self._ensure_priority(record.spec.weight)
         for obj in objects:
             try:
                 made = self._api.create(_RESOURCE[obj["kind"]], obj, record.namespace)
@@ -458,8 +575,9 @@ class Controller:
             image=record.spec.image or config.image_of(queue),
             volcano_queue=queue.volcano_queue,
             run_count=record.status.run_count + 1,
+            array=self._arrays.array_of(record),
         )
-        return translate.manifests(
+        conf, volcano_job = translate.manifests(
             placed,
             dialect.output_files(placed),
             dialect.environment(placed),
@@ -471,6 +589,9 @@ class Controller:
             export_none=bool(job.obj["spec"].get("exportNone")),
             loader=site.loader,
         )
+        notes = volcano_job["metadata"].setdefault("annotations", {})
+        notes[MADE_FROM_ANNOTATION] = digest_of(volcano_job)
+        return [conf, volcano_job]
 
     def _ensure_runner(self, namespace: str) -> None:
         if namespace in self._runner_in:
@@ -497,6 +618,17 @@ class Controller:
         except NotFoundError:
             pass  # without it no pod starts at all
         self._barred.add(record.job_id)
+
+    def _withdraw(self, record: JobRecord) -> bool:
+        """Let no pod start the script any more; False if one may have, which the cache did not know yet.
+
+        A pod that gets its node between the two requests, or after a kill between them, reports that it was withdrawn.
+        """
+        try:
+            self._api.patch(CONFIGMAPS, translate.conf_name(record.job_id), translate.WITHDRAWN, record.namespace)
+        except NotFoundError:
+            pass  # without it no pod starts at all
+        return not any(pod["spec"].get("nodeName") for pod in self._pods_as_they_are(record).values())
 
     def _terminate(self, namespace: str, name: str) -> None:
         """Have Volcano end the job's pods, once."""
@@ -529,7 +661,9 @@ class Controller:
         remove(self._api, VOLCANO_JOBS, translate.job_name(record.job_id), namespace)
         remove(self._api, CONFIGMAPS, translate.conf_name(record.job_id), namespace)
         self._barred.discard(record.job_id)
-        remove(self._api, SECRETS, job.obj["spec"].get("submissionSecret", ""), namespace)
+        self._confs.pop(record.job_id, None)
+        if record.spec.member_of is None:  # the members of an array have its Secret
+            remove(self._api, SECRETS, job.obj["spec"].get("submissionSecret", ""), namespace)
         self._ended_pods.pop((namespace, record.object_name), None)
         cleaned = {"status": {"cleaned": True}}
         self._wrote(self._api.patch(BATCHJOBS, record.object_name, cleaned, namespace, subresource="status"))

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
-from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
+from hpcbatch.controller.dependencies import Outlook, Verdict, with_followers
+from hpcbatch.controller.past_runs import remembered
+from hpcbatch.model.record import ExecHost, HostUsage, JobRecord, JobStatus
 from hpcbatch.model.site import Launcher
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.volcano.report import RunReport
 
 _VOLCANO_FINAL = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
+_VOLCANO_ENDING = frozenset({"Terminating", "Completing", "Aborting"})
+_GIVEN_BACK = frozenset({Reason.NODE_LOST, Reason.PREEMPTED})
+"""Of a job that is queued again since its run was lost."""
 _STARTING_LOOK_S = 10.0
 # After the end of its grace period a pod on a node that does not answer is given up: long enough for a kubelet that is
 # only slow to say that it has ended.
@@ -47,6 +54,8 @@ class PodView:
     is_deleting: bool = False
     is_lost: bool = False
     """Its node or its engine went away under it, or it was evicted: nobody asked for its end."""
+    is_preempted: bool = False
+    """The scheduler took it away for a job of more weight; it is lost then, too."""
     is_out_of_memory: bool = False
     """A process of it was killed because the container used more memory than its limit."""
     started_at: datetime | None = None
@@ -62,6 +71,8 @@ class PodView:
     """Since when it has its node."""
     dies_at: datetime | None = None
     """When the grace period of its deletion ends."""
+    is_first_taken: bool = False
+    """It was seen to be deleted before all others of its job."""
     node_answers: bool = True
     is_gone: bool = False
     """It is as it was last seen: the object has been deleted."""
@@ -119,6 +130,14 @@ class Observed:
     refused_pods: RefusedPods | None = None
     start_limit_s: int = 300
     """How long a pod may try to start, and Volcano to make the pods."""
+    outlook: Outlook | None = None
+    """What its dependency says; None: it has none, or has been started."""
+    followers: tuple[str, ...] = ()
+    """Who waits for it, for display."""
+    is_outdated: bool = False
+    """The Volcano Job was made before the job was altered."""
+    is_suspended: bool = False
+    """Its processes are to be stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +161,16 @@ class Decision:
 
 def decide(seen: Observed) -> Decision:
     """Bring one admitted job on by a step. Doing it twice changes nothing more."""
+    if not seen.record.status.state.is_final:
+        status = seen.record.status
+        if seen.outlook is not None:
+            status = replace(status, dependency=seen.outlook.progress)
+        seen = replace(seen, record=replace(seen.record, status=with_followers(status, seen.followers)))
+    decision = _decide(seen)
+    return replace(decision, status=remembered(seen.record.status, decision.status, seen.now))
+
+
+def _decide(seen: Observed) -> Decision:
     status = seen.record.status
     if status.state.is_final:
         return Decision(status=status)
@@ -166,25 +195,68 @@ def _giving_up(seen: Observed, decision: Decision) -> Decision:
 
 
 def _without_volcano_job(seen: Observed) -> Decision:
-    spec, status = seen.record.spec, seen.record.status
+    status = seen.record.status
+    if status.is_rerunning and not seen.delete_requested:
+        # a step of its own, before anything is made: the new run must not be taken for the one that was to end
+        return Decision(status=replace(_queued_again(status, seen.now), is_rerunning=False), delete=True)
     if seen.was_created and not (seen.delete_requested or status.state in {JobState.HELD, JobState.WAITING}):
         return Decision(
             status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, "its Volcano Job was deleted by somebody else")
         )
     if seen.delete_requested:
         return Decision(status=_ended(seen, JobState.DELETED, Reason.DELETED_BY_USER, status.message))
-    if spec.hold:
-        return Decision(status=replace(status, state=JobState.HELD, reason=Reason.HELD_BY_USER, eligible_time=None))
-    if spec.begin_time is not None and spec.begin_time > seen.now:
-        waiting = replace(status, state=JobState.WAITING, reason=Reason.BEGIN_TIME, eligible_time=None)
-        return Decision(status=waiting, look_again_s=(spec.begin_time - seen.now).total_seconds())
+    if (kept := _kept_back(seen)) is not None:
+        return kept
     queued = replace(
         status,
         state=JobState.QUEUED,
         reason=Reason.NONE if status.state is not JobState.QUEUED else status.reason,
+        message="" if status.state is JobState.HELD else status.message,
         eligible_time=status.eligible_time or seen.now,
     )
     return Decision(status=queued, create=True)
+
+
+def _kept_back(seen: Observed) -> Decision | None:
+    """What a job becomes that may not start yet: held, behind others, or before its time; None if it may."""
+    spec, status, outlook = seen.record.spec, seen.record.status, seen.outlook
+    if outlook is not None and outlook.verdict is Verdict.NEVER and outlook.kills:
+        return Decision(status=_ended(seen, JobState.DELETED, Reason.DEPENDENCY_NEVER, outlook.message))
+    if held_by := hold_reason(spec):
+        return Decision(status=replace(status, state=JobState.HELD, reason=held_by, eligible_time=None))
+    if outlook is not None and (behind := behind_others(outlook)):
+        held = replace(status, state=JobState.HELD, reason=behind, eligible_time=None, message=outlook.message)
+        return Decision(status=held, look_again_s=outlook.look_again_s)
+    if spec.begin_time is not None and spec.begin_time > seen.now:
+        waiting = replace(status, state=JobState.WAITING, reason=Reason.BEGIN_TIME, eligible_time=None)
+        return Decision(status=waiting, look_again_s=(spec.begin_time - seen.now).total_seconds())
+    return None
+
+
+def behind_others(outlook: Outlook) -> Reason | None:
+    """Why a job waits for others; None if it does not."""
+    reasons = {Verdict.WAITS: Reason.DEPENDENCY, Verdict.NEVER: Reason.DEPENDENCY_NEVER}
+    return reasons.get(outlook.verdict)
+
+
+def hold_reason(spec: JobSpec) -> Reason | None:
+    """What holds a job, not counting other jobs and the time; None if nothing does. An admin's hold goes before."""
+    if spec.admin_holds:
+        return Reason.HELD_BY_ADMIN
+    return Reason.HELD_BY_USER if spec.hold else None
+
+
+def _queued_again(status: JobStatus, now: datetime) -> JobStatus:
+    return replace(
+        status,
+        state=JobState.QUEUED,
+        reason=Reason.NONE,
+        message="",
+        hosts=(),
+        start_time=None,
+        session_id=None,
+        eligible_time=now,
+    )
 
 
 def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
@@ -193,10 +265,12 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
     is_over = volcano_job.is_final and all(pod.has_ended for pod in seen.pods)
     is_new = first is not None and first.started_at is not None and first.started_at != status.start_time
     is_given_up = first is not None and (
-        (is_over and first.is_lost)
+        (is_over and (first.is_lost or (status.state is JobState.QUEUED and status.reason in _GIVEN_BACK)))
         or (first.is_deleting and not seen.delete_requested)
         or volcano_job.phase == "Restarting"
     )
+    # of a run that has been given back to the queue the Volcano Job may still be there
+    is_given_up = is_given_up or (status.is_rerunning and is_over)
     if first is not None and is_new and not is_given_up:
         status = replace(
             status, start_time=first.started_at, run_count=status.run_count + 1, end_time=None, exit_code=None
@@ -204,6 +278,8 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         seen = replace(seen, record=replace(seen.record, status=status))
     if seen.delete_requested:
         return _deleting(seen, first, is_over=is_over)
+    if status.is_rerunning:
+        return _rerunning(seen, is_over=is_over)
     if is_over:
         return _over(seen, first)
     if first is not None and first.finished_at is not None:
@@ -215,16 +291,23 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return Decision(status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, message, first))
     if first is not None and first.started_at is not None and volcano_job.phase != "Restarting":
         message = "" if stuck is None else f"pod {stuck.name} on node {stuck.node}: {stuck.problem}"
-        running = replace(_running(seen), state=JobState.RUNNING, reason=Reason.NONE, message=message)
+        state = JobState.SUSPENDED if seen.is_suspended else JobState.RUNNING
+        running = replace(_running(seen), state=state, reason=Reason.NONE, message=message)
         return Decision(
             status=running,
             # not earlier: pods on their way still read what tells them
             bar_rerun=not (seen.record.spec.rerunnable or is_starting),
             look_again_s=_STARTING_LOOK_S if is_starting else None,
         )
-    if seen.record.spec.hold and not any(pod.node for pod in seen.pods):
-        held = replace(status, state=JobState.HELD, reason=Reason.HELD_BY_USER, eligible_time=None, message="")
-        return Decision(status=held, delete=True)
+    if status.start_time is not None and (volcano_job.phase in _VOLCANO_ENDING or not seen.record.spec.rerunnable):
+        # its pods are gone before Volcano says so: the run is over, not given back to the queue
+        return Decision(status=replace(status, state=JobState.EXITING, reason=Reason.NONE, message=""))
+    if not any(pod.node for pod in seen.pods):
+        if (kept := _kept_back(seen)) is not None:
+            message = kept.status.message if kept.status.state.is_final else ""
+            return replace(kept, status=replace(kept.status, message=message), delete=True)
+        if seen.is_outdated:
+            return Decision(status=_waits(status, Waiting(reason=Reason.NONE, message="")), delete=True)
     if first is not None and all(pod.node for pod in seen.pods):
         problem = "" if stuck is None else stuck.problem
         starting = replace(
@@ -275,27 +358,40 @@ def _deleting(seen: Observed, first: PodView | None, *, is_over: bool) -> Decisi
     return Decision(status=status, terminate=True)
 
 
+def _rerunning(seen: Observed, *, is_over: bool) -> Decision:
+    """End the run, whatever becomes of it, and queue the job again. The mark stays until the Volcano Job is gone."""
+    status = seen.record.status
+    if is_over:
+        is_queued = status.state is JobState.QUEUED
+        return Decision(status=status if is_queued else _queued_again(status, seen.now), delete=True)
+    return Decision(status=replace(_running(seen), state=JobState.EXITING), terminate=True)
+
+
 def _over(seen: Observed, first: PodView | None) -> Decision:
     """The Volcano Job has come to its end by itself."""
     spec, report = seen.record.spec, None if first is None else first.report
-    if not seen.pods and seen.record.status.start_time is None:
+    if not seen.pods and seen.record.status.start_time is None and _is_unstarted(seen.record.status):
         return _never_made(seen)
     culprit = next((pod for pod in seen.pods if pod.index and pod.has_failed_by_itself), None)
     lost = _what_was_lost(seen, first, culprit)
+    if report is not None and report.reason is Reason.WITHDRAWN:
+        again = _queued_again(seen.record.status, seen.now)
+        return Decision(status=replace(again, run_count=max(0, again.run_count - 1)), delete=True)
     has_ended = report is not None and (report.exit_code is not None or report.signal is not None)
     is_taken = first is not None and (first.is_lost or first.is_taken)
     if report is not None and has_ended and not (is_taken and (lost or culprit)):
         return Decision(status=_reported(seen, report, first))
     if culprit is not None and not lost:
+        if culprit.is_out_of_memory:
+            return Decision(status=_cut_short(seen, Reason.OUT_OF_MEMORY, _too_much_memory(culprit), first))
         why = culprit.report.message if culprit.report is not None else culprit.problem
-        return Decision(
-            status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, f"pod {culprit.name} failed: {why}", first)
-        )
+        return Decision(status=_cut_short(seen, Reason.LAUNCH_FAILED, f"pod {culprit.name} failed: {why}", first))
+    lost_by = Reason.PREEMPTED if any(pod.is_preempted for pod in seen.pods) else Reason.NODE_LOST
     if lost and spec.rerunnable:
         again = replace(
             seen.record.status,
             state=JobState.QUEUED,
-            reason=Reason.NODE_LOST,
+            reason=lost_by,
             message=f"{lost}; the job will run again",
             hosts=(),
             start_time=None,
@@ -304,16 +400,27 @@ def _over(seen: Observed, first: PodView | None) -> Decision:
         )
         return Decision(status=again, delete=True)
     if lost:
-        return Decision(status=_ended(seen, JobState.FAILED, Reason.NODE_LOST, f"{lost}; not rerunnable", first))
+        return Decision(status=_cut_short(seen, lost_by, f"{lost}; not rerunnable", first))
+    if first is not None and first.is_out_of_memory:
+        return Decision(status=_ended(seen, JobState.FAILED, Reason.OUT_OF_MEMORY, _too_much_memory(first), first))
     if report is not None:
         return Decision(status=_ended(seen, JobState.FAILED, report.reason, report.message, first))
     problem = next((pod.problem for pod in seen.pods if pod.problem), "its pods ended without a report")
     return Decision(status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, problem, first))
 
 
+def _too_much_memory(pod: PodView) -> str:
+    return f"pod {pod.name} on node {pod.node} was killed: more memory than the job asked for"
+
+
+def _is_unstarted(status: JobStatus) -> bool:
+    """No run of it has been lost that is still to be told: one that was leaves its count behind."""
+    return status.run_count == 0 or status.reason in {Reason.NODE_LOST, Reason.PREEMPTED}
+
+
 def _never_made(seen: Observed) -> Decision:
     """Volcano has given up to make the pods, which it does after some minutes."""
-    if seen.record.status.reason is Reason.NODE_LOST:
+    if seen.record.status.reason in _GIVEN_BACK:
         return Decision(status=seen.record.status, delete=True)  # of an earlier run, and still to be removed
     refused = seen.refused_pods
     if refused is not None and not refused.may_pass:
@@ -326,14 +433,18 @@ def _never_made(seen: Observed) -> Decision:
 
 def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | None) -> str:
     """The pod that went away without the job's doing, in words; "" if none did."""
+    preempted = next((pod for pod in seen.pods if pod.is_preempted), None)
+    if preempted is not None:
+        return f"pod {preempted.name} on node {preempted.node} was preempted for a job of more weight"
     lost = next((pod for pod in seen.pods if pod.is_lost), None)
     if lost is not None:
         return f"pod {lost.name} on node {lost.node} was lost"
     if first is None:
         return "the pod that ran the script was deleted by somebody else"
     if first.is_taken and culprit is None:
-        # with one pod gone Volcano takes the others as well: it was the one whose time was up before
-        taken = min((pod for pod in seen.pods if pod.is_taken), key=lambda pod: pod.dies_at or seen.now)
+        # with one pod gone Volcano takes the others as well: it was the one before them, whatever it made of its end
+        deleted = (pod for pod in seen.pods if pod.is_deleting)
+        taken = min(deleted, key=lambda pod: (not pod.is_first_taken, pod.dies_at or seen.now))
         return f"pod {taken.name} on node {taken.node} was deleted by somebody else"
     return ""
 
@@ -341,10 +452,13 @@ def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | Non
 def _reported(seen: Observed, report: RunReport, first: PodView | None) -> JobStatus:
     if report.reason is Reason.TIME_LIMIT:
         return _ended(seen, JobState.TIMEOUT, Reason.TIME_LIMIT, report.message, first)
+    if report.reason is Reason.OUTPUT_FAILED and report.exit_code == 0:
+        return _ended(seen, JobState.FINISHED, Reason.OUTPUT_FAILED, report.message, first)
     if report.reason in {Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED, Reason.OUT_OF_MEMORY}:
         return _ended(seen, JobState.FAILED, report.reason, report.message, first)
-    if first is not None and first.is_out_of_memory and report.exit_code != 0:
-        return _ended(seen, JobState.FAILED, Reason.OUT_OF_MEMORY, "killed: more memory than the job asked for", first)
+    starved = next((pod for pod in seen.pods if pod.is_out_of_memory), None)
+    if starved is not None and report.exit_code != 0:
+        return _ended(seen, JobState.FAILED, Reason.OUT_OF_MEMORY, _too_much_memory(starved), first)
     if report.exit_code == 0:
         return _ended(seen, JobState.FINISHED, Reason.NONE, report.message, first)
     reason = Reason.NON_ZERO_EXIT if report.exit_code is not None else Reason.SIGNALLED
@@ -363,12 +477,17 @@ def _running(seen: Observed) -> JobStatus:
     )
 
 
+def _cut_short(seen: Observed, reason: Reason, message: str, first: PodView | None) -> JobStatus:
+    """Failed through no act of the script, whose end, if it told of one, is only what followed from that."""
+    return replace(_ended(seen, JobState.FAILED, reason, message, first), exit_code=None, exit_signal=None)
+
+
 def _ended(seen: Observed, state: JobState, reason: Reason, message: str, first: PodView | None = None) -> JobStatus:
     status = seen.record.status if first is None or first.started_at is None else _running(seen)
     report = None if first is None else first.report
     end = (first.finished_at if first is not None else None) or seen.now
-    ended = replace(status, state=state, reason=reason, message=message, end_time=end)
-    if state is JobState.DELETED:
+    ended = replace(status, state=state, reason=reason, message=message, end_time=end, is_rerunning=False)
+    if reason is Reason.DELETED_BY_USER:
         ended = replace(ended, deleted_by=status.owner)
     if status.start_time is None:
         return ended
@@ -380,6 +499,23 @@ def _ended(seen: Observed, state: JobState, reason: Reason, message: str, first:
         exit_code=report.exit_code,
         exit_signal=report.signal,
         walltime_used_s=report.walltime_s if report.walltime_s is not None else elapsed_s,
-        cpu_used_s=report.cpu_s,
         session_id=report.session_id,
+        **_usage(seen),
     )
+
+
+def _usage(seen: Observed) -> dict[str, Any]:
+    """The fields of the status that say what all pods used, as far as they have reported it."""
+    reports = [(pod, pod.report) for pod in sorted(seen.pods, key=lambda pod: pod.index) if pod.report is not None]
+    cpu_s = [report.cpu_s for _, report in reports if report.cpu_s is not None]
+    rss = [report.max_rss_bytes for _, report in reports if report.max_rss_bytes is not None]
+    hosts = (
+        HostUsage(pod=pod.name, cpu_s=report.cpu_s, max_rss_bytes=report.max_rss_bytes)
+        for pod, report in reports
+        if not pod.is_launcher
+    )
+    return {
+        "cpu_used_s": sum(cpu_s) if cpu_s else None,
+        "max_rss_bytes": max(rss, default=None),
+        "usage": tuple(host for host in hosts if host.cpu_s is not None or host.max_rss_bytes is not None),
+    }

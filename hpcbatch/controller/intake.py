@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hpcbatch.api.informer import Informer
@@ -10,12 +12,16 @@ from hpcbatch.api.names import SECRET_TYPE
 from hpcbatch.api.nodes import is_reserved
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, QUEUES, SECRETS
-from hpcbatch.controller.admission import admit, choose_queue
+from hpcbatch.controller.admission import Granted, admit, choose_queue
+from hpcbatch.controller.decide import behind_others, hold_reason
+from hpcbatch.controller.dependencies import Outlook, Verdict, dropped
+from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.identity import Identity, identity_of
 from hpcbatch.controller.numbers import JobNumbers
 from hpcbatch.controller.records import owner_reference, remove, write_status
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
+from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
@@ -30,10 +36,14 @@ REFUSED_KEPT_S = 60.0  # the client that waits for the answer takes the record a
 class Intake:
     """Admits or refuses. `nodes`, `queues` and `namespaces` hold the cluster's nodes, Volcano Queues and namespaces."""
 
-    def __init__(self, api: Api, sites: SiteSource, *, nodes: Informer, queues: Informer, namespaces: Informer) -> None:
+    def __init__(
+        self, api: Api, sites: SiteSource, *, nodes: Informer, queues: Informer, namespaces: Informer,
+        dependents: Dependents, highest_ended: Callable[[], int] = lambda: 0,
+    ) -> None:  # fmt: skip
         self._api, self._sites, self._nodes, self._queues = api, sites, nodes, queues
         self._namespaces = namespaces
-        self._numbers = JobNumbers(api)
+        self.dependents = dependents
+        self.numbers = JobNumbers(api, highest_ended)
 
     def answer(self, obj: Object) -> Object | None:
         """The BatchJob as admitted; None if it was refused."""
@@ -41,12 +51,10 @@ class Intake:
         site = self._sites.in_force.config
         try:
             spec = spec_from_json(obj["spec"])
-            owner = self._owner(namespace)
-            queue = choose_queue(spec, site)
-            volcano_state = self.volcano_state(queue.volcano_queue)
-            if volcano_state is None and not site.queues:
-                raise RefusedError(RefusalCode.UNKNOWN_QUEUE, queue.name)
-            granted = admit(spec, queue, site, owner, volcano_state=volcano_state, nodes=self._node_sizes(queue, site))
+            owner = self.owner(namespace)
+            queue, granted = self.grant(spec, owner, site)
+            if spec.dependency is not None and spec.dependency.befores:
+                self.dependents.check_no_cycle(_unnumbered(obj, spec))
             self._own_submission(obj)
         except RefusedError as refused:
             self._refuse(obj, refused.code, str(refused))
@@ -56,10 +64,7 @@ class Intake:
         except HpcBatchError as error:
             self._refuse(obj, RefusalCode.BAD_SPEC, str(error))
             return None
-        state, reason = _first_state(spec, datetime.now(UTC))
         status = JobStatus(
-            state=state,
-            reason=reason,
             owner=owner.user,
             uid=owner.uid,
             gid=owner.gid,
@@ -67,17 +72,33 @@ class Intake:
             groups=owner.groups,
             walltime_s=granted.walltime_s,
             layout=granted.layout,
+            array=None if spec.array is None else ArrayStatus(pending=spec.array.indices, limit=spec.array.limit),
             submit_time=parse_rfc3339(obj["metadata"]["creationTimestamp"]),
         )
         record = JobRecord(
-            job_id=self._numbers.take(),
+            job_id=self.numbers.take(),
             namespace=namespace,
             object_name=obj["metadata"]["name"],
             spec=spec,
             status=status,
             queue=queue.name,
         )
-        return write_status(self._api, obj, record)
+        now = datetime.now(UTC)
+        status = _first_status(record, self.dependents.look(record, now), now)
+        return write_status(self._api, obj, replace(record, status=status))
+
+    def grant(
+        self, spec: JobSpec, owner: Identity, site: SiteConfig, *, stays_in: str | None = None
+    ) -> tuple[QueueConfig, Granted]:
+        """The queue of a job and what it gets there. Raises RefusedError or another HpcBatchError, as `admit` does.
+        A job that `stays_in` its queue may do so where that is closed to new ones.
+        """
+        queue = choose_queue(spec, site)
+        volcano_state = "Open" if queue.name == stays_in else self.volcano_state(queue.volcano_queue)
+        if volcano_state is None and not site.queues:
+            raise RefusedError(RefusalCode.UNKNOWN_QUEUE, queue.name)
+        nodes = self._node_sizes(queue, site)
+        return queue, admit(spec, queue, site, owner, volcano_state=volcano_state, nodes=nodes)
 
     def forget_refused(self, obj: Object) -> float | None:
         """Remove a refused record when its time is over; else the seconds until then."""
@@ -88,7 +109,7 @@ class Intake:
         remove(self._api, BATCHJOBS, obj["metadata"]["name"], obj["metadata"]["namespace"], uid=obj["metadata"]["uid"])
         return None
 
-    def _owner(self, namespace: str) -> Identity:
+    def owner(self, namespace: str) -> Identity:
         """As the cache has it, and where that knows no user, as it stands now: one may just have been added."""
         cached = self._namespaces.get(None, namespace)
         try:
@@ -137,13 +158,25 @@ class Intake:
         return [node_size(n, site) for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
 
 
-def _first_state(spec: JobSpec, now: datetime) -> tuple[JobState, Reason]:
+def _unnumbered(obj: Object, spec: JobSpec) -> JobRecord:
+    namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
+    return JobRecord(job_id=0, namespace=namespace, object_name=name, spec=spec, status=JobStatus(), queue="")
+
+
+def _first_status(record: JobRecord, outlook: Outlook | None, now: datetime) -> JobStatus:
     """What `decide` would make of it too: nobody sees a job queued that may not start yet."""
-    if spec.hold:
-        return JobState.HELD, Reason.HELD_BY_USER
+    spec, status = record.spec, record.status
+    if outlook is not None:
+        status = replace(status, dependency=outlook.progress)
+        if outlook.verdict is Verdict.NEVER and outlook.kills:
+            return dropped(status, outlook, now)
+    if held_by := hold_reason(spec):
+        return replace(status, state=JobState.HELD, reason=held_by)
+    if outlook is not None and (behind := behind_others(outlook)):
+        return replace(status, state=JobState.HELD, reason=behind, message=outlook.message)
     if spec.begin_time is not None and spec.begin_time > now:
-        return JobState.WAITING, Reason.BEGIN_TIME
-    return JobState.QUEUED, Reason.NONE
+        return replace(status, state=JobState.WAITING, reason=Reason.BEGIN_TIME)
+    return replace(status, state=JobState.QUEUED, reason=Reason.NONE)
 
 
 def node_size(node: Object, site: SiteConfig) -> NodeSize:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
@@ -20,8 +21,9 @@ class JobNumbers:
     ConfigMap's resourceVersion. If somebody deletes it, counting goes on after the highest number of a record.
     """
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    def __init__(self, api: Api, highest_ended: Callable[[], int] = lambda: 0) -> None:
+        """`highest_ended`: of the jobs that are no BatchJobs any more."""
+        self._api, self._highest_ended = api, highest_ended
         self._lock = threading.Lock()
         self._counter: Object | None = None  # as we last wrote it, which spares reading it before each write
 
@@ -42,7 +44,7 @@ class JobNumbers:
             return self._api.get(CONFIGMAPS, _NAME, SYSTEM_NAMESPACE)
         except NotFoundError:
             given = (obj.get("status", {}).get("jobId", "0") for obj in self._api.list(BATCHJOBS).items)
-            last = str(max(map(int, given), default=0))
+            last = str(max((self._highest_ended(), *map(int, given))))
             first = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _NAME}, "data": {"last": last}}
             return self._api.create(CONFIGMAPS, first, SYSTEM_NAMESPACE)
 

@@ -9,6 +9,8 @@ import signal
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
@@ -19,6 +21,9 @@ from hpcbatch.controller.health import Metric
 from hpcbatch.controller.leader import Candidate, Timing
 from hpcbatch.controller.site_file import CLUSTER_DEFAULTS
 from hpcbatch.errors import HpcBatchError
+
+if TYPE_CHECKING:
+    from hpcbatch.history.store import HistoryStore
 
 _LOG = logging.getLogger(__name__)
 _LEASE = "hpcbatch-controller"
@@ -32,8 +37,18 @@ _LAST_WRITES_S = 5.0
 class Process:
     """Stands by, leads, and ends, all in one; `run` wants SIGTERM and SIGINT blocked in all threads."""
 
-    def __init__(self, environ: Mapping[str, str], *, namespace: str, timing: Timing | None) -> None:
-        """`timing` None: act without an election."""
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        *,
+        namespace: str,
+        timing: Timing | None,
+        history_dsn: Path | None = None,
+        history_port: int = 0,
+    ) -> None:
+        """`timing` None: act without an election. `history_dsn` is the file with the address of the history's database,
+        and need not be there; the history is served on `history_port`.
+        """
         self._environ = environ
         self._answer_s = 0.5 * (timing or Timing()).renew_s  # a renewal may fail once and be made again in time
         self._candidate: Candidate | None = None
@@ -47,6 +62,8 @@ class Process:
         self._connection: Connection | None = None
         self._unheard, self._look_at_credentials = 0, 0.0
         self._failure: str = ""
+        self._history_dsn, self._history_port = history_dsn, history_port
+        self._history: HistoryStore | None = None
 
     def run(self) -> int:
         """Until a signal comes, or until it has to begin anew (0); or until it may or can go on no longer (1)."""
@@ -57,6 +74,7 @@ class Process:
             return 1
 
     def _run(self) -> int:
+        self._serve_history()
         if self._candidate is None:
             self._begin()
         else:
@@ -73,6 +91,8 @@ class Process:
                 return 1
             if self._has_new_credentials():
                 return self._end("the credentials were renewed")
+            if self._has_history_address != (self._history is not None):
+                return self._end("the history's database is another")
             if self._candidate is None:
                 continue
             if self._candidate.has_lost:
@@ -80,6 +100,25 @@ class Process:
                 return 1
             if self._controller is None and self._candidate.has_led.is_set():
                 self._begin()
+
+    @property
+    def _has_history_address(self) -> bool:
+        return self._history_dsn is not None and self._history_dsn.is_file()
+
+    def _serve_history(self) -> None:
+        """By every replica, whichever of them leads. Raises HpcBatchError."""
+        if self._history_dsn is None or not self._has_history_address:
+            _LOG.info("no database for the history: ended jobs stay BatchJobs for as long as the site keeps them")
+            return
+        from hpcbatch.history.databases import PostgresDatabase
+        from hpcbatch.history.store import HistoryStore
+
+        self._history = HistoryStore(PostgresDatabase(self._history_dsn.read_text))
+        if self._history_port:
+            from hpcbatch.controller.history_server import HistoryServer
+
+            api = HttpApi(kubeconfig.load(self._environ))
+            HistoryServer(api, self._history, self._history_port).start()
 
     def _connect_for_lease(self) -> HttpApi:
         return HttpApi(
@@ -91,7 +130,7 @@ class Process:
         self._connection = kubeconfig.load(self._environ)
         may_write = (lambda: True) if candidate is None else (lambda: candidate.may_act)
         self._api = GuardedApi(HttpApi(self._connection), may_write)
-        self._controller = Controller(self._api, CLUSTER_DEFAULTS)
+        self._controller = Controller(self._api, CLUSTER_DEFAULTS, self._history)
         threading.Thread(target=self._start, args=(self._controller,), name="start", daemon=True).start()
 
     def _start(self, controller: Controller) -> None:
@@ -154,6 +193,17 @@ class Process:
         yield Metric("hpcbatch_reconciles_total", "counter", "Looks at a job.", [({}, work.handled)])
         yield Metric("hpcbatch_reconcile_retries_total", "counter", "Looks that failed.", [({}, work.retried)])
         yield Metric("hpcbatch_queue_length", "gauge", "Jobs that wait for a look.", [({}, len(work))])
+        mailer = controller.mailer
+        yield Metric("hpcbatch_mails_sent_total", "counter", "Mails that were sent.", [({}, mailer.sent)])
+        yield Metric("hpcbatch_mails_failed_total", "counter", "Mails that were given up.", [({}, mailer.failed)])
+        yield Metric("hpcbatch_mails_waiting", "gauge", "Jobs whose mail has not got through.", [({}, mailer.waiting)])
+        if (archive := controller.archive) is not None:
+            yield Metric("hpcbatch_history_moved_total", "counter", "Ended jobs moved to the history.",
+                         [({}, archive.moved)])  # fmt: skip
+            yield Metric("hpcbatch_history_waiting", "gauge", "Ended jobs that have not moved yet.",
+                         [({}, archive.waiting)])  # fmt: skip
+            yield Metric("hpcbatch_history_up", "gauge", "0 while the history's database cannot be used.",
+                         [({}, int(not archive.problem))])  # fmt: skip
         calls = sorted(api.calls.copy().items())
         yield Metric(
             "hpcbatch_api_requests_total", "counter", "Calls on the API by HTTP status; 0 is no answer.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 from hpcbatch.api.batchjob import full_status_to_json
@@ -35,6 +37,12 @@ def remove(
     except ConflictError:
         if uid is None:
             raise
+
+
+def digest_of(obj: Object) -> str:
+    """What tells two objects apart that we would make."""
+    text = json.dumps(obj, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def owner_reference(obj: Object) -> Object:

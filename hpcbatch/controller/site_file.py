@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from hpcbatch.controller.site_mail import read_mail
 from hpcbatch.controller.yaml_fields import (
     Fields,
     NoYamlError,
@@ -41,8 +42,8 @@ CLUSTER_DEFAULTS: Final = SiteConfig(mounts_passwd=True, image="")
 
 SITE_KEYS: Final = (
     "apiVersion", "kind", "serverName", "clusterDomain", "image", "allowedImages", "imagePullTimeout", "queues",
-    "volumes", "mountPasswd", "strictGroups", "nodeProperties", "resources", "launcher", "launcherCPU", "historyKept",
-    "killDelay", "startTimeout", "sshPort", "loginShell",
+    "volumes", "mountPasswd", "strictGroups", "nodeProperties", "resources", "launcher", "launcherCPU", "maxArraySize",
+    "historyKept", "historyMovedAfter", "killDelay", "startTimeout", "sshPort", "loginShell", "mail",
 )  # fmt: skip
 QUEUE_KEYS: Final = (
     "name", "volcanoQueue", "default", "image", "allowedImages", "maxWalltime", "defaultWalltime", "maxNodes",
@@ -151,11 +152,14 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         resources=_resources(fields, defaults.resources),
         launcher=fields.take("launcher", _launcher, defaults.launcher),
         launcher_cpu_milli=fields.take("launcherCPU", _milli, defaults.launcher_cpu_milli),
+        max_array_size=fields.take("maxArraySize", _number(1, _MAX_COUNT), defaults.max_array_size),
         history_kept_s=fields.take("historyKept", _duration(0), defaults.history_kept_s),
+        history_moved_after_s=fields.take("historyMovedAfter", _duration(0), defaults.history_moved_after_s),
         kill_delay_s=fields.take("killDelay", _duration(0), defaults.kill_delay_s),
         start_timeout_s=fields.take("startTimeout", _duration(1), defaults.start_timeout_s),
         ssh_port=fields.take("sshPort", _number(1, 65535), defaults.ssh_port),
         login_shell=fields.take("loginShell", boolean, defaults.login_shell),
+        mail=read_mail(fields) or defaults.mail,
     )
 
 

@@ -17,6 +17,8 @@ from hpcbatch.volcano.translate import LAUNCHER_LABEL
 
 # What the kubelet, the node and taint controllers and the eviction API say when a pod was taken away from a job.
 _LOST_REASONS = frozenset({"NodeLost", "NodeShutdown", "Evicted", "Preempting", "Terminated", "ContainerStatusUnknown"})
+# What kube-scheduler and Volcano say of pods that they take away for others; older Volcanos only the last.
+_PREEMPTED = frozenset({("DisruptionTarget", "True", "PreemptionByScheduler"), ("Ready", "False", "Evict")})
 _STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
 # Between two tries the kubelet says so, and behind it why the last one failed.
 _BACK_OFF = re.compile(r'ImagePullBackOff: Back-off pulling image ".*?": (ErrImagePull: .*)', re.DOTALL)
@@ -39,11 +41,12 @@ def pod_views(
     launcher: Launcher = Launcher.SHARED,
     gone: Collection[str] = (),
     ready_nodes: Collection[str] | None = None,
+    first_taken: str = "",
 ) -> list[PodView]:
     """The pods of one job in the order of `names`, which `volcano.translate.pod_names` gave.
 
     `gone` are the names of pods that have been deleted, and are shown as they were. `ready_nodes` are the nodes that
-    answer; None: all.
+    answer; None: all. `first_taken` is the uid of the pod that was deleted before the others, as far as known.
     """
     place = {name: index for index, name in enumerate(names)}
     views = [
@@ -53,6 +56,7 @@ def pod_views(
             is_gone=pod["metadata"]["name"] in gone,
             is_launcher=launcher is Launcher.DEDICATED and place[pod["metadata"]["name"]] == 0,
             node_answers=ready_nodes is None or pod["spec"].get("nodeName") in ready_nodes,
+            is_first_taken=pod["metadata"]["uid"] == first_taken,
         )
         for pod in pods
         if pod["metadata"]["name"] in place
@@ -60,7 +64,9 @@ def pod_views(
     return sorted(views, key=lambda view: view.index)
 
 
-def _pod_view(pod: Object, index: int, *, is_gone: bool, is_launcher: bool, node_answers: bool) -> PodView:
+def _pod_view(
+    pod: Object, index: int, *, is_gone: bool, is_launcher: bool, node_answers: bool, is_first_taken: bool
+) -> PodView:
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
     dies_at = metadata.get("deletionTimestamp") if spec.get("nodeName") else None
     container: Object = next(iter(status.get("containerStatuses", ())), {})
@@ -78,6 +84,7 @@ def _pod_view(pod: Object, index: int, *, is_gone: bool, is_launcher: bool, node
         phase=status.get("phase", "Pending"),
         is_deleting="deletionTimestamp" in metadata,
         is_lost=_is_lost(status, ended or {}),
+        is_preempted=_is_preempted(status),
         is_out_of_memory=ended is not None and ended.get("reason") == "OOMKilled",
         # a container that never came to run is dated 1970
         started_at=parse_rfc3339(started_at) if started_at and not started_at.startswith("1970") else None,
@@ -89,6 +96,7 @@ def _pod_view(pod: Object, index: int, *, is_gone: bool, is_launcher: bool, node
         bound_at=_bound_at(status) if spec.get("nodeName") else None,
         dies_at=parse_rfc3339(dies_at) if dies_at else None,
         node_answers=node_answers,
+        is_first_taken=is_first_taken,
         is_gone=is_gone,
         is_launcher=is_launcher,
     )
@@ -121,9 +129,21 @@ def _event_time(event: Object) -> str:
     )
 
 
+def _is_preempted(status: Object) -> bool:
+    return status.get("reason") == "Preempting" or any(
+        (condition["type"], condition["status"], condition.get("reason")) in _PREEMPTED
+        for condition in status.get("conditions", ())
+    )
+
+
 def _is_lost(status: Object, ended: Object) -> bool:
     disrupted = any(c["type"] == "DisruptionTarget" and c["status"] == "True" for c in status.get("conditions", ()))
-    return disrupted or status.get("reason") in _LOST_REASONS or ended.get("reason") in _LOST_REASONS
+    return (
+        disrupted
+        or _is_preempted(status)
+        or status.get("reason") in _LOST_REASONS
+        or ended.get("reason") in _LOST_REASONS
+    )
 
 
 def _problem(status: Object, state: Object) -> str:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+from hpcbatch.errors import HpcBatchError
+
+MAX_JOBS = 5000
+"""That a job can depend on, each member of an array counted: looking for one that is gone costs two requests."""
 
 
 class DependencyKind(StrEnum):
@@ -23,12 +30,31 @@ class DependencyKind(StrEnum):
     SINGLETON = "singleton"  # Slurm: after all earlier jobs of the same name and user
 
 
+MIRROR: Final[Mapping[DependencyKind, DependencyKind]] = {
+    DependencyKind.BEFORE: DependencyKind.AFTER,
+    DependencyKind.BEFORE_OK: DependencyKind.AFTER_OK,
+    DependencyKind.BEFORE_NOT_OK: DependencyKind.AFTER_NOT_OK,
+    DependencyKind.BEFORE_ANY: DependencyKind.AFTER_ANY,
+}
+"""What a `before…` means for the job that it names."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRef:
     """A job by its number; `index` names one member of an array (`12_7`, `12[7]`), None the whole job or array."""
 
     job_id: int
     index: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.job_id}" if self.index is None else f"{self.job_id}[{self.index}]"
+
+    @classmethod
+    def parse(cls, text: str) -> JobRef:
+        """The inverse of `str`; also reads `12[]`. Raises ValueError."""
+        number, _, index = text.partition("[")
+        index = index.removesuffix("]")
+        return cls(job_id=int(number), index=int(index) if index else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +68,41 @@ class Clause:
     count: int = 0
     """Of `on:COUNT`."""
 
+    def __post_init__(self) -> None:
+        if self.kind is DependencyKind.ON:
+            is_right = self.count >= 1 and not self.jobs
+        else:
+            is_right = bool(self.jobs) is not (self.kind is DependencyKind.SINGLETON)
+        if not is_right or self.delay_s < 0:
+            raise HpcBatchError(f"not a dependency: {self.kind} of {len(self.jobs)} jobs, count {self.count}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """The smallest part of a dependency: one job, or `on`, or `singleton`. `str` is its name in a job's status."""
+
+    kind: DependencyKind
+    ref: JobRef | None = None
+    delay_s: int = 0
+    count: int = 0
+
+    def __str__(self) -> str:
+        if self.kind is DependencyKind.ON:
+            return f"{self.kind}:{self.count}"
+        return (
+            str(self.kind) if self.ref is None else f"{self.kind}:{self.ref}" + f"+{self.delay_s}" * bool(self.delay_s)
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Wait:
+        """The inverse of `str`. Raises ValueError."""
+        word, _, rest = text.partition(":")
+        kind = DependencyKind(word)
+        if kind is DependencyKind.ON:
+            return cls(kind=kind, count=int(rest))
+        ref, _, delay = rest.partition("+")
+        return cls(kind=kind, ref=JobRef.parse(ref) if ref else None, delay_s=int(delay or 0))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
@@ -51,3 +112,75 @@ class Dependency:
     is_any: bool = False
     kill_if_never: bool | None = None
     """End the job when it can never be met (PBS does; Slurm `--kill-on-invalid-dep=yes`); None: the dialect's way."""
+
+    def __post_init__(self) -> None:
+        if sum(len(clause.jobs) for clause in self.clauses) > MAX_JOBS:
+            raise HpcBatchError(f"a job depends on at most {MAX_JOBS} others")
+
+    @property
+    def waits(self) -> tuple[Wait, ...]:
+        """What the job itself waits for, each once."""
+        return self._parts(kind for kind in DependencyKind if kind not in {*MIRROR, DependencyKind.RUN_ONE})
+
+    @property
+    def befores(self) -> tuple[Wait, ...]:
+        """What makes other jobs wait for this one."""
+        return self._parts(MIRROR)
+
+    @property
+    def rivals(self) -> tuple[Wait, ...]:
+        """Of `runone`: the jobs of which, together with this one, only one may run."""
+        return self._parts([DependencyKind.RUN_ONE])
+
+    def _parts(self, kinds: Iterable[DependencyKind]) -> tuple[Wait, ...]:
+        wanted, found = frozenset(kinds), []
+        for clause in self.clauses:
+            if clause.kind in wanted:
+                refs: tuple[JobRef | None, ...] = clause.jobs or (None,)
+                found += [Wait(kind=clause.kind, ref=r, delay_s=clause.delay_s, count=clause.count) for r in refs]
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """One part of what a job still waits for."""
+
+    wait: Wait
+    has_failed: bool = False
+    """It can never be met."""
+    is_array: bool = False
+    """It is for a whole array."""
+
+    def __str__(self) -> str:
+        return f"{self.wait}{'[]' * self.is_array}{'!' * self.has_failed}"
+
+
+def format_left(parts: Iterable[Left], *, is_any: bool = False) -> str:
+    """The text that a status and the rows of listings hold: `afterok:12,afterany:13[7]!`; "" when nothing is left."""
+    return ("?" if is_any else ",").join(map(str, parts))
+
+
+def parse_left(text: str) -> tuple[tuple[Left, ...], bool]:
+    """The inverse of `format_left`. Raises ValueError."""
+    is_any = "?" in text
+    parts = []
+    for part in filter(None, text.replace("?", ",").split(",")):
+        body = part.removesuffix("!")
+        is_array = body.endswith("[]")
+        wait = Wait.parse(body.removesuffix("[]"))
+        parts.append(Left(wait=wait, has_failed=part != body, is_array=is_array))
+    return tuple(parts), is_any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DependencyProgress:
+    """How far a job's dependency is satisfied, so that this is never asked twice: other jobs are forgotten one day."""
+
+    met: tuple[str, ...] = ()
+    """Names of what is satisfied, for good, and of the `before…` that the named jobs have accepted."""
+    joined: tuple[str, ...] = ()
+    """Names of what the `before…` of other jobs have added to the waits of this one."""
+    left: str = ""
+    """What is left, see `format_left`."""
+    followers: tuple[str, ...] = ()
+    """The first of those who wait for this job, as it means them: `beforeok:14`. For display only."""

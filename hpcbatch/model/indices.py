@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import gcd
 
 from hpcbatch.errors import HpcBatchError
+
+MAX_INDEX = 10**15
+"""Larger than any that a user means, and small enough to count with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """A set of numbers from 0, in order. `ranges` are disjoint, sorted by their first, none longer than it must be.
+    """A set of numbers from 0, in order. `ranges` are disjoint, sorted, none begins before the one before it has ended.
 
-    Equal sets built by this class's operations are equal objects.
+    Equal sets built by this class's operations are equal objects. Operations cost as much as there are ranges, in the
+    operands and in the result, however many numbers these hold; but `of` and iteration count numbers, and so does the
+    union of two sets whose numbers alternate.
     """
 
     ranges: tuple[range, ...] = ()
@@ -21,7 +28,7 @@ class Indices:
     @classmethod
     def of(cls, numbers: Iterable[int]) -> Indices:
         """Any numbers, in any order, also twice."""
-        return cls(tuple(_packed(sorted(set(numbers)))))
+        return cls._from(range(number, number + 1) for number in sorted(set(numbers)))
 
     @classmethod
     def parse(cls, text: str) -> Indices:
@@ -33,13 +40,21 @@ class Indices:
             words = [first, *([last] if dash else []), *([step] if step else [])]
             if not all(word.isascii() and word.isdigit() for word in words) or part.endswith(":"):
                 raise HpcBatchError(f"{text!r} are no array indices: expected ranges such as 1-9:2,20")
+            if any(len(word) > 18 or int(word) > MAX_INDEX for word in words):
+                raise HpcBatchError(f"{part!r} is no range of array indices: the highest is {MAX_INDEX}")
             by = int(step or 1)
             if by < 1 or int(last or first) < int(first):
                 raise HpcBatchError(f"{part!r} is no range of array indices: expected FIRST-LAST:STEP")
             parts.append(range(int(first), int(last or first) + 1, by))
-        if _are_normal(parts):
-            return cls(tuple(_shortened(part) for part in parts))
-        return cls.of(number for part in parts for number in part)
+        parts.sort(key=lambda part: part[0])
+        if all(before[-1] < after[0] for before, after in pairwise(parts)):
+            return cls._from(parts)
+        return _union([cls._from([part]) for part in parts])
+
+    @classmethod
+    def _from(cls, parts: Iterable[range]) -> Indices:
+        """`parts` are sorted, and none begins before the one before it has ended."""
+        return cls(tuple(_packed(parts)))
 
     def __str__(self) -> str:
         return ",".join(map(_text, self.ranges))
@@ -51,29 +66,26 @@ class Indices:
         return bool(self.ranges)
 
     def __iter__(self) -> Iterator[int]:
-        """In order, since the ranges of `of` do not interleave."""
+        """In order."""
         for part in self.ranges:
             yield from part
 
     def __contains__(self, number: int) -> bool:
-        return any(number in part for part in self.ranges)
+        place = bisect_right(self.ranges, number, key=lambda part: part[0])
+        return place > 0 and number in self.ranges[place - 1]
 
     def __or__(self, other: Indices) -> Indices:
         if not (self and other):
             return self or other
-        return Indices.of((*self, *other))
+        return Indices._from(_merged(self.ranges, tuple(filter(None, _without(other.ranges, self.ranges)))))
 
     def __sub__(self, other: Indices) -> Indices:
         if not (self and other):
             return self
-        gone = set(other)
-        return Indices.of(number for number in self if number not in gone)
+        return Indices._from(_without(self.ranges, other.ranges))
 
     def __and__(self, other: Indices) -> Indices:
-        if not (self and other):
-            return Indices()
-        kept = set(other)
-        return Indices.of(number for number in self if number in kept)
+        return Indices._from(_common(self.ranges, other.ranges))
 
     @property
     def first(self) -> int:
@@ -92,39 +104,110 @@ class Indices:
 
     def take(self, count: int) -> Indices:
         """The lowest `count` of them."""
-        found: list[int] = []
-        for number in self:
-            if len(found) >= count:
+        found: list[range] = []
+        for part in self.ranges:
+            if count <= 0:
                 break
-            found.append(number)
-        return Indices.of(found)
+            found.append(part[:count])
+            count -= len(part)
+        return Indices._from(found)
 
 
-def _are_normal(parts: list[range]) -> bool:
-    """What `str` writes: then parsing costs as much as the text is long, not as the set is large."""
-    return all(before[-1] < after[0] for before, after in pairwise(parts)) and not any(
-        before[-1] + before.step == after[0] and before.step == after.step for before, after in pairwise(parts)
-    )
+def _union(sets: Sequence[Indices]) -> Indices:
+    """Of any number of sets, halves first: the cost stays near that of sorting them."""
+    if len(sets) < 2:
+        return sets[0] if sets else Indices()
+    middle = len(sets) // 2
+    return _union(sets[:middle]) | _union(sets[middle:])
 
 
-def _shortened(part: range) -> range:
-    return range(part[0], part[-1] + 1, part.step if len(part) > 1 else 1)
+def _merged(left: Sequence[range], right: Sequence[range]) -> Iterator[range]:
+    """Two sequences of ranges that have no number in common, as one in order."""
+    first, second = list(reversed(left)), list(reversed(right))
+    while first and second:
+        if first[-1][0] > second[-1][0]:
+            first, second = second, first
+        part = first.pop()
+        count = _below(part, second[-1][0])
+        yield part[:count]
+        if count < len(part):
+            first.append(part[count:])
+    yield from reversed(first or second)
 
 
-def _packed(numbers: list[int]) -> Iterator[range]:
-    """Greedily: as long as the distance stays; two numbers make a range only where they are neighbours."""
-    begin = 0
-    while begin < len(numbers):
-        end = begin + 1
-        if end < len(numbers):
-            step = numbers[end] - numbers[begin]
-            while end < len(numbers) and numbers[end] - numbers[end - 1] == step:
-                end += 1
-            if end - begin == 2 and step != 1:
-                end = begin + 1
-        step = numbers[begin + 1] - numbers[begin] if end - begin > 1 else 1
-        yield range(numbers[begin], numbers[end - 1] + 1, step)
-        begin = end
+def _without(parts: Sequence[range], gone: Sequence[range]) -> Iterator[range]:
+    place = 0
+    for part in parts:
+        rest = part
+        while place < len(gone) and gone[place][-1] < part[0]:
+            place += 1
+        other = place
+        while rest and other < len(gone) and gone[other][0] <= rest[-1]:
+            both = _intersection(rest, gone[other])
+            if both:
+                yield rest[: _below(rest, both[0])]
+                if both.step > rest.step:
+                    for before, after in pairwise(both):
+                        yield range(before + rest.step, after, rest.step)
+                rest = rest[_below(rest, both[-1] + 1) :]
+            other += 1
+        yield rest
+
+
+def _common(left: Sequence[range], right: Sequence[range]) -> Iterator[range]:
+    first = second = 0
+    while first < len(left) and second < len(right):
+        yield _intersection(left[first], right[second])
+        if left[first][-1] < right[second][-1]:
+            first += 1
+        else:
+            second += 1
+
+
+def _intersection(left: range, right: range) -> range:
+    """Of two rising ranges with numbers in them; by the extended Euclidean algorithm, so at no cost."""
+    shared = gcd(left.step, right.step)
+    if (right[0] - left[0]) % shared:
+        return range(0)
+    period = left.step // shared * right.step
+    # the step of `left` that brings it to a number of `right`
+    times = (right[0] - left[0]) // shared * pow(left.step // shared, -1, right.step // shared)
+    meet = left[0] + times * left.step
+    low = max(left[0], right[0])
+    return range(low + (meet - low) % period, min(left[-1], right[-1]) + 1, period)
+
+
+def _below(part: range, number: int) -> int:
+    """How many of `part` are below `number`."""
+    return max(0, min(len(part), -((part[0] - number) // part.step)))
+
+
+def _packed(parts: Iterable[range]) -> Iterator[range]:
+    """The one form of a set: greedily from the lowest, as long as the distance stays; two numbers make a range only
+    where they are neighbours.
+    """
+    first = last = count = step = 0  # of the range that is being made
+    for part in parts:
+        rest = part
+        while rest:
+            if count == 0:
+                first = last = rest[0]
+                count, rest = 1, rest[1:]
+            elif count == 1 or rest[0] - last == step:
+                step = rest[0] - last
+                taken = rest if len(rest) == 1 or rest.step == step else rest[:1]
+                last, count, rest = taken[-1], count + len(taken), rest[len(taken) :]
+            elif count == 2 and step != 1:
+                yield range(first, first + 1)
+                first, count = last, 1
+            else:
+                yield range(first, last + 1, step)
+                count = 0
+    if count == 2 and step != 1:
+        yield range(first, first + 1)
+        first, count = last, 1
+    if count:
+        yield range(first, last + 1, step if count > 1 else 1)
 
 
 def _text(part: range) -> str:

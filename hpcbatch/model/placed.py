@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hpcbatch.model.array import Array
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.spec import Chunk, JobSpec
 
@@ -37,6 +38,8 @@ class PlacedJob:
     launcher: Launcher = Launcher.SHARED
     """SHARED: the first of `pods` runs the script. DEDICATED: a pod of its own beside them."""
     run_count: int = 1
+    array: Array | None = None
+    """Of a member: the array that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

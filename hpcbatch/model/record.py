@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from hpcbatch.model.array import ArrayStatus
+from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState, Reason
@@ -31,6 +32,16 @@ class HostUsage:
     pod: str
     cpu_s: int | None = None
     max_rss_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastRun:
+    """A run after which the job was queued again: rerun by request, or its node was lost."""
+
+    start_time: datetime
+    end_time: datetime
+    """When the controller saw that it was over."""
+    hosts: tuple[ExecHost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +83,14 @@ class JobStatus:
     cpu_used_s: int | None = None
     max_rss_bytes: int | None = None
     """The largest of its hosts."""
+    past_runs: tuple[PastRun, ...] = ()
+    """Those before the present one, the oldest first, as far as they are kept (controller.past_runs)."""
     usage: tuple[HostUsage, ...] = ()
     """Of each host in the order of `hosts`, as far as known."""
     array: ArrayStatus | None = None
     """Of an array: where its members stand."""
+    dependency: DependencyProgress | None = None
+    """None: not looked at yet, or there is none."""
     run_count: int = 0
     """How often it was started; 1 in its first run."""
     session_id: int | None = None
@@ -86,8 +101,14 @@ class JobStatus:
     already has them."""
     answered: Answer | None = None
     """To the last request (alter, rerun, signal ...) that the controller has dealt with."""
+    handled: Mapping[str, str] = field(default_factory=dict)
+    """Id of the last `alteration` and of the last `rerunRequest` that were answered, which are not looked at again."""
+    is_rerunning: bool = False
+    """Its run is being ended, to be queued again (qrerun, scontrol requeue); until its Volcano Job is gone."""
     signalled: str = ""
     """Id of the last signal request that was passed on to the pods."""
+    mailed: tuple[str, ...] = ()
+    """Ids of the mails about it that were sent, or given up: none of them is sent again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,4 +173,5 @@ class JobRecord:
             array_deleted="" if status.array is None else str(status.array.deleted),
             array_limit=None if status.array is None else status.array.limit,
             nice=spec.nice,
+            dependency="" if status.dependency is None else status.dependency.left,
         )

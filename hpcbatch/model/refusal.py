@@ -20,3 +20,11 @@ class RefusalCode(StrEnum):
     UNKNOWN_RESOURCE = "UnknownResource"  # the message is its name
     UNKNOWN_PROPERTY = "UnknownProperty"  # no node property or feature of this name; the message is its name
     USER_DISABLED = "UserDisabled"
+    ARRAY_SIZE = "ArraySize"  # more members than the site allows
+    BAD_DEPENDENCY = "BadDependency"
+    CIRCULAR_DEPENDENCY = "CircularDependency"
+    # answers to requests
+    STARTED = "Started"  # too late for this change; the message is the field of the BatchJob's spec
+    NOT_RUNNING = "NotRunning"
+    ENDING = "Ending"
+    NOT_RERUNNABLE = "NotRerunnable"

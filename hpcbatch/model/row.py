@@ -66,7 +66,11 @@ class JobRow(NamedTuple):
     array_failed: str = ""
     array_deleted: str = ""
     array_limit: int | None = None
+    array_held: str = ""
+    """Members that users hold singly; of a whole record's row always empty."""
     nice: int = 0
+    dependency: str = ""
+    """What it still waits for of other jobs, as model.dependency.format_left writes it."""
 
 
 class NodeRow(NamedTuple):

@@ -8,6 +8,9 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
+from hpcbatch.model.array import MAX_MEMBERS
+from hpcbatch.model.mail import MailConfig
+
 
 class Launcher(StrEnum):
     """Where a job's script runs."""
@@ -84,6 +87,10 @@ class SiteConfig:
     """What a dedicated launcher asks for."""
     history_kept_s: int = 14 * 86400
     """How long the record of an ended job stays. PBS job_history_duration: two weeks."""
+    history_moved_after_s: int = 60
+    """How long an ended job stays a BatchJob before it moves to the history's database, where there is one."""
+    max_array_size: int = MAX_MEMBERS
+    """How many members an array may have. PBS max_array_size 10000; Slurm's MaxArraySize 1001 is one more."""
     kill_delay_s: int = 10
     """Between SIGTERM and SIGKILL at a job's end by force. PBS kill_delay 10, Slurm KillWait 30."""
     start_timeout_s: int = 120
@@ -95,6 +102,9 @@ class SiteConfig:
     """Whether a job that brings no environment along starts by a login shell, as PBS starts it: one that reads the
     user's own profile too. False: only /etc/profile, where sites have their `module` command, since some people's
     profile takes longer than a short job, and waits for locks when a hundred jobs start at once."""
+
+    mail: MailConfig | None = None
+    """How mail is sent; None: none is."""
 
     def queue(self, name: str) -> QueueConfig | None:
         """The queue of that name; None if the site has none such. With no `queues`, any name is a Volcano Queue's."""

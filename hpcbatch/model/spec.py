@@ -14,6 +14,7 @@ from hpcbatch.model.dialect import Dialect
 
 MAX_CHUNKS = 100_000
 """Of a job, counted one by one."""
+MAX_WEIGHT = 1024
 MAX_RANKS = 1_000_000
 """Of a job: each has a line in its node file."""
 
@@ -140,7 +141,7 @@ class JobSpec:
     begin_time: datetime | None = None
     """Not to be started before; aware."""
     priority: int = 0
-    """PBS -p, -1024..1023."""
+    """PBS -p, -1024..1023. An alteration may set a larger one (Slurm), which counts as the nearest of these."""
     rerunnable: bool = True
     account: str | None = None
     mail_points: str = ""
@@ -165,6 +166,11 @@ class JobSpec:
         check_resources(self.resources_per_pod)
 
     @property
+    def weight(self) -> int:
+        """By which the scheduler orders jobs: the priority less nice, -1024..1023."""
+        return max(-MAX_WEIGHT, min(MAX_WEIGHT - 1, self.priority - self.nice))
+
+    @property
     def resource_names(self) -> tuple[str, ...]:
         """Of all further resources that it asks for, each once, sorted."""
         chunks = (pair for chunk in self.chunks for pair in chunk.resources)
@@ -186,6 +192,8 @@ class Submission:
     environment: Mapping[str, str]
     """The variables that travel with the job (PBS Variable_List, Slurm --export)."""
     notes: tuple[str, ...] = ()
-    """Lines to tell the submitter once, on stderr, e.g. that no mail is sent yet."""
+    """Lines to tell the submitter once, on stderr, e.g. that fewer nodes are taken."""
+    mail_note: str = ""
+    """A further one, for a site that sends no mail; "" where none was asked for."""
     export_none: bool = False
     """Slurm --export=NONE: the job gets a login environment instead of the submitter's."""

@@ -48,7 +48,8 @@ class Reason(StrEnum):
     TIME_LIMIT = "TimeLimit"
     OUT_OF_MEMORY = "OutOfMemory"
     LAUNCH_FAILED = "LaunchFailed"  # a pod, sshd, mount or the interpreter could not be started
-    OUTPUT_FAILED = "OutputFailed"  # the working directory or an output file cannot be opened
+    OUTPUT_FAILED = "OutputFailed"  # an output file cannot be opened, or its disk was full in the end
     NODE_LOST = "NodeLost"  # a pod was evicted or its node went away
     PREEMPTED = "Preempted"  # by the scheduler, for a job of more weight
+    WITHDRAWN = "Withdrawn"  # its first pod came too late: the job was no longer to start; it is queued again
     DELETED_BY_USER = "DeletedByUser"

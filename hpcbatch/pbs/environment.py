@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hpcbatch.model.placed import PlacedJob
-from hpcbatch.pbs.ids import format_id
+from hpcbatch.pbs.ids import spec_id
 
 
 def environment(job: PlacedJob) -> dict[str, str]:
@@ -25,7 +25,7 @@ def environment(job: PlacedJob) -> dict[str, str]:
         "OMP_NUM_THREADS": threads,
         "PBS_ENVIRONMENT": "PBS_BATCH",
         "PBS_JOBDIR": job.home,
-        "PBS_JOBID": format_id(job.job_id, spec.server),
+        "PBS_JOBID": spec_id(job.job_id, spec),
         "PBS_JOBNAME": spec.name,
         "PBS_MOMPORT": "15003",
         "PBS_NODENUM": "0",
@@ -41,6 +41,10 @@ def environment(job: PlacedJob) -> dict[str, str]:
         "PBS_SERVER": spec.server,
         "PBS_VNODENUM": "0",
     }
+    if spec.member_of is not None:
+        index = str(spec.member_of.index)
+        variables |= {"PBS_ARRAY_ID": f"{spec.member_of.array_id}[].{spec.server}", "PBS_ARRAY_INDEX": index}
+        variables["PBS_ARRAYID"] = index  # Torque's
     if spec.interpreter is not None:
         variables["SHELL"] = spec.interpreter
     if spec.account is not None:

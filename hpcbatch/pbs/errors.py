@@ -29,19 +29,27 @@ PBSE_NOATTR = 15002
 PBSE_IVALREQ = 15004
 PBSE_PERM = 15007
 PBSE_PROTOCOL = 15010
+PBSE_UNKSIG = 15013
 PBSE_BADATVAL = 15014
+PBSE_BADSTATE = 15016
+PBSE_MODATRRUN = 15015
+PBSE_BADSTATE = 15016
 PBSE_UNKQUE = 15018
 PBSE_BADCRED = 15019
 PBSE_QUNOENB = 15021
 PBSE_UNKRESC = 15035
 PBSE_EXCQRESC = 15036
+PBSE_NORERUN = 15038
+PBSE_BADDEPEND = 15054
 PBSE_BADNODESPEC = 15089
+PBSE_MAXARRAYSIZE = 15107
 PBSE_INVALSELECTRESC = 15108
 PBSE_INVALJOBRESC = 15109
 PBSE_INVALNODEPLACE = 15110
 PBSE_PLACENOSELECT = 15111
 PBSE_DUPRESC = 15116
 PBSE_HISTJOBID = 15139
+PBSE_NOHISTARRAYSUBJOB = 15159
 
 USAGE_CODE: Final = 2
 DIRECTIVE_CODE: Final = 1
@@ -62,7 +70,9 @@ EXIT_CODE: Final[Mapping[type[Exception], int]] = {
 }
 
 _OVER_LIMIT: Final = "Job violates queue and/or server resource limits"
+_BAD_STATE: Final = "Request invalid for state of job"
 _UNAUTHORIZED: Final = "Unauthorized Request"
+_BAD_DEPENDENCY: Final = "Invalid Job Dependency"
 REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.UNKNOWN_QUEUE: ("Unknown queue", PBSE_UNKQUE & 0xFF),
     RefusalCode.QUEUE_CLOSED: ("Queue is not enabled", PBSE_QUNOENB & 0xFF),
@@ -79,10 +89,17 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
         PBSE_UNKRESC & 0xFF,
     ),  # a property is a boolean resource
     RefusalCode.USER_DISABLED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
+    RefusalCode.BAD_DEPENDENCY: ("Invalid request", PBSE_IVALREQ & 0xFF),
+    RefusalCode.CIRCULAR_DEPENDENCY: (_BAD_DEPENDENCY, PBSE_BADDEPEND & 0xFF),
+    RefusalCode.STARTED: ("Cannot modify attribute while job running  {}", PBSE_MODATRRUN & 0xFF),
+    RefusalCode.NOT_RUNNING: (_BAD_STATE, PBSE_BADSTATE & 0xFF),
+    RefusalCode.ENDING: (_BAD_STATE, PBSE_BADSTATE & 0xFF),
+    RefusalCode.NOT_RERUNNABLE: ("job is not rerunnable", PBSE_NORERUN & 0xFF),
+    RefusalCode.ARRAY_SIZE: ("Array job exceeds server or queue size limit", PBSE_MAXARRAYSIZE & 0xFF),
 }
 """PBS's text and exit code; `{}` stands for the controller's own line, to which an empty text gives way."""
 
-_EXPLAINED: Final = frozenset({_OVER_LIMIT, _UNAUTHORIZED})
+_EXPLAINED: Final = frozenset({_OVER_LIMIT, _UNAUTHORIZED, _BAD_DEPENDENCY})
 """Texts that say too little: the controller's own line follows."""
 
 
@@ -136,7 +153,7 @@ def describe(error: Exception, command: str, operand: str = "") -> tuple[str, in
     if isinstance(error, OSError):
         return _file_text(error, command)
     if isinstance(error, RefusedError):
-        return _refusal_text(error, command)
+        return _refusal_text(error, command, operand)
     code = next((EXIT_CODE[kind] for kind in type(error).__mro__ if kind in EXIT_CODE), 1)
     return f"{command}: {_text(error, command, operand)}", code
 
@@ -189,11 +206,12 @@ def _file_text(error: OSError, command: str) -> tuple[str, int]:
     return f"qsub: opening script file:: {reason}", 8
 
 
-def _refusal_text(error: RefusedError, command: str) -> tuple[str, int]:
+def _refusal_text(error: RefusedError, command: str, operand: str) -> tuple[str, int]:
+    """`operand` is the job that is not changed; "" of one that is not admitted."""
     known = error.code in set(RefusalCode)
     text, code = REFUSAL[RefusalCode(error.code)] if known else ("", 1)
     said = _one_line(error)
-    lines = [text.replace("{}", said) or said, *([said] if text in _EXPLAINED else [])]
+    lines = [f"{text.replace('{}', said) or said} {operand}".rstrip(), *([said] if text in _EXPLAINED else [])]
     return "\n".join(f"{command}: {line}" for line in lines), code
 
 

@@ -13,6 +13,10 @@ QSTAT: Final = "ainpqrstwxu:fGHJMQEBW:T1F:D:"
 QDEL: Final = "W:x"
 QHOLD: Final = "h:-:"  # as OpenPBS has it: `-` is an option that takes a value
 QRLS: Final = "h:"
+QALTER: Final = "a:A:c:e:h:j:k:l:m:M:N:o:p:r:R:S:u:W:P:"
+QRERUN: Final = "W:"
+QSIG: Final = "s:"
+QSELECT: Final = "a:A:c:h:HJl:N:p:q:r:s:t:Tu:xP:"
 PBSNODES: Final = "acC:dD:F:HjlLoqrs:Sv"
 
 

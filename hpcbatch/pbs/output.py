@@ -12,8 +12,9 @@ from collections.abc import Mapping
 
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.spec import Output
-from hpcbatch.pbs.ids import format_id
+from hpcbatch.pbs.ids import spec_id
 
+INDEX_TAG = "^array_index^"
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
@@ -23,20 +24,22 @@ def output_files(job: PlacedJob) -> OutputFiles:
     Two streams with one path share one file: PBS would deliver one over the other.
     """
     spec = job.spec
-    job_id = format_id(job.job_id, spec.server)
+    job_id = spec_id(job.job_id, spec)
+    again = job.run_count > 1  # what the run before has written stays
     stdout = _path(job, spec.stdout, "o")
     stderr = _path(job, spec.stderr if spec.stderr is not None else Output(), "e")
     if spec.stdout_to_stderr:
-        return OutputFiles(stdout=stderr, stderr=None, stdout_in_dir=f"{job_id}.ER", umask=spec.umask)
+        return OutputFiles(stdout=stderr, stderr=None, stdout_in_dir=f"{job_id}.ER", umask=spec.umask, append=again)
     # Same directory for both is no clash: the names in it differ.
     if spec.stderr is None or (stderr == stdout and not stdout.endswith("/")):
-        return OutputFiles(stdout=stdout, stderr=None, stdout_in_dir=f"{job_id}.OU", umask=spec.umask)
+        return OutputFiles(stdout=stdout, stderr=None, stdout_in_dir=f"{job_id}.OU", umask=spec.umask, append=again)
     return OutputFiles(
         stdout=stdout,
         stderr=stderr,
         stdout_in_dir=f"{job_id}.OU",
         stderr_in_dir=f"{job_id}.ER",
         umask=spec.umask,
+        append=again,
     )
 
 
@@ -46,13 +49,25 @@ def default_name(name: str, letter: str, job_id: int) -> str:
 
 
 def _path(job: PlacedJob, output: Output, letter: str) -> str:
-    name = default_name(job.spec.name, letter, job.job_id)
+    name = _default_name(job, letter)
     keep = job.spec.attributes.get("Keep_Files", "n")
     if letter in keep and "d" not in keep:
         return _join(job.home, name)
     if output.path is None:
         return _join(job.spec.submit_dir, name)
-    return _join(job.spec.submit_dir, expand(output.path, _variables(job)))
+    return _join(job.spec.submit_dir, expand(_with_index(job, output.path), _variables(job)))
+
+
+def _default_name(job: PlacedJob, letter: str) -> str:
+    member = job.spec.member_of
+    if member is None:
+        return default_name(job.spec.name, letter, job.job_id)
+    return f"{default_name(job.spec.name, letter, member.array_id)}.{member.index}"
+
+
+def _with_index(job: PlacedJob, path: str) -> str:
+    """A member's index in the place of the first tag; without a tag all members write one file, as in PBS."""
+    return path if job.spec.member_of is None else path.replace(INDEX_TAG, str(job.spec.member_of.index), 1)
 
 
 def expand(path: str, variables: Mapping[str, str]) -> str:
@@ -63,11 +78,13 @@ def expand(path: str, variables: Mapping[str, str]) -> str:
 
 
 def _variables(job: PlacedJob) -> dict[str, str]:
-    return {
+    member = job.spec.member_of
+    index = {} if member is None else dict.fromkeys(("PBS_ARRAY_INDEX", "PBS_ARRAYID"), str(member.index))
+    return index | {
         "HOME": job.home,
         "USER": job.owner,
         "LOGNAME": job.owner,
-        "PBS_JOBID": format_id(job.job_id, job.spec.server),
+        "PBS_JOBID": spec_id(job.job_id, job.spec),
         "PBS_JOBNAME": job.spec.name,
         "PBS_QUEUE": job.queue,
         "PBS_O_HOME": job.home,

@@ -6,12 +6,12 @@ Widths, headings and blanks are those of OpenPBS 23.06.06 (its qstat.c), as scri
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, tzinfo
 
 from hpcbatch.model.row import JobRow
-from hpcbatch.pbs.ids import format_id
-from hpcbatch.pbs.states import LETTER, comment, elapsed_s, exec_host, printable
+from hpcbatch.pbs.ids import row_id
+from hpcbatch.pbs.states import comment, elapsed_s, exec_host, letter, printable
 from hpcbatch.pbs.values import size_of_bytes
 from hpcbatch.units import hms
 
@@ -35,10 +35,12 @@ def format_default(
     header: bool = True,
     percent: bool = False,
     now: datetime | None = None,
+    living: Collection[int] = (),
 ) -> str:
     """The table of a plain `qstat`; "" for no rows. `percent` (-p) needs `now`.
 
     `header` is for the first table of a command: with several ids each good one is a table of its own.
+    `living` are the numbers of the arrays that have not ended.
     """
     if not rows:
         return ""
@@ -46,14 +48,15 @@ def format_default(
     if percent and header:
         lines = [lines[0].replace(" Time Use", "  % done ")]
     for row in rows:
-        used = _percent(row, now) if percent else _cut(_cput(row), 8)
-        name = row.name
+        state = letter(row, living)
+        used = _percent(row, state, now) if percent else _cut(_cput(row), 8)
+        name, job_id = row.name, row_id(row, is_short=True)
         if wide:
-            cells = (_cut(_short_id(row), 30), _cut_at(name, 15), _cut(row.user, 15), used)
-            lines.append("{:<30} {:<15} {:<15}  {:>8}".format(*cells) + f" {LETTER[row.state]} {row.queue:<15}\n")
+            cells = (_cut(job_id, 30), _cut_at(name, 15), _cut(row.user, 15), used)
+            lines.append("{:<30} {:<15} {:<15}  {:>8}".format(*cells) + f" {state} {row.queue:<15}\n")
         else:
-            cells = (_cut(_short_id(row), 17), _cut_at(name, 16), _cut(row.user, 16), used)
-            lines.append("{:<17} {:<16} {:<16}  {:>8}".format(*cells) + f" {LETTER[row.state]} {row.queue:<16}\n")
+            cells = (_cut(job_id, 17), _cut_at(name, 16), _cut(row.user, 16), used)
+            lines.append("{:<17} {:<16} {:<16}  {:>8}".format(*cells) + f" {state} {row.queue:<16}\n")
     return printable("".join(lines))
 
 
@@ -71,8 +74,11 @@ def format_alternate(
     megawords: bool = False,
     header: bool = True,
     timezone: tzinfo | None = None,
+    living: Collection[int] = (),
 ) -> str:
-    """The table of `qstat -a` and its like; "" for no rows. The parameters are named as in QstatOptions."""
+    """The table of `qstat -a` and its like; "" for no rows. The parameters are named as in QstatOptions, `living` is
+    as in `format_default`.
+    """
     if not rows:
         return ""
     lines = [_alternate_header(server, wide=wide, estimates=estimates)] if header else []
@@ -81,10 +87,10 @@ def format_alternate(
         walltime = _BLANK if row.walltime_s is None else hms(row.walltime_s)
         used = elapsed_s(row, now)
         time = "--" if estimates else _BLANK if used is None else hms(used)
-        tail = f"{mem:>6.6} {walltime:>5.5} {LETTER[row.state]} {time:>5.5}"
+        tail = f"{mem:>6.6} {walltime:>5.5} {letter(row, living)} {time:>5.5}"
         session = _BLANK if row.session_id is None else str(row.session_id)
         tasks = str(row.cpus) if row.cpus else _BLANK
-        job_id = format_id(row.job_id, row.server)
+        job_id = row_id(row)
         if wide:
             cells = [_cut(row.user, 15), _cut(row.queue, 15), _cut(row.name, 15), _cut(session, 8)]
             cells += [_cut(str(row.nodes), 4), tasks if tasks == _BLANK else _cut(tasks, 5)]
@@ -120,11 +126,6 @@ def _alternate_header(server: str, *, wide: bool, estimates: bool) -> str:
     )
 
 
-def _short_id(row: JobRow) -> str:
-    """The id with only the first label of the server's name."""
-    return format_id(row.job_id, row.server.partition(".")[0])
-
-
 def _cut(text: str, width: int) -> str:
     """`text` in at most `width` characters, `*` for the last where some are lost."""
     return text if len(text) <= width else f"{text[: width - 1]}*"
@@ -136,12 +137,21 @@ def _cut_at(text: str, width: int) -> str:
 
 
 def _cput(row: JobRow) -> str:
-    """CPU time as PBS shows it: `0` for a job that has never run."""
-    return "0" if row.start_time is None else hms(row.cpu_used_s or 0)
+    """CPU time as PBS shows it: `0` for a job that has never run, and for an array."""
+    return "0" if row.start_time is None or row.array_indices else hms(row.cpu_used_s or 0)
 
 
-def _percent(row: JobRow, now: datetime | None) -> str:
-    """The share of its walltime that a job has used. Source: OpenPBS, percent_cal()."""
+def _percent(row: JobRow, state: str, now: datetime | None) -> str:
+    """The share of its walltime that a job has used; of an array, of its members that have ended.
+    Source: OpenPBS, percent_cal().
+    """
+    if state == "X":
+        return "100"
+    if row.array_indices and not row.state.is_final and state not in "QTW":
+        from hpcbatch.model.members import indices, unended
+
+        every = len(indices(row))
+        return f"{(every - len(unended(row))) * 100 // every:3d} "
     used = elapsed_s(row, now) if now is not None else None
     if used is None or not row.walltime_s:
         return "-- "

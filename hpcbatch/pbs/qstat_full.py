@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import TypeAlias
 
 from hpcbatch.model.record import JobRecord
+from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.pbs.array_attributes import array_attributes, shown_name
 from hpcbatch.pbs.cjson import Json, dump, parsed
+from hpcbatch.pbs.depend import format_depend, waits_for_others
 from hpcbatch.pbs.errors import PBS_VERSION
-from hpcbatch.pbs.ids import format_id
-from hpcbatch.pbs.output import default_name
+from hpcbatch.pbs.output import INDEX_TAG
 from hpcbatch.pbs.states import (
-    LETTER,
     comment,
     ctime,
     elapsed_s,
     exec_host,
     exec_vnode,
     exit_status,
+    letter,
     printable,
     substate,
 )
@@ -34,13 +36,22 @@ Attributes: TypeAlias = list[tuple[str, "str | dict[str, str]"]]
 VARIABLE_LIST = "Variable_List"
 _STRINGS = frozenset({"Job_Name", "project", "Account_Name"})  # in JSON never a number
 _LINE = 78
-_NO_OUTPUT = frozenset({Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED, Reason.NODE_LOST})
+_NO_OUTPUT = frozenset({Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED, Reason.NODE_LOST, Reason.PREEMPTED})
 
 
 def full_attributes(
-    record: JobRecord, environment: Mapping[str, str] | None, now: datetime, timezone: tzinfo | None = None
+    record: JobRecord,
+    environment: Mapping[str, str] | None,
+    now: datetime,
+    timezone: tzinfo | None = None,
+    *,
+    own: Mapping[int, JobRow] | None = None,
+    living: Collection[int] = (),
 ) -> Attributes:
     """All attributes of a job, in the order of OpenPBS.
+
+    Of an array, `own` are the rows of its members' own records by index; `living` are the numbers of the arrays that
+    have not ended.
 
     `environment` are the variables that travel with it, None where the reader may not see them: then those that the
     record itself tells are shown. `timezone` is the reader's (None: this machine's).
@@ -62,7 +73,10 @@ def full_attributes(
         exit_code=status.exit_code,
         exit_signal=status.exit_signal,
     )
-    is_delivered = status.state.is_final and status.start_time is not None and status.reason not in _NO_OUTPUT
+    if spec.array is not None and exit_number is not None:
+        exit_number = int(status.state is not JobState.FINISHED)
+    has_output = spec.array is None and status.start_time is not None and status.reason not in _NO_OUTPUT
+    is_delivered = status.state.is_final and has_output
     mask = asked.get("umask")
 
     def at(when: datetime | None) -> str | None:
@@ -71,18 +85,19 @@ def full_attributes(
     found: list[tuple[str, str | dict[str, str] | None]] = [
         ("Job_Name", spec.name),
         ("Job_Owner", f"{status.owner}@{spec.submit_host}"),
-        ("resources_used", _used(record, now)),
-        ("job_state", LETTER[status.state]),
+        ("resources_used", resources_used(record, now)),
+        ("job_state", letter(row, living)),
         ("queue", record.queue),
         ("server", spec.server),
         ("Account_Name", spec.account),
         ("Checkpoint", "u"),
         ("ctime", at(status.submit_time)),
+        ("depend", format_depend(record)),
         ("Error_Path", _path(record, "Error_Path", "e")),
         ("exec_host", exec_host(hosts, cpus)),
         ("exec_vnode", vnodes),
         ("Execution_Time", at(spec.begin_time)),
-        ("Hold_Types", "u" if status.state is JobState.HELD else "n"),
+        ("Hold_Types", hold_types(record)),
         ("Join_Path", asked.get("Join_Path") or ("oe" if spec.stderr is None else "n")),
         ("Keep_Files", asked.get("Keep_Files", "n")),
         ("Mail_Points", asked.get("Mail_Points", "a")),
@@ -91,14 +106,15 @@ def full_attributes(
         ("Output_Path", _path(record, "Output_Path", "o")),
         ("Priority", str(spec.priority)),
         ("qtime", at(status.submit_time)),
+        ("Remove_Files", spec.remove_output),
         ("Rerunable", str(spec.rerunnable)),
-        ("Resource_List", _resource_list(record)),
+        ("Resource_List", resource_list(record)),
         ("stime", at(status.start_time)),
         ("obittime", at(status.end_time) if status.start_time is not None else None),
         ("session_id", None if status.session_id is None else str(status.session_id)),
         ("Shell_Path_List", asked.get("Shell_Path_List")),
-        ("jobdir", status.home if status.start_time is not None else None),
-        ("substate", str(substate(status.state, status.reason))),
+        ("jobdir", status.home if status.start_time is not None and spec.array is None else None),
+        ("substate", str(substate(status.state, status.reason, is_array=spec.array is not None))),
         (VARIABLE_LIST, _variables(record, environment)),
         ("comment", comment(row, vnodes=vnodes, ended_by=ended_by, timezone=timezone)),
         ("etime", at(status.eligible_time)),
@@ -109,6 +125,7 @@ def full_attributes(
         ("Submit_arguments", asked.get("Submit_arguments")),
         ("executable", _tagged("Executable", spec.command[:1])),
         ("argument_list", _tagged("Argument", spec.command[1:])),
+        *array_attributes(record, own or {}),
         ("history_timestamp", None if status.end_time is None else str(int(status.end_time.timestamp()))),
         ("project", asked.get("project", DEFAULT_PROJECT)),
         ("Submit_Host", spec.submit_host),
@@ -116,7 +133,16 @@ def full_attributes(
     return [(name, value) for name, value in found if value]
 
 
-def _used(record: JobRecord, now: datetime) -> dict[str, str] | None:
+def hold_types(record: JobRecord) -> str:
+    """Letters of `s` (also while a job waits for others), `o` and `u` in PBS's order, `n` for none."""
+    if record.status.state.is_final:
+        return "n"
+    spec = record.spec
+    held = {"s": "s" in spec.admin_holds or waits_for_others(record), "o": "o" in spec.admin_holds, "u": spec.hold}
+    return "".join(letter for letter, is_set in held.items() if is_set) or "n"
+
+
+def resources_used(record: JobRecord, now: datetime) -> dict[str, str] | None:
     """resources_used, or None before the job's first start."""
     status = record.status
     row = record.row()
@@ -135,17 +161,19 @@ def _used(record: JobRecord, now: datetime) -> dict[str, str] | None:
     }
 
 
-def _path(record: JobRecord, name: str, letter: str) -> str:
+def _path(record: JobRecord, name: str, stream: str) -> str:
     """`host:/path` of an output file, as asked, or by its default name."""
     spec = record.spec
-    output = spec.stdout if letter == "o" else spec.stderr
+    output = spec.stdout if stream == "o" else spec.stderr
     path = spec.attributes.get(name) or (output.path if output is not None else None)
     if path is None:
-        path = f"{spec.submit_dir.rstrip('/')}/{default_name(spec.name, letter, record.job_id)}"
+        path = f"{spec.submit_dir.rstrip('/')}/{shown_name(record, stream)}"
+    elif spec.member_of is not None:
+        path = path.replace(INDEX_TAG, str(spec.member_of.index), 1)
     return f"{spec.submit_host}:{path}"
 
 
-def _resource_list(record: JobRecord) -> dict[str, str]:
+def resource_list(record: JobRecord) -> dict[str, str]:
     """Resource_List as the job asked; made from its chunks for a job of another dialect."""
     prefix = "Resource_List."
     asked = record.spec.attributes
@@ -195,11 +223,6 @@ def _tagged(name: str, words: Sequence[str]) -> str:
     """Words of a command in the tags that PBS keeps them in."""
     table = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
     return "".join(f"<jsdl-hpcpa:{name}>{word.translate(table)}</jsdl-hpcpa:{name}>" for word in words)
-
-
-def job_id(record: JobRecord) -> str:
-    """The key under which the other functions want a job: `12.server`."""
-    return format_id(record.job_id, record.spec.server)
 
 
 def format_full(heading: str, attributes: Attributes, *, wide: bool = False) -> str:

@@ -76,6 +76,12 @@ class QstatOptions(NamedTuple):
         alternate = alternate or self.nodes or self.comments or self.estimates or self.gigabytes or self.megawords
         return alternate and not (self.wide and self.full)
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether jobs are chosen by what they are."""
+        chosen = self.not_running or self.running or self.finished or self.arrays_only
+        return chosen or self.users is not None
+
 
 _FLAGS = {
     "a": "all", "i": "not_running", "n": "nodes", "p": "percent", "q": "queue_limits", "r": "running", "s": "comments",

@@ -9,6 +9,7 @@ from hpcbatch.model.row import JobRow, QueueRow
 from hpcbatch.model.state import JobState
 from hpcbatch.pbs.errors import PBS_VERSION
 from hpcbatch.pbs.qstat_full import Attributes
+from hpcbatch.pbs.states import BEGUN
 from hpcbatch.units import hms
 
 _QUEUE_HEADER = """\
@@ -35,6 +36,8 @@ class JobCounts:
     waiting: int = 0
     running: int = 0
     exiting: int = 0
+    begun: int = 0
+    """Arrays whose members have begun; these count by themselves."""
     finished: int = 0
     """In the history; a queue's total leaves them out, the server's does not."""
     cpus: int = 0
@@ -43,27 +46,31 @@ class JobCounts:
 
     @property
     def active(self) -> int:
-        return self.queued + self.held + self.waiting + self.running + self.exiting
+        return self.queued + self.held + self.waiting + self.running + self.exiting + self.begun
 
     @property
     def state_count(self) -> str:
         return (
             f"Transit:0 Queued:{self.queued} Held:{self.held} Waiting:{self.waiting} "
-            f"Running:{self.running} Exiting:{self.exiting} Begun:0 "
+            f"Running:{self.running} Exiting:{self.exiting} Begun:{self.begun} "
         )
 
 
 def count_jobs(rows: Iterable[JobRow]) -> JobCounts:
-    """Count `rows`; refused submissions are no jobs."""
-    jobs = [row for row in rows if row.state is not JobState.REFUSED]
-    states = [row.state for row in jobs]
-    running = [row for row in jobs if row.state in _HAS_NODES]
+    """Count `rows`; refused submissions are no jobs. An array is one job, and each member that has nodes one more."""
+    jobs = [
+        row for row in rows if row.state is not JobState.REFUSED and (row.array_id is None or row.state in _HAS_NODES)
+    ]
+    begun = [row for row in jobs if row.array_indices and row.state in BEGUN]
+    states = [row.state for row in jobs if not (row.array_indices and row.state in BEGUN)]
+    running = [row for row in jobs if row.state in _HAS_NODES and not row.array_indices]
     return JobCounts(
         queued=states.count(JobState.QUEUED),
         held=states.count(JobState.HELD),
         waiting=states.count(JobState.WAITING),
         running=states.count(JobState.RUNNING) + states.count(JobState.SUSPENDED),
         exiting=states.count(JobState.EXITING),
+        begun=len(begun),
         finished=sum(state.is_final for state in states),
         cpus=sum(row.cpus for row in running),
         mem_bytes=sum(row.mem_bytes or 0 for row in running),

@@ -20,8 +20,8 @@ class DeleteOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldOptions:
-    """`hold_types` holds letters of u, o, s, p, or n alone. A user may set and clear only u: for any other letter
-    but n the answer is `Unauthorized Request` for every id.
+    """`hold_types` holds letters of u, o, s, p, or n alone, which sets and clears nothing. A user may set and clear only
+    u: for any other letter the answer is `Unauthorized Request` for every id.
     """
 
     job_ids: tuple[str, ...]
@@ -29,12 +29,17 @@ class HoldOptions:
 
     @property
     def is_permitted(self) -> bool:
-        return set(self.hold_types) <= {"u"} or self.hold_types == "n"
+        """p, of a bad password, the server alone sets; we have no passwords."""
+        return "p" not in self.hold_types
 
     @property
-    def has_effect(self) -> bool:
-        """`-h n` sets or clears no hold."""
+    def user(self) -> bool:
         return "u" in self.hold_types
+
+    @property
+    def admin(self) -> str:
+        """Letters of o (operator) and s (system)."""
+        return "".join(letter for letter in "os" if letter in self.hold_types)
 
 
 def parse_qdel(argv: Sequence[str]) -> DeleteOptions:

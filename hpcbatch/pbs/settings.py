@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.pbs import usage
+from hpcbatch.pbs.depend import DependSyntaxError, parse_depend
 from hpcbatch.pbs.directives import Directive
 from hpcbatch.pbs.errors import DIRECTIVE_CODE, PBSE_NOATTR, USAGE_CODE, Origin, PbsError, not_supported
 from hpcbatch.pbs.options import Option, Parsed
@@ -28,23 +29,23 @@ def _names(text: str) -> frozenset[str]:
 LONG_NAMES: Mapping[str, str] = {
     "Account_Name": "A", "Checkpoint": "c", "Error_Path": "e", "Hold_Types": "h", "Job_Name": "N", "Join_Path": "j",
     "Keep_Files": "k", "Mail_Points": "m", "Mail_Users": "M", "Output_Path": "o", "Priority": "p", "Rerunable": "r",
-    "Shell_Path_List": "S", "project": "P",
+    "Remove_Files": "R", "Shell_Path_List": "S", "project": "P",
 }  # fmt: skip
 """Attributes that `-W name=value` can set, with the option that does the same."""
 _W_NOT_SUPPORTED = _names(
-    "depend stagein stageout group_list sandbox run_count release_nodes_on_stageout tolerate_node_failures "
-    "create_resv_from_job max_run_subjobs interactive block cred reserve_start reserve_end Execution_Time User_List "
-    "Remove_Files Variable_List Resource_List array_indices_submitted pwd"
+    "stagein stageout group_list sandbox run_count release_nodes_on_stageout tolerate_node_failures "
+    "create_resv_from_job interactive cred reserve_start reserve_end Execution_Time User_List "
+    "Variable_List Resource_List array_indices_submitted pwd"
 )
 _W_HARMLESS = frozenset({("interactive", "false"), ("block", "false"), ("sandbox", "home")})
 _NOT_SUPPORTED = {
     "I": "-I (interactive jobs)",
-    "J": "-J (job arrays)",
-    "R": "-R (removing output files)",
     "u": "-u (running as another user)",
     "X": "-X (X11 forwarding)",
 }
-_RANGE = r"([0-9]{1,18})-([0-9]{1,18})(?::([0-9]{1,18}))?(?:%[0-9]+)?"
+
+
+MAX_RUN: Final = "max_run_subjobs"
 
 
 class Setting(NamedTuple):
@@ -93,8 +94,6 @@ class Settings:
     def _take_option(self, option: Option) -> list[str]:
         name, value = option.name, option.value
         if name in _NOT_SUPPORTED:
-            if name == "J" and not _is_range(value):
-                raise illegal(name, option.origin)
             raise not_supported(_NOT_SUPPORTED[name], option.origin)
         if name == "v":
             try:
@@ -138,11 +137,32 @@ class Settings:
                 continue
             elif name in {"interactive", "block"} and value.lower() != "true":
                 return ["illegal -W value"]
+            elif name == MAX_RUN:
+                if not (from_script and name in self._commanded):
+                    self.given[name] = Setting(value, option.origin)
+            elif name == "depend":
+                complaints = _depend_complaints(value, option.origin)
+                if complaints:
+                    return complaints
+                if not (from_script and name in self._commanded):
+                    self.given[name] = Setting(value, option.origin)
+            elif name == "block":
+                self.given["block"] = Setting(value, option.origin)
             elif name in _W_NOT_SUPPORTED:
                 raise not_supported(f"-W {name}", option.origin)
             else:
                 raise PbsError(f"Undefined attribute  {name}", PBSE_NOATTR & 0xFF, origin=option.origin)
         return []
+
+
+def _depend_complaints(text: str, origin: Origin) -> list[str]:
+    """An empty one is qalter's, which takes the dependency away."""
+    try:
+        if text:
+            parse_depend(text, origin=origin)
+    except DependSyntaxError as error:
+        return [*filter(None, [str(error)]), "illegal -W value"]
+    return []
 
 
 def _as_option(letter: str, value: str) -> str:
@@ -152,11 +172,6 @@ def _as_option(letter: str, value: str) -> str:
             value.lower(), value
         )
     return value
-
-
-def _is_range(text: str) -> bool:
-    match = re.fullmatch(_RANGE, text)
-    return match is not None and int(match[1]) < int(match[2]) and int(match[3] or 1) >= 1
 
 
 def illegal(letter: str, origin: Origin) -> PbsError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +25,9 @@ LETTER: Final[Mapping[JobState, str]] = {
     JobState.DELETED: "F",
     JobState.REFUSED: "F",  # never shown: it has no number
 }
+
+BEGUN = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
+"""An array in one of these is B."""
 
 SUBSTATE: Final[Mapping[JobState, int]] = {
     JobState.QUEUED: 10,
@@ -56,13 +59,29 @@ _EXIT_NUMBER: Mapping[Reason, int] = {
     Reason.LAUNCH_FAILED: -1,
     Reason.OUTPUT_FAILED: -1,
     Reason.NODE_LOST: -20,
+    Reason.PREEMPTED: -20,
 }
 _SIGTERM = 15
 _CONTROL = {code: f"^{chr(code + 64)}" for code in range(32) if chr(code) not in "\n\t"}
 
 
-def substate(state: JobState, reason: Reason) -> int:
-    """The substate number; 41 while a job that has its nodes is being started."""
+def letter(row: JobRow, living: Collection[int] = ()) -> str:
+    """The state's letter. Of an array that has begun it is B; a member that has ended is X for as long as its array,
+    whose number then is among `living`, has not.
+    """
+    if row.array_indices and row.state in BEGUN:
+        return "B"
+    return "X" if row.array_id in living and row.state.is_final else LETTER[row.state]
+
+
+def substate(state: JobState, reason: Reason, *, is_array: bool = False) -> int:
+    """The substate number; 41 while a job that has its nodes is being started, 22 while it waits for others, 70 of an
+    array that has begun.
+    """
+    if is_array and state in BEGUN:
+        return 70
+    if state is JobState.HELD and reason in {Reason.DEPENDENCY, Reason.DEPENDENCY_NEVER}:
+        return 22
     return 41 if state is JobState.RUNNING and reason is Reason.STARTING else SUBSTATE[state]
 
 
@@ -80,14 +99,14 @@ def exit_status(
         return _EXIT_NUMBER[Reason.OUT_OF_MEMORY if reason is Reason.OUT_OF_MEMORY else Reason.TIME_LIMIT]
     if exit_signal is not None:
         return 256 + exit_signal
-    if exit_code is not None and reason not in {Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED}:
+    if exit_code is not None and reason is not Reason.LAUNCH_FAILED:
         return exit_code
     return _EXIT_NUMBER.get(reason, 0 if state is JobState.FINISHED else 1)
 
 
 def elapsed_s(row: JobRow, now: datetime) -> int | None:
-    """Wall-clock seconds that the job has run; None if it never did."""
-    if row.start_time is None:
+    """Wall-clock seconds that the job has run; None if it never did, and of an array."""
+    if row.start_time is None or row.array_indices:
         return None
     end = row.end_time if row.end_time is not None else now
     return max(0, int((end - row.start_time).total_seconds()))
@@ -119,9 +138,13 @@ def comment(row: JobRow, *, vnodes: str = "", ended_by: str = "", timezone: tzin
     """PBS's comment on a job; None where PBS has none. `vnodes` is its exec_vnode, where more is known of it than
     the row tells, `ended_by` who deleted it (`user@host`), `timezone` the reader's (None: this machine's).
     """
+    if row.array_id == row.job_id and row.state in _MEMBER:
+        return _MEMBER[row.state]
     if row.start_time is None:
         return _waiting(row)
     when = row.start_time.astimezone(timezone).strftime("%a %b %d at %H:%M")
+    if row.array_indices:
+        return f"Job Array Began at {when}"
     where = vnodes or exec_vnode(row.hosts, row.cpus_per_host)
     text = f"Job run at {when} on {where}" if where else f"Job run at {when}"
     if row.state is JobState.DELETED or (ended_by and not row.state.is_final):
@@ -137,6 +160,14 @@ def comment(row: JobRow, *, vnodes: str = "", ended_by: str = "", timezone: tzin
     # The script's own failures need no words; the others do, and PBS has none for them.
     said = row.message if row.reason not in {Reason.NON_ZERO_EXIT, Reason.SIGNALLED} else ""
     return f"{text} and failed" + (f": {said}" if said else "")
+
+
+_MEMBER = {
+    JobState.FINISHED: "Subjob finished",
+    JobState.FAILED: "Subjob failed",
+    JobState.DELETED: "Subjob terminated",
+}
+"""Of members of arrays that have no record (model.members.is_made_up)."""
 
 
 def _waiting(row: JobRow) -> str | None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.array import Array
+from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.image import parse_image
 from hpcbatch.model.spec import JobSpec, Output, Submission
 from hpcbatch.pbs import options, usage
+from hpcbatch.pbs.array_range import parse_array_range
+from hpcbatch.pbs.depend import parse_depend
 from hpcbatch.pbs.directives import DEFAULT_PREFIX, scan
 from hpcbatch.pbs.errors import (
     COMMAND_LINE,
@@ -24,7 +29,7 @@ from hpcbatch.pbs.errors import (
 )
 from hpcbatch.pbs.options import Parsed
 from hpcbatch.pbs.resources import Resources, read_resources
-from hpcbatch.pbs.settings import Settings, illegal
+from hpcbatch.pbs.settings import MAX_RUN, Settings, illegal
 from hpcbatch.pbs.values import DEFAULT_PROJECT
 from hpcbatch.pbs.variables import job_variables
 
@@ -49,6 +54,8 @@ class PbsSubmission(NamedTuple):
     quiet: bool
     """`-z`: do not print the id."""
     dry_run: bool
+    block: bool = False
+    """`-W block=true`: wait for the end."""
 
 
 def read_submission(
@@ -61,11 +68,13 @@ def read_submission(
     user: str,
     server: str,
     now: datetime,
+    is_host: Callable[[str], bool] = lambda _: False,
 ) -> PbsSubmission:
     """Read a qsub command line (without the program's name) and the script that it names.
 
     `script` is called at most once, with a path, or None for standard input; it returns the absolute path or None,
-    and the bytes. Its OSError passes through. `now` is aware, in the submitter's time zone. Everything that is
+    and the bytes. Its OSError passes through. `now` is aware, in the submitter's time zone. `is_host` says whether a
+    name that stands before an output path is one of the cluster's: all of them share the files. Everything that is
     wrong raises PbsError in qsub's words, or NotSupportedError with path, line and column.
     """
     parsed = _command_line(argv)
@@ -85,7 +94,7 @@ def read_submission(
         shown = operand if path is not None else "STDIN"
         for directive in scan(text, prefix=_prefix(settings, environ), path=shown):
             settings.read_directive(directive, options.getopt(directive.words, options.QSUB))
-    reader = _Reader(settings, cwd=cwd, host=host, server=server)
+    reader = OptionReader(settings, cwd=cwd, host=host, server=server, is_host=is_host)
     queue = reader.queue()
     resources = read_resources(list(settings.resources.values()))
     interpreter = reader.shell(environ)
@@ -110,6 +119,8 @@ def read_submission(
         stderr=None if join == "oe" else stderr,
         stdout_to_stderr=join == "eo",
         hold=reader.hold(),
+        array=reader.array(),
+        dependency=reader.dependency(),
         begin_time=settings.begin_time,
         priority=reader.priority(),
         rerunnable=reader.one_of("r", {"y", "n"}, "y") == "y",
@@ -117,6 +128,7 @@ def read_submission(
         mail_points=mail_points,
         mail_users=reader.mail_users(),
         umask=reader.umask(),
+        remove_output=reader.remove_output(),
         image=reader.image(variables, environ),
         server=server,
         attributes=reader.attributes(argv, resources, join, stdout, stderr),
@@ -124,10 +136,11 @@ def read_submission(
     reader.check_ignored()
     variables |= ({"PBS_O_QUEUE": queue} if queue else {}) | {"PBS_O_HOST": host}
     wants_mail = ("M" in settings.given or "m" in settings.given) and mail_points != "n"
-    notes = ("mail is not sent yet; -m and -M are only kept in the job's record",) if wants_mail else ()
+    mail_note = "this site sends no mail; -m and -M are only kept in the job's record" if wants_mail else ""
     return PbsSubmission(
-        submission=Submission(spec=spec, script=text, environment=variables, notes=notes),
+        submission=Submission(spec=spec, script=text, environment=variables, mail_note=mail_note),
         quiet="z" in settings.given,
+        block="block" in settings.given,
         dry_run=DRY_RUN in settings.given,
     )
 
@@ -153,13 +166,14 @@ def _prefix(settings: Settings, environ: Mapping[str, str]) -> str:
     return environ.get("PBS_DPREFIX", DEFAULT_PREFIX)
 
 
-class _Reader(NamedTuple):
+class OptionReader(NamedTuple):
     """Checks and converts the options whose values count when the job is sent (source: ecl_verify_values)."""
 
     settings: Settings
     cwd: str
     host: str
     server: str
+    is_host: Callable[[str], bool] = lambda _: False
 
     def value(self, letter: str) -> str | None:
         setting = self.settings.given.get(letter)
@@ -224,8 +238,9 @@ class _Reader(NamedTuple):
             raise illegal(letter, self.origin(letter))
         if match is not None:
             local = {self.host, self.host.partition(".")[0], "localhost", "localhost.localdomain"}
-            if match[1] not in local:
-                raise not_supported(f"-{letter}: another host ({match[1]})", self.origin(letter))
+            if match[1] not in local and not self.is_host(match[1]):
+                why = f"-{letter}: {match[1]} is neither this host nor one of the cluster's; output to other hosts"
+                raise not_supported(why, self.origin(letter))
             base = "$HOME"  # `host:path` is relative to the home on that host
         else:
             base = self.cwd
@@ -242,6 +257,36 @@ class _Reader(NamedTuple):
             raise illegal("h", self.origin("h"))
         return True
 
+    def array(self) -> Array | None:
+        """-J, with `%max` or `-W max_run_subjobs=` for how many members may run at once."""
+        text, most = self.value("J"), self.value(MAX_RUN)
+        if text is None:
+            if most is not None:
+                raise PbsError("Attribute has to be set on an array job", 1, origin=self.origin(MAX_RUN))
+            return None
+        try:
+            array = parse_array_range(text)
+        except HpcBatchError:
+            raise illegal("J", self.origin("J")) from None
+        if self.value("r") == "n":
+            raise PbsError("cannot submit non-rerunable Array Job", 255, origin=self.origin("J"))
+        if most is None:
+            return array
+        if array.limit is not None:
+            raise PbsError("multiple max_run_subjobs values found", USAGE_CODE, origin=self.origin(MAX_RUN))
+        if not re.fullmatch(r"0*[1-9][0-9]{0,8}", most):
+            raise illegal("W", self.origin(MAX_RUN))
+        return replace(array, limit=int(most))
+
+    def dependency(self) -> Dependency | None:
+        """-W depend=."""
+        text = self.value("depend")
+        if text is None:
+            return None
+        if not text:
+            raise illegal("W", self.origin("depend"))
+        return parse_depend(text, self.server, self.origin("depend"))
+
     def priority(self) -> int:
         value = self.value("p")
         if value is None:
@@ -256,7 +301,7 @@ class _Reader(NamedTuple):
             return "a"
         if value != "n" and (not value or set(value) - set("abej") or value == "j"):
             raise illegal("m", self.origin("m"))
-        if "j" in value:
+        if "j" in value and "J" not in self.settings.given:
             raise PbsError("mail option 'j' can not be used without array job", 1, origin=self.origin("m"))
         return value
 
@@ -296,6 +341,15 @@ class _Reader(NamedTuple):
             return "n"
         if not value or value == "d" or not re.fullmatch(_KEEP, value):
             raise illegal("k", self.origin("k"))
+        return value
+
+    def remove_output(self) -> str:
+        """-R: which files go when the job has ended with 0."""
+        value = self.value("R")
+        if value is None:
+            return ""
+        if value not in {"e", "o", "eo", "oe"}:
+            raise illegal("R", self.origin("R"))
         return value
 
     def check_ignored(self) -> None:

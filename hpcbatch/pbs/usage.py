@@ -34,6 +34,33 @@ QRLS = """\
 usage: qrls [-h hold_list] job_identifier...
        qrls --version"""
 
+QALTER = """\
+usage: qalter [-a date_time] [-A account_string] [-c interval] [-e path]
+\t[-h hold_list] [-j y|n] [-k keep] [-l resource_list]
+\t[-m mail_options] [-M user_list] [-N jobname] [-o path] [-p priority]
+\t[-R o|e|oe] [-r y|n] [-S path] [-u user_list] [-W dependency_list]
+\t[-P project_name] job_identifier...
+       qalter --version"""
+
+QMOVE = """\
+usage: qmove destination job_identifier...
+       qmove --version"""
+
+QRERUN = """\
+usage: qrerun [-W force] job_identifier...
+       qrerun --version"""
+
+QSIG = """\
+usage: qsig [-s signal] job_identifier...
+       qsig --version"""
+
+QSELECT = """\
+usage: qselect [-a [op]date_time] [-A account_string] [-c [op]interval]
+\t[-h hold_list] [-H] [-J] [-l resource_list] [-N name] [-p [op]priority]
+\t[-q destination] [-r y|n] [-s states] [-t subopt[op]date_time] [-T] [-P project_name]
+\t[-x] [-u user_name]
+       qselect --version"""
+
 PBSNODES = """\
 usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...
 \tpbsnodes -l [-s server]

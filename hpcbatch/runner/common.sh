@@ -100,5 +100,20 @@ raise_limits() {
   done
 }
 
-# A fraction of a second where sleep knows fractions.
-nap() { sleep 0.1 2>/dev/null || sleep 1; }
+# nap [SECONDS]: a fraction of a second where sleep knows fractions.
+nap() { sleep "${1:-0.1}" 2>/dev/null || sleep 1; }
+
+# end_at_term, rest SECONDS: for loops in the background: TERM ends them, and at once although they sleep.
+end_at_term() {
+  sleeper= # not $!, which the shell that started the loop has left
+  trap '[ -z "$sleeper" ] || kill "$sleeper" 2>/dev/null; exit 0' TERM
+}
+
+rest() {
+  sleep "$1" 2>/dev/null &
+  sleeper=$!
+  wait "$sleeper" && return
+  sleep 1 & # it knows no fractions
+  sleeper=$!
+  wait "$sleeper"
+}

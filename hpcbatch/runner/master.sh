@@ -2,13 +2,14 @@
 # shellcheck disable=SC2154 # variables of conf/job.sh and common.sh
 # The first pod: waits for the others, runs the script once, ends it at its walltime or when the pod is stopped, and reports.
 
-event='' timer='' killer=''
+event='' watcher='' killer=''
 
 run_master() {
   # Stopped before the script has started: no report, so that the pod that made the job stop gives the reason.
   trap 'trap - TERM INT; [ -z "$sshd" ] || kill "$sshd" 2>/dev/null; exit 143' TERM INT
-  # the uid of the pod that ran the script of a job that must not run twice
+  # the uid of the pod that ran the script of a job that must not run twice; or the job is no longer to start
   { ran_in=$(cat "$root/conf/has_run"); } 2>/dev/null || ran_in=$HPCBATCH_POD_UID
+  [ "$ran_in" != withdrawn ] || fail Withdrawn "the job was held or changed before it could start"
   [ "$ran_in" = "$HPCBATCH_POD_UID" ] || fail LaunchFailed "the job has been started before and is not rerunnable"
   umask "$umask" || fail LaunchFailed "umask $umask is not a umask"
   open_output
@@ -46,7 +47,8 @@ start_script() {
   $launcher true 2>/dev/null || launcher=setsid
   $launcher true 2>/dev/null || launcher=
   [ "$launcher" = 'setsid --fork --wait' ] && is_raw=yes || is_raw=
-  [ -z "$walltime_s" ] || start_timer "$walltime_s"
+  uptime
+  began=$now
   (
     trap - TERM INT USR1
     LC_ALL=C HPCBATCH_ROOT=$root HPCBATCH_SH=$sh HPCBATCH_STARTED=$started $launcher "$sh" "$root/runner/start.sh" \
@@ -54,17 +56,20 @@ start_script() {
     echo $? >"$run/status"
   ) 2>"$run/notice" &
   child=$!
+  watch "$began" &
+  watcher=$!
 }
 
 # stop EVENT: the first one counts.
 stop() {
   [ -z "$event" ] || return 0
   event=$1
-  now=$(date +%s)
+  kill "$watcher" 2>/dev/null
+  read_clock
   case $dialect in
     pbs)
       [ "$event" != walltime ] ||
-        echo "=>> PBS: job killed: walltime $((now - started)) exceeded limit $walltime_s" >>"$error_file"
+        echo "=>> PBS: job killed: walltime $((now / 100 - began / 100 - stopped_s)) exceeded limit $limit" >>"$error_file"
       ;;
     slurm)
       due=
@@ -72,7 +77,38 @@ stop() {
       echo "slurmstepd: error: *** JOB $job_id ON $host CANCELLED AT $(date +%Y-%m-%dT%H:%M:%S)$due ***" >>"$error_file"
       ;;
   esac
-  end_session "$kill_delay_s"
+  end_job
+}
+
+# read_clock: what `watch` has kept: sets $limit, $stopped_s and $is_stopped; and $now.
+read_clock() {
+  limit=$walltime_s stopped=0 is_stopped=
+  { read -r limit stopped is_stopped <"$run/clock"; } 2>/dev/null
+  uptime
+  [ -z "$is_stopped" ] || stopped=$((stopped + now - is_stopped))
+  stopped_s=$((stopped / 100))
+}
+
+# end_job: TERM now, to what runs in other pods as well; KILL to what is left after the delay. When the pod is stopped so are
+# the others, which see to it themselves.
+end_job() {
+  killed_at=$((now + kill_delay_s * 100))
+  await_session
+  if [ "$dialect" = slurm ]; then
+    continue_all # in this order, as Slurm does it
+  fi
+  signal_here 15 all
+  [ -z "$is_stopped" ] || continue_all
+  if [ "$event" = walltime ]; then
+    [ -z "$is_stopped" ] || broadcast 18
+    broadcast 15 &
+  fi
+  (
+    end_at_term
+    rest "$kill_delay_s"
+    kill_all
+  ) &
+  killer=$!
 }
 
 wait_for_script() {
@@ -84,12 +120,17 @@ wait_for_script() {
   trap '' TERM INT USR1
   if [ -n "$event" ]; then
     # the script itself has gone, what it started may still be tidying up
-    while [ $(($(date +%s) - now)) -lt "$kill_delay_s" ] && [ -n "$(session_processes)" ]; do
+    while uptime && [ "$now" -lt "$killed_at" ] && look && [ -n "$of_job" ]; do
       nap
     done
+  else
+    kill "$watcher" 2>/dev/null
+    read_clock
   fi
-  signal_session KILL
-  for process in $timer $killer $sshd; do
+  sum_up_usage
+  kill_all
+  [ "$event" != walltime ] || broadcast 9
+  for process in $killer $sshd; do
     kill "$process" 2>/dev/null
   done
 }
@@ -109,8 +150,10 @@ child_cpu_s() {
 }
 
 finish() {
-  times >"$run/times"
-  child_cpu_s "$run/times"
+  if [ -z "$cpu_s" ]; then
+    times >"$run/times"
+    child_cpu_s "$run/times"
+  fi
   status='' session='' notice=''
   { read -r session <"$run/session"; } 2>/dev/null
   { read -r notice <"$run/notice"; } 2>/dev/null
@@ -130,7 +173,7 @@ finish() {
   esac
   oom_now=$(oom_kills)
   if [ "$event" = walltime ]; then
-    reason=TimeLimit message="walltime $((ended - started)) s exceeded limit $walltime_s s"
+    reason=TimeLimit message="walltime $((ended - started - stopped_s)) s exceeded limit $limit s"
   elif [ "${oom_now:-0}" -gt "${oom_before:-0}" ] && { [ "$signal" = 9 ] || [ "$exit_code" = 137 ]; }; then
     reason=OutOfMemory message="killed: more memory than the job asked for"
     [ "$dialect" != slurm ] || echo "slurmstepd: error: Detected $((oom_now - oom_before)) oom_kill event in" \
@@ -140,8 +183,16 @@ finish() {
   elif [ "$exit_code" != 0 ]; then
     reason=NonZeroExit
   fi
-  write_report "$message" exit_code "$exit_code" signal "$signal" reason "$reason" walltime_s "$((ended - started))" \
-    cpu_s "$cpu_s" started "$started" ended "$ended" session_id "$session"
+  if [ -z "$event" ] && [ "$reason" != OutOfMemory ]; then
+    lost=$(output_problem)
+    if [ -n "$lost" ]; then
+      reason=OutputFailed message=$lost
+    elif [ "$exit_code" = 0 ]; then
+      take_output_away
+    fi
+  fi
+  write_report "$message" exit_code "$exit_code" signal "$signal" reason "$reason" walltime_s "$((ended - started - stopped_s))" \
+    cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes" started "$started" ended "$ended" session_id "$session"
   # a pod that was stopped has not done its work, whatever its script made of the signal
   [ "$event" != deleted ] || exit 143
   exit "${exit_code:-$((128 + signal))}"

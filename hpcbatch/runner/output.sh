@@ -32,17 +32,41 @@ open_file() {
     (: >"$1") 2>/dev/null && return
   fi
   directory=${1%/*}
+  why=$( (: >>"$1") 2>&1) || :
+  why=${why##*: } # no space, a read-only file system ...
   if [ -d "$1" ]; then
     why="Is a directory"
   elif [ ! -e "${directory:-/}" ]; then
     why="No such file or directory"
   elif [ ! -d "${directory:-/}" ]; then
     why="Not a directory"
-  elif { [ -e "$1" ] && [ ! -w "$1" ]; } || { [ ! -e "$1" ] && [ ! -w "${directory:-/}" ]; }; then
+  elif [ "$why" != 'Read-only file system' ] &&
+    { { [ -e "$1" ] && [ ! -w "$1" ]; } || { [ ! -e "$1" ] && [ ! -w "${directory:-/}" ]; }; }; then
     why="Permission denied"
-  else
-    why=$( (: >>"$1") 2>&1) || : # no space, a read-only file system ...
-    why=${why##*: }
   fi
   fail OutputFailed "cannot open output file $1: $why"
+}
+
+# output_problem: what may have kept the script from writing all of its output; nothing where there is room and a way.
+output_problem() {
+  for file in "$stdout" "$stderr"; do
+    [ -f "$file" ] || continue # a device, or removed by the script
+    why=
+    if ! (: >>"$file") 2>/dev/null; then
+      why=$( (: >>"$file") 2>&1) || :
+      why=${why##*: }
+    elif [ "$(df -Pk "$file" 2>/dev/null | { read -r _ && read -r _ _ _ free _ && echo "$free"; })" = 0 ]; then
+      why="No space left on device"
+    fi
+    if [ -n "$why" ]; then
+      echo "output file $file may be incomplete: $why"
+      return
+    fi
+  done
+}
+
+# take_output_away: PBS's -R, for jobs that have ended with 0.
+take_output_away() {
+  case $remove_output in *o*) [ ! -f "$stdout" ] || rm -f "$stdout" ;; esac
+  case $remove_output in *e*) [ ! -f "$stderr" ] || [ "$stderr" = "$stdout" ] || rm -f "$stderr" ;; esac
 }

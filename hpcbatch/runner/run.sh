@@ -6,18 +6,21 @@
 #   runner/  these files                 conf/  job.sh, arguments, environment, hosts: written by volcano/translate.py
 #   job/     script and environment as submitted (first pod only)
 #   ssh/     the ssh plugin's keys (jobs of several pods)
-#   run/     an empty directory to work in
+#   run/     an empty directory to work in      requests/  what is asked of the running job (first pod only)
 
 root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
 . "$root/runner/sshd.sh"
+. "$root/runner/processes.sh"
+. "$root/runner/usage.sh"
 . "$root/conf/job.sh"
 
 prepare_run_directory
+know_own_session
 case $1 in
   master)
     . "$root/runner/output.sh"
-    . "$root/runner/session.sh"
+    . "$root/runner/watch.sh"
     . "$root/runner/master.sh"
     run_master
     ;;

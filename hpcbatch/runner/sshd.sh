@@ -106,12 +106,39 @@ write_clients() {
 
 sshd_problem() { tail -n 1 "$run/sshd.log" 2>/dev/null || :; }
 
-# Runs until it is told to stop, which is no failure: the first pod has ended.
+# Runs until it is told to stop, which is no failure: the first pod has ended, or the job was deleted.
 run_worker() {
-  trap 'trap - TERM INT; [ -z "$sshd" ] || kill "$sshd" 2>/dev/null; exit 0' TERM INT
+  sampler=
+  trap 'end_worker' TERM INT
   start_sshd
+  oom_before=$(oom_kills)
+  peak_bytes
+  if [ -z "$peak" ]; then
+    sample_usage &
+    sampler=$!
+  fi
   wait "$sshd"
   fail LaunchFailed "sshd on $host has ended: $(sshd_problem)"
+}
+
+# What other pods have started here gets its time to tidy up.
+end_worker() {
+  trap '' TERM INT
+  [ -z "$sampler" ] || kill "$sampler" 2>/dev/null
+  signal_here 18 all
+  signal_here 15 all
+  tries=0
+  while look && [ -n "$of_job" ] && [ $tries -lt $((kill_delay_s * 10)) ]; do
+    nap
+    tries=$((tries + 1))
+  done
+  sum_up_usage
+  kill_all
+  [ -z "$sshd" ] || kill "$sshd" 2>/dev/null
+  reason='' oom_now=$(oom_kills)
+  [ "${oom_now:-0}" -le "${oom_before:-0}" ] || reason=OutOfMemory
+  write_report '' reason "$reason" cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes"
+  exit 0
 }
 
 # Waits for all hosts of the job at once; fails with the names of those that do not answer in time. For this one too: the

@@ -1,4 +1,4 @@
-"""--begin: when a job may start at the earliest. Slurm's time words and formats, in any order and case."""
+"""Times as Slurm's options take them (--begin, sacct -S): its words and formats, in any order and case."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _SLASH = re.compile(r"([0-9]{1,2})/([0-9]{1,2})(?:/([0-9]{2}))?(?![0-9])")
 _DOTTED = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})(?:\.([0-9]{2}))?(?![0-9])")
 _DIGITS = re.compile(r"([0-9]{2})([0-9]{2})([0-9]{2})?(?![0-9])")
+_NOT_BEGIN = "sbatch: error: Invalid --begin specification"
 _UNIT_S = {"": 1, "second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 
 
@@ -22,7 +23,18 @@ def parse_begin(text: str, now: datetime) -> datetime:
     Raises SlurmUsageError, exit 255, with the position of what is no time.
     """
     if not text.strip():
-        raise SlurmUsageError("sbatch: error: Invalid --begin specification", 255)
+        raise SlurmUsageError(_NOT_BEGIN, 255)
+    try:
+        return parse_time(text, now)
+    except SlurmUsageError as error:
+        raise SlurmUsageError(f"{error.text}\n{_NOT_BEGIN}", 255) from None
+
+
+def parse_time(text: str, now: datetime, *, past: bool = False) -> datetime:
+    """Read a time in the zone of `now` (aware). What leaves out its day or year means the next such time, or with
+    `past` one of today or the last one. Raises SlurmUsageError, exit 1, with the position of what is no time.
+    Source: parse_time() of parse_time.c.
+    """
     clock: tuple[int, int, int] | None = None
     day: datetime | None = None
     at, now = 0, now.replace(microsecond=0)
@@ -46,9 +58,9 @@ def parse_begin(text: str, now: datetime) -> datetime:
             clock = _clock(match, text, at)
             at += match.end()
         else:
-            day, length = _day(rest, now, text, at)
+            day, length = _day(rest, now, text, at, past=past)
             at += length
-    return _combine(day, clock, now)
+    return _combine(day, clock, now, past=past)
 
 
 def _word_at(text: str, at: int) -> str | None:
@@ -74,7 +86,7 @@ def _clock(match: re.Match[str], text: str, at: int) -> tuple[int, int, int]:
     return hour, minute, second
 
 
-def _day(rest: str, now: datetime, text: str, at: int) -> tuple[datetime, int]:
+def _day(rest: str, now: datetime, text: str, at: int, *, past: bool) -> tuple[datetime, int]:
     iso = _ISO.match(rest)
     match = iso or _SLASH.match(rest) or _DOTTED.match(rest) or _DIGITS.match(rest)
     if match is None:
@@ -83,19 +95,20 @@ def _day(rest: str, now: datetime, text: str, at: int) -> tuple[datetime, int]:
         year, month, day = (int(part) for part in match.groups())
     else:
         month, day = int(match[1]), int(match[2])
-        year = 2000 + int(match[3]) if match[3] else now.year + ((month, day) < (now.month, now.day))
+        today = now.month, now.day
+        nearest = now.year - ((month, day) > today) if past else now.year + ((month, day) < today)
+        year = 2000 + int(match[3]) if match[3] else nearest
     try:
         return now.replace(year=year, month=month, day=day), match.end()
     except ValueError:  # the 31st of a short month, or a 13th month
         raise _invalid(text, at) from None
 
 
-def _combine(day: datetime | None, clock: tuple[int, int, int] | None, now: datetime) -> datetime:
+def _combine(day: datetime | None, clock: tuple[int, int, int] | None, now: datetime, *, past: bool) -> datetime:
     hour, minute, second = clock or (0, 0, 0)
     when = (day or now).replace(hour=hour, minute=minute, second=second)
-    return when + timedelta(days=1) if day is None and when < now else when
+    return when + timedelta(days=1) if day is None and when < now and not past else when
 
 
 def _invalid(text: str, position: int) -> SlurmUsageError:
-    first = f"Invalid time specification (pos={position}): {text}"
-    return SlurmUsageError(f"{first}\nsbatch: error: Invalid --begin specification", 255)
+    return SlurmUsageError(f"Invalid time specification (pos={position}): {text}")

@@ -49,7 +49,23 @@ def environment(job: PlacedJob) -> dict[str, str]:
         "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
         "TMPDIR": "/tmp",  # noqa: S108  what slurmd sets
     }
-    return variables | _asked_for(job)
+    return variables | _asked_for(job) | _of_the_array(job)
+
+
+def _of_the_array(job: PlacedJob) -> dict[str, str]:
+    """What a member sees of its array."""
+    member = job.spec.member_of
+    if member is None or job.array is None:
+        return {}
+    indices = job.array.indices
+    return {
+        "SLURM_ARRAY_JOB_ID": str(member.array_id),
+        "SLURM_ARRAY_TASK_COUNT": str(len(indices)),
+        "SLURM_ARRAY_TASK_ID": str(member.index),
+        "SLURM_ARRAY_TASK_MAX": str(indices.last),
+        "SLURM_ARRAY_TASK_MIN": str(indices.first),
+        "SLURM_ARRAY_TASK_STEP": str(indices.step),
+    }
 
 
 def _asked_for(job: PlacedJob) -> dict[str, str]:

@@ -51,6 +51,8 @@ class SlurmAnswer(HpcBatchError):  # noqa: N818  no error
 INVALID_JOB = "Invalid job id specified"
 FINISHED = "Job has already finished"
 COMPLETED = "Job/step already completing or completed"
+TRANSITION = "Job can not be altered now, try again later"
+NOT_PENDING = "Job is no longer pending execution"
 DENIED = "Access/permission denied"
 NO_CONTROLLER = "Unable to contact slurm controller (connect failure)"
 
@@ -67,9 +69,20 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.UNKNOWN_RESOURCE: "Invalid generic resource (gres) specification",
     RefusalCode.UNKNOWN_PROPERTY: "Invalid feature specification",
     RefusalCode.USER_DISABLED: DENIED,
+    RefusalCode.BAD_DEPENDENCY: "Job dependency problem",
+    RefusalCode.CIRCULAR_DEPENDENCY: "Circular job dependency",
+    RefusalCode.STARTED: NOT_PENDING,
+    RefusalCode.NOT_RUNNING: "Job is pending execution",
+    RefusalCode.ENDING: "Job can not be altered now, try again later",
+    RefusalCode.NOT_RERUNNABLE: "Requested operation is presently disabled",
+    RefusalCode.ARRAY_SIZE: "Invalid job array specification",
 }
-"""slurm_errno.h, messages 2000, 2070, 2009, 2014, 2051, 2006, 2005, 2044, 2002, 2072 and 2029."""
+"""slurm_errno.h, messages 2000, 2070, 2009, 2014, 2051, 2006, 2005, 2044, 2002, 2072, 2029 and 2081."""
 
+_SAYS_IT_ALL = frozenset({
+    RefusalCode.UNKNOWN_QUEUE, RefusalCode.STARTED, RefusalCode.NOT_RUNNING, RefusalCode.ENDING,
+    RefusalCode.NOT_RERUNNABLE,
+})  # fmt: skip
 _NAMED: dict[RefusalCode, str] = {
     RefusalCode.UNKNOWN_RESOURCE: "there is no generic resource ",
     RefusalCode.UNKNOWN_PROPERTY: "no node has the feature ",
@@ -123,6 +136,9 @@ def _in_the_words_of(command: str, operand: str, text: str) -> str:
             return f"scancel: error: Kill job error on job id {operand}: {COMPLETED if text == FINISHED else text}"
         case "sinfo":
             return f"slurm_load_partitions: {text}"
+        case "sacct":  # asks slurmdbd, not the controller
+            why = "Connection refused" if text == NO_CONTROLLER else text
+            return f"sacct: error: Problem talking to the database: {why}"
         case _:
             return f"slurm_load_jobs error: {text}"
 
@@ -133,6 +149,21 @@ def describe_hold(error: Exception, operand: str) -> tuple[str, int]:
     if text is None or isinstance(error, UnreachableError):
         return describe(error, "scontrol", operand)
     return f"{text} for job {operand}\nslurm_suspend error: {text}", 1
+
+
+def describe_change(error: Exception, operand: str) -> tuple[str, int]:
+    """What `scontrol update`, `requeue` and their like print on stderr when they fail for one job."""
+    if isinstance(error, SlurmUsageError):
+        is_whole = error.text.startswith("scontrol: ")
+        return error.text if is_whole else f"{error.text} for job {operand}", error.code
+    if isinstance(error, RefusedError) and error.code in SUBMIT_TEXT:
+        code = RefusalCode(error.code)
+        why = [] if code in _SAYS_IT_ALL else [f"scontrol: error: {_NAMED.get(code, '')}{error}"]
+        return "\n".join([*why, f"{SUBMIT_TEXT[code]} for job {operand}"]), 1
+    text = _said_by(error)
+    if text is None or isinstance(error, UnreachableError):
+        return describe(error, "scontrol", operand)
+    return f"{text} for job {operand}", 1
 
 
 def _refused(error: RefusedError, operand: str) -> str:

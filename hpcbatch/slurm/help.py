@@ -29,8 +29,8 @@ SBATCH_HELP = f"""\
   -H, --hold                  submit job in held state
       --ignore-pbs            pass over #PBS and #BSUB lines in the batch script
   -J, --job-name=jobname      name of job
-      --mail-type=type        kept with the job; no mail is sent yet
-      --mail-user=user        kept with the job; no mail is sent yet
+      --mail-type=type        notify on state change: BEGIN, END, FAIL, ALL and others
+      --mail-user=user        who to send email notification for job state changes
       --mem=MB                memory per node
       --mem-per-cpu=MB        memory per allocated cpu
       --mem-per-gpu=MB        memory per allocated GPU
@@ -47,6 +47,7 @@ SBATCH_HELP = f"""\
       --requeue               permit the job to be requeued
   -t, --time=minutes          time limit
   -v, --verbose               verbose mode
+  -W, --wait                  wait for completion of submitted job
       --wrap=command          submit a sh script that runs this command
 
 Help options:
@@ -139,3 +140,50 @@ Help options:
       --help                 show this help message
       --usage                display brief usage message
   -V, --version              output version information and exit"""
+
+SACCT_USAGE = "Usage: sacct [options]\n\tUse --help for help"
+
+SACCT_HELP = """\
+sacct [<OPTION>]
+    Valid <OPTION> values are:
+     -a, --allusers              jobs of all users, as root sees them by default
+     -A, --accounts=LIST         jobs of these accounts
+     -b, --brief                 the same as --format=jobid,state,exitcode
+     -C, --constraints=LIST      jobs with these constraints
+     -D, --duplicates            also the runs after which a job was queued again
+         --delimiter=TEXT        between the fields of -p and -P; default |
+     -e, --helpformat            the fields that --format knows
+     -E, --endtime=TIME          jobs eligible before this time, or with -s in that state before it
+     -g, --gid, --group=LIST     jobs of these groups
+     -h, --help                  this text
+     -i, --nnodes=MIN[-MAX]      jobs of so many nodes
+     -I, --ncpus=MIN[-MAX]       jobs of so many CPUs
+     -j, --jobs=LIST             these jobs, members of arrays or steps: 12, 12_7, 12_[1-3], 12.batch
+         --json                  as JSON
+     -k, --timelimit-min=TIME    jobs with this time limit, or one up to -K
+     -K, --timelimit-max=TIME    see -k
+     -l, --long                  many fields
+     -L, --allclusters           the same as -M all
+     -M, --clusters=LIST         jobs of these clusters, or all
+     -n, --noheader              no heading
+     -N, --nodelist=HOSTS        jobs that ran on any of these nodes
+         --name=LIST             jobs of these names
+         --noconvert             sizes in their own unit: 2048M stays 2048M
+     -o, --format=LIST           fields, each with %WIDTH if wanted (negative: to the left)
+     -p, --parsable              fields with | between them and at the end
+     -P, --parsable2             fields with | between them
+     -q, --qos=LIST              jobs of these qualities of service
+     -r, --partition=LIST        jobs of these partitions
+     -R, --reason=LIST           jobs that waited for this reason
+     -s, --state=LIST            jobs in these states within the time asked for
+     -S, --starttime=TIME        jobs eligible after this time; default: 00:00 of today, with -s now, with -j since ever
+     -T, --truncate              start and end within the time asked for
+     -u, --uid, --user=LIST      jobs of these users; default: one's own
+         --units=[KMGTP]         sizes in this unit
+         --usage                 brief help
+     -V, --version               print version
+     -X, --allocations           jobs without their steps
+
+     Times are HH:MM[:SS] [AM|PM], MMDD[YY] or MM/DD[/YY] or MM.DD[.YY], MM/DD[/YY]-HH:MM[:SS],
+     YYYY-MM-DD[THH:MM[:SS]], now[{+|-}count[seconds(default)|minutes|hours|days|weeks]], today
+"""

@@ -52,12 +52,14 @@ def _options(support: Support, table: Iterable[str]) -> list[SbatchOption]:
 OPTIONS: tuple[SbatchOption, ...] = (
     *_options(Support.HONOURED, (
         "account= -A SBATCH_ACCOUNT",
+        "array= -a SBATCH_ARRAY_INX",
         "begin= -b",
         "chdir= -D +workdir",  # --workdir until 17.11; 172 scripts in 24 000 still have it
         "constraint= -C SBATCH_CONSTRAINT",
         "container-image=",  # of the plugin pyxis
         "cpus-per-gpu= SBATCH_CPUS_PER_GPU",
         "cpus-per-task= -c",
+        "dependency= -d",
         "dry-run +dry-run",  # ours
         "error= -e SBATCH_ERROR",
         "exclusive? SBATCH_EXCLUSIVE",
@@ -70,6 +72,7 @@ OPTIONS: tuple[SbatchOption, ...] = (
         "hold -H",
         "ignore-pbs SBATCH_IGNORE_PBS",
         "job-name= -J SBATCH_JOB_NAME",
+        "kill-on-invalid-dep=",
         "mail-type=",
         "mail-user=",
         "mem= SBATCH_MEM_PER_NODE",
@@ -84,19 +87,21 @@ OPTIONS: tuple[SbatchOption, ...] = (
         "output= -o SBATCH_OUTPUT",
         "parsable",
         "partition= -p SBATCH_PARTITION",
+        "priority=",
         "quiet -Q",
         "requeue SBATCH_REQUEUE",
+        "signal= SBATCH_SIGNAL",
         "time= -t SBATCH_TIMELIMIT",
         "usage",
         "verbose -v SBATCH_DEBUG",
         "version -V",
+        "wait -W SBATCH_WAIT",
         "wrap=",
     )),
     *_options(Support.KEPT, (
         "acctg-freq= SBATCH_ACCTG_FREQ",
         "comment=",
         "delay-boot= SBATCH_DELAY_BOOT",  # no node is booted for a job
-        "kill-on-invalid-dep=",  # says something only beside --dependency, which is refused
         "oversubscribe -s +share",  # partitions with OverSubscribe=NO, the default, pass over it
         "qos= -q SBATCH_QOS",  # without accounting Slurm takes any, and does nothing with it
         "time-min=",  # allows a shorter limit, asks for none
@@ -105,13 +110,13 @@ OPTIONS: tuple[SbatchOption, ...] = (
         "wckey= SBATCH_WCKEY",
     )),
     *_options(Support.REFUSED, (
-        "array= -a SBATCH_ARRAY_INX", "batch= SBATCH_BATCH", "bb= SBATCH_BURST_BUFFER", "bbf=",
+        "batch= SBATCH_BATCH", "bb= SBATCH_BURST_BUFFER", "bbf=",
         "cluster-constraint= SBATCH_CLUSTER_CONSTRAINT", "clusters= -M cluster SBATCH_CLUSTERS SLURM_CLUSTERS",
         "container= SBATCH_CONTAINER", "container-entrypoint",
         "container-env=", "container-mount-home", "container-mounts=", "container-name=", "container-readonly",
         "container-remap-root", "container-save=", "container-workdir=", "container-writable", "context=", "contiguous",
         "core-spec= -S SBATCH_CORE_SPEC", "cores-per-socket=", "cpu-freq= SBATCH_CPU_FREQ_REQ",
-        "deadline=", "dependency= -d", "distribution= -m SBATCH_DISTRIBUTION",
+        "deadline=", "distribution= -m SBATCH_DISTRIBUTION",
         "exclude= -x", "export-file=", "extra-node-info= -B", "get-user-env? SBATCH_GET_USER_ENV", "gid=",
         "gpu-bind= SBATCH_GPU_BIND", "gpu-freq= SBATCH_GPU_FREQ",
         "gpus-per-socket= SBATCH_GPUS_PER_SOCKET", "gres-flags= SBATCH_GRES_FLAGS",
@@ -119,11 +124,10 @@ OPTIONS: tuple[SbatchOption, ...] = (
         "mem-bind= SBATCH_MEM_BIND", "mincpus=", "network= SBATCH_NETWORK",
         "no-kill? -k SBATCH_NO_KILL", "nodefile= -F", "nodelist= -w", "ntasks-per-core=", "ntasks-per-gpu=",
         "ntasks-per-socket=", "ntasks-per-tres=", "overcommit -O SBATCH_OVERCOMMIT", "power= SBATCH_POWER",
-        "prefer=", "priority=", "profile= SBATCH_PROFILE", "propagate?", "reboot",
-        "reservation= SBATCH_RESERVATION", "signal= SBATCH_SIGNAL", "sockets-per-node=",
+        "prefer=", "profile= SBATCH_PROFILE", "propagate?", "reboot",
+        "reservation= SBATCH_RESERVATION", "sockets-per-node=",
         "spread-job SBATCH_SPREAD_JOB", "switches= SBATCH_REQ_SWITCH", "test-only",
         "thread-spec= SBATCH_THREAD_SPEC", "threads-per-core= SBATCH_THREADS_PER_CORE", "tmp=", "uid=",
-        "wait -W SBATCH_WAIT",
     )),
 )  # fmt: skip
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.record import JobRecord
+from hpcbatch.model.spec import JobSpec
 
 DEFAULT = "slurm-%j.out"
+ARRAY_DEFAULT = "slurm-%A_%a.out"
 NO_ARRAY_TASK = 4294967294
-"""%a of a job that is no array element: NO_VAL."""
+"""%a of a job that is no array element, and of an array as a whole: NO_VAL."""
 
 _PATTERN = re.compile(r"%(?:%|([0-9]*)([A-Za-z]))")
 _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
@@ -26,6 +29,17 @@ class _Names:
     restarts: int
     host: str | None
     """Of the first pod; None before there is one: %N stays."""
+    array_id: int
+    """A job that is in no array has its own number here."""
+    index: int = NO_ARRAY_TASK
+    default: str = DEFAULT
+
+
+def _in_array(job_id: int, spec: JobSpec) -> dict[str, Any]:
+    """What a job's place in an array says of its names."""
+    if spec.member_of is not None:
+        return {"array_id": spec.member_of.array_id, "index": spec.member_of.index, "default": ARRAY_DEFAULT}
+    return {"array_id": job_id, "default": DEFAULT if spec.array is None else ARRAY_DEFAULT}
 
 
 def output_files(job: PlacedJob) -> OutputFiles:
@@ -36,6 +50,7 @@ def output_files(job: PlacedJob) -> OutputFiles:
         user=job.owner,
         restarts=max(0, job.run_count - 1),
         host=job.pods[0].host.partition(".")[0] if job.pods else None,
+        **_in_array(job.job_id, job.spec),
     )
     work_dir = job.spec.work_dir or job.home
     stderr = job.spec.stderr
@@ -56,6 +71,7 @@ def shown_paths(record: JobRecord) -> tuple[str, str]:
         user=status.owner,
         restarts=max(0, status.run_count - 1),
         host=status.hosts[0].pod if status.hosts else None,
+        **_in_array(record.job_id, spec),
     )
     work_dir = spec.work_dir or status.home
     stdout = _path(spec.stdout.path, work_dir, names)
@@ -65,7 +81,7 @@ def shown_paths(record: JobRecord) -> tuple[str, str]:
 def _path(pattern: str | None, work_dir: str, names: _Names) -> str:
     base = work_dir.rstrip("/")
     if pattern is None:
-        return f"{base}/{expand(DEFAULT, names)}"
+        return f"{base}/{expand(names.default, names)}"
     path = expand(pattern, names)
     return path if path.startswith("/") else f"{base}/{path}"
 
@@ -83,10 +99,10 @@ def _value(match: re.Match[str], names: _Names) -> str:
         return "%"
     known: dict[str, object] = {
         "j": names.job_id,
-        "A": names.job_id,
+        "A": names.array_id,
         "J": names.job_id,
-        "a": NO_ARRAY_TASK,
-        "b": NO_ARRAY_TASK % 10,
+        "a": names.index,
+        "b": names.index % 10,
         "s": "batch",
         "t": 0,
         "n": 0,

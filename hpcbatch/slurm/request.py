@@ -7,15 +7,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from hpcbatch.errors import DirectiveError, HpcBatchError, NotSupportedError
+from hpcbatch.model.array import Array
 from hpcbatch.model.image import parse_image
+from hpcbatch.model.spec import JobSpec, WarnSignal
 from hpcbatch.slurm import tres, values
+from hpcbatch.slurm.array_spec import parse_array
 from hpcbatch.slurm.begin import parse_begin
+from hpcbatch.slurm.dependency import parse_dependency
 from hpcbatch.slurm.directives import Directives, Word, read_directives, refuse_foreign
 from hpcbatch.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.slurm.getopt import Given, Takes, WordError
 from hpcbatch.slurm.help import SBATCH_HELP, SBATCH_USAGE
 from hpcbatch.slurm.options import NO_EFFECT, OPTIONS, PARSER, SCRIPT_PARSER, SbatchOption, Support
 from hpcbatch.slurm.tres import Amounts
+from hpcbatch.slurm.warn_signal import parse_warn_signal
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,12 +28,15 @@ class Request:
     """The options in force, each the last of its kind. None: not given."""
 
     account: str | None = None
+    array: Array | None = None
     begin: datetime | None = None
     chdir: str | None = None
     constraint: str | None = None
     """As given; `features` is what it says."""
     cpus_per_gpu: int | None = None
     cpus_per_task: int | None = None
+    dependency: str | None = None
+    """As given, and found to be right."""
     dry_run: bool = False
     error: str | None = None
     exclusive: bool = False
@@ -42,6 +50,7 @@ class Request:
     ignore_pbs: bool = False
     image: str | None = None
     job_name: str | None = None
+    kill_if_never: bool | None = None
     mail_types: tuple[str, ...] = ()
     mail_users: tuple[str, ...] = ()
     mem_mb: int | None = None
@@ -55,9 +64,13 @@ class Request:
     output: str | None = None
     parsable: bool = False
     partition: str | None = None
+    priority: int | None = None
+    """Given outright; 0 holds the job."""
     quiet: bool = False
+    wait: bool = False
     requeue: bool = True
     walltime_s: int | None = None
+    warn_signal: WarnSignal | None = None
     verbose: int = 0
     wrap: str | None = None
     kept: dict[str, str] = field(default_factory=dict)
@@ -155,6 +168,35 @@ def apply_script(request: Request, script: bytes, path: str, now: datetime) -> D
     return directives
 
 
+def read_option(request: Request, name: str, value: str, now: datetime) -> None:
+    """Read one option that is honoured, by its long name."""
+    _READERS[name](request, value, now)
+
+
+def request_of(spec: JobSpec) -> Request:
+    """What a job asked for that says how large it is, read again from its attributes (`submit.size_attributes`)."""
+    given = spec.attributes
+    request = Request()
+    for name in ("ntasks", "ntasks_per_node", "cpus_per_task", "mem_per_cpu_mb", "cpus_per_gpu", "mem_per_gpu_mb"):
+        if name in given:
+            setattr(request, name, int(given[name]))
+    if "mem_per_node_mb" in given:
+        request.mem_mb = int(given["mem_per_node_mb"])
+    if "nodes" in given:
+        low, _, high = given["nodes"].partition("-")
+        request.nodes = int(low), int(high)
+    no_time = datetime.min  # these readers look at no clock
+    for name in _GPU_OPTIONS:
+        if text := given.get(name.replace("-", "_")):
+            read_option(request, name, text, no_time)
+    if text := given.get("constraint"):
+        read_option(request, "constraint", text, no_time)
+    of_node = given.get("tres_per_node", "").removesuffix(request.tres.get("tres_per_node", "")).rstrip(",")
+    if of_node:
+        read_option(request, "gres", of_node, no_time)
+    return request
+
+
 def check_foreign(request: Request, directives: Directives, path: str) -> None:
     """Refuse #PBS and #BSUB lines, unless --ignore-pbs says to pass over them."""
     if directives.foreign is not None and not request.ignore_pbs:
@@ -237,7 +279,6 @@ def _check_kept(name: str, value: str | None) -> None:
     """Refuse a value that the real sbatch refuses, even where it changes nothing."""
     bad = (
         (name == "wait-all-nodes" and value not in {"0", "1"})
-        or (name == "kill-on-invalid-dep" and (value or "").lower() not in {"yes", "no"})
         or (name == "time-min" and not _is_time(value or ""))
     )
     if bad:
@@ -294,8 +335,31 @@ def _memory(attribute: str, name: str) -> Reader:
     return read
 
 
+def _array(request: Request, value: str, _now: datetime) -> None:
+    try:
+        request.array = parse_array(value) if value else None
+    except ValueError:
+        text = "sbatch: error: Batch job submission failed: Invalid job array specification"
+        raise SlurmUsageError(text) from None
+
+
 def _begin(request: Request, value: str, now: datetime) -> None:
     request.begin = parse_begin(value, now)
+
+
+def _dependency(request: Request, value: str, _now: datetime) -> None:
+    try:
+        parse_dependency(value)
+    except ValueError:
+        text = "sbatch: error: Batch job submission failed: Job dependency problem"
+        raise SlurmUsageError(text) from None
+    request.dependency = value
+
+
+def _kill_if_never(request: Request, value: str, _now: datetime) -> None:
+    if value.lower() not in {"yes", "no"}:
+        raise invalid("kill-on-invalid-dep")
+    request.kill_if_never = value.lower() == "yes"
 
 
 def _exclusive(request: Request, value: str, _now: datetime) -> None:
@@ -396,6 +460,25 @@ def _partition(request: Request, value: str, _now: datetime) -> None:
     request.partition = value
 
 
+def _signal(request: Request, value: str, _now: datetime) -> None:
+    try:
+        request.warn_signal = parse_warn_signal(value)
+    except ValueError:
+        raise invalid("signal") from None
+
+
+def _priority(request: Request, value: str, _now: datetime) -> None:
+    if value.upper() == "TOP":
+        request.priority = values.MAX_PRIORITY
+        return
+    number = values.leading_number(value)
+    if number < 0:
+        raise SlurmUsageError("sbatch: error: Priority must be >= 0", 255)
+    if number > values.MAX_PRIORITY:
+        raise SlurmUsageError(f"sbatch: error: Priority must be < {values.MAX_PRIORITY + 1}", 255)
+    request.priority = number
+
+
 def _time(request: Request, value: str, _now: datetime) -> None:
     try:
         request.walltime_s = values.parse_time_s(value)
@@ -413,12 +496,14 @@ def _answered(_request: Request, _value: str, _now: datetime) -> None:
 
 _READERS: dict[str, Reader] = {
     "account": _text("account"),
+    "array": _array,
     "begin": _begin,
     "chdir": _text("chdir"),
     "constraint": _constraint,
     "container-image": _image,
     "cpus-per-gpu": _count("cpus_per_gpu", "cpus-per-gpu"),
     "cpus-per-task": _count("cpus_per_task", "cpus-per-task"),
+    "dependency": _dependency,
     "dry-run": _flag("dry_run"),
     "error": _text("error"),
     "exclusive": _exclusive,
@@ -431,6 +516,7 @@ _READERS: dict[str, Reader] = {
     "hold": _flag("hold"),
     "ignore-pbs": _flag("ignore_pbs"),
     "job-name": _text("job_name"),
+    "kill-on-invalid-dep": _kill_if_never,
     "mail-type": _mail_type,
     "mail-user": _mail_user,
     "mem": _memory("mem_mb", "mem"),
@@ -445,11 +531,14 @@ _READERS: dict[str, Reader] = {
     "output": _text("output"),
     "parsable": _flag("parsable"),
     "partition": _partition,
+    "priority": _priority,
     "quiet": _flag("quiet"),
     "requeue": _flag("requeue"),
+    "signal": _signal,
     "time": _time,
     "usage": _answered,
     "verbose": _verbose,
     "version": _answered,
+    "wait": _flag("wait"),
     "wrap": _text("wrap"),
 }

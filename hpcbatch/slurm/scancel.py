@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hpcbatch.errors import HpcBatchError, JobFinishedError, NotSupportedError, UnknownJobError
+from hpcbatch.errors import HpcBatchError, JobFinishedError, NotSupportedError, RefusedError, UnknownJobError
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.members import unended
+from hpcbatch.model.named import NamedJob
 from hpcbatch.model.row import JobRow
+from hpcbatch.model.signals import KILL, signal_number
+from hpcbatch.slurm.array_rows import listed, named
 from hpcbatch.slurm.errors import (
     COMPLETED,
     INVALID_JOB,
+    TRANSITION,
     VERSION_TEXT,
     SlurmAnswer,
     SlurmUsageError,
@@ -18,8 +24,8 @@ from hpcbatch.slurm.errors import (
 from hpcbatch.slurm.getopt import Given, Option, Parser, Takes
 from hpcbatch.slurm.help import SCANCEL_HELP, SCANCEL_USAGE
 from hpcbatch.slurm.hostlist import expand
-from hpcbatch.slurm.ids import parse_id, split_ids
-from hpcbatch.slurm.states import compact
+from hpcbatch.slurm.ids import id_text, parse_id, split_ids
+from hpcbatch.slurm.states import compact, own_number
 
 PARSER = Parser(
     "scancel",
@@ -47,17 +53,13 @@ VARIABLES = {
 _STATES = {
     "PENDING": "PD", "PD": "PD", "RUNNING": "R", "R": "R", "SUSPENDED": "S", "S": "S", "COMPLETING": "CG", "CG": "CG",
 }  # fmt: skip
-_SIGNALS = frozenset({
-    "HUP", "INT", "QUIT", "ABRT", "KILL", "ALRM", "TERM", "USR1", "USR2", "URG", "CONT", "STOP", "TSTP", "TTIN",
-    "TTOU", "SEGV", "PIPE", "XCPU", "XFSZ", "CHLD", "TRAP", "BUS",
-})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScancelOptions:
     """What scancel was asked for. None: not restricted."""
 
-    ids: tuple[int, ...] = ()
+    ids: tuple[NamedJob, ...] = ()
     user: str | None = None
     name: str | None = None
     partition: str | None = None
@@ -67,6 +69,10 @@ class ScancelOptions:
     hosts: frozenset[str] | None = None
     quiet: bool = False
     verbose: bool = False
+    signal: int | None = None
+    """To be sent instead of ending the jobs."""
+    scope: str = "steps"
+    """To what: `steps` is all but the script's shell, `script` (--batch) that alone, `all` (--full) both."""
 
     @property
     def has_filter(self) -> bool:
@@ -98,6 +104,8 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> 
         hosts=frozenset(expand(asked["nodelist"])) if "nodelist" in asked else None,
         quiet="quiet" in asked,
         verbose="verbose" in asked,
+        signal=_signal(asked),
+        scope="all" if "full" in asked else "script" if "batch" in asked else "steps",
     )
     if not options.ids and not options.has_filter:
         raise SlurmUsageError("scancel: error: No job identification provided")
@@ -106,17 +114,12 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> 
 
 def _refuse(given: Sequence[Given]) -> None:
     for option in given:
-        name, value = option.option.name, option.value or ""
-        if name == "signal":
-            signal = value.upper().removeprefix("SIG")
-            if signal not in _SIGNALS and not (signal.isascii() and signal.isdigit() and 0 < int(signal) < 65):
-                raise SlurmUsageError(f"Unknown job signal: {value}")
-            raise NotSupportedError("scancel --signal is not supported yet")
+        name = option.option.name
         if name in NOT_YET:
             raise NotSupportedError(f"scancel --{name} is not supported yet")
 
 
-def _ids(words: Sequence[str]) -> tuple[int, ...]:
+def _ids(words: Sequence[str]) -> tuple[NamedJob, ...]:
     ids = []
     for word in words:
         for part in split_ids(word) or [word]:
@@ -125,6 +128,16 @@ def _ids(words: Sequence[str]) -> tuple[int, ...]:
             except ValueError:
                 raise SlurmUsageError(f"scancel: error: Invalid job id {part}") from None
     return tuple(ids)
+
+
+def _signal(asked: Mapping[str, str]) -> int | None:
+    """None: the jobs are to end, for which KILL is another word unless it is meant for a part of them."""
+    if "signal" not in asked:
+        return None
+    number = signal_number(asked["signal"], ignore_case=True)
+    if not number:
+        raise SlurmUsageError(f"Unknown job signal: {asked['signal']}")
+    return None if number == KILL and "batch" not in asked and "full" not in asked else number
 
 
 def _state(text: str) -> str:
@@ -136,13 +149,15 @@ def _state(text: str) -> str:
     return state
 
 
-def matching(rows: Sequence[JobRow], options: ScancelOptions) -> list[int]:
-    """Numbers of the unfinished jobs among `rows` that all filters and the ids, if any, let through, in order."""
+def matching(rows: Sequence[JobRow], options: ScancelOptions) -> list[JobRow]:
+    """The unfinished jobs among `rows` that all filters and the ids, if any, let through, in order. Arrays are as
+    squeue lists them: a row of many members has these as its `array_indices`.
+    """
+    lines = listed(rows)
     return [
-        row.job_id
-        for row in rows
+        row
+        for row in (named(lines, options.ids) if options.ids else lines)
         if not row.state.is_final
-        and (not options.ids or row.job_id in options.ids)
         and options.user in {None, row.user}
         and options.name in {None, row.name}
         and options.partition in {None, row.queue}
@@ -152,12 +167,30 @@ def matching(rows: Sequence[JobRow], options: ScancelOptions) -> list[int]:
     ]
 
 
+def chosen_ids(rows: Sequence[JobRow], options: ScancelOptions) -> list[NamedJob]:
+    """What the filters leave of `rows`: jobs, arrays as a whole, and members of arrays."""
+    arrays = {row.job_id: row for row in rows if row.array_indices}
+    found: dict[int, NamedJob] = {}
+    for row in matching(rows, options):
+        number = own_number(row)
+        if number not in arrays:
+            found[row.job_id] = NamedJob(row.job_id)
+            continue
+        some = Indices.parse(row.array_indices) if row.array_indices else Indices.of([row.array_index or 0])
+        before = found[number].members if number in found else None
+        found[number] = NamedJob(number, some if before is None else before | some, is_array=True)
+    return [
+        NamedJob(number) if number in arrays and not unended(arrays[number]) - (one.members or Indices()) else one
+        for number, one in found.items()
+    ]
+
+
 def no_match(rows: Sequence[JobRow], options: ScancelOptions) -> tuple[str, int]:
     """Stderr and exit code for ids that the filters shut out, and for filters that nothing matches."""
     chosen = matching(rows, options)
-    missed = [job_id for job_id in options.ids if job_id not in chosen]
+    missed = [one for one in options.ids if not named(chosen, [one])]
     if options.has_filter and missed:
-        return "\n".join(_kill_error(job_id, INVALID_JOB) for job_id in missed), 1
+        return "\n".join(_kill_error(id_text(one), INVALID_JOB) for one in missed), 1
     if chosen or options.ids or not options.verbose:
         return "", 0
     filters = (
@@ -169,20 +202,23 @@ def no_match(rows: Sequence[JobRow], options: ScancelOptions) -> tuple[str, int]
     return f"scancel: error: No active jobs match ALL job filters, including: {text} ", 0
 
 
-def outcome(job_id: int, error: HpcBatchError | None, options: ScancelOptions) -> tuple[str, int]:
-    """Stderr and exit code after trying to cancel one job. An unknown or finished one is nothing to speak of,
-    unless with -v; that does not change the exit code.
+def outcome(job_id: str, error: HpcBatchError | None, options: ScancelOptions) -> tuple[str, int]:
+    """Stderr and exit code after trying to cancel one job, by its id. An unknown or finished one is nothing to speak
+    of, unless with -v; that does not change the exit code.
     """
-    lines = [f"scancel: Terminating job {job_id}"] if options.verbose and not options.quiet else []
+    word = "Terminating" if options.signal is None else f"Signal {options.signal} to"
+    lines = [f"scancel: {word} job {job_id}"] if options.verbose and not options.quiet else []
     code = 0
     if isinstance(error, UnknownJobError | JobFinishedError):
         if options.verbose and not options.quiet:
             lines.append(_kill_error(job_id, COMPLETED if isinstance(error, JobFinishedError) else INVALID_JOB))
+    elif isinstance(error, RefusedError):
+        lines, code = [*lines, _kill_error(job_id, TRANSITION)], 1
     elif error is not None:
-        text, code = describe(error, "scancel", str(job_id))
+        text, code = describe(error, "scancel", job_id)
         lines.append(text)
     return "\n".join(lines), code
 
 
-def _kill_error(job_id: int, text: str) -> str:
+def _kill_error(job_id: str, text: str) -> str:
     return f"scancel: error: Kill job error on job id {job_id}: {text}"

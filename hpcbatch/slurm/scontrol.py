@@ -8,12 +8,14 @@ from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 
 from hpcbatch.errors import NotSupportedError
-from hpcbatch.model.record import JobRecord
+from hpcbatch.model.named import NamedJob
+from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.row import NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState
 from hpcbatch.slurm import states
 from hpcbatch.slurm.clock import full, stamp
+from hpcbatch.slurm.dependency import format_dependency
 from hpcbatch.slurm.errors import SLURM_VERSION, VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.slurm.getopt import Option, Parser, Takes
 from hpcbatch.slurm.help import SCONTROL_USAGE
@@ -34,7 +36,14 @@ class Verb(StrEnum):
     SHOW_HOSTLIST = "show hostlist"
     SHOW_HOSTLIST_SORTED = "show hostlistsorted"
     HOLD = "hold"
+    UHOLD = "uhold"
     RELEASE = "release"
+    REQUEUE = "requeue"
+    REQUEUE_HOLD = "requeuehold"
+    SUSPEND = "suspend"
+    RESUME = "resume"
+    TOP = "top"
+    UPDATE = "update"
     PING = "ping"
     VERSION = "version"
 
@@ -46,7 +55,9 @@ class ScontrolCommand:
     verb: Verb
     operand: str = ""
     ids: tuple[str, ...] = ()
-    """As written, for messages: `read_job_id` gives the number."""
+    """As written."""
+    words: tuple[str, ...] = ()
+    """What stands behind `update`."""
     one_line: bool = False
     quiet: bool = False
     time_format: str = ""
@@ -67,11 +78,16 @@ PARSER = Parser(
 )  # fmt: skip
 
 # Keywords may be cut short, down to the length given here. Source: MAX(tag_len, n) in scontrol.c.
-_KEYWORDS = {"show": 3, "hold": 4, "uhold": 2, "release": 3, "ping": 3, "version": 4}
+_KEYWORDS = {
+    "show": 3, "requeue": 3, "requeuehold": 11, "hold": 4, "holdu": 5, "uhold": 2, "release": 3, "suspend": 2,
+    "resume": 3, "top": 3, "update": 1, "ping": 3, "version": 4,
+}  # fmt: skip
+_VERBS = {"holdu": Verb.UHOLD}
+_REQUEUE_FLAGS = ("incomplete", "state=")
 _NOT_YET = (
     "abort", "cancel_reboot", "cluster", "create", "delete", "errnumstr", "fsdampeningfactor", "listpids", "notify",
-    "pidinfo", "reboot", "reconfigure", "requeue", "requeuehold", "resume", "schedloglevel", "setdebug",
-    "setdebugflags", "shutdown", "suspend", "takeover", "token", "top", "update", "wait_job", "write",
+    "pidinfo", "reboot", "reconfigure", "schedloglevel", "setdebug", "setdebugflags", "shutdown", "takeover", "token",
+    "wait_job", "write",
 )  # fmt: skip
 _ENTITIES = {
     "jobs": (1, Verb.SHOW_JOB), "jobid": (5, Verb.SHOW_JOB), "nodes": (1, Verb.SHOW_NODE),
@@ -108,8 +124,22 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
         raise SlurmUsageError(f"too few arguments for keyword:{words[0]}")
     if keyword == "show":
         return _show(rest, environ, options)
-    ids = tuple(part for word in rest for part in split_ids(word.removeprefix("job=")))
-    return options.command(Verb.RELEASE if keyword == "release" else Verb.HOLD, ids=ids)
+    verb = _VERBS.get(keyword) or Verb(keyword)
+    if verb is Verb.UPDATE:
+        return options.command(verb, words=rest)
+    if verb is Verb.TOP and len(rest) > 1:
+        raise SlurmUsageError(f"too many arguments for keyword:{words[0]}")
+    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and rest[0].lower().startswith(_REQUEUE_FLAGS):
+        raise NotSupportedError(f"scontrol {verb} {rest[0]} is not supported yet")
+    return options.command(verb, ids=tuple(part for word in rest for part in _ids(word)))
+
+
+def _ids(word: str) -> list[str]:
+    """`12,13`, `job=12`, `JobId=12`; `Name=x` stays as it is."""
+    tag, equals, value = word.partition("=")
+    if equals and tag.lower() in {"job", "jobid"}:
+        word = value
+    return split_ids(word) or [word]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +148,11 @@ class _Options:
     quiet: bool
     time_format: str
 
-    def command(self, verb: Verb, operand: str = "", ids: tuple[str, ...] = ()) -> ScontrolCommand:
+    def command(
+        self, verb: Verb, operand: str = "", ids: tuple[str, ...] = (), words: Sequence[str] = ()
+    ) -> ScontrolCommand:
         return ScontrolCommand(
-            verb=verb, operand=operand, ids=ids, one_line=self.one_line, quiet=self.quiet,
+            verb=verb, operand=operand, ids=ids, words=tuple(words), one_line=self.one_line, quiet=self.quiet,
             time_format=self.time_format,
         )  # fmt: skip
 
@@ -164,16 +196,20 @@ def _entity(name: str) -> Verb:
     raise SlurmUsageError(f"invalid entity:{name} for keyword:show ")
 
 
-def read_job_id(text: str, verb: Verb) -> int:
-    """The number of a job named on scontrol's command line. Raises SlurmUsageError with the words of `verb`."""
+def read_job(text: str) -> NamedJob:
+    """A job that is to be shown. Raises SlurmUsageError for what is no id, or names several members of an array."""
     try:
-        return parse_id(text)
+        named = parse_id(text)
     except ValueError:
-        if verb is Verb.SHOW_JOB:
-            raise SlurmUsageError("scontrol_print_job error: Invalid job id specified") from None
-        raise SlurmUsageError(
-            f"Invalid job id specified for job {text}\nslurm_suspend error: Invalid job id specified"
-        ) from None
+        named = None
+    if named is None or (named.members is not None and "[" in text):
+        raise SlurmUsageError("scontrol_print_job error: Invalid job id specified")
+    return named
+
+
+def not_found_member(text: str) -> SlurmUsageError:
+    """For an index that an array does not have."""
+    return SlurmUsageError(f"Job {text} not found")
 
 
 def format_hosts(command: ScontrolCommand) -> str:
@@ -200,19 +236,23 @@ NO_JOBS = "No jobs in the system\n"
 
 
 def format_job(
-    record: JobRecord, now: datetime, tz: tzinfo, one_line: bool = False, *, time_format: str = "", group: str = ""
+    record: JobRecord, now: datetime, tz: tzinfo, one_line: bool = False, *, time_format: str = "", group: str = "",
+    in_array: str = "",
 ) -> str:
     """`scontrol show job`: the record's lines and an empty one, or with `one_line` all in a line.
 
-    `group` is the name of the job's gid where the caller knows it.
+    `group` is the name of the job's gid where the caller knows it, `in_array` stands behind its number
+    (array_records.ShownJob).
     """
-    lines = _job_lines(record, now, tz, time_format, group)
+    lines = _job_lines(record, now, tz, time_format, group=group, in_array=in_array)
     if one_line:
         return " ".join(lines) + "\n"
     return "\n   ".join(lines) + "\n\n"
 
 
-def _job_lines(record: JobRecord, now: datetime, tz: tzinfo, time_format: str, group: str) -> list[str]:
+def _job_lines(
+    record: JobRecord, now: datetime, tz: tzinfo, time_format: str, *, group: str, in_array: str
+) -> list[str]:
     spec, status, row = record.spec, record.status, record.row()
     given = spec.attributes
     code, signal = states.exit_status(
@@ -224,14 +264,16 @@ def _job_lines(record: JobRecord, now: datetime, tz: tzinfo, time_format: str, g
     command = " ".join((spec.script_path, *spec.script_args)) if spec.script_path else "(null)"
     sharing = "NO" if spec.sharing is Sharing.EXCLUSIVE else "YES" if "oversubscribe" in given else "OK"
     time_min = given.get("time_min", "N/A")
+    kills = None if spec.dependency is None else spec.dependency.kill_if_never
     return [
-        f"JobId={record.job_id} JobName={spec.name}",
+        f"JobId={record.job_id} {in_array}JobName={spec.name}",
         f"UserId={status.owner}({status.uid}) GroupId={group or status.gid}({status.gid}) MCS_label=N/A",
-        f"Priority={states.priority(record.job_id, status.state, spec.priority)} "
-        f"Nice={given.get('nice', -spec.priority)} Account={spec.account or '(null)'} QOS={given.get('qos', 'normal')}",
+        f"Priority={states.priority(states.own_number(row), status.state, spec.priority - spec.nice, status.reason)} "
+        f"Nice={spec.nice} Account={spec.account or '(null)'} QOS={given.get('qos', 'normal')}",
         f"JobState={states.long(status.state, status.reason)} "
-        f"Reason={states.shown_reason(status.state, status.reason, status.message)} Dependency=(null)",
-        f"Requeue={int(spec.rerunnable)} Restarts={max(0, status.run_count - 1)} BatchFlag=1 Reboot=0 "
+        f"Reason={states.shown_reason(status.state, status.reason, status.message)} "
+        f"Dependency={format_dependency(row.dependency, status.state)}",
+        f"Requeue={int(spec.rerunnable)} Restarts={_restarts(status)} BatchFlag=1 Reboot=0 "
         f"ExitCode={code}:{signal}",
         f"RunTime={full(states.used_s(row, now))} TimeLimit={limit} TimeMin={time_min}",
         *_times(record, tz, time_format),
@@ -249,10 +291,16 @@ def _job_lines(record: JobRecord, now: datetime, tz: tzinfo, time_format: str, g
         "StdIn=/dev/null",
         f"StdOut={stdout}",
         "Power=",
+        *([f"KillOInInvalidDependent={'Yes' if kills else 'No'}"] if kills is not None else []),
         *(f"{name}={prefix}{given[key]}" for name, prefix, key in _TRES if key in given),
         *([f"MailUser={','.join(spec.mail_users)} MailType={spec.mail_points}"] if spec.mail_points else []),
         "",
     ]
+
+
+def _restarts(status: JobStatus) -> int:
+    """A job that waits to run again counts as restarted."""
+    return status.run_count if status.state in states.WAITING else max(0, status.run_count - 1)
 
 
 def _times(record: JobRecord, tz: tzinfo, time_format: str) -> list[str]:

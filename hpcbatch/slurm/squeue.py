@@ -14,12 +14,12 @@ from hpcbatch.slurm.columns import line, parse_format, parse_names
 from hpcbatch.slurm.errors import SlurmUsageError
 from hpcbatch.slurm.squeue_format import LETTERS, NAMES, Field, View
 from hpcbatch.slurm.squeue_options import SqueueOptions
-from hpcbatch.slurm.states import compact, expected_end, expected_start, priority, used_s
+from hpcbatch.slurm.states import WAITING, compact, expected_end, expected_start, own_number, priority, used_s
 
 MIN_JOB_AGE = timedelta(seconds=300)
 """How long slurmctld keeps finished jobs; older ones are listed only when asked for by their id."""
 
-SortKey = Callable[[JobRow, datetime], float | str]
+SortKey = Callable[[JobRow, datetime], float | str | tuple[int, int]]
 
 
 def _when(when: datetime | None) -> float:
@@ -27,7 +27,7 @@ def _when(when: datetime | None) -> float:
 
 
 _NUMERIC: dict[str, SortKey] = {
-    "i": lambda row, _: row.job_id,
+    "i": lambda row, _: (own_number(row), -1 if row.array_index is None else row.array_index),
     "c": lambda row, _: row.cpus // max(row.nodes, 1),
     "C": lambda row, _: row.cpus,
     "D": lambda row, _: row.nodes,
@@ -36,8 +36,8 @@ _NUMERIC: dict[str, SortKey] = {
     "L": lambda row, now: float("inf") if row.walltime_s is None else row.walltime_s - used_s(row, now),
     "m": lambda row, _: row.mem_bytes or 0,
     "M": used_s,
-    "p": lambda row, _: priority(row.job_id, row.state, row.priority),
-    "Q": lambda row, _: priority(row.job_id, row.state, row.priority),
+    "p": lambda row, _: priority(own_number(row), row.state, row.priority - row.nice, row.reason),
+    "Q": lambda row, _: priority(own_number(row), row.state, row.priority - row.nice, row.reason),
     "S": lambda row, _: _when(expected_start(row)),
     "V": lambda row, _: _when(row.submit_time),
 }
@@ -45,20 +45,32 @@ _NUMERIC: dict[str, SortKey] = {
 
 def check_ids(rows: Sequence[JobRow], options: SqueueOptions) -> None:
     """Raise UnknownJobError for an unknown id that is the only one; among several it is passed over in silence."""
-    if options.ids is not None and len(options.ids) == 1 and not any(row.job_id == options.ids[0] for row in rows):
-        raise UnknownJobError(str(options.ids[0]))
+    if options.ids is None or len(options.ids) != 1:
+        return
+    named = options.ids[0]
+    if not any(row.job_id == named.number and (row.array_indices or not named.is_array) for row in rows):
+        raise UnknownJobError(str(named.number))
 
 
 def select_jobs(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -> list[JobRow]:
     """The jobs that squeue lists, in its order. Raises SlurmUsageError for a letter that cannot be sorted by."""
-    chosen = [row for row in rows if _is_asked_for(row, options, now)]
-    return _sorted(chosen, options.sort, now)
+    if any(row.array_indices or row.array_id is not None for row in rows):
+        from hpcbatch.slurm.array_rows import listed, named  # seldom needed, and takes a millisecond
+
+        shown = listed(rows, unfold=options.unfold)
+        rows = shown if options.ids is None else named(shown, options.ids)
+    elif options.ids is not None:
+        numbers = {named.number for named in options.ids if not named.is_array}
+        rows = [row for row in rows if row.job_id in numbers]
+    return _sorted([row for row in rows if _is_asked_for(row, options, now)], options, now)
 
 
 def format_queue(rows: Sequence[JobRow], options: SqueueOptions, now: datetime, tz: tzinfo) -> str:
     """What squeue prints for `rows`, of which it takes what `options` ask for. Every line ends in a newline."""
     chosen = select_jobs(rows, options, now)
-    view = View(now=now, tz=tz, time_format=options.time_format, convert=options.convert)
+    view = View(
+        now=now, tz=tz, time_format=options.time_format, convert=options.convert, tasks_shown=options.tasks_shown
+    )
     if options.fields is not None:
         fields, columns = NAMES, parse_names(options.fields, NAMES.__contains__, "squeue")
     else:
@@ -75,10 +87,9 @@ def _value(fields: Mapping[str, Field], row: JobRow, view: View, key: str) -> st
 
 
 def _is_asked_for(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
-    named = options.ids is not None and row.job_id in options.ids
-    if row.state is JobState.REFUSED or (options.ids is not None and not named):
+    if row.state is JobState.REFUSED:
         return False
-    if not named and row.end_time is not None and now - row.end_time > MIN_JOB_AGE:
+    if options.ids is None and row.end_time is not None and now - row.end_time > MIN_JOB_AGE:
         return False
     restrictions = (
         (options.states, compact(row.state, row.reason)),
@@ -93,15 +104,24 @@ def _is_asked_for(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
     return options.hosts is None or bool(options.hosts & set(row.hosts))
 
 
-def _sorted(rows: Sequence[JobRow], spec: str, now: datetime) -> list[JobRow]:
-    ordered = sorted(rows, key=lambda row: row.job_id)
+def _sorted(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -> list[JobRow]:
+    # the order of slurmctld: what it is asked for by its id begins with the newest members of an array
+    ordered = sorted(rows, key=partial(_place, options.ids is not None))
     view = View(now=now, tz=UTC)
-    for letter, descending in reversed(_sort_keys(spec)):
+    for letter, descending in reversed(_sort_keys(options.sort)):
         ordered.sort(key=partial(_sort_value, letter, view), reverse=descending)
     return ordered
 
 
-def _sort_value(letter: str, view: View, row: JobRow) -> float | str:
+def _place(is_newest_first: bool, row: JobRow) -> tuple[int, bool, int]:
+    if row.array_id is None:
+        return row.job_id, False, -1
+    if row.state in WAITING and row.array_index is not None:
+        return row.array_id, False, row.array_index
+    return row.array_id, True, -row.job_id if is_newest_first else row.job_id
+
+
+def _sort_value(letter: str, view: View, row: JobRow) -> float | str | tuple[int, int]:
     numeric = _NUMERIC.get(letter)
     return LETTERS[letter].value(row, view) if numeric is None else numeric(row, view.now)
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from hpcbatch.model.row import JobRow
 from hpcbatch.slurm.clock import short, stamp
 from hpcbatch.slurm.hostlist import compress
+from hpcbatch.slurm.ids import SHOWN
 from hpcbatch.slurm.memory import MIB, size
 from hpcbatch.slurm.states import (
     compact,
@@ -20,6 +21,7 @@ from hpcbatch.slurm.states import (
     expected_end,
     expected_start,
     long,
+    own_number,
     priority,
     shown_reason,
     used_s,
@@ -33,6 +35,7 @@ class View(NamedTuple):
     tz: tzinfo
     time_format: str = ""
     convert: bool = True
+    tasks_shown: int = SHOWN
 
     def stamp(self, when: datetime | None, none: str = "N/A") -> str:
         return stamp(when, self.tz, self.time_format, self.now, none)
@@ -65,6 +68,22 @@ def nodelist_or_reason(row: JobRow) -> str:
     return nodelist(row)
 
 
+def _tasks(row: JobRow, view: View) -> str:
+    """The index of a member, or those of the members that share this line: `2-3`, `1-4%2`."""
+    if row.array_indices:
+        from hpcbatch.model.indices import Indices
+        from hpcbatch.slurm.ids import task_text
+
+        return task_text(Indices.parse(row.array_indices), row.array_limit, view.tasks_shown)
+    return "N/A" if row.array_index is None else str(row.array_index)
+
+
+def _shown_id(row: JobRow, view: View) -> str:
+    if row.array_indices:
+        return f"{row.job_id}_[{_tasks(row, view)}]"
+    return str(row.job_id) if row.array_id is None else f"{row.array_id}_{row.array_index}"
+
+
 def _left(row: JobRow, view: View) -> str:
     if row.walltime_s is None:
         return "UNLIMITED"
@@ -83,8 +102,16 @@ def _memory(row: JobRow, view: View) -> str:
     return size(-(-per_node // MIB), view.convert)
 
 
+def _dependency(row: JobRow) -> str:
+    if not row.dependency:
+        return "(null)"
+    from hpcbatch.slurm.dependency import format_dependency
+
+    return format_dependency(row.dependency, row.state)
+
+
 def _priority(row: JobRow) -> int:
-    return priority(row.job_id, row.state, row.priority)
+    return priority(own_number(row), row.state, row.priority - row.nice, row.reason)
 
 
 def _raw_exit(row: JobRow) -> str:
@@ -113,19 +140,19 @@ LETTERS: dict[str, Field] = {
     "d": Field("MIN_TMP_DISK", _fixed("0")),
     "D": Field("NODES", lambda row, _: str(row.nodes)),
     "e": Field("END_TIME", _end),
-    "E": Field("DEPENDENCY", NULL),
+    "E": Field("DEPENDENCY", lambda row, _: _dependency(row)),
     "f": Field("FEATURES", lambda row, _: row.features or "(null)"),
-    "F": Field("ARRAY_JOB_ID", lambda row, _: str(row.job_id)),
+    "F": Field("ARRAY_JOB_ID", lambda row, _: str(own_number(row))),
     "g": Field("GROUP", NULL),
     "G": Field("GROUP", NA),
     "h": Field("OVER_SUBSCRIBE", _fixed("OK")),
     "H": Field("SOCKETS_PER_NODE", _fixed("*")),
-    "i": Field("JOBID", lambda row, _: str(row.job_id)),
+    "i": Field("JOBID", _shown_id),
     "I": Field("CORES_PER_SOCKET", _fixed("*")),
     "j": Field("NAME", lambda row, _: row.name),
     "J": Field("THREADS_PER_CORE", _fixed("*")),
     "k": Field("COMMENT", NULL),
-    "K": Field("ARRAY_TASK_ID", NA),
+    "K": Field("ARRAY_TASK_ID", _tasks),
     "l": Field("TIME_LIMIT", lambda row, _: "UNLIMITED" if row.walltime_s is None else short(row.walltime_s)),
     "L": Field("TIME_LEFT", _left),
     "m": Field("MIN_MEMORY", _memory),
@@ -152,7 +179,7 @@ LETTERS: dict[str, Field] = {
     "W": Field("LICENSES", NULL),
     "x": Field("EXC_NODES", _fixed("")),
     "X": Field("CORE_SPEC", NA),
-    "y": Field("NICE", lambda row, _: str(-row.priority)),
+    "y": Field("NICE", lambda row, _: str(row.nice)),
     "Y": Field("SCHEDNODES", NULL),
     "z": Field("S:C:T", _fixed("*:*:*")),
     "Z": Field("WORK_DIR", lambda row, _: row.work_dir),

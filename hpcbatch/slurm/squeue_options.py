@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.named import NamedJob
 from hpcbatch.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.slurm.getopt import Option, Parser, Takes
 from hpcbatch.slurm.help import SQUEUE_HELP, SQUEUE_USAGE
 from hpcbatch.slurm.hostlist import expand
-from hpcbatch.slurm.ids import parse_id, split_ids
+from hpcbatch.slurm.ids import SHOWN, parse_id, split_ids
 from hpcbatch.slurm.states import ACTIVE, LONG
 
 DEFAULT_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
@@ -56,15 +57,15 @@ VARIABLES = {
     "SQUEUE_STATES": "states",
     "SQUEUE_USERS": "users",
 }
-NO_EFFECT = frozenset({"all", "array", "array-unique", "federation", "hide", "local", "priority", "sibling", "verbose"})
-"""Hidden partitions, federations and arrays: there are none to show or to hide."""
+NO_EFFECT = frozenset({"all", "array-unique", "federation", "hide", "local", "priority", "sibling", "verbose"})
+"""Hidden partitions and federations: there are none to show or to hide."""
 NOT_YET = frozenset({"clusters", "iterate", "json", "licenses", "reservation", "steps", "yaml"})
 
 
 class SqueueOptions(NamedTuple):
     """What squeue was asked for. None: not restricted."""
 
-    ids: tuple[int, ...] | None = None
+    ids: tuple[NamedJob, ...] | None = None
     """As given: the same id may stand twice."""
     users: frozenset[str] | None = None
     names: frozenset[str] | None = None
@@ -83,6 +84,10 @@ class SqueueOptions(NamedTuple):
     start: bool = False
     convert: bool = True
     time_format: str = ""
+    unfold: bool = False
+    """-r: a line for each member of an array."""
+    tasks_shown: int = SHOWN
+    """So many characters of a set of indices; 0: all."""
 
 
 def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> SqueueOptions:
@@ -104,7 +109,10 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> 
     _answer(asked)
     if rest:
         raise SlurmUsageError(f"squeue: error: Unrecognized option: {rest[0]}\n{SQUEUE_USAGE}")
-    return _build(settings, asked, user, environ.get("SLURM_TIME_FORMAT", ""))
+    options = _build(settings, asked, user, environ.get("SLURM_TIME_FORMAT", ""))
+    shown = environ.get("SLURM_BITSTR_LEN", "")
+    is_unfolded = options.unfold or "SQUEUE_ARRAY" in environ
+    return options._replace(unfold=is_unfolded, tasks_shown=int(shown) if shown.isdecimal() else SHOWN)
 
 
 def _check_format(name: str, asked: Mapping[str, str]) -> None:
@@ -140,6 +148,7 @@ def _build(settings: Mapping[str, str], asked: Mapping[str, str], user: str, tim
         no_header="noheader" in asked,
         long=long,
         start=start,
+        unfold="array" in asked,
         convert="noconvert" not in asked,
         time_format=time_format,
         sort=merged.get("sort") or (START_SORT if start else DEFAULT_SORT),
@@ -159,7 +168,7 @@ def _names(text: str | None) -> frozenset[str] | None:
     return names or None
 
 
-def _ids(text: str) -> tuple[int, ...]:
+def _ids(text: str) -> tuple[NamedJob, ...]:
     ids = []
     for part in split_ids(text):
         try:

@@ -29,7 +29,7 @@ COMPACT: dict[JobState, str] = {
     JobState.DELETED: "CA",
     JobState.REFUSED: "F",  # never admitted: it has no number to be listed by
 }
-_FAILED_BY: dict[Reason, str] = {Reason.NODE_LOST: "NF", Reason.OUT_OF_MEMORY: "OOM"}
+_FAILED_BY: dict[Reason, str] = {Reason.NODE_LOST: "NF", Reason.OUT_OF_MEMORY: "OOM", Reason.PREEMPTED: "PR"}
 
 REASON: dict[Reason, str] = {
     Reason.NONE: "None",
@@ -42,6 +42,7 @@ REASON: dict[Reason, str] = {
     Reason.DEPENDENCY_NEVER: "DependencyNeverSatisfied",
     Reason.ARRAY_LIMIT: "JobArrayTaskLimit",
     Reason.PREEMPTED: "None",
+    Reason.WITHDRAWN: "None",
     Reason.BEGIN_TIME: "BeginTime",
     Reason.QUEUE_UNAVAILABLE: "PartitionInactive",
     Reason.STARTING: "None",
@@ -84,16 +85,22 @@ def shown_reason(state: JobState, reason: Reason, message: str) -> str:
     return "None" if state in {JobState.RUNNING, JobState.EXITING, JobState.FINISHED} else REASON[reason]
 
 
-def priority(job_id: int, state: JobState, priority: int) -> int:
-    """The number that squeue's %Q and scontrol show; 0 while held."""
-    return 0 if state is JobState.HELD else max(1, FIRST_PRIORITY - job_id + priority)
+def own_number(row: JobRow) -> int:
+    """The job's number, of a member of an array that of its array."""
+    return row.job_id if row.array_id is None else row.array_id
+
+
+def priority(job_id: int, state: JobState, priority: int, reason: Reason = Reason.HELD_BY_USER) -> int:
+    """The number that squeue's %Q and scontrol show; 0 while held by somebody, not by a dependency."""
+    is_held = state is JobState.HELD and reason not in {Reason.DEPENDENCY, Reason.DEPENDENCY_NEVER}
+    return 0 if is_held else max(1, FIRST_PRIORITY - job_id + priority)
 
 
 def exit_status(
     state: JobState, reason: Reason, exit_code: int | None, exit_signal: int | None, started: bool
 ) -> tuple[int, int]:
     """Exit code and signal as `ExitCode=` shows them; 0:53 when the output or the directory could not be opened."""
-    if reason is Reason.OUTPUT_FAILED:
+    if reason is Reason.OUTPUT_FAILED and exit_code is None and exit_signal is None:
         return 0, 53
     if reason is Reason.OUT_OF_MEMORY:
         return 0, 125
@@ -101,6 +108,8 @@ def exit_status(
         return 0, 0
     if state is JobState.DELETED:
         return 0, 15 if started else 0
+    if state is JobState.FAILED and exit_code is None and exit_signal is None:
+        return 1, 0  # the script has no part in it: a lost node, a pod that could not be started
     return exit_code or 0, exit_signal or 0
 
 

@@ -10,6 +10,7 @@ from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.image import parse_image
 from hpcbatch.model.spec import JobSpec, Output, Sharing, Submission
+from hpcbatch.slurm.dependency import parse_dependency
 from hpcbatch.slurm.directives import check_script
 from hpcbatch.slurm.errors import SlurmUsageError
 from hpcbatch.slurm.request import (
@@ -30,6 +31,8 @@ MAX_NAME = 1024
 DEFAULT_IMAGES = ("PYXIS_CONTAINER_IMAGE", "HPCBATCH_IMAGE")
 """Pyxis looks at its own variable only where no --container-image is given; the other one is ours."""
 
+_MAIL_NOTE = "this site sends no mail; --mail-type and --mail-user are kept with the job"
+
 ReadScript = Callable[[str | None], tuple[str | None, bytes]]
 
 
@@ -41,6 +44,10 @@ class SlurmSubmission(NamedTuple):
     quiet: bool = False
     verbose: int = 0
     dry_run: bool = False
+    wait: bool = False
+    """Until the job has ended."""
+    priority: int | None = None
+    """Given outright, which only counts for those who may change all jobs."""
 
 
 class _Source(NamedTuple):
@@ -92,10 +99,11 @@ def read_submission(
         environment=environment,
         notes=() if request.quiet else tuple(request.notes),
         export_none=export_none,
+        mail_note="" if request.quiet or not (request.mail_types or request.mail_users) else _MAIL_NOTE,
     )
     return SlurmSubmission(
         submission=submission, parsable=request.parsable, quiet=request.quiet, verbose=request.verbose,
-        dry_run=request.dry_run,
+        dry_run=request.dry_run, wait=request.wait, priority=request.priority or None,
     )  # fmt: skip
 
 
@@ -128,11 +136,9 @@ def _spec(
             "sbatch: error: invalid partition specified: (null)\n"
             "sbatch: error: Batch job submission failed: Invalid partition name specified"
         )
-    nodes = _node_range(request)
+    nodes = node_range(request)
     size = size_of(request, nodes)
     mail_users = request.mail_users or ((user,) if request.mail_types else ())
-    if request.mail_types or request.mail_users:
-        request.notes.append("sbatch: no mail is sent yet; --mail-type and --mail-user are kept with the job")
     return JobSpec(
         dialect=Dialect.SLURM,
         name=name,
@@ -143,21 +149,23 @@ def _spec(
         arrangement=size.arrangement,
         sharing=Sharing.EXCLUSIVE if request.exclusive else Sharing.SHARED,
         walltime_s=request.walltime_s,
+        warn_signal=request.warn_signal,
         script_args=script_args,
         script_path=source.path,
         work_dir=work_dir,
         submit_dir=cwd,
         submit_host=host,
-        stdout=Output(path=_output_path(request.output, work_dir), append=bool(request.append)),
+        stdout=Output(path=output_path(request.output, work_dir), append=bool(request.append)),
         stderr=(
             None
             if request.error is None
-            else Output(path=_output_path(request.error, work_dir), append=bool(request.append))
+            else Output(path=output_path(request.error, work_dir), append=bool(request.append))
         ),
-        hold=request.hold,
+        hold=request.hold or request.priority == 0,
+        array=request.array,
+        dependency=parse_dependency(request.dependency or "", kill_if_never=request.kill_if_never),
         begin_time=request.begin,
-        # nice counts the other way round and further than PBS's -p, in which priorities are kept.
-        priority=max(-1024, min(1023, -request.nice)),
+        nice=request.nice,
         rerunnable=request.requeue,
         account=request.account or None,
         mail_points=",".join(request.mail_types),
@@ -184,13 +192,13 @@ def _absolute(path: str, base: str) -> str:
     return path if path.startswith("/") else f"{base.rstrip('/')}/{path}"
 
 
-def _output_path(pattern: str | None, work_dir: str) -> str | None:
+def output_path(pattern: str | None, work_dir: str) -> str | None:
     if pattern is None:
         return None
     return "/dev/null" if pattern.lower() == "none" else _absolute(pattern, work_dir)
 
 
-def _node_range(request: Request) -> tuple[int, int] | None:
+def node_range(request: Request) -> tuple[int, int] | None:
     """Nodes asked for, min and max, never more than there are tasks, which the real sbatch says too."""
     if request.nodes is None or request.ntasks is None:
         return request.nodes
@@ -205,6 +213,17 @@ def _node_range(request: Request) -> tuple[int, int] | None:
 def _attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, str]:
     """What the environment of the job and `scontrol show job` need again; only what was given."""
     found: dict[str, object] = {
+        **size_attributes(request, nodes),
+        "export": request.export,
+        "open_mode": None if request.append is None else "at"[not request.append],
+    }
+    found |= {name.replace("-", "_"): value for name, value in request.kept.items()}
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def size_attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, str]:
+    """What was asked for that says how large the job is; `request.request_of` reads it again."""
+    found = {
         "ntasks": request.ntasks,
         "ntasks_per_node": request.ntasks_per_node,
         "cpus_per_task": request.cpus_per_task,
@@ -213,13 +232,9 @@ def _attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, st
         "mem_per_cpu_mb": request.mem_per_cpu_mb,
         "cpus_per_gpu": request.cpus_per_gpu,
         "mem_per_gpu_mb": request.mem_per_gpu_mb,
-        "nice": request.nice or None,
-        "export": request.export,
         **request.tres,
         "constraint": request.constraint,
-        "open_mode": None if request.append is None else "at"[not request.append],
     }
-    found |= {name.replace("-", "_"): value for name, value in request.kept.items()}
     return {name: str(value) for name, value in found.items() if value is not None}
 
 

@@ -14,6 +14,7 @@ _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 MAX_MINUTES = 2**31
 MAX_COUNT = 2**31 - 1
 MAX_NICE = 2147483645
+MAX_PRIORITY = 2**32 - 3
 
 
 def parse_time_s(text: str) -> int | None:
@@ -85,6 +86,12 @@ def parse_nice(text: str) -> int:
     if abs(nice) > MAX_NICE:
         raise OverflowError(text)
     return nice
+
+
+def leading_number(text: str) -> int:
+    """The whole number that `text` begins with, 0 if it does with none. Source: strtoll(3)."""
+    match = _INTEGER.match(text)
+    return int(match[0]) if match else 0
 
 
 def split_export(text: str) -> list[str]:

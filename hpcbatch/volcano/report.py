@@ -10,7 +10,7 @@ from hpcbatch.model.state import Reason
 _DECIMAL = re.compile(r"[0-9]{1,18}", re.ASCII)
 _REASONS = {reason.value: reason for reason in Reason}
 _NAMES = frozenset(
-    {"exit_code", "signal", "walltime_s", "cpu_s", "reason", "message", "started", "ended", "session_id"}
+    {"exit_code", "signal", "walltime_s", "cpu_s", "max_rss_bytes", "reason", "message", "started", "ended", "session_id"}
 )
 
 
@@ -24,7 +24,9 @@ class RunReport:
     """The signal that killed the script itself."""
     walltime_s: int | None = None
     cpu_s: int | None = None
-    """User and system time of the script and what it waited for, on the first pod."""
+    """User and system time of all that ran in the pod."""
+    max_rss_bytes: int | None = None
+    """The most memory that all of it held at one time."""
     reason: Reason = Reason.NONE
     message: str = ""
     started: int | None = None
@@ -52,6 +54,7 @@ def parse_report(text: str) -> RunReport | None:
         signal=signal if signal is not None and 0 < signal <= 127 else None,
         walltime_s=_number(found, "walltime_s"),
         cpu_s=_number(found, "cpu_s"),
+        max_rss_bytes=_number(found, "max_rss_bytes"),
         reason=_REASONS.get(found.get("reason", ""), Reason.NONE),
         message=found.get("message", ""),
         started=_number(found, "started"),

@@ -147,6 +147,10 @@ def conf_name(job_id: int) -> str:
     return f"{job_name(job_id)}-conf"
 
 
+WITHDRAWN: Object = {"data": {"has_run": "withdrawn"}}
+"""Merge patch of a job's ConfigMap after which no pod of its Volcano Job starts the script."""
+
+
 def bar_rerun(pod_uid: str) -> Object:
     """Merge patch of a job's ConfigMap after which no pod but this one, its first, starts the script."""
     return {"data": {"has_run": pod_uid}}
@@ -256,6 +260,7 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
     spec = job.spec
     is_pbs = spec.dialect is Dialect.PBS
     umask = _DEFAULT_UMASK if output.umask is None else output.umask
+    warn = spec.warn_signal
     values = {
         "dialect": spec.dialect.value,
         "job_id": str(job.job_id),
@@ -268,8 +273,7 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         "cpus": " ".join(str(pod.chunk.cpus) for pod in job.pods),
         "has_peers": "yes" if _has_peers(job) else "no",
         "kind": "command" if spec.command else "script",
-        # the names that PBS and Slurm give the script's copy, which is its $0
-        "script_name": f"{job.job_id}.SC" if is_pbs else "slurm_script",
+        "script_name": _script_name(job),
         "interpreter": spec.interpreter or "",
         # an /etc/passwd of ours does not know the shell that the user has on the login node
         "knows_shell": "no" if site.mounts_passwd else "yes",
@@ -280,14 +284,26 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         "stdout_in_dir": output.stdout_in_dir or "",
         "stderr_in_dir": output.stderr_in_dir or "",
         "append": "yes" if output.append else "no",
+        "remove_output": spec.remove_output,
         "umask": f"{umask:04o}",
         "walltime_s": "" if spec.walltime_s is None else str(spec.walltime_s),
+        "warn_signal": "" if warn is None else str(warn.signal),
+        "warn_before_s": "" if warn is None else str(warn.before_s),
+        "warn_scope": "script" if warn is not None and warn.is_batch_only else "steps",
         "kill_delay_s": str(site.kill_delay_s),
         # the first pod may run while other nodes still pull the image
         "start_timeout_s": str(site.start_timeout_s + site.image_pull_timeout_s),
         "ssh_port": str(site.ssh_port),
     }
     return "".join(f"{name}={shellquote(value)}\n" for name, value in values.items())
+
+
+def _script_name(job: PlacedJob) -> str:
+    """What PBS and Slurm call the script's copy, which is its $0."""
+    member = job.spec.member_of
+    if job.spec.dialect is not Dialect.PBS:
+        return "slurm_script"
+    return f"{job.job_id}.SC" if member is None else f"{member.array_id}[{member.index}].SC"
 
 
 def _more_arguments(words: Sequence[str]) -> str:
@@ -344,7 +360,7 @@ def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str
         "labels": {**labels, **shape, "volcano.sh/job-type": "MPI"},
         "pod_labels": labels,
         "queue": job.volcano_queue,
-        "priority_class": priority_class_name(spec.priority),
+        "priority_class": priority_class_name(spec.weight),
         "max_retry": _MAX_RETRY,
         "plugins": plugins(has_peers=_has_peers(job)),
         # A worker that was evicted has lost ranks: the job starts anew, or ends if it must not run twice.

@@ -6,8 +6,10 @@ import json
 import shutil
 from pathlib import Path
 
+from tests import postgres
 from tests.cluster import daemons
 from tests.cluster.binaries import CLUSTER, build
+from tests.cluster.front_proxy import front_proxy, front_proxy_options
 from tests.cluster.state import ADMIN_CONF, API, API_IP, BRIDGE, BRIDGE_IP, SERVICE_NET, STATE, kubectl, run, wait_until
 
 PKI = STATE / "pki"
@@ -63,6 +65,7 @@ def make_certificates() -> None:
         certificate(name, f"/CN=system:kube-{name}", f"DNS:{name}")
         kubeconfig(name, STATE / f"{name}.conf")
     run("openssl", "genrsa", "-out", PKI / "sa.key", "2048")
+    front_proxy(PKI)
     kubeconfig("admin", ADMIN_CONF)
 
 
@@ -105,7 +108,7 @@ def start() -> None:
         "--service-account-key-file", PKI / "sa.key", "--service-account-signing-key-file", PKI / "sa.key",
         "--allow-privileged=true", "--kubelet-preferred-address-types", "InternalIP",
         "--kubelet-client-certificate", PKI / "admin.crt", "--kubelet-client-key", PKI / "admin.key",
-        "--audit-policy-file", STATE / "audit.yaml", "--audit-log-path", AUDIT_LOG,
+        "--audit-policy-file", STATE / "audit.yaml", "--audit-log-path", AUDIT_LOG, *front_proxy_options(PKI),
     )  # fmt: skip
     wait_until("the API server", lambda: kubectl("get", "--raw", "/readyz"))
     daemons.start(
@@ -134,6 +137,8 @@ def missing_packages() -> list[str]:
         "mmdebstrap": "mmdebstrap", "openssl": "openssl", "ip": "iproute2", "mount": "util-linux",
     }  # fmt: skip
     missing = {package for program, package in needs.items() if not shutil.which(program)}
+    if postgres.programs() is None:
+        missing.add("postgresql")
     if not Path("/usr/lib/cni/bridge").exists():
         missing.add("containernetworking-plugins")
     if not list(Path("/usr/lib").glob("*/libc.a")):

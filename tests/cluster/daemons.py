@@ -16,17 +16,17 @@ def _file(name: str) -> Path:
     return STATE / "daemons" / f"{name}.json"
 
 
-def start(name: str, *argv: str | Path, env: Mapping[str, str] | None = None) -> None:
-    """Start a process that outlives this one. Its output goes to log/NAME."""
+def start(name: str, *argv: str | Path, env: Mapping[str, str] | None = None, user: str | None = None) -> None:
+    """Start a process that outlives this one, as `user` if that is not oneself. Its output goes to log/NAME."""
     words = [str(word) for word in argv]
     (STATE / "log").mkdir(parents=True, exist_ok=True)
     _file(name).parent.mkdir(exist_ok=True)
     with (STATE / "log" / name).open("ab") as log:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=STATE,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, **(env or {})}, user=user, extra_groups=None if user is None else [],
         )  # fmt: skip
-    _file(name).write_text(json.dumps({"pid": process.pid, "argv": words, "env": dict(env or {})}))
+    _file(name).write_text(json.dumps({"pid": process.pid, "argv": words, "env": dict(env or {}), "user": user}))
 
 
 def names() -> list[str]:
@@ -66,7 +66,7 @@ def send(process: int, signum: int) -> None:
 def restart(name: str, *more: str) -> None:
     """Start anew what was killed, as it was; `more` are options for this time only."""
     known = json.loads(_file(name).read_text())
-    start(name, *known["argv"], *more, env=known["env"])
+    start(name, *known["argv"], *more, env=known["env"], user=known.get("user"))
     _file(name).write_text(json.dumps({**known, "pid": pid(name)}))
 
 

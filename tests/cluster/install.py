@@ -7,15 +7,17 @@ import os
 import sys
 from pathlib import Path
 
-from tests.cluster import guide, login
+from tests.cluster import database, guide, login
 from tests.cluster.state import HOME, admin_environment, kubectl, run
 
 SITE = Path(__file__).parent / "site.yaml"
 
 
 def install() -> None:
-    for section in ("Install", "Configure the site", "Check", "Add users"):
+    for section in ("Install", "Configure the site", "Check"):
         guide.run(section, SITE=str(SITE))
+    database.install()
+    guide.run("Add users", SITE=str(SITE))
     kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": volumes()}))
     login.make()
     for user in login.USERS.values():

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hpcbatch.api.client import HttpApi
+from hpcbatch.api.kubeconfig import load as load_kubeconfig
 from hpcbatch.api.port import Object
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig
 from hpcbatch.engine.server.server import ApiServer
+from hpcbatch.history.store import HistoryStore
 
 TOKEN = "the-token"
 KUBECTL = Path(sys.executable).parent / "kubectl"
@@ -80,6 +83,10 @@ class Cluster:
         yield (json.loads(line) for line in answer)
         connection.close()
 
+    def client(self) -> HttpApi:
+        """As a command has it."""
+        return HttpApi(load_kubeconfig({"KUBECONFIG": str(self.kubeconfig)}))
+
     def kubectl(self, *arguments: str, stdin: str | None = None, code: int = 0, **env: str) -> str:
         """What kubectl writes to both outputs; it must exit with `code`."""
         environment = {
@@ -93,7 +100,7 @@ class Cluster:
 
 
 @contextmanager
-def cluster(directory: Path, *, history: int = 5000) -> Iterator[Cluster]:
+def cluster(directory: Path, *, history: int = 5000, ended_jobs: HistoryStore | None = None) -> Iterator[Cluster]:
     store = Store(str(directory / "store.db"), history=history)
     registry = Registry(store)
     registry.install_builtin()
@@ -103,8 +110,9 @@ def cluster(directory: Path, *, history: int = 5000) -> Iterator[Cluster]:
         return directory / f"{pod['metadata']['name']}-{container}.log"
 
     server = ApiServer(
-        registry, cert_file=certificate.cert_file, key_file=certificate.key_file, token=TOKEN, log_source=log_source
-    )
+        registry, cert_file=certificate.cert_file, key_file=certificate.key_file, token=TOKEN, log_source=log_source,
+        history=ended_jobs,
+    )  # fmt: skip
     port = server.start()
     kubeconfig = directory / "kubeconfig"
     write_kubeconfig(

@@ -181,7 +181,7 @@ def test_qstat_counts(cluster: Cluster) -> None:
         ("qdel", "abc", "qdel: illegally formed job identifier: abc\n", 1),
         ("qdel", "abc 999", "qdel: illegally formed job identifier: abc\nqdel: Unknown Job Id 999.pbs1\n", 153),
         ("qhold", "999", "qhold: Unknown Job Id 999.pbs1\n", 153),
-        ("qhold", "-h s 3", "qhold: Unauthorized Request  3.pbs1\n", 159),
+        ("qhold", "-h p 3", "qhold: Unauthorized Request  3.pbs1\n", 159),
         ("qhold", "-h n 3", "", 0),
         ("qrls", "999", "qrls: Unknown Job Id 999.pbs1\n", 153),
         ("scancel", "999", "", 0),
@@ -301,7 +301,7 @@ def test_submission(cluster: Cluster) -> None:
     out, err, code = cluster.run("qsub", "job.pbs")
     number = out.removesuffix(".pbs1\n")
     assert number.isdigit()
-    assert "mail is not sent yet" in err
+    assert err == "qsub: this site sends no mail; -m and -M are only kept in the job's record\n"
     assert code == 0
     assert f"\n{number}.pbs1 " in cluster.run("qstat", number)[0]
     assert cluster.run("qsub", "-z", "--", "/bin/true")[0] == ""
@@ -313,10 +313,10 @@ def test_submission(cluster: Cluster) -> None:
 
 
 def test_directives_that_are_not_supported_say_where(cluster: Cluster) -> None:
-    (cluster.directory / "array.pbs").write_text("#!/bin/sh\n#PBS -N a\n#PBS -J 1-4\nhostname\n")
-    out, err, code = cluster.run("qsub", "array.pbs")
+    (cluster.directory / "other.pbs").write_text("#!/bin/sh\n#PBS -N a\n#PBS -u bob\nhostname\n")
+    out, err, code = cluster.run("qsub", "other.pbs")
     assert (out, code) == ("", 1)
-    assert "array.pbs:3:" in err
+    assert "other.pbs:3:" in err
     assert "not supported yet" in err
 
 
@@ -345,6 +345,8 @@ def test_dry_run_needs_no_cluster(cluster: Cluster) -> None:
         ),
         ("sinfo", "", "slurm_load_partitions: Unable to contact slurm controller (connect failure)", 1),
         ("scancel", "3", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)", 1),
+        ("sacct", "", "sacct: error: Problem talking to the database: Connection refused", 1),
+        ("tracejob", "3", "tracejob: cannot connect to server pbs1 (errno=15010)", 255),
     ],
 )
 def test_no_server(cluster: Cluster, command: str, arguments: str, err: str, code: int) -> None:

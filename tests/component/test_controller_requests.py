@@ -15,10 +15,13 @@ from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, Resource
+from hpcbatch.controller.array_members import member_name
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.identity import GID, HOME, UID, USER
-from hpcbatch.errors import RefusedError
+from hpcbatch.errors import NotFoundError, RefusedError
+from hpcbatch.model.array import Array
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
@@ -78,7 +81,13 @@ class Rig(NamedTuple):
         return self.cluster.registry.get(BATCHJOBS, name, NS)
 
     def wait_state(self, name: str, state: JobState) -> None:
-        wait_for(f"{name} {state}", lambda: self.job(name)["status"].get("state") == state.value)
+        def is_so() -> bool:
+            try:
+                return bool(self.job(name).get("status", {}).get("state") == state.value)
+            except NotFoundError:  # a member that has no record yet
+                return False
+
+        wait_for(f"{name} {state}", is_so)
 
     def pods_of(self, name: str) -> list[str]:
         return list(self.cluster.pods(f"job-{record_from(self.job(name)).job_id}"))
@@ -138,6 +147,15 @@ def test_deploy_allows_what_is_asked(rig: Rig) -> None:
         rig.submit(),
         rig.submit(hold=True),
     )
+    array = rig.submit(array=Array(indices=Indices.parse("1-2")))
+    wait_for("its members", lambda: "active" in rig.job(array)["status"]["array"])
+    for index in (1, 2):
+        rig.end(member_name(array, index))
+    rig.wait_cleaned(array)
+    asked = rig.submit(array=Array(indices=Indices.parse("1-2")))
+    rig.wait_state(member_name(asked, 1), JobState.RUNNING)
+    rig.cluster.registry.patch(BATCHJOBS, asked, {"spec": {"deleteRequested": True}}, NS)
+    rig.wait_cleaned(asked)
     rig.end(ended)
     rig.end(gang)
     rig.wait_state(deleted, JobState.RUNNING)

@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.model.array import Array, Membership
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import Indices
 from hpcbatch.model.placed import PlacedJob, PlacedPod
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState
@@ -193,11 +195,12 @@ def placed(dialect: Dialect) -> PlacedJob:
     spec = JobSpec(
         dialect=dialect, name="j", queue="q", interpreter="/bin/sh", account="a", walltime_s=60,
         attributes={**dict.fromkeys(given, "1"), "export": "NONE"},
+        member_of=Membership(array_id=1, array_name="a", index=3),
     )  # fmt: skip
     pod = PlacedPod(host="h", chunk=Chunk(resources=(("gpu", 1),)))
     return PlacedJob(
         job_id=1, spec=spec, queue="q", pods=(pod,), owner="u", uid=1, gid=1, home="/",
-        cluster="c", run_count=2,
+        cluster="c", run_count=2, array=Array(indices=Indices.of([3])),
     )  # fmt: skip
 
 

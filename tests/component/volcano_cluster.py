@@ -29,6 +29,7 @@ class PlayKubelet:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self.started: list[str] = []
+        self._started_at: dict[str, str] = {}  # by pod, another time for each pod of a name
         self._pods = Informer(registry, PODS, on_event=self._on_pod)
 
     def start(self) -> None:
@@ -50,7 +51,9 @@ class PlayKubelet:
                 self._registry.delete(PODS, meta["name"], meta["namespace"], grace_period_s=0, uid=meta["uid"])
             elif phase == "Pending":
                 self.started.append(meta["name"])
-                state = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+                hour, minute = divmod(len(self.started), 60)
+                self._started_at[meta["name"]] = f"2026-01-01T{hour % 24:02}:{minute:02}:00Z"
+                state = {"running": {"startedAt": self._started_at[meta["name"]]}}
                 self._status(meta["name"], "Running", state, ready=ENDS_WITH not in notes)
             elif phase == "Running" and ENDS_WITH in notes:
                 self.end(meta["name"], int(notes[ENDS_WITH]))
@@ -61,7 +64,7 @@ class PlayKubelet:
         """`message`: the container's last words."""
         ended = {"exitCode": exit_code, "finishedAt": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         if message:
-            ended |= {"message": message, "startedAt": "2026-01-01T00:00:00Z"}
+            ended |= {"message": message, "startedAt": self._started_at[name]}
         self._status(name, "Failed" if exit_code else "Succeeded", {"terminated": ended}, ready=False)
 
     def restarted(self, name: str, count: int) -> None:

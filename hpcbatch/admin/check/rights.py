@@ -38,9 +38,10 @@ IN_ITS_OWN = (
     Right("coordination.k8s.io", "leases", ("create",)),
 )
 IN_A_USERS = (
+    Right("hpcbatch.io", "batchjobs", ("get", "create", "patch")),
     Right("", "secrets", ("get", "list", "patch", "delete")),
     Right("", "configmaps", ("create", "update", "patch", "delete")),
-    Right("", "pods", ("delete",)),
+    Right("", "pods", ("patch", "delete")),
     Right("batch.volcano.sh", "jobs", ("get", "create", "delete")),
     Right("bus.volcano.sh", "commands", ("create",)),
 )

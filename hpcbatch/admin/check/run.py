@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hpcbatch.admin.check import (
     crds,
+    history,
     installation,
     job_pods,
     network_probe,
@@ -47,6 +48,7 @@ CHECKS: tuple[Check, ...] = (
     Check(name="users", look=users.users),
     Check(name="storage", look=storage.storage, needs=("site-configuration",),
           not_embedded="the engine's pods see this machine's files"),
+    Check(name="history", look=history.history, not_embedded="the engine keeps it in a file of its own"),
     Check(name="job-pods", look=job_pods.job_pods, needs=("site-configuration",),
           not_embedded="the engine has no Pod Security and no policies"),
     Check(name="shared-storage", look=storage_probe.shared_storage, is_probe=True,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from hpcbatch.api.port import Object
-from hpcbatch.api.resources import Resource
+from hpcbatch.api.resources import PODS, Resource
 from hpcbatch.engine.agent.environment import NotReadyError
 from hpcbatch.engine.agent.spec import Host, fs_group, own_network, pod_message, start_message, volume_message
 from hpcbatch.engine.agent.status import ContainerRun, PodStatusParts, container_id, lose, new_containers, waiting
@@ -130,9 +130,13 @@ class PodRun:
         self._prepare()
 
     def changed(self, pod: Object) -> None:
-        """The object has changed; all that matters is whether it is to be deleted, and how soon."""
-        self.pod = pod
+        """The object has changed: it may be to be deleted, or files show other labels or annotations."""
+        before, self.pod = self.pod, pod
         meta = pod["metadata"]
+        if self._sandbox != "none" and any(
+            (meta.get(field) or {}) != (before["metadata"].get(field) or {}) for field in ("labels", "annotations")
+        ):
+            self.source_changed(PODS.plural, self.name)
         if not meta.get("deletionTimestamp"):
             return
         if self.parts.ended:
@@ -177,7 +181,7 @@ class PodRun:
         self._over()
 
     def source_changed(self, plural: str, name: str) -> None:
-        """A Secret or ConfigMap was made or changed."""
+        """A Secret or ConfigMap was made or changed, or this pod's labels or annotations."""
         if self._ending:
             return
         if self._sandbox == "none":

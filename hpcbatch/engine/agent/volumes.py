@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hpcbatch.api.port import Object
-from hpcbatch.api.resources import CONFIGMAPS, SECRETS, Resource
+from hpcbatch.api.resources import CONFIGMAPS, PODS, SECRETS, Resource
 from hpcbatch.engine.agent.environment import Fetch, NotReadyError, object_files, pod_field, resource_field
 from hpcbatch.units import memory_bytes
 
@@ -39,7 +39,7 @@ class Volume:
     files: tuple[Mapping[str, Any], ...] | None = None
     """Content that the pod host writes: {path, mode, data}."""
     uses: tuple[tuple[str, str], ...] = field(default=())
-    """Plural and name of the objects that the files come from."""
+    """Plural and name of the objects that the files come from; a downwardAPI's is the pod itself."""
 
 
 def failed_mount(volume: str, why: str) -> NotReadyError:
@@ -143,6 +143,7 @@ class _Files:
                 raise failed_mount(self._volume, f"references non-existent {word} key: {item['key']}")
 
     def _downward(self, source: Object, mode: int) -> None:
+        self.uses.add((PODS.plural, self._pod["metadata"]["name"]))
         mode = source.get("defaultMode") or mode
         for item in source.get("items") or ():
             if "fieldRef" in item:

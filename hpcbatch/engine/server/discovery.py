@@ -105,14 +105,14 @@ def _aggregated_group(kinds: Sequence[Kind], group: str) -> Object:
     return {"metadata": {"name": group} if group else {}, "versions": versions}
 
 
-def aggregated(kinds: Sequence[Kind], form: str, *, core: bool) -> Object:
-    """`/api` or `/apis` as APIGroupDiscoveryList; `form` is v2 or v2beta1."""
+def aggregated(kinds: Sequence[Kind], form: str, *, core: bool, others: Sequence[Object] = ()) -> Object:
+    """`/api` or `/apis` as APIGroupDiscoveryList; `form` is v2 or v2beta1. `others` are groups that have no kinds."""
     wanted = [""] if core else groups(kinds)
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"apidiscovery.k8s.io/{form}",
         "metadata": {},
-        "items": [_aggregated_group(kinds, group) for group in wanted],
+        "items": [*(_aggregated_group(kinds, group) for group in wanted), *others],
     }
 
 
@@ -129,11 +129,11 @@ def _group(kinds: Sequence[Kind], group: str) -> Object:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def api_group_list(kinds: Sequence[Kind]) -> Object:
+def api_group_list(kinds: Sequence[Kind], others: Sequence[Object] = ()) -> Object:
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": [_group(kinds, group) for group in groups(kinds)],
+        "groups": [*(_group(kinds, group) for group in groups(kinds)), *others],
     }
 
 

@@ -27,6 +27,8 @@ from hpcbatch.engine.server.reviews import review
 from hpcbatch.engine.server.verbs import Answer, LogAnswer, Request, Verbs, WatchAnswer
 from hpcbatch.engine.server.watch import EventStream, line
 from hpcbatch.errors import ApiError, GoneError, HpcBatchError, NotFoundError
+from hpcbatch.history import serving
+from hpcbatch.history.store import HistoryStore
 
 _LOG = logging.getLogger(__name__)
 LogSource = Callable[[Object, str], Path | None]
@@ -43,7 +45,9 @@ class ServerError(HpcBatchError):
 
 
 class ApiServer:
-    """Serves a Registry. `port` 0 takes any free one. `log_source` finds the log file of a pod's container."""
+    """Serves a Registry. `port` 0 takes any free one. `log_source` finds the log file of a pod's container; `history`
+    holds the jobs that have left the Registry.
+    """
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class ApiServer:
         key_file: Path,
         token: str,
         log_source: LogSource | None = None,
+        history: HistoryStore | None = None,
     ) -> None:
         self._registry, self._host, self._port, self._token = registry, host, port, token.encode()
         self._log_source: LogSource = log_source or (lambda _pod, _container: None)
@@ -62,6 +67,7 @@ class ApiServer:
         self._context.load_cert_chain(cert_file, key_file)
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._verbs = Verbs(registry, registry.now)
+        self._history = history
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stopping: asyncio.Event | None = None
@@ -153,7 +159,10 @@ class ApiServer:
         query = dict(reversed(parse_qsl(request.rel_url.raw_query_string, keep_blank_values=True)))
         if path == "/openapi/v2" and request.method in {"GET", "HEAD"}:
             return web.Response(body=openapi.EMPTY_V2, headers={"Content-Type": openapi.PROTOBUF_V2})
-        accepted = negotiate(", ".join(request.headers.getall("Accept", [])))
+        accept = ", ".join(request.headers.getall("Accept", []))
+        if self._history is not None and f"{path}/".startswith(f"{serving.PREFIX}/"):
+            return await self._answer_history(self._history, request, query, accept)
+        accepted = negotiate(accept)
         resource_path = parse_path(path)
         if resource_path is None:
             return self._discover(request.method, unquote(path), accepted, request)
@@ -173,6 +182,19 @@ class ApiServer:
         if isinstance(answer, LogAnswer):
             return await self._log(request, answer)
         return _respond(answer, accepted)
+
+    async def _answer_history(
+        self, history: HistoryStore, request: web.BaseRequest, query: Mapping[str, str], accept: str
+    ) -> web.Response:
+        method, path = request.method, request.rel_url.raw_path
+        asked = serving.asked(method, path)
+        if asked is None:
+            reply = serving.discovery(path, accept)
+        else:
+            body = await _read_content(request) if request.can_read_body else b""
+            # in another thread: the disk may take its time
+            reply = await asyncio.to_thread(serving.answer, history, asked, query, accept, body)
+        return web.Response(body=reply.body, status=reply.code, headers={"Content-Type": reply.content_type})
 
     def _authorised(self, request: web.BaseRequest) -> bool:
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
@@ -212,14 +234,16 @@ class ApiServer:
                 return _json_response(discovery.version())
             case ["api" | "apis"] if accepted.aggregated:
                 form, core = accepted.aggregated, parts == ["api"]
+                groups = () if core or self._history is None else (serving.aggregated_group(),)
                 value = self._document(
-                    f"{path} {form}", lambda: discovery.aggregated(kinds, form, core=core)
+                    f"{path} {form}", lambda: discovery.aggregated(kinds, form, core=core, others=groups)
                 )  # fmt: skip
                 return _json_response(value, content_type=_AGGREGATED.format(form), headers={"Vary": "Accept"})
             case ["api"]:
                 return _json_response(discovery.api_versions(request.host))
             case ["apis"]:
-                return _json_response(discovery.api_group_list(kinds))
+                others = () if self._history is None else (serving.group(),)
+                return _json_response(discovery.api_group_list(kinds, others))
             case ["apis", group]:
                 return _json_response(_found(discovery.api_group(kinds, group)))
             case ["api", version]:

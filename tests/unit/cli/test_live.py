@@ -36,6 +36,11 @@ RUNNING = row(
 )
 
 
+ARRAY = RUNNING._replace(
+    array_indices="1-4", array_pending="4", array_active="3", array_succeeded="1", array_failed="2", hosts=()
+)
+
+
 @pytest.mark.parametrize(
     ("shown", "text"),
     [
@@ -55,8 +60,11 @@ RUNNING = row(
             "job 12 (ring) failed killed by signal 9",
         ),
         (row(state=JobState.TIMEOUT, reason=Reason.TIME_LIMIT), "job 12 (ring) timeout TimeLimit"),
+        (ARRAY._replace(state=JobState.QUEUED, start_time=None), "job 12[] (ring) queued"),
+        (ARRAY, "job 12[] (ring) running 50 % of 4 members ended, 1 of them not well"),
+        (RUNNING._replace(array_id=7, array_index=3), "job 7[3] (ring) running on node-0, node-1"),
     ],
-    ids=["queued", "reason", "held", "running", "exit", "signal", "timeout"],
+    ids=["queued", "reason", "held", "running", "exit", "signal", "timeout", "array", "begun array", "member"],
 )
 def test_lines_say_state_and_reason(capsys: pytest.CaptureFixture[str], shown: JobRow, text: str) -> None:
     view = LinesView(Session({}))

@@ -70,6 +70,17 @@ def ended_with(**report: object) -> PodView:
         pytest.param(seen(phase="Pending", pods=[pod(phase="Pending")]), "Queued", "Starting", "", id="pods start"),
         pytest.param(seen(phase="Running", pods=[RUNNING]), "Running", "None", "", id="runs"),
         pytest.param(
+            seen(phase="Running", pods=[RUNNING], is_suspended=True), "Suspended", "None", "", id="suspended"
+        ),
+        pytest.param(
+            seen(phase="Completed", pods=[ended_with(exit_code=0, reason=Reason.OUTPUT_FAILED)]), "Finished",
+            "OutputFailed", "", id="disk full, script content",
+        ),
+        pytest.param(
+            seen(phase="Terminated", pods=[ended_with(exit_code=2, reason=Reason.OUTPUT_FAILED)]), "Failed",
+            "OutputFailed", "", id="disk full, script failed",
+        ),
+        pytest.param(
             seen(phase="Running", pods=[RUNNING], spec={"hold": True}), "Running", "None", "", id="hold too late"
         ),
         pytest.param(seen(phase="Completing", pods=[ENDED]), "Exiting", "None", "", id="script over, workers end"),
@@ -273,6 +284,17 @@ def test_the_end_of_a_job_that_lost_a_node(rerunnable: bool, state: str, flag: b
     assert decision.delete is flag
 
 
+@pytest.mark.parametrize(("rerunnable", "state"), [(True, "Queued"), (False, "Failed")])
+def test_the_end_of_a_job_that_was_preempted(rerunnable: bool, state: str) -> None:
+    """The scheduler takes one pod after the other; the first one's end may come with a report."""
+    first = replace(ended_with(exit_code=143), is_deleting=True)
+    gone = replace(TAKEN, is_gone=True, is_lost=True, is_preempted=True)
+    decision = decide(seen(phase="Terminated", pods=[first, gone], spec={"rerunnable": rerunnable}))
+    assert (decision.status.state, decision.status.reason) == (JobState(state), Reason.PREEMPTED)
+    assert "pod pod-1 on node node-1 was preempted for a job of more weight" in decision.status.message
+    assert decision.delete is rerunnable
+
+
 def test_a_restart_is_counted_once() -> None:
     """Volcano's phase Restarting comes before the old pods begin to go."""
     status = decide(seen(phase="Running", pods=[RUNNING])).status
@@ -337,6 +359,58 @@ def test_the_pod_that_was_deleted_is_named_and_not_those_that_volcano_took_with_
     assert decision.status.message.startswith("pod pod-1 on node node-0 was deleted by somebody else")
 
 
+STARVED = pod(1, node="node-1", phase="Failed", started_at=START, finished_at=END, exit_code=137, is_out_of_memory=True)
+OUT_OF_MEMORY = [
+    pytest.param([replace(ended_with(exit_code=143), is_deleting=True), STARVED], "pod-1", id="another host"),
+    pytest.param([ended_with(exit_code=1), STARVED], "pod-1", id="another host, seen by the script"),
+    pytest.param([replace(ENDED, phase="Failed", report=None, is_out_of_memory=True)], "pod-0", id="the runner too"),
+    pytest.param([replace(ended_with(exit_code=137), is_out_of_memory=True)], "pod-0", id="a process of the script"),
+]
+
+
+@pytest.mark.parametrize(("pods", "name"), OUT_OF_MEMORY)
+def test_too_much_memory(pods: list[PodView], name: str) -> None:
+    status = decide(seen(phase="Terminated", pods=pods)).status
+    assert (status.state, status.reason) == (JobState.FAILED, Reason.OUT_OF_MEMORY)
+    assert status.message.startswith(f"pod {name} on node node-")
+
+
+def test_a_good_end_is_one_whatever_was_killed_on_the_way() -> None:
+    status = decide(seen(phase="Completed", pods=[replace(ENDED, is_out_of_memory=True)])).status
+    assert (status.state, status.reason) == (JobState.FINISHED, Reason.NONE)
+
+
+def test_the_end_of_a_script_that_was_cut_short_is_not_its_own() -> None:
+    """Whether its last words came through or not, the job shows the same."""
+    said = RunReport(message="no sshd")
+    broken = pod(1, node="node-1", phase="Failed", started_at=START, finished_at=END, report=said)
+    for report in (RunReport(signal=15), RunReport(exit_code=143), None):
+        first = replace(ENDED, phase="Failed", is_deleting=True, report=report)
+        status = decide(seen(phase="Terminated", pods=[first, broken])).status
+        assert (status.reason, status.exit_code, status.exit_signal) == (Reason.LAUNCH_FAILED, None, None)
+        assert status.message == "pod pod-1 failed: no sshd"
+
+
+def test_which_pod_was_deleted_first() -> None:
+    """A worker exits with 0 when it is stopped, and all within a second."""
+    first = replace(ended_with(exit_code=143), is_deleting=True, dies_at=NOW)
+    other = replace(TAKEN, is_lost=False, is_deleting=True, phase="Succeeded", dies_at=NOW, is_gone=True)
+    known = replace(other, is_first_taken=True)
+    for pods, name in (([first, other], "pod-0"), ([first, known], "pod-1")):
+        decision = decide(seen(phase="Terminated", pods=pods, spec={"rerunnable": False}))
+        assert f"pod {name} on node" in decision.status.message
+
+
+@pytest.mark.parametrize("phase", ["Terminating", "Completing", "Aborting"])
+def test_a_run_whose_pods_are_gone_is_not_given_back_to_the_queue(phase: str) -> None:
+    running = decide(seen(phase="Running", pods=[RUNNING])).status
+    for rerunnable in (True, False):
+        decision = decide(seen(phase=phase, pods=[], status=running, spec={"rerunnable": rerunnable}))
+        assert decision.status.state is JobState.EXITING
+        assert decision.status.start_time == running.start_time
+        assert not decision.delete
+
+
 PHASES = [
     "Pending",
     "Running",
@@ -386,3 +460,58 @@ def test_deciding_twice_changes_nothing_more(observed: Observed) -> None:
     once = decide(observed)
     again = decide(replace(observed, record=replace(observed.record, status=once.status)))
     assert again.status == once.status
+
+
+RERUNNING = JobStatus(
+    state=JobState.RUNNING, owner="alice", layout=(Chunk(),), start_time=START, run_count=1, is_rerunning=True
+)
+
+
+def test_a_rerun_ends_the_run_and_makes_the_next_one_in_steps_of_their_own() -> None:
+    """The mark is taken off when the Volcano Job is gone, and by a write of its own before another one is made."""
+    running = decide(seen(phase="Running", status=RERUNNING, pods=[RUNNING]))
+    assert (running.terminate, running.delete, running.status.state) == (True, False, JobState.EXITING)
+    ended = ended_with(signal=15)
+    over = decide(seen(phase="Terminated", status=running.status, pods=[ended]))
+    assert (over.delete, over.create, over.status.state) == (True, False, JobState.QUEUED)
+    assert over.status.is_rerunning
+    assert decide(seen(phase="Terminated", status=over.status, pods=[ended])) == over  # killed before it was deleted
+    gone = decide(seen(status=over.status))
+    assert (gone.create, gone.status.is_rerunning, gone.status.state) == (False, False, JobState.QUEUED)
+    again = decide(seen(status=gone.status))
+    assert again.create
+    assert (again.status.run_count, again.status.start_time) == (1, None)
+
+
+def test_a_rerun_is_done_although_the_job_ended_by_itself_meanwhile() -> None:
+    found = decide(seen(phase="Completed", status=RERUNNING, pods=[ENDED]))
+    assert (found.delete, found.status.state, found.status.exit_code) == (True, JobState.QUEUED, None)
+
+
+def test_deletion_goes_before_a_rerun() -> None:
+    assert decide(seen(status=RERUNNING, delete_requested=True)).status.state is JobState.DELETED
+    found = decide(seen(phase="Terminated", status=RERUNNING, pods=[ended_with(signal=15)], delete_requested=True))
+    assert (found.status.state, found.status.is_rerunning) == (JobState.DELETED, False)
+
+
+def test_a_volcano_job_from_before_an_alteration_is_made_anew_before_pods_are_placed() -> None:
+    waiting = [pod(node="", phase="Pending")]
+    found = decide(seen(phase="Pending", pods=waiting, is_outdated=True))
+    assert (found.delete, found.status.state) == (True, JobState.QUEUED)
+    assert not decide(seen(phase="Pending", pods=[pod(phase="Pending")], is_outdated=True)).delete
+
+
+@pytest.mark.parametrize(
+    ("spec", "state", "reason"),
+    [
+        ({"hold": True, "admin_holds": frozenset("o")}, JobState.HELD, Reason.HELD_BY_ADMIN),
+        ({"admin_holds": frozenset("s")}, JobState.HELD, Reason.HELD_BY_ADMIN),
+        ({"begin_time": NOW + timedelta(hours=1)}, JobState.WAITING, Reason.BEGIN_TIME),
+    ],
+)
+def test_what_keeps_a_job_back_later_takes_its_volcano_job_away(
+    spec: dict[str, object], state: JobState, reason: Reason
+) -> None:
+    for phase in (None, "Pending"):
+        found = decide(seen(phase=phase, spec=spec))
+        assert (found.status.state, found.status.reason, found.delete) == (state, reason, phase is not None)

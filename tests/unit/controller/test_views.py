@@ -73,6 +73,23 @@ def test_a_pod_on_a_node_that_does_not_answer() -> None:
     assert gone.has_ended
 
 
+CONDITIONS = [
+    ("DisruptionTarget", "True", "PreemptionByScheduler", True, True),
+    ("Ready", "False", "Evict", True, True),  # Volcano
+    ("DisruptionTarget", "True", "EvictionByEvictionAPI", True, False),
+    ("Ready", "False", "ContainersNotReady", False, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "reason", "is_lost", "is_preempted"), CONDITIONS, ids=[condition[2] for condition in CONDITIONS]
+)
+def test_who_took_a_pod_away(kind: str, value: str, reason: str, is_lost: bool, is_preempted: bool) -> None:
+    condition = {"type": kind, "status": value, "reason": reason}
+    (view,) = pod_views([pod(deletion="2026-11-21T15:20:10Z", phase="Running", conditions=[condition])], [NAME])
+    assert (view.is_lost, view.is_preempted) == (is_lost, is_preempted)
+
+
 def test_a_dedicated_launcher_is_no_host() -> None:
     names = [NAME, "job-911-mpiworker-0"]
     views = pod_views([pod(names[1]), pod(NAME), pod("other")], names, launcher=Launcher.DEDICATED)

@@ -6,7 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from hpcbatch.model.array import Array, ArrayStatus, Membership
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import Chunk, JobSpec, Output
@@ -44,6 +46,9 @@ def record(
     chunks: tuple[Chunk, ...] = (Chunk(),),
     walltime_s: int | None = 600,
     shown: dict[str, str] | None = None,
+    array: Array | None = None,
+    array_status: ArrayStatus | None = None,
+    member_of: Membership | None = None,
     **status: object,
 ) -> JobRecord:
     count = sum(c.count for c in chunks)
@@ -68,10 +73,18 @@ def record(
         submit_host="pbs1",
         stderr=Output(),
         server="pbs1",
+        array=array,
+        member_of=member_of,
         attributes=attributes | (shown or {}),
     )
     base = JobStatus(
-        state=state, reason=reason, message=message, owner="tester", home="/home/tester", submit_time=STARTED
+        state=state,
+        reason=reason,
+        message=message,
+        owner="tester",
+        home="/home/tester",
+        submit_time=STARTED,
+        array=array_status,
     )
     return JobRecord(
         job_id=job_id,
@@ -86,6 +99,15 @@ def record(
 RUNNING_HOST = (ExecHost(node="pbs1", pod="job-0", cpus=1),)
 WAITS = {"reason": Reason.RESOURCES, "message": "Not enough free nodes available"}
 NEVER = {"reason": Reason.NEVER_FITS, "message": "Insufficient amount of resource: ncpus (R: 5 A: 2 T: 2)"}
+ARRAY = record(
+    92,
+    "arr",
+    shown={"Submit_arguments": "-N arr -J 1-4 -v T=2 psleep.sh"},
+    eligible_time=STARTED,
+    array=Array(indices=Indices.parse("1-4"), text="1-4"),
+    array_status=ArrayStatus(pending=Indices.parse("1-4")),
+    **WAITS,  # type: ignore[arg-type]
+)
 QUEUE: tuple[JobRecord, ...] = (
     record(85, state=JobState.RUNNING, hosts=RUNNING_HOST, session_id=11171, start_time=STARTED),
     record(86, state=JobState.RUNNING, hosts=RUNNING_HOST, session_id=11173, start_time=STARTED),
@@ -94,6 +116,7 @@ QUEUE: tuple[JobRecord, ...] = (
     record(89, "dep", JobState.HELD),
     record(90, "later", JobState.WAITING),
     record(91, "big", chunks=(Chunk(count=5),), **NEVER),  # type: ignore[arg-type]
+    ARRAY,
     record(93, "STDIN", walltime_s=None, **WAITS),  # type: ignore[arg-type]
     record(94, "cmdline", walltime_s=None, **WAITS),  # type: ignore[arg-type]
     record(96, **WAITS),  # type: ignore[arg-type]

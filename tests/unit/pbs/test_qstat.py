@@ -164,18 +164,16 @@ BUSY = count_jobs(ROWS)
 
 def test_queue_tables_are_the_recorded_ones() -> None:
     assert format_queues([QUEUE], {}) == recorded("qstat_Q_idle.txt")
-    busy = replace(BUSY, queued=BUSY.queued + 1)  # the array job
-    assert format_queues([QUEUE], {"workq": busy}) == recorded("qstat_Q_busy.txt")
+    assert format_queues([QUEUE], {"workq": BUSY}) == recorded("qstat_Q_busy.txt")
     assert format_server("pbs1", IDLE) == recorded("qstat_B_idle.txt")
-    assert format_server("pbs1", replace(busy, finished=85)) == recorded("qstat_B_busy.txt")
+    assert format_server("pbs1", replace(BUSY, finished=85)) == recorded("qstat_B_busy.txt")
     assert format_limits([QUEUE], {}, server="pbs1") == recorded("qstat_q_idle.txt")
 
 
 def test_full_queue_is_the_recorded_one_but_for_mpiprocs() -> None:
     text = format_full("Queue: workq", queue_attributes(QUEUE, IDLE))
     assert text == recorded("qstat_Q_f.txt").replace("    resources_assigned.mpiprocs = 0\n", "")
-    busy = replace(BUSY, queued=BUSY.queued + 1)
-    objects = {"workq": queue_attributes(QUEUE, busy)}
+    objects = {"workq": queue_attributes(QUEUE, BUSY)}
     json = format_json(objects, now=NOW + timedelta(seconds=1), server="pbs1", key="Queue")
     assert json == recorded("qstat_Q_f_json.txt").replace('\t\t\t\t"mpiprocs":\t0,\n', "")
 
@@ -199,4 +197,14 @@ def test_counts_hold_every_job_once() -> None:
     rows = [cell(state=state) for state in JobState]
     counts = count_jobs(rows)
     assert counts.active + counts.finished == len(rows) - 1  # refused submissions are no jobs
-    assert (counts.cpus, counts.nodes) == (2, 2)
+    assert (counts.cpus, counts.nodes) == (3, 3)
+
+
+def test_counts_of_arrays() -> None:
+    array = cell(state=JobState.RUNNING)._replace(array_indices="1-9", array_pending="3-9", array_active="1-2")
+    member = cell(state=JobState.RUNNING)._replace(array_id=array.job_id, array_index=1)
+    waiting = member._replace(array_index=2, state=JobState.QUEUED)
+    counts = count_jobs([array, member, waiting, array._replace(state=JobState.HELD)])
+    assert (counts.active, counts.begun, counts.running, counts.held, counts.queued) == (3, 1, 1, 1, 0)
+    assert (counts.cpus, counts.nodes) == (member.cpus, member.nodes)
+    assert counts.state_count == "Transit:0 Queued:0 Held:1 Waiting:0 Running:1 Exiting:0 Begun:1 "

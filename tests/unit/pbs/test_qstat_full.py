@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, JobRecord
 from hpcbatch.model.spec import Chunk, Output
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.pbs.cjson import dump, parsed
-from hpcbatch.pbs.qstat_full import Attributes, format_dsv, format_full, format_json, full_attributes, job_id
+from hpcbatch.pbs.ids import row_id
+from hpcbatch.pbs.qstat_full import Attributes, format_dsv, format_full, format_json, full_attributes
 
 from .jobs import NOW, RUNNING_HOST, STARTED, VARIABLES, record, recorded
 
@@ -28,7 +30,16 @@ RUNNING = record(
     run_count=1,
     shown={"Submit_arguments": "-v T=40 psleep.sh"},
 )
-HELD = record(88, "held", JobState.HELD, shown={"Submit_arguments": "-h -N held psleep.sh"})
+_HELD = record(88, "held", JobState.HELD, shown={"Submit_arguments": "-h -N held psleep.sh"})
+HELD = replace(_HELD, spec=replace(_HELD.spec, hold=True))
+DEPENDENT = record(
+    89,
+    "dep",
+    JobState.HELD,
+    reason=Reason.DEPENDENCY,
+    dependency=DependencyProgress(left="afterok:87"),
+    shown={"Submit_arguments": "-N dep -W depend=afterok:87.pbs1 psleep.sh"},
+)
 FAILED = record(
     102,
     "failer",
@@ -61,12 +72,13 @@ def value(job: JobRecord, name: str) -> object:
     [
         (RUNNING, WITH_T, "qstat_f_running.txt"),
         (HELD, VARIABLES, "qstat_f_held.txt"),
+        (DEPENDENT, VARIABLES, "qstat_f_dependent.txt"),
         (FAILED, VARIABLES, "qstat_f_failed.txt"),
     ],
-    ids=["running", "held", "failed"],
+    ids=["running", "held", "dependent", "failed"],
 )
 def test_full_text_is_the_recorded_one(job: JobRecord, environment: dict[str, str], name: str) -> None:
-    text = format_full(f"Job Id: {job_id(job)}", attributes(job, environment))
+    text = format_full(f"Job Id: {row_id(job.row())}", attributes(job, environment))
     assert text == recorded(name).replace("pbs1/1", "pbs1/0")
 
 
@@ -84,7 +96,7 @@ def test_dsv_is_the_recorded_one() -> None:
 )
 def test_json_is_the_recorded_one(job: JobRecord, environment: dict[str, str], name: str, timestamp: int) -> None:
     now = datetime.fromtimestamp(timestamp, UTC)
-    text = format_json({job_id(job): attributes(job, environment)}, now=now, server="pbs1")
+    text = format_json({row_id(job.row()): attributes(job, environment)}, now=now, server="pbs1")
     assert text == recorded(name).replace("pbs1/1", "pbs1/0")
 
 
@@ -95,7 +107,7 @@ def test_json_without_jobs_is_the_recorded_one() -> None:
 
 
 def test_json_holds_all_jobs() -> None:
-    text = format_json({job_id(j): attributes(j) for j in (RUNNING, HELD, FAILED)}, now=NOW, server="pbs1")
+    text = format_json({row_id(j.row()): attributes(j) for j in (RUNNING, HELD, FAILED)}, now=NOW, server="pbs1")
     assert list(json.loads(text)["Jobs"]) == ["85.pbs1", "88.pbs1", "102.pbs1"]
 
 

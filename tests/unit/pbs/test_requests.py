@@ -40,21 +40,23 @@ def test_qdel_usage(argv: tuple[str, ...], complaint: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "expected", "is_permitted", "has_effect"),
+    ("argv", "expected", "is_permitted", "user", "admin"),
     [
-        (("1",), HoldOptions(job_ids=("1",)), True, True),
-        (("-h", "u", "1"), HoldOptions(job_ids=("1",)), True, True),
-        (("-h", "n", "1"), HoldOptions(job_ids=("1",), hold_types="n"), True, False),
-        (("-huo", "1"), HoldOptions(job_ids=("1",), hold_types="uo"), False, True),
-        (("-h", "s", "1"), HoldOptions(job_ids=("1",), hold_types="s"), False, False),
-        (("-h", "p", "1"), HoldOptions(job_ids=("1",), hold_types="p"), False, False),
+        (("1",), HoldOptions(job_ids=("1",)), True, True, ""),
+        (("-h", "u", "1"), HoldOptions(job_ids=("1",)), True, True, ""),
+        (("-h", "n", "1"), HoldOptions(job_ids=("1",), hold_types="n"), True, False, ""),
+        (("-huo", "1"), HoldOptions(job_ids=("1",), hold_types="uo"), True, True, "o"),
+        (("-h", "sos", "1"), HoldOptions(job_ids=("1",), hold_types="sos"), True, False, "os"),
+        (("-h", "p", "1"), HoldOptions(job_ids=("1",), hold_types="p"), False, False, ""),
     ],
 )
-def test_hold_and_release(argv: tuple[str, ...], expected: HoldOptions, is_permitted: bool, has_effect: bool) -> None:
+def test_hold_and_release(
+    argv: tuple[str, ...], expected: HoldOptions, is_permitted: bool, user: bool, admin: str
+) -> None:
     for parse in (parse_qhold, parse_qrls):
         options = parse(argv)
         assert options == expected
-        assert (options.is_permitted, options.has_effect) == (is_permitted, has_effect)
+        assert (options.is_permitted, options.user, options.admin) == (is_permitted, user, admin)
 
 
 @pytest.mark.parametrize(

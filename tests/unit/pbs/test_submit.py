@@ -103,7 +103,7 @@ def test_every_option() -> None:
     assert (job.mail_points, job.mail_users) == ("abe", ("a@b", "c"))
     assert (found.quiet, found.dry_run) == (True, True)
     assert found.submission.environment["PBS_O_QUEUE"] == "long"
-    assert len(found.submission.notes) == 1
+    assert found.submission.mail_note
     shown = {name: value for name, value in job.attributes.items() if not name.startswith("Resource_List")}
     assert shown == {
         "Join_Path": "oe",
@@ -211,11 +211,18 @@ def test_whole_environment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "notes"),
-    [(("-m", "n"), 0), (("-m", "e"), 1), (("-M", "a@b"), 1), (("-M", "a@b", "-m", "n"), 0), ((), 0)],
+    ("options", "is_asked"),
+    [(("-m", "n"), False), (("-m", "e"), True), (("-M", "a@b"), True), (("-M", "a@b", "-m", "n"), False), ((), False)],
 )
-def test_submitter_is_told_that_no_mail_is_sent(options: tuple[str, ...], notes: int) -> None:
-    assert len(submit(*options, "j").submission.notes) == notes
+def test_who_asks_for_mail_may_be_told_that_there_is_none(options: tuple[str, ...], is_asked: bool) -> None:
+    found = submit(*options, "j").submission
+    assert (bool(found.mail_note), found.notes) == (is_asked, ())
+
+
+def test_block() -> None:
+    assert [submit("-W", f"block={value}", "j").block for value in ("true", "TRUE", "false")] == [True, True, False]
+    assert submit("j", script=b"#PBS -W block=true\n").block
+    assert not submit("j").block
 
 
 @pytest.mark.parametrize(
@@ -241,6 +248,14 @@ def test_submitter_is_told_that_no_mail_is_sent(options: tuple[str, ...], notes:
         (("-c", "u", "j"), "qsub: illegal -c value"),
         (("-c", "x", "j"), "qsub: illegal -c value"),
         (("-J", "4-1", "j"), "qsub: illegal -J value"),
+        (("-J", "3-3", "j"), "qsub: illegal -J value"),
+        (("-J", "3", "j"), "qsub: illegal -J value"),
+        (("-J", "1-4:0", "j"), "qsub: illegal -J value"),
+        (("-J", "1-4%0", "j"), "qsub: illegal -J value"),
+        (("-J", "1,3", "j"), "qsub: illegal -J value"),
+        (("-J", "1-4:", "j"), "qsub: illegal -J value"),
+        (("-J", "x", "j"), "qsub: illegal -J value"),
+        (("-J", "1-4", "-W", "max_run_subjobs=0", "j"), "qsub: illegal -W value"),
         (("-l", "=1", "j"), "qsub: illegal -l value"),
         (("-W", "umask=9", "j"), "qsub: illegal -W value"),
         (("-W", "umask", "j"), "qsub: illegal -W value"),
@@ -274,6 +289,9 @@ def test_operands_that_do_not_go_together(argv: tuple[str, ...]) -> None:
         (("-v", "FOO=bar,UNSET", "j"), "qsub: cannot send environment with the job", 1),
         (("-v", "=x", "j"), "qsub: cannot send environment with the job", 1),
         (("-v", "A='x", "j"), "qsub: cannot send environment with the job", 1),
+        (("-J", "1-4", "-r", "n", "j"), "qsub: cannot submit non-rerunable Array Job", 255),
+        (("-J1-4%2", "-Wmax_run_subjobs=4", "j"), "qsub: multiple max_run_subjobs values found", 2),
+        (("-W", "max_run_subjobs=4", "j"), "qsub: Attribute has to be set on an array job", 1),
         (("-m", "abj", "j"), "qsub: mail option 'j' can not be used without array job", 1),
         (("-q", "a@", "j"), "qsub: illegally formed destination: a@", 2),
         (("-W", "x=NACCESSPOLICY:SINGLEJOB", "j"), "qsub: Undefined attribute  x", 154),
@@ -325,17 +343,17 @@ def test_values_checked_at_submission_are_no_directive_errors(line: str, text: s
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (("-J", "1-10:2%3"), "-J (job arrays)"),
         (("-I",), "-I (interactive jobs)"),
         (("-X",), "-X (X11 forwarding)"),
-        (("-R", "oe"), "-R (removing output files)"),
         (("-u", "x"), "-u (running as another user)"),
         (("-c", "s"), "-c (checkpoints)"),
-        (("-W", "depend=afterok:1"), "-W depend"),
-        (("-W", "block=true"), "-W block"),
+        (("-W", "depend=synccount:2"), "-W depend=synccount"),
         (("-W", "umask=022,group_list=g"), "-W group_list"),
         (("-W", "sandbox=PRIVATE"), "-W sandbox"),
-        (("-o", "elsewhere:/x"), "-o: another host (elsewhere)"),
+        (
+            ("-o", "elsewhere:/x"),
+            "-o: elsewhere is neither this host nor one of the cluster's; output to other hosts",
+        ),
         (("-q", "q@elsewhere"), "-q: the server elsewhere"),
         (("-S", "/bin/sh@h"), "-S: a shell for one host only"),
         (("-l", "cput=1"), "-l cput"),

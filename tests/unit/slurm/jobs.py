@@ -6,7 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from hpcbatch.model.array import Array, ArrayStatus, Membership
+from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.model.spec import Chunk, JobSpec
@@ -15,24 +18,18 @@ from hpcbatch.model.state import JobState, Reason
 DATA = Path(__file__).parent / "data"
 NOW = datetime(2026, 11, 21, 2, 50, 6, tzinfo=UTC)
 SUBMITTED = NOW - timedelta(seconds=2)
-LEFT_OUT = ("89", "93")
-"""A dependent job and an array: not supported yet."""
 
 
 def recorded(name: str) -> str:
     return (DATA / name).read_text()
 
 
-def without_left_out(text: str) -> list[str]:
-    """The lines of a recorded listing, but for the jobs that we do not have."""
-    lines = text.splitlines()
-    return [line for line in lines if not line.strip().lstrip("|").startswith(LEFT_OUT)]
-
-
 def record(
     job_id: int, name: str = "sleeper", state: JobState = JobState.QUEUED, reason: Reason = Reason.PRIORITY, *,
     args: tuple[str, ...] = ("1",), cpus: int = 1, begin: datetime | None = None, walltime_s: int | None = 600,
-    path: str | None = "/home/tester/sleep.sh", attributes: dict[str, str] | None = None, **status: object,
+    path: str | None = "/home/tester/sleep.sh", attributes: dict[str, str] | None = None,
+    array: Array | None = None, array_status: ArrayStatus | None = None, member_of: Membership | None = None,
+    **status: object,
 ) -> JobRecord:  # fmt: skip
     spec = JobSpec(
         dialect=Dialect.SLURM,
@@ -46,11 +43,13 @@ def record(
         submit_host="localhost",
         begin_time=begin,
         hold=state is JobState.HELD,
+        array=array,
+        member_of=member_of,
         attributes=attributes or {},
     )
     base = JobStatus(
         state=state, reason=reason, owner="tester", uid=1002, gid=1002, home="/home/tester", session_id=2309,
-        submit_time=SUBMITTED, eligible_time=SUBMITTED,
+        submit_time=SUBMITTED, eligible_time=SUBMITTED, array=array_status,
     )  # fmt: skip
     full = replace(base, **status)  # type: ignore[arg-type]
     return JobRecord(
@@ -67,6 +66,10 @@ QUEUE: tuple[JobRecord, ...] = (
     record(86, state=JobState.RUNNING, reason=Reason.NONE, args=("25",), **RUNNING),  # type: ignore[arg-type]
     record(87, reason=Reason.RESOURCES, args=("5",)),
     record(88, "held", JobState.HELD, Reason.HELD_BY_USER, args=("5",), eligible_time=None),
+    record(
+        89, "dep", JobState.HELD, Reason.DEPENDENCY, eligible_time=None,
+        dependency=DependencyProgress(left="afterok:87"),
+    ),
     record(90, "later", JobState.WAITING, Reason.BEGIN_TIME, begin=SUBMITTED + timedelta(hours=1), eligible_time=None),
     record(91, "big"),
     record(92, "bigc", reason=Reason.NEVER_FITS, cpus=99),
@@ -82,6 +85,11 @@ def row(job: JobRecord) -> JobRow:
     return job.row()._replace(command=command)
 
 
+ARRAY = record(
+    93, "arr", array=Array(indices=Indices.parse("1-4"), limit=2, text="1-4%2"),
+    array_status=ArrayStatus(pending=Indices.parse("1-4"), limit=2),
+)  # fmt: skip
+ARRAY_ROW = row(ARRAY)
 ROWS: tuple[JobRow, ...] = tuple(row(job) for job in QUEUE)
 
 NODE = NodeRow(name="vm", ready=True, schedulable=True, cpus=2, mem_bytes=20000 * 1024**2, cpus_used=0,

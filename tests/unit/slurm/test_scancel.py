@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbatch.errors import ForbiddenError, JobFinishedError, NotSupportedError, UnknownJobError, UnreachableError
+from hpcbatch.errors import (
+    ForbiddenError,
+    JobFinishedError,
+    NotSupportedError,
+    RefusedError,
+    UnknownJobError,
+    UnreachableError,
+)
 from hpcbatch.model.state import JobState
 from hpcbatch.slurm.errors import SlurmAnswer, SlurmUsageError, describe
 from hpcbatch.slurm.scancel import ScancelOptions, matching, no_match, outcome, read_options
@@ -24,7 +31,7 @@ MATCHING = [
 
 @pytest.mark.parametrize(("argv", "ids"), MATCHING, ids=[" ".join(m[0]) for m in MATCHING])
 def test_matching(argv: list[str], ids: list[int]) -> None:
-    assert matching(ROWS, options(*argv)) == ids
+    assert [row.job_id for row in matching(ROWS, options(*argv))] == ids
 
 
 def test_finished_jobs_do_not_match() -> None:
@@ -32,7 +39,7 @@ def test_finished_jobs_do_not_match() -> None:
 
 
 def test_ids() -> None:
-    assert options("1", "2,3", "4+0").ids == (1, 2, 3, 4)
+    assert [one.number for one in options("1", "2,3", "4+0").ids] == [1, 2, 3, 4]
     assert not options("-b", "-f", "-H", "--ctld", "1").has_filter
 
 
@@ -53,11 +60,29 @@ def test_error(argv: list[str], text: str) -> None:
     assert describe(error.value, "scancel") == (text, 1)
 
 
-@pytest.mark.parametrize("argv", [["-s", "USR1", "1"], ["-s", "15", "1"], ["-i", "1"], ["1_2"], ["1_[1-3]"], ["1.0"],
+@pytest.mark.parametrize("argv", [["-i", "1"], ["1.0"],
                                   ["12+1"], ["-M", "x", "1"], ["-q", "x"]], ids=str)  # fmt: skip
 def test_not_supported(argv: list[str]) -> None:
     with pytest.raises(NotSupportedError):
         options(*argv)
+
+
+@pytest.mark.parametrize(
+    ("argv", "signal", "scope"),
+    [
+        (["1"], None, "steps"),
+        (["-b", "1"], None, "script"),
+        (["-s", "USR1", "1"], 10, "steps"),
+        (["--signal=sigusr2", "1"], 12, "steps"),
+        (["-s", "15", "-b", "1"], 15, "script"),
+        (["-f", "-s", "64", "1"], 64, "all"),
+        (["-s", "KILL", "1"], None, "steps"),
+        (["-s", "9", "-f", "1"], 9, "all"),
+    ],
+)
+def test_signal(argv: list[str], signal: int | None, scope: str) -> None:
+    asked = options(*argv)
+    assert (asked.signal, asked.scope) == (signal, scope)
 
 
 def test_answers() -> None:
@@ -68,6 +93,8 @@ def test_answers() -> None:
 
 KILL = "scancel: error: Kill job error on job id"
 OUTCOMES = [
+    (["-v", "-s", "USR1"], None, "scancel: Signal 10 to job 9", 0),
+    (["-s", "USR1"], RefusedError("NotRunning", "x"), f"{KILL} 9: Job can not be altered now, try again later", 1),
     ([], None, "", 0), ([], UnknownJobError("9"), "", 0), ([], JobFinishedError("9"), "", 0),
     (["-v"], None, "scancel: Terminating job 9", 0),
     (["-v"], JobFinishedError("9"),
@@ -82,7 +109,7 @@ OUTCOMES = [
 
 @pytest.mark.parametrize(("argv", "error", "text", "code"), OUTCOMES, ids=[f"{o[0]}{o[1]!r}" for o in OUTCOMES])
 def test_outcome(argv: list[str], error: UnknownJobError | None, text: str, code: int) -> None:
-    assert outcome(9, error, options("9", *argv)) == (text, code)
+    assert outcome("9", error, options("9", *argv)) == (text, code)
 
 
 def test_no_match() -> None:

@@ -24,7 +24,7 @@ from hpcbatch.slurm.scontrol import (
     format_partition,
     format_ping,
     read_command,
-    read_job_id,
+    read_job,
 )
 from tests.unit.slurm.jobs import NODE, NOW, QUEUE, QUEUES, SUBMITTED, record, recorded
 
@@ -43,7 +43,7 @@ def by_id(job_id: int) -> JobRecord:
     return next(job for job in QUEUE if job.job_id == job_id)
 
 
-@pytest.mark.parametrize("job_id", [85, 88])
+@pytest.mark.parametrize("job_id", [85, 88, 89])
 def test_recorded_job(job_id: int) -> None:
     found = format_job(by_id(job_id), NOW, UTC, group="tester")
     assert masked(found) == masked(recorded(f"scontrol-{job_id}.txt"))
@@ -70,9 +70,9 @@ def test_what_was_asked_is_shown() -> None:
     spec = JobSpec(
         dialect=Dialect.SLURM, name="x", chunks=(Chunk(count=2, cpus=4, ranks=2, mem_bytes=2048 * 1024**2, threads=2),),
         sharing=Sharing.EXCLUSIVE, work_dir="/w", mail_points="END,FAIL", mail_users=("x@y",), account="acc",
-        stdout=Output(path="/w/o %x"), stderr=Output(path="/w/e-%j"), priority=-7, rerunnable=False,
+        stdout=Output(path="/w/o %x"), stderr=Output(path="/w/e-%j"), nice=100000, rerunnable=False,
         attributes={"nodes": "2-2", "ntasks": "4", "cpus_per_task": "2", "ntasks_per_node": "2",
-                    "mem_per_node_mb": "2048", "comment": "a c", "nice": "100000"},
+                    "mem_per_node_mb": "2048", "comment": "a c"},
     )  # fmt: skip
     text = format_job(replace(record(7), spec=spec), NOW, UTC)
     for part in (
@@ -153,7 +153,11 @@ COMMANDS = [
     (["show", "hostnames"], Verb.SHOW_HOSTNAMES, "e[1-2]", ()),
     (["show", "hostlist", "a,b"], Verb.SHOW_HOSTLIST, "a,b", ()),
     (["show", "hostlistsorted", "b,a"], Verb.SHOW_HOSTLIST_SORTED, "b,a", ()),
-    (["hold", "1", "2"], Verb.HOLD, "", ("1", "2")), (["uhold", "1,2"], Verb.HOLD, "", ("1", "2")),
+    (["hold", "1", "2"], Verb.HOLD, "", ("1", "2")), (["uhold", "1,2"], Verb.UHOLD, "", ("1", "2")),
+    (["holdu", "1"], Verb.UHOLD, "", ("1",)), (["hold", "Name=x"], Verb.HOLD, "", ("Name=x",)),
+    (["req", "1,2", "jobid=3"], Verb.REQUEUE, "", ("1", "2", "3")), (["requeuehold", "1"], Verb.REQUEUE_HOLD, "", ("1",)),
+    (["su", "1"], Verb.SUSPEND, "", ("1",)), (["res", "1"], Verb.RESUME, "", ("1",)), (["top", "1"], Verb.TOP, "", ("1",)),
+    (["u", "JobId=1", "Nice"], Verb.UPDATE, "", ()),
     (["release", "job=1"], Verb.RELEASE, "", ("1",)), (["rel", "1"], Verb.RELEASE, "", ("1",)),
     (["ping"], Verb.PING, "", ()), (["version"], Verb.VERSION, "", ()),
     (["hold", "abc"], Verb.HOLD, "", ("abc",)),
@@ -174,7 +178,8 @@ ERRORS = [
     (["hol", "1"], "invalid keyword: hol", 1),
     (["show"], "too few arguments for keyword:show", 1), (["hold"], "too few arguments for keyword:hold", 1),
     (["show", "job", "1", "2"], "too many arguments for keyword:show", 1),
-    (["ping", "x"], "too many arguments for keyword:ping", 1),
+    (["ping", "x"], "too many arguments for keyword:ping", 1), (["top", "1", "2"], "too many arguments for keyword:top", 1),
+    (["requeue"], "too few arguments for keyword:requeue", 1),
     (["show", "foo"], "invalid entity:foo for keyword:show ", 1),
     (["show", "hos", "a"], "invalid entity:hos for keyword:show ", 1),
     (["show", "hostnames"], "scontrol: error: host list is empty", 0),
@@ -190,7 +195,7 @@ def test_error(argv: list[str], text: str, code: int) -> None:
     assert describe(error.value, "scontrol") == (text, code)
 
 
-@pytest.mark.parametrize("argv", [[], ["update", "JobId=1"], ["requeue", "1"], ["show", "config"], ["show", "res"],
+@pytest.mark.parametrize("argv", [[], ["requeue", "state=se", "1"], ["show", "config"], ["show", "res"],
                                   ["-M", "x", "ping"], ["write", "batch_script", "1"]], ids=str)  # fmt: skip
 def test_not_supported(argv: list[str]) -> None:
     with pytest.raises(NotSupportedError):
@@ -203,16 +208,13 @@ def test_answers() -> None:
             read_command(argv, {})
 
 
-def test_bad_ids() -> None:
-    with pytest.raises(SlurmUsageError) as error:
-        read_job_id("50x", Verb.SHOW_JOB)
-    assert error.value.text == "scontrol_print_job error: Invalid job id specified"
-    with pytest.raises(SlurmUsageError) as error:
-        read_job_id("abc", Verb.HOLD)
-    assert error.value.text == (
-        "Invalid job id specified for job abc\nslurm_suspend error: Invalid job id specified"
-    )  # fmt: skip
-    assert read_job_id("50", Verb.RELEASE) == 50
+def test_ids_of_what_is_shown() -> None:
+    assert read_job("50").number == 50
+    assert str(read_job("50_3").members) == "3"
+    for text in ("50x", "abc", "50_[1-3]"):
+        with pytest.raises(SlurmUsageError) as error:
+            read_job(text)
+        assert error.value.text == "scontrol_print_job error: Invalid job id specified"
 
 
 def test_hosts() -> None:

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.named import NamedJob
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.slurm import states
 from hpcbatch.slurm.clock import ctime, full, short, stamp
-from hpcbatch.slurm.ids import parse_id, split_ids
+from hpcbatch.slurm.ids import id_text, parse_id, split_ids, task_text
 from hpcbatch.slurm.memory import size
 
 NOW = datetime(2026, 11, 21, 2, 50, 6, tzinfo=UTC)
@@ -50,21 +52,55 @@ def test_earlier_jobs_come_first() -> None:
     assert first == 4294901759  # recorded: the first job of a new cluster
 
 
-IDS = [("12", 12), ("12+0", 12), ("007", 7)]
+IDS = [
+    ("12", 12, None), ("12+0", 12, None), ("007", 7, None), ("12_4", 12, "4"), ("12_[1-3]", 12, "1-3"),
+    ("12_[1,3%2]", 12, "1,3"), ("12_[5,1-3]", 12, "1-3,5"), ("12_[0-8:4]", 12, "0-8:4"), ("12_1-3", 12, "1-3"),
+    ("12_*", 12, None),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "number"), IDS, ids=[i[0] for i in IDS])
-def test_id(text: str, number: int) -> None:
-    assert parse_id(text) == number
+@pytest.mark.parametrize(("text", "number", "members"), IDS, ids=[i[0] for i in IDS])
+def test_id(text: str, number: int, members: str | None) -> None:
+    found = parse_id(text)
+    assert (found.number, found.is_array) == (number, "_" in text)
+    assert members == (None if found.members is None else str(found.members))
 
 
-@pytest.mark.parametrize("text", ["12_4", "12_[1-3]", "12_[1,3%2]", "12.0", "12.batch", "12+1", "12_*"])
+@pytest.mark.parametrize("text", ["12.0", "12.batch", "12+1", "12_4.batch"])
 def test_id_of_what_is_not_supported(text: str) -> None:
     with pytest.raises(NotSupportedError):
         parse_id(text)
 
 
-@pytest.mark.parametrize("text", ["", "abc", "12x", "-1", "0", "1.5x", "12_x", "1 2", "9" * 30, "١"])
+@given(st.integers(1, 10**9), st.none() | st.sets(st.integers(0, 200), min_size=1, max_size=12))
+def test_id_that_is_said_is_read(number: int, members: set[int] | None) -> None:
+    wanted = NamedJob(number, None if members is None else Indices.of(members), is_array=members is not None)
+    if len(text := id_text(wanted)) < 64:
+        assert parse_id(text) == wanted
+
+
+TASKS = [
+    ("3", None, "3"), ("1-4", 2, "1-4%2"), ("2-3", None, "2-3"), ("1,3", None, "1,3"), ("1-7:2", 4, "1,3,5,7%4"),
+    ("1-21:4", None, "1-21:4"), ("0-98:2", 5, "0-98:2%5"), ("1-9:2,10", None, "1,3,5,7,9-10"),
+    ("1-2,4-5,8", None, "1-2,4-5,8"),
+    (",".join(map(str, range(100, 160, 2))) + ",161", None, f"{','.join(map(str, range(100, 130, 2)))},..."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("indices", "limit", "text"), TASKS, ids=[t[2] for t in TASKS])
+def test_task_text(indices: str, limit: int | None, text: str) -> None:
+    assert task_text(Indices.parse(indices), limit) == text
+
+
+def test_task_text_is_as_long_as_is_wanted() -> None:
+    tasks = Indices.parse(",".join(map(str, range(100, 160, 2))) + ",161")
+    assert task_text(tasks, shown=0).endswith(",158,161")
+    assert len(task_text(tasks, shown=32)) == 31
+
+
+@pytest.mark.parametrize(
+    "text", ["", "abc", "12x", "-1", "0", "1.5x", "12_x", "12_", "12_[]", "12_[3-1]", "12_[1", "1 2", "9" * 30, "١"]
+)
 def test_no_id(text: str) -> None:
     with pytest.raises(ValueError):
         parse_id(text)

@@ -72,8 +72,8 @@ FIELDS: list[tuple[list[str], str, object]] = [
     (["-e", "b"], "stderr", Output(path="/work dir/b")),
     (["-o", "a", "--open-mode=append"], "stdout", Output(path="/work dir/a", append=True)),
     (["-e", "a", "--open-mode=A"], "stderr", Output(path="/work dir/a", append=True)),
-    (["--open-mode=truncate"], "stdout", Output()), (["--nice"], "priority", -100), (["--nice=-5"], "priority", 5),
-    (["--nice=100000"], "priority", -1024), (["--begin=now+1hour"], "begin_time", NOW + timedelta(hours=1)),
+    (["--open-mode=truncate"], "stdout", Output()), (["--nice"], "nice", 100), (["--nice=-5"], "nice", -5),
+    (["--nice=100000"], "nice", 100000), (["--priority=0"], "hold", True), (["--priority=5"], "hold", False), (["--begin=now+1hour"], "begin_time", NOW + timedelta(hours=1)),
     (["--mail-type=end,FAIL"], "mail_points", "END,FAIL"), (["--mail-type=END"], "mail_users", ("u",)),
     (["--mail-user=a,b"], "mail_users", ("a", "b")), (["--mail-type=NONE"], "mail_users", ()),
     (["--comment=a b"], "attributes", {"comment": "a b"}), (["--oversubscribe"], "attributes", {"oversubscribe": ""}),
@@ -369,8 +369,18 @@ def test_how_to_answer() -> None:
 
 
 def test_mail_is_told_once() -> None:
-    notes = submit("--mail-type=END", script=directives("--mail-user=x@example.com")).submission.notes
-    assert notes == ("sbatch: no mail is sent yet; --mail-type and --mail-user are kept with the job",)
+    found = submit("--mail-type=END", script=directives("--mail-user=x@example.com")).submission
+    assert found.mail_note == "this site sends no mail; --mail-type and --mail-user are kept with the job"
+    assert found.notes == ()
+    assert submit("--mail-type=NONE").submission.mail_note == ""
+    assert submit("-Q", "--mail-type=END").submission.mail_note == ""
+
+
+def test_wait() -> None:
+    assert submit("--wait").wait
+    assert submit("-W").wait
+    assert submit(script=directives("-W")).wait
+    assert not submit().wait
 
 
 TRY = '\nTry "sbatch --help" for more information'
@@ -392,6 +402,8 @@ ERRORS: list[tuple[list[str], str, int]] = [
     (["--mail-type=x"], "sbatch: error: Invalid --mail-type specification", 255),
     (["--exclusive=x"], "sbatch: error: Invalid --exclusive specification", 255),
     (["--nice=x"], "sbatch: error: Invalid --nice specification", 255),
+    (["--priority=-1"], "sbatch: error: Priority must be >= 0", 255),
+    (["--priority=4294967294"], "sbatch: error: Priority must be < 4294967294", 255),
     (["--nice=99999999999"], "sbatch: error: Invalid --nice value, out of range (+/- 2147483645)", 255),
     (["--begin=yesterday"],
      "Invalid time specification (pos=0): yesterday\nsbatch: error: Invalid --begin specification", 255),

@@ -1,0 +1,57 @@
+"""`qalter`: change jobs."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import EndedError, Session, run
+from hpcbatch.cli.pbs import check_server, describe, for_each_job, printed_version
+from hpcbatch.errors import RefusedError
+
+if TYPE_CHECKING:
+    from hpcbatch.api.port import Object
+    from hpcbatch.model.row import JobRow
+
+
+def main() -> None:
+    run("qalter", _body, partial(describe, "qalter"))
+
+
+def _body(session: Session) -> int:
+    if printed_version(sys.argv[1:]):
+        return 0
+    from hpcbatch import job_requests
+    from hpcbatch.model.refusal import RefusalCode
+    from hpcbatch.pbs import errors
+    from hpcbatch.pbs.alter import ATTRIBUTE, read_qalter
+    from hpcbatch.pbs.ids import row_id
+
+    asked = read_qalter(
+        sys.argv[1:],
+        environ=session.environ,
+        cwd=session.cwd,
+        host=session.host,
+        server=session.server,
+        now=session.now,
+    )
+    check_server(session, "qalter")
+
+    def alter(row: JobRow) -> Object | None:
+        try:
+            job_requests.alter_with_members(session.api, row, asked.apply, array_limit=asked.array_limit)
+        except errors.PbsError as error:
+            if error.usage:  # no job could be so
+                raise EndedError(*errors.describe(error, "qalter")) from None
+            raise errors.PbsError(f"{error.text} {row_id(row)}", error.code) from None
+        except RefusedError as refused:
+            if refused.code != RefusalCode.STARTED:
+                raise
+            raise RefusedError(refused.code, ATTRIBUTE.get(str(refused), str(refused))) from None
+        if asked.hold is None:
+            return None
+        change = job_requests.hold if asked.hold.letters else job_requests.release
+        return change(session.api, row, user=asked.hold.user, admin=asked.hold.admin)
+
+    return for_each_job(session, "qalter", asked.job_ids, alter)

@@ -1,0 +1,52 @@
+"""`qmove`: put waiting jobs into another queue."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.pbs import check_server, describe, for_each_job, printed_version
+from hpcbatch.errors import RefusedError
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.state import JobState
+
+if TYPE_CHECKING:
+    from hpcbatch.model.record import JobRecord
+    from hpcbatch.model.row import JobRow
+    from hpcbatch.model.spec import JobSpec
+
+
+_WAITING = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING})
+
+
+def main() -> None:
+    run("qmove", _body, partial(describe, "qmove"))
+
+
+def _body(session: Session) -> int:
+    if printed_version(sys.argv[1:]):
+        return 0
+    from hpcbatch import job_requests, jobs
+    from hpcbatch.pbs.alter import read_qmove
+
+    queue, job_ids = read_qmove(sys.argv[1:], session.server)
+    check_server(session, "qmove")
+    if not queue:
+        queue = next((row.name for row in jobs.queues(session.api) if row.is_default), "")
+
+    def into(record: JobRecord) -> JobSpec:
+        return replace(record.spec, queue=queue)
+
+    def move(row: JobRow) -> None:
+        too_late = RefusedError(RefusalCode.ENDING, "the job is not waiting")
+        if row.state not in _WAITING and not row.state.is_final:
+            raise too_late
+        try:
+            job_requests.alter_with_members(session.api, row, into)
+        except RefusedError as refused:
+            raise too_late if refused.code == RefusalCode.STARTED else refused from None
+
+    return for_each_job(session, "qmove", job_ids, move)

@@ -1,0 +1,70 @@
+"""`qrerun`: end the run of jobs and queue them again."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.pbs import check_server, describe, for_each_job, printed_version
+from hpcbatch.errors import ForbiddenError, HpcBatchError, RefusedError
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.state import JobState
+
+if TYPE_CHECKING:
+    from hpcbatch.api.port import Object
+    from hpcbatch.model.indices import Indices
+    from hpcbatch.model.row import JobRow
+
+_TIMEOUT_S = 45.0  # OpenPBS, job_requeue_timeout
+
+
+def main() -> None:
+    run("qrerun", _body, partial(describe, "qrerun"))
+
+
+def _body(session: Session) -> int:
+    if printed_version(sys.argv[1:]):
+        return 0
+    from hpcbatch import job_requests
+    from hpcbatch.pbs.alter import read_qrerun
+
+    job_ids = read_qrerun(sys.argv[1:])
+    check_server(session, "qrerun")
+
+    is_permitted = job_requests.may_change_all(session.api)
+
+    def check_right() -> None:
+        if not is_permitted:
+            raise ForbiddenError(403, "Forbidden", "only who may change all jobs reruns one")
+
+    def rerun(row: JobRow) -> None:
+        if not row.state.is_final:
+            check_right()
+        wait(row, job_requests.rerun(session.api, row))
+
+    def wait(row: JobRow, obj: Object) -> None:
+        if not job_requests.await_rerun(session.api, obj, timeout_s=_TIMEOUT_S):
+            text = f"Response timed out. Job rerun request still in progress for {row.job_id}.{row.server}"
+            raise HpcBatchError(text)
+
+    def rerun_members(array: JobRow, members: Indices | None = None) -> None:
+        from hpcbatch.members import own_rows
+
+        own = own_rows(session.api, array, members, ended=False).values()
+        running = [row for row in own if row.state in {JobState.RUNNING, JobState.SUSPENDED}]
+        if not running:
+            raise RefusedError(RefusalCode.NOT_RUNNING, "no member is running")
+        check_right()
+        asked = [(row, job_requests.rerun(session.api, row)) for row in running]
+        for row, obj in asked:
+            wait(row, obj)
+
+    def rerun_any(row: JobRow) -> None:
+        if row.array_indices and not row.state.is_final:
+            rerun_members(row)
+        else:
+            rerun(row)
+
+    return for_each_job(session, "qrerun", job_ids, rerun_any, rerun_members)

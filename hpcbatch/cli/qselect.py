@@ -1,0 +1,84 @@
+"""`qselect`: the ids of the jobs that meet conditions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.pbs import check_server, describe, printed_version
+from hpcbatch.errors import UnknownQueueError
+
+if TYPE_CHECKING:
+    from hpcbatch.model.row import JobRow
+    from hpcbatch.pbs.qselect import Job, QselectOptions
+
+
+def main() -> None:
+    run("qselect", _body, partial(describe, "qselect"))
+
+
+def _body(session: Session) -> int:
+    if printed_version(sys.argv[1:]):
+        return 0
+    from hpcbatch.pbs.ids import row_id
+    from hpcbatch.pbs.qselect import parse_qselect
+
+    options = parse_qselect(sys.argv[1:], session.now)
+    queue, _, server = options.destination.partition("@")
+    check_server(session, "qselect", server or None)
+    every = list(_jobs(session, options))
+    if queue:
+        every = [job for job in every if job.row.queue == queue]
+        if not every:
+            _check_queue(session, queue)
+    living = {job.row.job_id for job in every if job.row.array_indices and not job.row.state.is_final}
+    own = _members(every) if options.members else {}
+    for job in every:
+        row = job.row
+        if row.array_id is not None or (row.state.is_final and not options.history) or not options.accepts(job):
+            continue
+        rows = [row]
+        if options.members and row.array_indices:
+            from hpcbatch.model.members import rows_of
+
+            rows = list(rows_of(row, own.get(row.job_id, {})))
+        sys.stdout.write("".join(f"{row_id(one)}\n" for one in rows if options.accepts_state(one, living)))
+    return 0
+
+
+def _members(every: list[Job]) -> dict[int, dict[int, JobRow]]:
+    from hpcbatch.model.members import by_array
+
+    return by_array(job.row for job in every)
+
+
+def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
+    """All jobs, and with -T the members of arrays; those that have ended too where they may be wanted."""
+    from hpcbatch import jobs
+    from hpcbatch.pbs.qselect import Job
+
+    ended_too = options.history or options.members
+    if not options.needs_attributes:
+        yield from map(Job, jobs.list_rows(session.api, session.namespace, finished=ended_too))
+        return
+    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.pbs.qstat_full import full_attributes
+
+    found = (
+        jobs.list_ended(session.api, session.namespace, include_unfinished=True)
+        if ended_too
+        else jobs.list_objects(session.api, session.namespace, finished=False)
+    )
+    for obj in found:
+        record = record_from(obj)
+        yield Job(record.row(), dict(full_attributes(record, {}, session.now, session.zone)))
+
+
+def _check_queue(session: Session, name: str) -> None:
+    from hpcbatch import jobs
+
+    if name not in {known.name for known in jobs.queues(session.api)}:
+        raise UnknownQueueError(name)

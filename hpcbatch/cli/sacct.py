@@ -1,0 +1,66 @@
+"""`sacct`: what became of jobs, as Slurm's accounting shows it."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.slurm import describe
+
+if TYPE_CHECKING:
+    from hpcbatch.model.record import JobRecord
+    from hpcbatch.slurm.sacct_options import SacctOptions
+
+
+def main() -> None:
+    run("sacct", _body, partial(describe, "sacct"))
+
+
+def _body(session: Session) -> int:
+    from hpcbatch.slurm.sacct_options import read_options
+
+    options = read_options(sys.argv[1:], session.environ, session.user, session.now)
+    from hpcbatch.cli.records import group_name, uid_of
+    from hpcbatch.slurm.sacct import Facts, format_lines, select_lines
+    from hpcbatch.slurm.sacct_fields import View
+
+    _check_users(session, options)
+    lines = select_lines(_records(session, options), options, Facts(session.now, uid_of, group_name))
+    if options.json:
+        from hpcbatch.slurm.sacct_json import format_json
+
+        sys.stdout.write(format_json(lines, group_name))
+        return 0
+    view = View(
+        now=session.now,
+        tz=session.zone,
+        time_format=options.time_format,
+        unit=options.unit,
+        convert=options.convert,
+        group_name=group_name,
+    )
+    sys.stdout.writelines(format_lines(lines, options, view))
+    return 0
+
+
+def _records(session: Session, options: SacctOptions) -> list[JobRecord]:
+    """A few more jobs than are asked for, which are sorted out later, never one too few."""
+    from hpcbatch.cli.records import by_number, in_window
+
+    if options.jobs:
+        return by_number(session, {job.number for job in options.jobs})
+    users = options.users or frozenset()
+    has_numbers = any(user.isdigit() for user in users)  # only the records themselves tell whose they are
+    return in_window(session, options.start, () if has_numbers else users)
+
+
+def _check_users(session: Session, options: SacctOptions) -> None:
+    """Raise SlurmUsageError for a user that this machine does not know."""
+    from hpcbatch.cli.records import uid_of
+    from hpcbatch.slurm.errors import SlurmUsageError
+
+    for name in sorted(options.users or ()):
+        if not name.isdigit() and name != session.user and uid_of(name) is None:
+            raise SlurmUsageError(f"sacct: error: Invalid user id: {name}")

@@ -1,0 +1,233 @@
+"""`scontrol` where it changes jobs: hold, uhold, release, requeue, requeuehold, suspend, resume, top, update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from hpcbatch import job_requests, jobs, members
+from hpcbatch.cli.common import Session, complain
+from hpcbatch.cli.slurm import NO_CONNECTION
+from hpcbatch.errors import ForbiddenError, HpcBatchError, NotSupportedError, RefusedError, UnknownJobError
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.state import JobState
+from hpcbatch.slurm import states
+from hpcbatch.slurm.errors import INVALID_JOB, NOT_PENDING, SlurmUsageError, describe_change, describe_hold
+from hpcbatch.slurm.ids import parse_id
+from hpcbatch.slurm.scontrol import ScontrolCommand, Verb
+
+if TYPE_CHECKING:
+    from hpcbatch.api.port import Object
+    from hpcbatch.model.indices import Indices
+    from hpcbatch.model.record import JobRecord
+    from hpcbatch.model.row import JobRow
+    from hpcbatch.model.spec import JobSpec
+    from hpcbatch.slurm.update import Update
+
+_HOLDS = frozenset({Verb.HOLD, Verb.UHOLD, Verb.RELEASE})
+_NOT_LASTING = "Changes to job priority are not persistent, change nice instead"
+
+
+class _Target(NamedTuple):
+    """A job or array, or those `members` of the array that are meant."""
+
+    row: JobRow
+    members: Indices | None = None
+
+
+def change(session: Session, command: ScontrolCommand) -> int:
+    """One bad id does not stop the others."""
+    update: Update | None = None
+    if command.verb is Verb.UPDATE:
+        from hpcbatch.slurm.update import read_update
+
+        update = read_update(command.words)
+    act = _update_with(session, update) if update is not None else _acts(session)[command.verb]
+    changed: list[Object] = []
+    code = 0
+    for text in _ids(session, command, update):
+        try:
+            changed += act(_target(session, text))
+        except NO_CONNECTION:
+            raise
+        except HpcBatchError as error:
+            describe = describe_hold if command.verb in _HOLDS else describe_change
+            message, code = describe(error, text)
+            if not command.quiet:
+                complain(message)
+    if changed:
+        jobs.settle(session.api, changed)
+    return code
+
+
+def _ids(session: Session, command: ScontrolCommand, update: Update | None) -> list[str]:
+    """As written; a name stands for all unfinished jobs that have it."""
+    if update is not None:
+        return list(update.ids) or _named(session, update.job_name)
+    ids: list[str] = []
+    for text in command.ids:
+        tag, equals, name = text.partition("=")
+        is_name = bool(equals) and command.verb in _HOLDS and tag.lower() in {"name", "jobname"}
+        ids += _named(session, name) if is_name else [text]
+    return ids
+
+
+def _named(session: Session, name: str) -> list[str]:
+    rows = jobs.list_rows(session.api, session.namespace, finished=False)
+    found = [str(row.job_id) for row in rows if row.name == name and row.array_id is None]
+    if not found:
+        raise SlurmUsageError(f"scontrol: error: No jobs with name '{name}'")
+    return found
+
+
+def _target(session: Session, text: str) -> _Target:
+    """Raises UnknownJobError, also for what is no id."""
+    try:
+        named = parse_id(text)
+    except ValueError:
+        raise UnknownJobError(f"{INVALID_JOB}: {text}") from None
+    row = jobs.find(session.api, session.namespace, named.number)
+    if named.is_array and not row.array_indices:
+        raise UnknownJobError(f"{INVALID_JOB}: {text}")
+    if named.members is not None:
+        members.check_known(row, named.members)
+    return _Target(row, named.members)
+
+
+_Act = Callable[[_Target], Iterable["Object"]]
+"""Returns the records whose state will show the change."""
+
+
+def _acts(session: Session) -> dict[Verb, _Act]:
+    return {
+        Verb.HOLD: lambda target: _hold(session, target, by_user=_is_own(session, target.row)),
+        Verb.UHOLD: lambda target: _hold(session, target, by_user=True),
+        Verb.RELEASE: lambda target: _release(session, target),
+        Verb.REQUEUE: lambda target: _requeue(session, target, hold=False),
+        Verb.REQUEUE_HOLD: lambda target: _requeue(session, target, hold=True),
+        Verb.SUSPEND: lambda target: _suspend(session, target, is_suspended=True),
+        Verb.RESUME: lambda target: _suspend(session, target, is_suspended=False),
+        Verb.TOP: lambda target: _top(session, target),
+    }
+
+
+def _is_own(session: Session, row: JobRow) -> bool:
+    return row.namespace == session.namespace or row.user == session.user
+
+
+def _hold(session: Session, target: _Target, *, by_user: bool) -> list[Object]:
+    """What an administrator holds only one can release."""
+    if target.members is not None:
+        members.hold(session.api, target.row, target.members)
+        return []
+    held = job_requests.hold(session.api, target.row, user=by_user, admin="" if by_user else "s")
+    return [] if held is None else [held]
+
+
+def _release(session: Session, target: _Target) -> list[Object]:
+    row = target.row
+    if target.members is not None:
+        members.release(session.api, row, target.members)
+        return []
+    is_admins = not row.state.is_final and bool(jobs.get_object(session.api, row)["spec"].get("adminHolds"))
+    released = job_requests.release(session.api, row, admin="os" if is_admins else "")
+    if row.array_indices:
+        members.release_all(session.api, row)
+    return [] if released is None else [released]
+
+
+def _own(session: Session, target: _Target) -> list[JobRow]:
+    """The jobs that have begun or may: of an array the members that have a record of their own."""
+    if not target.row.array_indices:
+        return [target.row]
+    return list(members.own_rows(session.api, target.row, target.members, ended=False).values())
+
+
+def _requeue(session: Session, target: _Target, *, hold: bool) -> list[Object]:
+    rows = _own(session, target)
+    if target.row.array_indices:
+        rows = [row for row in rows if row.state not in states.WAITING]
+    if not rows:
+        raise RefusedError(RefusalCode.NOT_RUNNING, "no member is running")
+    for row in rows:
+        job_requests.rerun(session.api, row, hold=hold)
+    return []
+
+
+def _suspend(session: Session, target: _Target, *, is_suspended: bool) -> list[Object]:
+    from hpcbatch import signal_requests
+
+    act = signal_requests.suspend if is_suspended else signal_requests.resume
+    rows = [target.row] if target.members is None else _own(session, target)
+    if not rows:
+        raise RefusedError(RefusalCode.NOT_RUNNING, "no member is running")
+    return [act(session.api, row) for row in rows]
+
+
+def _top(session: Session, target: _Target) -> list[Object]:
+    """Before all other waiting jobs of its user in its partition."""
+    row = target.row
+    if not job_requests.may_change_all(session.api):
+        raise ForbiddenError(403, "Forbidden", "only who may change all jobs puts one before others")
+    if row.state not in states.WAITING and not row.state.is_final:
+        raise SlurmUsageError(NOT_PENDING)
+    others = [
+        other.priority - other.nice
+        for other in jobs.list_rows(session.api, session.namespace, finished=False)
+        if (other.user, other.queue) == (row.user, row.queue)
+        and other.state in states.WAITING
+        and other.job_id != row.job_id
+    ]
+    most = max(others, default=row.priority - row.nice - 1)
+
+    def raised(record: JobRecord) -> JobSpec:
+        return replace(record.spec, priority=max(record.spec.priority, most + 1 + record.spec.nice))
+
+    job_requests.alter(session.api, row, raised)
+    return []
+
+
+def _update_with(session: Session, update: Update) -> _Act:
+    from hpcbatch.slurm.update import RELEASE
+
+    def act(target: _Target) -> list[Object]:
+        row = target.row
+        if target.members is None:
+            _alter(session, row, update)
+        else:
+            own = members.own_rows(session.api, row, target.members, ended=False)
+            if waiting := [index for index in target.members if index not in own]:
+                raise NotSupportedError(
+                    f"{row.job_id}_{waiting[0]}: a member that waits is altered with its whole array only, {row.job_id}"
+                )
+            for member in own.values():
+                _alter(session, member, update)
+        if update.priority == 0:
+            return _hold(session, target, by_user=_is_own(session, row))
+        return _release(session, target) if update.priority == RELEASE else []
+
+    return act
+
+
+def _alter(session: Session, row: JobRow, update: Update) -> None:
+    from hpcbatch.slurm.update import altered
+
+    _check_rights(session, row, update)
+    job_requests.alter_with_members(
+        session.api, row, lambda record: altered(update, record, session.now), array_limit=update.array_limit
+    )
+
+
+def _check_rights(session: Session, row: JobRow, update: Update) -> None:
+    """Users put their own jobs back, by nice; what brings a job forward is the administrators'."""
+    from hpcbatch.slurm.update import RELEASE
+
+    wants_priority = update.priority not in {None, 0, RELEASE}
+    wants_less_nice = update.nice is not None and update.nice < min(0, row.nice)
+    if not (wants_priority or wants_less_nice) or job_requests.may_change_all(session.api):
+        return
+    now = states.priority(states.own_number(row), JobState.QUEUED, row.priority - row.nice)
+    if update.priority is not None and update.priority < now and not wants_less_nice:
+        raise SlurmUsageError(_NOT_LASTING)
+    raise ForbiddenError(403, "Forbidden", "only who may change all jobs brings one forward")

@@ -1,0 +1,164 @@
+"""Ended jobs leave the Kubernetes API for the history: written there first, and removed here then.
+
+Killed in between, a job stands in both for a while, and is moved again after the next start. Readers tell it once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from hpcbatch.api.informer import Informer, object_key
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.controller.records import remove
+from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.history.databases import HistoryError
+from hpcbatch.history.store import HistoryStore, end_of
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.state import JobState
+
+_LOG = logging.getLogger(__name__)
+_LOOK_S = 1.0
+_AT_ONCE = 200
+_CROWD = 2000
+"""Of more ended BatchJobs than this the oldest do not wait for their time."""
+_CROWD_WAIT = timedelta(seconds=5)
+_AGAIN_S = 30.0
+"""After a failure of the database."""
+_FORGET_S = 300.0
+
+Key = tuple[str, str]
+
+
+class Archive:
+    """Moves what `offer` was given, in a thread of its own, and forgets what the site keeps no longer."""
+
+    def __init__(self, api: Api, store: HistoryStore, batchjobs: Informer, sites: SiteSource) -> None:
+        self._api, self._store, self._batchjobs, self._sites = api, store, batchjobs, sites
+        self._ends: dict[Key, datetime] = {}
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self.moved = 0
+        """Jobs, since the start."""
+        self.problem = ""
+        """Why nothing moves now."""
+        self.thread = threading.Thread(target=self._run, name="archive", daemon=True)
+
+    def stop(self) -> None:
+        """Ask the thread to end after what it does now."""
+        self._stopping.set()
+
+    @property
+    def waiting(self) -> int:
+        """Ended jobs that have not moved yet."""
+        return len(self._ends)
+
+    def offer(self, job: Object) -> None:
+        """An ended BatchJob of which nothing but the record is left."""
+        with self._lock:
+            self._ends[object_key(job)] = end_of(job)
+
+    def ended(self, number: int) -> Object | None:
+        """The BatchJob of a job that has moved. Raises HistoryError."""
+        return self._store.by_number(number)
+
+    def _run(self) -> None:
+        pause_s, forget_at = _LOOK_S, time.monotonic()
+        while not self._stopping.wait(pause_s):
+            pause_s = _LOOK_S
+            if not self._sites.is_in_force.is_set():
+                continue
+            try:
+                now = datetime.now(UTC)
+                if self.move(now):
+                    pause_s = 0.0
+                if time.monotonic() >= forget_at:
+                    has_more = self._store.remove_ended_before(now - self._kept)
+                    forget_at = time.monotonic() + (_LOOK_S if has_more else _FORGET_S)
+                self.problem = ""
+            except HistoryError as error:
+                if str(error) != self.problem:
+                    _LOG.warning("ended jobs stay BatchJobs for now: %s", error)
+                self.problem, pause_s = str(error), _AGAIN_S
+            except HpcBatchError as error:
+                _LOG.warning("moving ended jobs to the history: %s", error)
+                pause_s = _AGAIN_S
+            except Exception:
+                _LOG.exception("moving ended jobs to the history")
+                pause_s = _AGAIN_S
+
+    def move(self, now: datetime) -> bool:
+        """Move those whose time has come; True if there are more of them. Raises HistoryError, ApiError."""
+        due = self._due(now)
+        jobs = []
+        for key in due:
+            job = self._batchjobs.get(*key)
+            if job is None:
+                self._drop(key)
+            else:
+                jobs.append(job)
+        ready = _ready(jobs, self._batchjobs)[:_AT_ONCE]
+        if not ready:
+            return False
+        self._store.put(ready)
+        for job in ready:
+            metadata = job["metadata"]
+            remove(self._api, BATCHJOBS, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+            self._drop(object_key(job))
+            self.moved += 1
+        return len(ready) == _AT_ONCE
+
+    def _due(self, now: datetime) -> list[Key]:
+        """The oldest first."""
+        with self._lock:
+            ends = sorted(self._ends.items(), key=lambda item: item[1])
+        last = now - timedelta(seconds=self._sites.in_force.config.history_moved_after_s)
+        crowd = max(0, len(ends) - _CROWD)
+        return [
+            key for place, (key, end) in enumerate(ends) if end <= last or (place < crowd and end <= now - _CROWD_WAIT)
+        ]
+
+    @property
+    def _kept(self) -> timedelta:
+        return timedelta(seconds=self._sites.in_force.config.history_kept_s)
+
+    def _drop(self, key: Key) -> None:
+        with self._lock:
+            self._ends.pop(key, None)
+
+
+def _ready(jobs: Iterable[Object], batchjobs: Informer) -> list[Object]:
+    """Those that nobody needs here any more: a member goes once its array has counted it, an array after its members,
+    which Kubernetes would remove with it.
+    """
+    ready, arrays = [], []
+    for job in jobs:
+        status = job.get("status") or {}
+        if not (status.get("cleaned") and JobState(status["state"]).is_final):
+            continue
+        if "array" in job["spec"]:
+            arrays.append(job)
+        elif (member := job["spec"].get("memberOf")) is None or _is_counted(member, job, batchjobs):
+            ready.append(job)
+    if arrays:
+        peopled = {
+            (job["metadata"]["namespace"], job["spec"]["memberOf"]["arrayName"])
+            for job in batchjobs.items()
+            if "memberOf" in job["spec"]
+        }
+        ready += [job for job in arrays if object_key(job) not in peopled]
+    return ready
+
+
+def _is_counted(member: Object, job: Object, batchjobs: Informer) -> bool:
+    array = batchjobs.get(job["metadata"]["namespace"], member["arrayName"])
+    if array is None:
+        return True
+    status = (array.get("status") or {}).get("array") or {}
+    index = member["index"]
+    return not any(index in Indices.parse(status.get(key, "")) for key in ("pending", "active"))

@@ -1,0 +1,135 @@
+"""The records of an array's members: which there are and what has become of them, and how a new one is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hpcbatch.api.batchjob import altered_spec
+from hpcbatch.api.names import ARRAY_ID_LABEL
+from hpcbatch.api.port import Object
+from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.controller.decide_array import Unstarted
+from hpcbatch.controller.records import owner_reference
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.state import JobState, Reason
+
+HELD_BY_ARRAY = "hpcbatch.io/held-by-array"
+"""Annotation of a member that was held because of what was asked of its array."""
+_OF_THE_ARRAY = frozenset({
+    "array", "dependency", "hold", "adminHolds", "deleteRequested", "suspended", "alteration", "rerunRequest",
+    "signalRequest", "arrayRequest",
+})  # fmt: skip
+_STARTED = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
+
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Members:
+    """The members of one array that have a record, by index; without those that the array has counted."""
+
+    unstarted: dict[int, Object] = field(default_factory=dict)
+    started: dict[int, Object] = field(default_factory=dict)
+    suspended: set[int] = field(default_factory=set)
+    ended: dict[int, Object] = field(default_factory=dict)
+    admitted: set[int] = field(default_factory=set)
+    """Those whose record we have just given its number, which its events may not show yet."""
+
+    def put(self, index: int, obj: Object | None) -> None:
+        """`obj` as it is now; None: it is gone. What has ended stays ended."""
+        self.unstarted.pop(index, None)
+        self.started.pop(index, None)
+        self.suspended.discard(index)
+        if obj is None or is_admitted(obj):
+            self.admitted.discard(index)
+        if obj is None:
+            return
+        state = state_of(obj)
+        if state.is_final:
+            self.ended[index] = obj
+        elif state in _STARTED or "startTime" in obj.get("status", {}):
+            self.started[index] = obj
+            if state is JobState.SUSPENDED:
+                self.suspended.add(index)
+        else:
+            self.unstarted[index] = obj
+
+    def get(self, index: int) -> Object | None:
+        return self.unstarted.get(index) or self.started.get(index) or self.ended.get(index)
+
+
+def altered_since(member: Object, array: JobRecord) -> Object:
+    """What was altered of the array and is not in the member's spec; made since, that has it already."""
+    of_array = {name: value for name, value in array.status.altered.items() if name not in _OF_THE_ARRAY}
+    return {name: value for name, value in of_array.items() if member["spec"].get(name) != value}
+
+
+def member_name(array_name: str, index: int) -> str:
+    """Name of the BatchJob of one member."""
+    return f"{array_name}-{index}"
+
+
+def member_manifest(array: Object, record: JobRecord, index: int) -> Object:
+    """The BatchJob to make for one member: what was submitted, as altered since, under the array's Secret."""
+    spec = altered_spec(array["spec"], record.status.altered)
+    spec = {key: value for key, value in spec.items() if key not in _OF_THE_ARRAY}
+    spec["memberOf"] = {"arrayId": record.job_id, "arrayName": record.object_name, "index": index}
+    return {
+        "apiVersion": BATCHJOBS.api_version,
+        "kind": BATCHJOBS.kind,
+        "metadata": {
+            "name": member_name(record.object_name, index),
+            "labels": {"app.kubernetes.io/managed-by": "hpcbatch", ARRAY_ID_LABEL: str(record.job_id)},
+            "ownerReferences": [owner_reference(array)],
+        },
+        "spec": spec,
+    }
+
+
+def array_of(obj: Object) -> Key | None:
+    """The array that made `obj`; None of any other job, also of one whose user only says that it is a member."""
+    member = obj["spec"].get("memberOf")
+    if member is None or _owner_of(obj) is None:
+        return None
+    return obj["metadata"]["namespace"], member["arrayName"]
+
+
+def is_member(obj: Object, array: Object) -> bool:
+    owner, member = _owner_of(obj), obj["spec"]["memberOf"]
+    return (
+        owner is not None
+        and owner["uid"] == array["metadata"]["uid"]
+        and str(member["arrayId"]) == array.get("status", {}).get("jobId")
+        and obj["metadata"]["name"] == member_name(array["metadata"]["name"], member["index"])
+        and "array" in array["spec"]
+    )
+
+
+def _owner_of(obj: Object) -> Object | None:
+    owners: Iterable[Object] = obj["metadata"].get("ownerReferences", ())
+    return next((owner for owner in owners if owner.get("controller") and owner["kind"] == BATCHJOBS.kind), None)
+
+
+def is_admitted(obj: Object) -> bool:
+    return "jobId" in obj.get("status", {})
+
+
+def state_of(obj: Object) -> JobState:
+    return JobState(obj.get("status", {}).get("state", JobState.QUEUED))
+
+
+def view_of(obj: Object) -> Unstarted:
+    status = obj.get("status", {})
+    return Unstarted(
+        is_held=bool(obj["spec"].get("hold")),
+        is_held_by_array=HELD_BY_ARRAY in obj["metadata"].get("annotations", {}),
+        reason=Reason(status.get("reason", Reason.NONE)),
+        message=status.get("message", ""),
+    )
+
+
+def gist(obj: Object) -> tuple[object, ...]:
+    """What of a member's record matters to its array."""
+    status, spec = obj.get("status", {}), obj["spec"]
+    return status.get("state"), status.get("reason"), "startTime" in status, spec.get("hold"), "jobId" in status

@@ -1,0 +1,329 @@
+"""The loop around `decide_array`: makes the records of members as they may run, and counts those that have ended.
+
+What it keeps in memory, an array's members by what has become of them, follows the events of BatchJobs; so a step
+costs as much as has changed and as may wait at once, however many members there are.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from hpcbatch.api.batchjob import altered_spec, record_from
+from hpcbatch.api.informer import Informer, object_key
+from hpcbatch.api.jobspec import spec_from_json
+from hpcbatch.api.port import Api, Object, WatchEvent
+from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.controller.array_members import (
+    HELD_BY_ARRAY,
+    Members,
+    altered_since,
+    array_of,
+    gist,
+    is_admitted,
+    is_member,
+    member_manifest,
+    member_name,
+    state_of,
+)
+from hpcbatch.controller.decide_array import ArrayDecision, ArraySeen, Obstacle, decide_array
+from hpcbatch.controller.records import remove, write_status
+from hpcbatch.errors import AlreadyExistsError, ApiError, NotFoundError
+from hpcbatch.model.array import Array, ArrayStatus
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import Answer, JobRecord, JobStatus
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.units import parse_rfc3339
+
+_LOG = logging.getLogger(__name__)
+GATHER_S = 0.02
+"""What becomes of an array's members within this time is one step of the array."""
+_DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy says no
+_DENIED_LOOK_S = 30.0
+
+_ALTERATION, _OF_ARRAY = "alteration", "array"
+"""In `status.handled`: the last alteration of an array; of a member, that of its array which it has taken over."""
+
+Key = tuple[str, str]
+
+
+class Arrays:
+    """`wake` adds a BatchJob's key to the controller's queue, after so many seconds; `wrote` hears what was written."""
+
+    def __init__(
+        self, api: Api, batchjobs: Informer, *, take_number: Callable[[], int], wake: Callable[[Key, float], None],
+        wrote: Callable[[Object], None],
+    ) -> None:  # fmt: skip
+        self._api, self._batchjobs = api, batchjobs
+        self._take_number, self._wake, self._wrote = take_number, wake, wrote
+        self._lock = threading.Lock()
+        self._members: dict[Key, Members] = {}
+
+    # What has changed
+
+    def on_event(self, event: WatchEvent) -> None:
+        """Of any BatchJob."""
+        obj, key = event.object, object_key(event.object)
+        if "array" in obj["spec"]:
+            self._on_array(event.type, key)
+        elif (array := array_of(obj)) is not None:
+            self._on_member(event.type, array, obj)
+
+    def _on_array(self, what: str, key: Key) -> None:
+        with self._lock:
+            if what == "DELETED":
+                self._members.pop(key, None)
+
+    def _on_member(self, what: str, array: Key, obj: Object) -> None:
+        index = obj["spec"]["memberOf"]["index"]
+        with self._lock:
+            found = self._members.get(array)
+            before = None if found is None else found.get(index)
+            if what == "DELETED":
+                if found is None or before is None:  # counted long ago
+                    return
+                found.put(index, obj if state_of(obj).is_final else None)
+            else:
+                (found or self._members.setdefault(array, Members())).put(index, obj)
+        if before is None or what == "DELETED" or gist(before) != gist(obj):
+            self._wake(array, GATHER_S)
+
+    # One array
+
+    def reconcile(
+        self, obj: Object, record: JobRecord, obstacle: Obstacle | None = None, ready: Indices | None = None
+    ) -> float | None:
+        """Bring an admitted array on by a step; seconds until the next look, if that needs no event.
+        `obstacle` and `ready` are what its dependency says.
+        """
+        key = object_key(obj)
+        seen = self._observe(key, obj, record, obstacle, ready)
+        decision = decide_array(seen)
+        made, decision = self._make_all(obj, record, decision)
+        status = self._carry_over(obj, decision)
+        record = replace(record, status=status)
+        if status != seen.record.status:
+            self._wrote(write_status(self._api, obj, record))
+        self._admit_all(key, record, made)
+        self._alter(key, record)
+        self._ask(key, decision)
+        self._forget(key, status.array)
+        return decision.look_again_s
+
+    def _observe(
+        self, key: Key, obj: Object, record: JobRecord, obstacle: Obstacle | None, ready: Indices | None
+    ) -> ArraySeen:
+        request = obj["spec"].get("arrayRequest", {})
+        with self._lock:
+            members = self._members.setdefault(key, Members())
+            unstarted, ended = dict(members.unstarted), dict(members.ended)
+            running = len(members.started) - len(members.suspended)
+            known = len(members.started) + len(unstarted) + len(ended)
+            oldest = next(iter(members.started.values()), None)
+        starts = [o["status"]["startTime"] for o in (oldest, *ended.values()) if o and "startTime" in o["status"]]
+        return ArraySeen(
+            record=record,
+            now=datetime.now(UTC),
+            delete_requested=bool(obj["spec"].get("deleteRequested")),
+            is_suspended=bool(obj["spec"].get("suspended")),
+            asked_deleted=Indices.parse(request.get("deleted", "")),
+            asked_held=Indices.parse(request.get("held", "")),
+            unstarted={index: view_of(member) for index, member in unstarted.items()},
+            running=running,
+            ended={index: state_of(member) for index, member in ended.items()},
+            missing=self._missing(key, record, known),
+            began=parse_rfc3339(min(starts)) if starts else None,
+            obstacle=obstacle,
+            ready=ready,
+        )
+
+    def _missing(self, key: Key, record: JobRecord, known: int) -> Indices:
+        """Active members whose record somebody has removed. They may have run: they don't get another."""
+        active = (record.status.array or ArrayStatus()).active
+        if len(active) <= known:
+            return Indices()
+        with self._lock:
+            members = self._members[key]
+            have = Indices.of((*members.unstarted, *members.started, *members.ended))
+        gone = []
+        for index in active - have:
+            try:
+                self._on_member("ADDED", key, self._api.get(BATCHJOBS, member_name(record.object_name, index), key[0]))
+            except NotFoundError:
+                gone.append(index)
+        if gone:
+            _LOG.warning("array %s/%s: the records of members %s were removed", *key, Indices.of(gone))
+        return Indices.of(gone)
+
+    def _make_all(
+        self, obj: Object, record: JobRecord, decision: ArrayDecision
+    ) -> tuple[dict[int, Object | None], ArrayDecision]:
+        """The records that were made, and the decision; where a quota or a policy says no, it is about these alone."""
+        made: dict[int, Object | None] = {}
+        for index in decision.make:
+            try:
+                made[index] = self._make(obj, record, index)
+            except ApiError as error:
+                array = decision.status.array
+                if error.code not in _DENIED or array is None:
+                    raise
+                rest = decision.make - Indices.of(made)
+                array = replace(array, pending=array.pending | rest, active=array.active - rest)
+                status = replace(decision.status, reason=Reason.RESOURCES, message=str(error), array=array)
+                return made, replace(decision, status=status, look_again_s=_DENIED_LOOK_S)
+        return made, decision
+
+    def _make(self, obj: Object, record: JobRecord, index: int) -> Object | None:
+        try:
+            return self._api.create(BATCHJOBS, member_manifest(obj, record, index), record.namespace)
+        except AlreadyExistsError:
+            return None  # before a kill; its event tells
+
+    def _admit_all(self, key: Key, record: JobRecord, made: Mapping[int, Object | None]) -> None:
+        """Give the new members their numbers, in the order of their indices, and those that a kill left without one."""
+        active = (record.status.array or ArrayStatus()).active
+        with self._lock:
+            members = self._members[key]
+            left = {i: o for i, o in members.unstarted.items() if not is_admitted(o) and i not in members.admitted}
+        for index, member in sorted((left | {i: o for i, o in made.items() if o is not None}).items()):
+            if index in active:
+                self._wrote(self._admit(member, record))
+                with self._lock:
+                    members.admitted.add(index)
+
+    def _alter(self, key: Key, record: JobRecord) -> None:
+        """Take what was altered of the array over to the members that have a record and wait."""
+        asked = record.status.handled.get(_ALTERATION)
+        if asked is None:
+            return
+        with self._lock:
+            waiting = [member for member in self._members[key].unstarted.values() if is_admitted(member)]
+        for member in waiting:
+            if member["status"].get("handled", {}).get(_OF_ARRAY) == asked:
+                continue
+            known = record_from(member)
+            altered = dict(known.status.altered) | altered_since(member, record)
+            status = replace(
+                known.status,
+                altered=altered,
+                walltime_s=record.status.walltime_s,
+                layout=record.status.layout,
+                handled={**known.status.handled, _OF_ARRAY: asked},
+            )
+            spec = spec_from_json(altered_spec(member["spec"], altered))
+            changed = replace(known, spec=spec, status=status, queue=record.queue)
+            self._wrote(write_status(self._api, member, changed, member["status"].get("volcanoJob", "")))
+
+    def _carry_over(self, obj: Object, decision: ArrayDecision) -> JobStatus:
+        """Pass signals, stops and reruns of the whole array on to the members that run; the status then says so."""
+        spec, status = obj["spec"], decision.status
+        with self._lock:
+            running = list(self._members[object_key(obj)].started.values())
+        changes: Object = {}
+        if (signal := spec.get("signalRequest")) is not None and signal["id"] != status.signalled:
+            changes["signalRequest"] = signal
+            code, message = ("", "") if running else (RefusalCode.NOT_RUNNING, "no member of the array is running")
+            answer = Answer(request_id=signal["id"], code=code, message=message)
+            status = replace(status, signalled=signal["id"], answered=answer)
+        if status.is_rerunning:
+            changes["rerunRequest"] = spec.get("rerunRequest")
+            status = replace(status, is_rerunning=False)
+        is_suspended = bool(spec.get("suspended"))
+        for member in running if changes or "suspended" in spec else ():
+            is_changed = bool(member["spec"].get("suspended")) != is_suspended
+            self._patch(member, changes | ({"suspended": is_suspended} if is_changed else {}))
+        return status
+
+    def _ask(self, key: Key, decision: ArrayDecision) -> None:
+        with self._lock:
+            members = self._members[key]
+            ends = [m for index in decision.end if (m := members.unstarted.get(index) or members.started.get(index))]
+            holds = [m for index in decision.hold if (m := members.unstarted.get(index))]
+            releases = [m for index in decision.release if (m := members.unstarted.get(index))]
+        for member in holds:  # before others make room for them
+            self._patch(member, {"hold": True}, {HELD_BY_ARRAY: "true"})
+        for member in ends:
+            if not member["spec"].get("deleteRequested"):
+                self._patch(member, {"deleteRequested": True})
+        for member in releases:
+            self._patch(member, {"hold": False}, {HELD_BY_ARRAY: None})
+
+    def _patch(self, member: Object, spec: Object, notes: Object | None = None) -> None:
+        if not spec:
+            return
+        body: dict[str, Any] = {"spec": spec}
+        if notes:
+            body["metadata"] = {"annotations": notes}
+        try:
+            self._api.patch(BATCHJOBS, member["metadata"]["name"], body, member["metadata"]["namespace"])
+        except NotFoundError:
+            pass  # its own event tells
+
+    def _forget(self, key: Key, array: ArrayStatus | None) -> None:
+        """The members that the array has counted."""
+        if array is None:
+            return
+        with self._lock:
+            ended = self._members[key].ended
+            for index in [index for index in ended if index not in array.pending and index not in array.active]:
+                del ended[index]
+
+    # One member
+
+    def check(self, obj: Object) -> None:
+        """Remove the record of a member that has no number yet, if its array does not want it, or did not make it."""
+        namespace, member = obj["metadata"]["namespace"], obj["spec"]["memberOf"]
+        array = self._batchjobs.get(namespace, member["arrayName"])
+        if array is not None and is_member(obj, array):
+            record = record_from(array)
+            places = record.status.array or ArrayStatus()
+            if not record.status.state.is_final and (
+                member["index"] in places.pending or member["index"] in places.active
+            ):
+                return
+        remove(self._api, BATCHJOBS, obj["metadata"]["name"], namespace, uid=obj["metadata"]["uid"])
+
+    def _admit(self, obj: Object, array: JobRecord) -> Object:
+        """The record as admitted, with what its array was granted."""
+        granted, altered = array.status, altered_since(obj, array)
+        spec = spec_from_json(altered_spec(obj["spec"], altered))
+        asked = granted.handled.get(_ALTERATION)
+        status = JobStatus(
+            state=JobState.HELD if spec.hold else JobState.QUEUED,
+            reason=Reason.HELD_BY_USER if spec.hold else Reason.NONE,
+            owner=granted.owner,
+            uid=granted.uid,
+            gid=granted.gid,
+            home=granted.home,
+            groups=granted.groups,
+            walltime_s=granted.walltime_s,
+            layout=granted.layout,
+            submit_time=granted.submit_time,
+            eligible_time=None if spec.hold else granted.eligible_time,
+            altered=altered,
+            handled={} if asked is None else {_OF_ARRAY: asked},
+        )
+        record = JobRecord(
+            job_id=self._take_number(),
+            namespace=array.namespace,
+            object_name=obj["metadata"]["name"],
+            spec=spec,
+            status=status,
+            queue=array.queue,
+        )
+        return write_status(self._api, obj, record)
+
+    def array_of(self, record: JobRecord) -> Array | None:
+        """Of a member the array it belongs to; None of any other job. Raises NotFoundError where that is gone."""
+        member = record.spec.member_of
+        if member is None:
+            return None
+        obj = self._batchjobs.get(record.namespace, member.array_name)
+        if obj is None:
+            obj = self._api.get(BATCHJOBS, member.array_name, record.namespace)
+        return spec_from_json(obj["spec"]).array

@@ -1,0 +1,206 @@
+"""What the controller does with one array, decided from what is there. Reads no clock, calls no API.
+
+Members get a record of their own only when they may run. The record of a member is made first, then its index becomes
+active, and only then is it admitted: wherever a kill comes in between, a member is neither lost nor run twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from hpcbatch.model.array import ArrayStatus
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.state import JobState, Reason
+
+WINDOW = 50
+LEAST_WINDOW = 10
+"""So many members of an array wait for the scheduler at once, or as many as run, up to WINDOW; all others are only
+numbers. Each that waits costs the scheduler something, and where few run, few start at once."""
+_NONE = Indices()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unstarted:
+    """What matters of a member with a record that has not been started."""
+
+    is_held: bool = False
+    is_held_by_array: bool = False
+    """By what was asked of the array: that is taken back the same way. Its user's own hold is not."""
+    reason: Reason = Reason.NONE
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """Why no member may start yet, beside holds and the begin time."""
+
+    state: JobState
+    reason: Reason
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArraySeen:
+    record: JobRecord
+    now: datetime
+    delete_requested: bool = False
+    is_suspended: bool = False
+    """Members that run are stopped, and none is started."""
+    asked_deleted: Indices = _NONE
+    asked_held: Indices = _NONE
+    unstarted: Mapping[int, Unstarted] = field(default_factory=dict)
+    running: int = 0
+    """How many have been started and have not ended. Suspended ones don't count against the limit."""
+    ended: Mapping[int, JobState] = field(default_factory=dict)
+    """The members that have ended; those that the status counts already may be among them."""
+    missing: Indices = _NONE
+    """Active ones whose record somebody has removed."""
+    began: datetime | None = None
+    """The earliest start of a member, as far as known."""
+    obstacle: Obstacle | None = None
+    ready: Indices | None = None
+    """Those whose own dependency is met (aftercorr); None: all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayDecision:
+    """The status to write after the records of `make` have been made; and what to ask of members that have one."""
+
+    status: JobStatus
+    make: Indices = _NONE
+    end: Indices = _NONE
+    hold: tuple[int, ...] = ()
+    release: tuple[int, ...] = ()
+    look_again_s: float | None = None
+
+
+def decide_array(seen: ArraySeen) -> ArrayDecision:
+    """Bring one admitted array on by a step. Doing it twice changes nothing more."""
+    record, status = seen.record, seen.record.status
+    if status.state.is_final or record.spec.array is None:
+        return ArrayDecision(status=status)
+    asked = record.spec.array
+    array = _counted(seen, status.array or ArrayStatus(pending=asked.indices, limit=asked.limit))
+    asked_deleted = asked.indices if seen.delete_requested else seen.asked_deleted
+    dropped = array.pending & asked_deleted
+    array = replace(array, pending=array.pending - dropped, deleted=array.deleted | dropped)
+    status = replace(status, array=array, start_time=status.start_time or seen.began)
+    if array.is_over:
+        return ArrayDecision(status=_over(seen, status, array))
+    is_held = record.spec.hold or bool(record.spec.admin_holds) or seen.is_suspended
+    waits = {index: view for index, view in sorted(seen.unstarted.items()) if index in array.active}
+    hold, release, room = _holds(seen, array.limit, waits, is_held=is_held)
+    begin = record.spec.begin_time
+    is_early = begin is not None and begin > seen.now
+    make = _NONE
+    if not (is_held or is_early or seen.obstacle):
+        free = array.pending - seen.asked_held
+        make = (free if seen.ready is None else free & seen.ready).take(room)
+    array = replace(array, pending=array.pending - make, active=array.active | make)
+    state, reason, message = _state(seen, status, array, waits, is_held=is_held, is_early=is_early)
+    is_eligible = not (is_held or is_early or seen.obstacle)
+    status = replace(
+        status,
+        state=state,
+        reason=reason,
+        message=message,
+        array=array,
+        eligible_time=(status.eligible_time or seen.now) if is_eligible or status.start_time else None,
+    )
+    return ArrayDecision(
+        status=status,
+        make=make,
+        end=array.active & asked_deleted,
+        hold=hold,
+        release=release,
+        look_again_s=(begin - seen.now).total_seconds() if begin is not None and is_early else None,
+    )
+
+
+def _counted(seen: ArraySeen, array: ArrayStatus) -> ArrayStatus:
+    """The sets after what is seen of the members: those with a record are active, those that ended have their end."""
+    of_state: dict[str, list[int]] = {"succeeded": [], "failed": [], "deleted": []}
+    open_ones = array.pending | array.active
+    for index, state in seen.ended.items():
+        if index in open_ones:
+            name = {JobState.FINISHED: "succeeded", JobState.DELETED: "deleted"}.get(state, "failed")
+            of_state[name].append(index)
+    ended = Indices.of(index for indices in of_state.values() for index in indices) | (seen.missing & open_ones)
+    found = array.pending & Indices.of(seen.unstarted)
+    return replace(
+        array,
+        pending=array.pending - ended - found,
+        active=(array.active | found) - ended,
+        succeeded=array.succeeded | Indices.of(of_state["succeeded"]),
+        failed=array.failed | Indices.of(of_state["failed"]),
+        deleted=array.deleted | Indices.of(of_state["deleted"]) | (seen.missing & open_ones),
+    )
+
+
+def _holds(
+    seen: ArraySeen, limit: int | None, waits: Mapping[int, Unstarted], *, is_held: bool
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Which waiting members to hold, which to let go, and how many more may be made."""
+    wanted = {index for index in waits if not is_held and index not in seen.asked_held}
+    free = [index for index in wanted if not waits[index].is_held]
+    allowed = len(waits) if limit is None else max(0, limit - seen.running)
+    # a limit that was lowered holds the last of those that were to start
+    excess = set(sorted(free)[allowed:])
+    hold = {index for index, view in waits.items() if not view.is_held and index not in wanted} | excess
+    room = allowed - (len(free) - len(excess))
+    kept = sorted(index for index in wanted if waits[index].is_held and waits[index].is_held_by_array)
+    release = kept[:room]
+    waiting = len(free) - len(excess) + len(release)
+    window = min(WINDOW, max(LEAST_WINDOW, seen.running))
+    more = (window if limit is None else min(window, limit - seen.running)) - waiting
+    return tuple(sorted(hold)), tuple(release), max(0, more)
+
+
+def _state(
+    seen: ArraySeen,
+    status: JobStatus,
+    array: ArrayStatus,
+    waits: Mapping[int, Unstarted],
+    *,
+    is_held: bool,
+    is_early: bool,
+) -> tuple[JobState, Reason, str]:
+    """The state of the array, and why those that have not started wait."""
+    if seen.delete_requested:
+        return JobState.EXITING, Reason.NONE, ""
+    by_admin = Reason.HELD_BY_ADMIN if seen.record.spec.admin_holds else Reason.HELD_BY_USER
+    state, reason, message = JobState.QUEUED, Reason.NONE, ""
+    if is_held:
+        state, reason = JobState.HELD, by_admin
+    elif is_early:
+        state, reason = JobState.WAITING, Reason.BEGIN_TIME
+    elif seen.obstacle is not None:
+        state, reason, message = seen.obstacle.state, seen.obstacle.reason, seen.obstacle.message
+    else:
+        first = next((view for view in waits.values() if not view.is_held and view.reason is not Reason.STARTING), None)
+        if first is not None:
+            reason, message = first.reason, first.message
+        elif array.pending and not array.pending - seen.asked_held:
+            reason = Reason.HELD_BY_USER
+        elif array.pending and array.limit is not None and len(array.active) >= array.limit:
+            reason = Reason.ARRAY_LIMIT
+    if status.start_time is not None:
+        state = JobState.SUSPENDED if seen.is_suspended else JobState.RUNNING
+    return state, reason, message
+
+
+def _over(seen: ArraySeen, status: JobStatus, array: ArrayStatus) -> JobStatus:
+    ended = replace(status, end_time=seen.now, message="", eligible_time=status.eligible_time)
+    exit_code = None if status.start_time is None else 1
+    if seen.delete_requested or not (array.succeeded or array.failed):
+        return replace(
+            ended, state=JobState.DELETED, reason=Reason.DELETED_BY_USER, exit_code=exit_code, deleted_by=status.owner
+        )
+    if array.failed or array.deleted:
+        count = len(array.failed) + len(array.deleted)
+        message = f"{count} of {count + len(array.succeeded)} members did not succeed"
+        return replace(ended, state=JobState.FAILED, reason=Reason.NON_ZERO_EXIT, message=message, exit_code=1)
+    return replace(ended, state=JobState.FINISHED, reason=Reason.NONE, exit_code=0)

@@ -1,0 +1,346 @@
+"""Whether a job may run as far as it depends on others, decided from what is known of them. Reads no clock, no API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Protocol
+
+from hpcbatch.model.dependency import (
+    MIRROR,
+    Dependency,
+    DependencyKind,
+    DependencyProgress,
+    JobRef,
+    Left,
+    Wait,
+    format_left,
+)
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.state import JobState, Reason
+
+_BY_INDEX = frozenset({DependencyKind.AFTER_CORR, DependencyKind.SINGLETON})
+"""What each member of an array waits for by itself."""
+
+
+class Verdict(Enum):
+    MET = 0
+    WAITS = 1
+    NEVER = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Other:
+    """What a dependency sees of another job, of a whole array, or of one member."""
+
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    is_ok: bool = False
+    """It has ended with 0; an array: all of its members have."""
+    never_ran: bool = False
+    """It was deleted before it ran."""
+    was_dropped: bool = False
+    """It was deleted because its own dependency could never be met."""
+    is_array: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """A job of a `runone` set, as the others of the set see it."""
+
+    job_id: int
+    is_chosen: bool = False
+    """It is given to the scheduler, or runs."""
+    has_run: bool = False
+    """It has ended after it ran."""
+    may_run: bool = True
+    """Neither held nor before its begin time, and not ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """Of an array, as the members of another one see them."""
+
+    all: Indices
+    succeeded: Indices
+    failed: Indices
+    """Deleted ones too."""
+
+
+class OtherJobs(Protocol):
+    """Where the evaluation looks; each call is one look-up."""
+
+    def find(self, ref: JobRef, *, is_all_begun: bool = False) -> Other | None:
+        """None: no such job is known, or no such member. With `is_all_begun` an array has started when its last member
+        has, else with its first.
+        """
+
+    def members(self, job_id: int) -> Members | None:
+        """Of an array; None for any other job."""
+
+    def has_earlier(self, record: JobRecord) -> bool:
+        """Whether an earlier job of the same name and user has not ended."""
+
+    def joined(self, job_id: int) -> Sequence[Wait]:
+        """What accepted `before…` of other jobs make this one wait for."""
+
+    def refuses(self, record: JobRecord, wait: Wait) -> str:
+        """Why the job named by a `before…` or `runone` does not let that in; "" if it does."""
+
+    def rivals(self, record: JobRecord) -> Sequence[Rival]:
+        """The other jobs of its `runone` set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    verdict: Verdict
+    progress: DependencyProgress
+    look_again_s: float | None = None
+    """When time alone may change it (`after:12+5`)."""
+    message: str = ""
+    """Why never; of a PBS job in PBS's words."""
+    kills: bool = False
+    """A job that can never run is to be ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexOutlook:
+    """Of an array's pending members."""
+
+    ready: Indices
+    never: Indices
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What has been found so far."""
+
+    met: list[str] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+    open: int = 0
+    failed: int = 0
+    due: datetime | None = None
+    message: str = ""
+
+
+def look(record: JobRecord, jobs: OtherJobs, now: datetime) -> Outlook | None:
+    """What becomes of a job that has not started; None for one that depends on nobody.
+
+    Of an array it tells whether members may be made at all; which of them, `look_at_members` does.
+    """
+    if record.spec.member_of is not None:  # the array's record waits, not its members
+        return None
+    dependency = record.spec.dependency or Dependency(clauses=())
+    rivals = jobs.rivals(record)
+    if record.spec.dependency is None and not rivals:
+        return None
+    before = record.status.dependency or DependencyProgress()
+    tally = _Tally()
+    joined = tuple(dict.fromkeys([*map(Wait.parse, before.joined), *jobs.joined(record.job_id)]))
+    failed = frozenset(before.left.replace("?", ",").split(","))
+    for wait in dict.fromkeys((*dependency.waits, *joined)):
+        _add(tally, record, wait, jobs, now, joined=len(joined), failed=failed)
+    for wait in (*dependency.befores, *dependency.rivals):
+        if str(wait) in before.met:
+            tally.met.append(str(wait))
+        elif why := jobs.refuses(record, wait):
+            tally.failed, tally.message = tally.failed + 1, why
+        else:
+            tally.met.append(str(wait))
+    verdict = _verdict(dependency, tally)
+    if verdict is not Verdict.NEVER:
+        verdict = _among(rivals, record, verdict, tally)
+    is_over = verdict is Verdict.MET
+    left = [part for part in tally.left if not is_over or part.wait.kind in _BY_INDEX]
+    return Outlook(
+        verdict=verdict,
+        progress=DependencyProgress(
+            met=tuple(tally.met),
+            joined=tuple(map(str, joined)),
+            left=format_left(left, is_any=dependency.is_any),
+            followers=before.followers,
+        ),
+        look_again_s=None if tally.due is None or is_over else max(0.0, (tally.due - now).total_seconds()),
+        message=(tally.message or record.status.message) if verdict is Verdict.NEVER else "",
+        kills=record.spec.dialect is Dialect.PBS or bool(dependency.kill_if_never) or any(r.has_run for r in rivals),
+    )
+
+
+def _add(
+    tally: _Tally, record: JobRecord, wait: Wait, jobs: OtherJobs, now: datetime, *, joined: int, failed: frozenset[str]
+) -> None:
+    """Look at one part, unless that was settled before."""
+    name, before = str(wait), record.status.dependency
+    if before is not None and name in before.met:
+        tally.met.append(name)
+        return
+    is_array = f"{name}[]!" in failed
+    if is_array or f"{name}!" in failed:
+        tally.failed += 1
+        tally.left.append(Left(wait=wait, has_failed=True, is_array=is_array))
+        return
+    verdict, other = Verdict.WAITS, None
+    if record.spec.array is not None and wait.kind in _BY_INDEX:
+        other = jobs.find(wait.ref) if wait.ref is not None else None
+        tally.left.append(Left(wait=wait, is_array=other is not None and other.is_array))
+        return
+    if wait.kind is DependencyKind.ON:
+        verdict = Verdict.MET if joined >= wait.count else Verdict.WAITS
+        wait = replace(wait, count=wait.count - joined)
+    elif wait.kind is DependencyKind.SINGLETON:
+        verdict = Verdict.WAITS if jobs.has_earlier(record) else Verdict.MET
+    elif wait.ref is not None:
+        dialect = record.spec.dialect
+        other = jobs.find(wait.ref, is_all_begun=dialect is Dialect.SLURM and wait.kind is DependencyKind.AFTER)
+        verdict, due = _test(wait, other, dialect, is_new=before is None, now=now)
+        if due is not None and (tally.due is None or due < tally.due):
+            tally.due = due
+    if verdict is Verdict.MET:
+        tally.met.append(name)
+        return
+    part = Left(wait=wait, has_failed=verdict is Verdict.NEVER, is_array=other is not None and other.is_array)
+    tally.left.append(part)
+    if part.has_failed:
+        tally.failed += 1
+        tally.message = tally.message or _why_never(record, part, other)
+    else:
+        tally.open += 1
+
+
+def _why_never(record: JobRecord, part: Left, other: Other | None) -> str:
+    if record.spec.dialect is not Dialect.PBS:
+        return f"its dependency {part.wait} can never be satisfied"
+    shown = f"{part.wait.ref}{'[]' * part.is_array}.{record.spec.server}"
+    if other is None:
+        return f"Dependency request for job rejected by {shown} Unknown Job Id"
+    if record.status.dependency is None:
+        return f"{shown} Finished job did not satisfy dependency"
+    return f"Job deleted as result of dependency on job {shown}"
+
+
+def _verdict(dependency: Dependency, tally: _Tally) -> Verdict:
+    if dependency.is_any:
+        met = [name for name in tally.met if Wait.parse(name).kind not in MIRROR]
+        if met or not (tally.open or tally.failed):
+            return Verdict.MET
+        return Verdict.WAITS if tally.open else Verdict.NEVER
+    if tally.failed:
+        return Verdict.NEVER
+    return Verdict.WAITS if tally.open else Verdict.MET
+
+
+def _test(
+    wait: Wait, other: Other | None, dialect: Dialect, *, is_new: bool, now: datetime
+) -> tuple[Verdict, datetime | None]:
+    """Whether one job satisfies one part, and when time alone may change that.
+
+    Recorded: Slurm lifts a dependency on an unknown job, PBS deletes the job that has it. A job that was deleted before
+    it ran keeps its dependants waiting in PBS; one that was deleted for its own dependency takes them along.
+    """
+    if other is None:
+        return (Verdict.NEVER if dialect is Dialect.PBS else Verdict.MET), None
+    if dialect is Dialect.PBS and other.never_ran and not is_new:
+        return (Verdict.NEVER if other.was_dropped else Verdict.WAITS), None
+    if wait.kind is DependencyKind.AFTER:
+        begun = other.started_at or other.ended_at
+        if begun is None:
+            return Verdict.WAITS, None
+        due = begun + timedelta(seconds=wait.delay_s)
+        return (Verdict.MET, None) if due <= now else (Verdict.WAITS, due)
+    if other.ended_at is None:
+        return Verdict.WAITS, None
+    if wait.kind is DependencyKind.AFTER_ANY or other.is_ok is not (wait.kind is DependencyKind.AFTER_NOT_OK):
+        return Verdict.MET, None
+    return Verdict.NEVER, None
+
+
+def _among(rivals: Sequence[Rival], record: JobRecord, verdict: Verdict, tally: _Tally) -> Verdict:
+    """Of jobs bound by `runone` one at a time is given to the scheduler: the one that is there already, else the first
+    of those that may run. When it has ended, the others go.
+    """
+    done = next((rival for rival in rivals if rival.has_run), None)
+    if done is not None:
+        tally.message = f"Job deleted as result of dependency on job {done.job_id}.{record.spec.server}"
+        return Verdict.NEVER
+    if any(rival.is_chosen or (rival.may_run and rival.job_id < record.job_id) for rival in rivals):
+        return Verdict.WAITS
+    return verdict
+
+
+def with_followers(status: JobStatus, followers: tuple[str, ...]) -> JobStatus:
+    """The same, telling who waits for the job."""
+    progress = status.dependency
+    if followers == (() if progress is None else progress.followers):
+        return status
+    return replace(status, dependency=replace(progress or DependencyProgress(), followers=followers))
+
+
+def dropped(status: JobStatus, outlook: Outlook, now: datetime) -> JobStatus:
+    """The end of a job or array of which nothing has run, and nothing ever will."""
+    array = status.array
+    if array is not None:
+        array = replace(array, pending=Indices(), deleted=array.deleted | array.pending)
+    return replace(
+        status,
+        state=JobState.DELETED,
+        reason=Reason.DEPENDENCY_NEVER,
+        message=outlook.message,
+        end_time=now,
+        eligible_time=None,
+        array=array,
+        dependency=outlook.progress,
+    )
+
+
+def look_at_members(record: JobRecord, pending: Indices, jobs: OtherJobs) -> IndexOutlook:
+    """Which of an array's members that have no record yet may start, and which never will. To be asked only when
+    `look` says MET for the array. Costs as much as the arrays have ranges.
+    """
+    dependency, ready, never = record.spec.dependency, pending, Indices()
+    for wait in () if dependency is None else dependency.waits:
+        if wait.kind is DependencyKind.AFTER_CORR and wait.ref is not None:
+            met, lost = _counterparts(wait.ref, pending, jobs)
+            ready, never = ready & met, never | lost
+        elif wait.kind is DependencyKind.SINGLETON:
+            array = record.status.array
+            is_free = not (array is not None and array.active) and not jobs.has_earlier(record)
+            ready = ready.take(1) if is_free else Indices()
+    return IndexOutlook(ready=ready, never=never)
+
+
+def _counterparts(ref: JobRef, pending: Indices, jobs: OtherJobs) -> tuple[Indices, Indices]:
+    """Those of `pending` whose counterpart has ended with 0, and those whose counterpart has not. An index that the
+    other array lacks, and a plain job, count by the whole.
+    """
+    whole = jobs.find(ref)
+    if whole is None:
+        return pending, Indices()
+    members = jobs.members(ref.job_id)
+    rest, met, lost = pending, Indices(), Indices()
+    if members is not None:
+        rest, met, lost = pending - members.all, pending & members.succeeded, pending & members.failed
+    if rest and whole.ended_at is not None:
+        met, lost = (met | rest, lost) if whole.is_ok else (met, lost | rest)
+    return met, lost
+
+
+def find_cycle(start: int, targets: Callable[[int], Iterable[int]]) -> tuple[int, ...]:
+    """The way back to `start` along what each job waits for, `start` first and last; () if there is none."""
+    came_from: dict[int, int] = {}
+    stack = [start]
+    while stack:
+        job_id = stack.pop()
+        for target in targets(job_id):
+            if target == start:
+                way = [start, job_id]
+                while way[-1] != start:
+                    way.append(came_from[way[-1]])
+                return tuple(reversed(way))
+            if target not in came_from:
+                came_from[target] = job_id
+                stack.append(target)
+    return ()

@@ -1,0 +1,531 @@
+"""Which jobs wait for which: kept from the events of BatchJobs, so that an end wakes its own dependants only.
+
+Looking at a job costs a look-up for each part of its dependency that is still open, however many jobs there are.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from hpcbatch.api.batchjob import altered_spec
+from hpcbatch.api.informer import Informer, object_key
+from hpcbatch.api.jobrow import parse_time
+from hpcbatch.api.jobspec import dependency_from_json
+from hpcbatch.api.port import Api, Object, WatchEvent
+from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.controller.decide import behind_others
+from hpcbatch.controller.decide_array import Obstacle
+from hpcbatch.controller.dependencies import (
+    IndexOutlook,
+    Members,
+    Other,
+    Outlook,
+    Rival,
+    Verdict,
+    dropped,
+    find_cycle,
+    look,
+    look_at_members,
+    with_followers,
+)
+from hpcbatch.errors import RefusedError
+from hpcbatch.model.dependency import MIRROR, Dependency, DependencyKind, JobRef, Wait
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.state import JobState, Reason
+
+Key = tuple[str, str]
+AS_BEFORE = {after: before for before, after in MIRROR.items()}
+_SHOWN = 100
+_NEW = 0
+"""Stands for a job that has no number yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What matters of one BatchJob."""
+
+    key: Key
+    number: int | None
+    """None: not admitted yet."""
+    name: str
+    is_over: bool
+    has_begun: bool = False
+    waits: tuple[Wait, ...] = ()
+    """What it still waits for, `runone` left out."""
+    joins: tuple[Wait, ...] = ()
+    """The jobs that accepted its `before…`, with what they wait for now."""
+    rivals: tuple[int, ...] = ()
+
+    @property
+    def is_singleton(self) -> bool:
+        return not self.is_over and any(wait.kind is DependencyKind.SINGLETON for wait in self.waits)
+
+
+@dataclass(slots=True)
+class _Namesakes:
+    """The unfinished jobs of one name and user; members of arrays count by their array."""
+
+    numbers: list[int] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
+    """Those of them that wait for the others, in order."""
+    unadmitted: set[Key] = field(default_factory=set)
+    """Their numbers may turn out to be earlier than others'."""
+
+
+class Dependents:
+    """Implements OtherJobs on the BatchJobs. `key_of` finds a job by its number in `batchjobs`; `ended` one that only
+    the history knows; `wake` has the controller look at a job again.
+    """
+
+    def __init__(
+        self, api: Api, batchjobs: Informer, *, key_of: Callable[[int], Key | None],
+        ended: Callable[[int], Object | None], wake: Callable[[Key], None],
+    ) -> None:  # fmt: skip
+        self._api, self._batchjobs = api, batchjobs
+        self._key_of, self._ended, self._wake = key_of, ended, wake
+        self._lock = threading.Lock()
+        self._entries: dict[Key, _Entry] = {}
+        self._numbers: dict[int, _Entry] = {}
+        self._waiters: defaultdict[int, dict[Key, bool]] = defaultdict(dict)
+        self._joined: defaultdict[int, dict[Key, list[Wait]]] = defaultdict(dict)
+        self._bound: defaultdict[int, set[int]] = defaultdict(set)
+        self._namesakes: defaultdict[tuple[str, str], _Namesakes] = defaultdict(_Namesakes)
+        self._choosing = threading.Lock()
+        self._chosen: set[int] = set()
+        self.lookups = 0
+        """How often another job was looked at, since the start."""
+
+    # What has changed
+
+    def on_event(self, event: WatchEvent) -> None:
+        """Of any BatchJob."""
+        obj, key = event.object, object_key(event.object)
+        new = None if event.type == "DELETED" else _entry(obj)
+        with self._lock:
+            old = self._entries.get(key)
+            if old is not None and old != new:
+                self._take_out(old)
+            if new is not None and old != new:
+                self._put_in(new)
+            if new is None or new.is_over:
+                self._chosen.discard(int(obj.get("status", {}).get("jobId", _NEW)))
+            woken = set(self._affected(obj, old, new))
+        for other in woken - {key}:
+            self._wake(other)
+
+    def _put_in(self, entry: _Entry) -> None:
+        self._entries[entry.key] = entry
+        if entry.number is not None:
+            self._numbers[entry.number] = entry
+        for wait in entry.waits:
+            if wait.ref is not None:
+                follows = wait.ref.index is not None or wait.kind in {DependencyKind.AFTER, DependencyKind.AFTER_CORR}
+                waiters = self._waiters[wait.ref.job_id]
+                waiters[entry.key] = waiters.get(entry.key, False) or follows
+        for target, wait in _targets(entry):
+            self._joined[target].setdefault(entry.key, []).append(wait)
+        for rival in entry.rivals:
+            if entry.number is not None:
+                self._bound[entry.number].add(rival)
+                self._bound[rival].add(entry.number)
+        if entry.is_over:
+            return
+        namesakes = self._namesakes[entry.key[0], entry.name]
+        if entry.number is None:
+            namesakes.unadmitted.add(entry.key)
+            return
+        insort(namesakes.numbers, entry.number)
+        if entry.is_singleton:
+            insort(namesakes.waiting, entry.number)
+
+    def _take_out(self, entry: _Entry) -> None:
+        self._entries.pop(entry.key, None)
+        if entry.number is not None:
+            self._numbers.pop(entry.number, None)
+        for wait in entry.waits:
+            if wait.ref is not None:
+                _drop(self._waiters, wait.ref.job_id, entry.key)
+        for target, _ in _targets(entry):
+            _drop(self._joined, target, entry.key)
+        for rival in entry.rivals:
+            self._bound[entry.number or _NEW].discard(rival)
+            self._bound[rival].discard(entry.number or _NEW)
+        for number in (entry.number or _NEW, *entry.rivals):
+            if not self._bound.get(number, True):
+                del self._bound[number]
+        if entry.is_over:
+            return
+        place = entry.key[0], entry.name
+        namesakes = self._namesakes[place]
+        namesakes.unadmitted.discard(entry.key)
+        if entry.number is not None:
+            _remove(namesakes.numbers, entry.number)
+            _remove(namesakes.waiting, entry.number)
+        if not (namesakes.numbers or namesakes.unadmitted):
+            del self._namesakes[place]
+
+    def _affected(self, obj: Object, old: _Entry | None, new: _Entry | None) -> Iterator[Key]:
+        """Whom a change of `obj` may concern."""
+        status = obj.get("status", {})
+        number = int(status.get("jobId", _NEW))
+        if number in self._waiters:
+            waiters = self._waiters[number].items()
+            if "array" in obj["spec"] and new is not None and not new.is_over:
+                yield from (key for key, follows in waiters if follows)
+            elif old is None or new is None or _stage(old) != _stage(new):
+                yield from (key for key, _ in waiters)
+        if (member := obj["spec"].get("memberOf")) and member["arrayId"] in self._waiters:
+            yield from (key for key, follows in self._waiters[member["arrayId"]].items() if follows)
+        new_waits = set() if new is None else set(new.waits) - set(() if old is None else old.waits)
+        yield from self._keys(wait.ref.job_id for wait in new_waits if wait.ref is not None)
+        before = set() if old is None else {target for target, _ in _targets(old)}
+        after = set() if new is None else {target for target, _ in _targets(new)}
+        for target in before ^ after:
+            if (key := self._key_of(target)) is not None:
+                yield key
+        if number in self._bound:
+            yield from self._keys(self._set_of(number))
+        for place in {(e.key[0], e.name) for e in (old, new) if e is not None and old != new}:
+            if (namesakes := self._namesakes.get(place)) is not None and namesakes.waiting:
+                yield from self._keys(namesakes.waiting[:1])
+
+    def _keys(self, numbers: Iterable[int]) -> Iterator[Key]:
+        return (key for number in numbers if (key := self._key_of(number)) is not None)
+
+    # What the controller asks
+
+    def look(self, record: JobRecord, now: datetime) -> Outlook | None:
+        """See `dependencies.look`; None also for a job that has been started."""
+        if record.status.start_time is not None or record.spec.member_of is not None:
+            return None
+        if record.spec.dependency is None and record.job_id not in self._bound:
+            return None
+        if record.job_id not in self._bound and not (record.spec.dependency and record.spec.dependency.rivals):
+            return look(record, self, now)
+        with self._choosing:  # two jobs that exclude each other are not both chosen
+            self._chosen.discard(record.job_id)
+            outlook = look(record, self, now)
+            if outlook is not None and outlook.verdict is Verdict.MET and not _is_kept_back(record, now):
+                self._chosen.add(record.job_id)
+            return outlook
+
+    def followers(self, record: JobRecord) -> tuple[str, ...]:
+        """The first of those who wait for a PBS job, as `before…` of it; Slurm does not show them."""
+        if record.spec.dialect is not Dialect.PBS:
+            return ()
+        with self._lock:
+            keys = islice(self._waiters.get(record.job_id, ()), _SHOWN)
+            entries = [entry for key in keys if (entry := self._entries.get(key)) is not None]
+        waits = (
+            (AS_BEFORE[wait.kind], entry.number)
+            for entry in entries
+            for wait in entry.waits
+            if wait.ref == JobRef(job_id=record.job_id) and wait.kind in AS_BEFORE
+        )
+        return tuple(dict.fromkeys(f"{kind}:{number}" for kind, number in waits))
+
+    def look_at_members(self, record: JobRecord) -> IndexOutlook:
+        """See `dependencies.look_at_members`."""
+        array, asked = record.status.array, record.spec.array
+        pending = array.pending if array is not None else Indices() if asked is None else asked.indices
+        return look_at_members(record, pending, self)
+
+    def check_no_cycle(self, record: JobRecord) -> None:
+        """Of a job with a dependency or name that it does not have yet. Raises RefusedError (BAD_DEPENDENCY for a job
+        that would wait for itself, CIRCULAR_DEPENDENCY).
+        """
+        dependency = record.spec.dependency
+        if dependency is None:
+            return
+        own = [wait.ref.job_id for wait in dependency.waits if wait.ref is not None]
+        behind = [wait.ref.job_id for wait in dependency.befores if wait.ref is not None]
+        if record.job_id in {*own, *behind}:
+            raise RefusedError(RefusalCode.BAD_DEPENDENCY, f"job {record.job_id} cannot depend on itself")
+        is_singleton = any(wait.kind is DependencyKind.SINGLETON for wait in dependency.waits)
+
+        def targets(number: int) -> Iterator[int]:
+            if number == record.job_id:
+                yield from own
+                if is_singleton:
+                    yield from self._earlier((record.namespace, record.spec.name), number)
+                yield from (w.ref.job_id for w in self.joined(number) if w.ref is not None)
+                return
+            if number in behind:
+                yield record.job_id
+            with self._lock:
+                entry = self._numbers.get(number)
+            if entry is None or entry.is_over:
+                return
+            yield from (wait.ref.job_id for wait in entry.waits if wait.ref is not None)
+            if entry.is_singleton:
+                yield from self._earlier((entry.key[0], entry.name), number)
+
+        if way := find_cycle(record.job_id, targets):
+            shown = [f"job {number}" for number in way[1:-1]]
+            text = ", which waits for ".join([*shown, "this one"])
+            raise RefusedError(RefusalCode.CIRCULAR_DEPENDENCY, f"it would wait for {text}")
+
+    def _earlier(self, place: tuple[str, str], number: int) -> list[int]:
+        with self._lock:
+            namesakes = self._namesakes.get(place)
+            return [] if namesakes is None else namesakes.numbers[: bisect_left(namesakes.numbers, number)]
+
+    # What an evaluation asks
+
+    def find(self, ref: JobRef, *, is_all_begun: bool = False) -> Other | None:
+        obj = self._object(ref.job_id)
+        if obj is None:
+            return None
+        if "array" not in obj["spec"]:
+            return None if ref.index is not None else _other(obj)
+        if ref.index is not None:
+            return self._member(obj, ref.index)
+        whole = _other(obj, is_array=True)
+        if is_all_begun and whole.ended_at is None:
+            return Other(started_at=self._last_start(obj), is_array=True)
+        return whole
+
+    def members(self, job_id: int) -> Members | None:
+        obj = self._object(job_id)
+        if obj is None or "array" not in obj["spec"]:
+            return None
+        status = obj["status"].get("array", {})
+        return Members(
+            all=Indices.parse(obj["spec"]["array"]["indices"]),
+            succeeded=Indices.parse(status.get("succeeded", "")),
+            failed=Indices.parse(status.get("failed", "")) | Indices.parse(status.get("deleted", "")),
+        )
+
+    def has_earlier(self, record: JobRecord) -> bool:
+        self.lookups += 1
+        with self._lock:
+            found = self._namesakes.get((record.namespace, record.spec.name))
+            if found is None:
+                return False
+            unadmitted = found.unadmitted - {(record.namespace, record.object_name)}
+            return bool(unadmitted) or bool(found.numbers and found.numbers[0] < record.job_id)
+
+    def joined(self, job_id: int) -> Sequence[Wait]:
+        with self._lock:
+            return [wait for waits in self._joined.get(job_id, {}).values() for wait in waits]
+
+    def refuses(self, record: JobRecord, wait: Wait) -> str:
+        if wait.ref is None:
+            return ""
+        shown = f"Dependency request for job rejected by {wait.ref}.{record.spec.server}"
+        obj = self._object(wait.ref.job_id)
+        if obj is None:
+            return f"{shown} Unknown Job Id"
+        if obj["metadata"]["namespace"] != record.namespace:
+            return f"{shown} Unauthorized Request"
+        if wait.kind is DependencyKind.RUN_ONE:
+            return ""
+        if JobState(obj["status"]["state"]).is_final:
+            return f"{wait.ref}.{record.spec.server} Finished job did not satisfy dependency"
+        wanted = sum(wait.count for wait in _dependency(obj).waits if wait.kind is DependencyKind.ON)
+        return "" if len(self.joined(wait.ref.job_id)) < wanted else f"{shown} Invalid Job Dependency"
+
+    def rivals(self, record: JobRecord) -> Sequence[Rival]:
+        with self._lock:
+            asked = [] if record.spec.dependency is None else record.spec.dependency.rivals
+            named = {wait.ref.job_id for wait in asked if wait.ref is not None}
+            numbers = {other for number in (record.job_id, *named) for other in self._set_of(number)} | named
+        found = ((number, self._object(number)) for number in sorted(numbers - {record.job_id}))
+        return [
+            self._rival(number, obj)
+            for number, obj in found
+            if obj is not None and obj["metadata"]["namespace"] == record.namespace
+        ]
+
+    def _set_of(self, number: int) -> set[int]:
+        """All that `runone` binds to a job, itself too."""
+        found, new = {number}, [number]
+        while new:
+            for other in self._bound.get(new.pop(), ()):
+                if other not in found:
+                    found.add(other)
+                    new.append(other)
+        return found
+
+    def _rival(self, number: int, obj: Object) -> Rival:
+        status = obj["status"]
+        state, has_begun = JobState(status["state"]), "startTime" in status
+        is_free = status.get("reason") == Reason.DEPENDENCY and not status.get("dependency", {}).get("left")
+        return Rival(
+            job_id=number,
+            is_chosen=not state.is_final and (has_begun or bool(status.get("volcanoJob")) or number in self._chosen),
+            has_run=state.is_final and has_begun,
+            may_run=state is JobState.QUEUED or (state is JobState.HELD and is_free),
+        )
+
+    def _object(self, number: int) -> Object | None:
+        """A job as the cache has it; one that it lacks as it stands in the API, or in the history."""
+        self.lookups += 1
+        key = self._key_of(number)
+        if key is not None and (obj := self._batchjobs.get(*key)) is not None:
+            return obj
+        for obj in self._api.list(BATCHJOBS, fields=f"status.jobId={number}").items:
+            return obj
+        return self._ended(number)
+
+    def _member(self, array: Object, index: int) -> Other | None:
+        """A member as its own record says, and where it has none, as its array's does."""
+        if index not in Indices.parse(array["spec"]["array"]["indices"]):
+            return None
+        status = array["status"].get("array", {})
+        own = self._batchjobs.get(array["metadata"]["namespace"], f"{array['metadata']['name']}-{index}")
+        if own is not None and "state" in own.get("status", {}):
+            return _other(own)
+        began = parse_time(array["status"].get("startTime"))
+        ended = (
+            parse_time(array["status"].get("endTime")) or began or parse_time(array["metadata"]["creationTimestamp"])
+        )
+        if index in Indices.parse(status.get("succeeded", "")):
+            return Other(started_at=began, ended_at=ended, is_ok=True)
+        if index in Indices.parse(status.get("failed", "")):
+            return Other(started_at=began, ended_at=ended)
+        if index in Indices.parse(status.get("deleted", "")):
+            return Other(ended_at=ended, never_ran=True)
+        return Other()
+
+    def _last_start(self, array: Object) -> datetime | None:
+        """When the last member of an array has started; None while one has not."""
+        status = array["status"].get("array")
+        if status is None or status.get("pending"):
+            return None
+        starts = [parse_time(array["status"].get("startTime"))]
+        for index in Indices.parse(status.get("active", "")):
+            member = self._batchjobs.get(array["metadata"]["namespace"], f"{array['metadata']['name']}-{index}")
+            start = None if member is None else member.get("status", {}).get("startTime")
+            if start is None:
+                return None
+            starts.append(parse_time(start))
+        return max((start for start in starts if start is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayGate:
+    """What the dependency of an array says: the status to write first, and then which members may start."""
+
+    status: JobStatus
+    obstacle: Obstacle | None = None
+    ready: Indices | None = None
+    """None: all."""
+    look_again_s: float | None = None
+
+
+def array_gate(record: JobRecord, dependents: Dependents, now: datetime) -> ArrayGate:
+    status, dependency = with_followers(record.status, dependents.followers(record)), record.spec.dependency
+    record = replace(record, status=status)
+    outlook = dependents.look(record, now)
+    if outlook is not None:
+        status = replace(status, dependency=outlook.progress)
+        if outlook.verdict is Verdict.NEVER and outlook.kills and not (status.array and status.array.active):
+            return ArrayGate(status=dropped(status, outlook, now))
+        if (behind := behind_others(outlook)) is not None:
+            obstacle = Obstacle(state=JobState.HELD, reason=behind, message=outlook.message)
+            return ArrayGate(status=status, obstacle=obstacle, look_again_s=outlook.look_again_s)
+    if dependency is None or status.array is None:
+        return ArrayGate(status=status)
+    members = dependents.look_at_members(record)
+    if dependency.kill_if_never and members.never:
+        array = status.array
+        array = replace(array, pending=array.pending - members.never, deleted=array.deleted | members.never)
+        status = replace(status, array=array)
+    if status.array is None or not status.array.pending or members.ready:
+        return ArrayGate(status=status, ready=members.ready)
+    is_lost = not status.array.pending - members.never
+    reason = Reason.DEPENDENCY_NEVER if is_lost else Reason.DEPENDENCY
+    return ArrayGate(status=status, obstacle=Obstacle(state=JobState.HELD, reason=reason), ready=members.ready)
+
+
+def _entry(obj: Object) -> _Entry | None:
+    """None for what nobody waits for by its name or number alone: members, refused jobs, and most that have ended."""
+    status, spec = obj.get("status", {}), obj["spec"]
+    if "refusal" in status or "memberOf" in spec:  # a member is waited for by its array
+        return None
+    name = status.get("altered", {}).get("name", spec["name"])
+    if "jobId" not in status:
+        return _Entry(object_key(obj), None, name, False)
+    is_over = JobState(status["state"]).is_final
+    dependency = _dependency(obj)
+    progress: dict[str, Any] = status.get("dependency", {})
+    met = frozenset(progress.get("met", ()))
+    is_open = not is_over and ("array" in spec or "startTime" not in status)
+    entry = _Entry(
+        key=object_key(obj),
+        number=int(status["jobId"]),
+        name=name,
+        is_over=is_over,
+        has_begun="startTime" in status,
+        waits=_open_waits(dependency, progress, met) if is_open else (),
+        joins=tuple(wait for wait in dependency.befores if str(wait) in met),
+        rivals=tuple(wait.ref.job_id for wait in dependency.rivals if wait.ref is not None and str(wait) in met),
+    )
+    return None if is_over and not (entry.joins or entry.rivals) else entry
+
+
+def _open_waits(dependency: Dependency, progress: Mapping[str, Any], met: frozenset[str]) -> tuple[Wait, ...]:
+    joined = map(Wait.parse, progress.get("joined", ()))
+    return tuple(wait for wait in (*dependency.waits, *joined) if str(wait) not in met)
+
+
+def _dependency(obj: Object) -> Dependency:
+    """Of a BatchJob, as altered."""
+    spec = altered_spec(obj["spec"], obj.get("status", {}).get("altered", {}))
+    return dependency_from_json(spec["dependency"]) if "dependency" in spec else Dependency(clauses=())
+
+
+def _stage(entry: _Entry) -> tuple[bool, bool]:
+    return entry.is_over, entry.has_begun
+
+
+def _targets(entry: _Entry) -> Iterator[tuple[int, Wait]]:
+    """The jobs that accepted its `before…`, each with what it waits for since."""
+    if entry.number is None:
+        return
+    for wait in entry.joins:
+        if wait.ref is not None:
+            yield wait.ref.job_id, Wait(kind=MIRROR[wait.kind], ref=JobRef(job_id=entry.number))
+
+
+def _is_kept_back(record: JobRecord, now: datetime) -> bool:
+    begin = record.spec.begin_time
+    return record.spec.hold or bool(record.spec.admin_holds) or (begin is not None and begin > now)
+
+
+def _other(obj: Object, *, is_array: bool = False) -> Other:
+    status = obj["status"]
+    state, started_at = JobState(status["state"]), parse_time(status.get("startTime"))
+    is_deleted = state is JobState.DELETED
+    return Other(
+        started_at=started_at,
+        ended_at=parse_time(status.get("endTime")) if state.is_final else None,
+        is_ok=state is JobState.FINISHED,
+        never_ran=is_deleted and started_at is None,
+        was_dropped=is_deleted and status.get("reason") == Reason.DEPENDENCY_NEVER,
+        is_array=is_array,
+    )
+
+
+def _drop(table: defaultdict[int, Any], number: int, key: Key) -> None:
+    if number in table:
+        table[number].pop(key, None)
+        if not table[number]:
+            del table[number]
+
+
+def _remove(numbers: list[int], number: int) -> None:
+    place = bisect_left(numbers, number)
+    if place < len(numbers) and numbers[place] == number:
+        del numbers[place]

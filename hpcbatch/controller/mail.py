@@ -1,0 +1,241 @@
+"""Mail about jobs: which letters are due, and the thread that sends them.
+
+What is due follows from a job's record alone, so that nothing is missed where a controller was killed. A letter's id
+goes into `status.mailed` when the mail server has accepted sender and recipients, right before the letter itself: it is
+sent once, whichever controller acts. Killed in that very moment, the letter is lost, and never sent twice. Where the
+server refused the letter after all, the id is taken out again, and it is tried later.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime, timedelta
+
+import hpcbatch.pbs.mail
+import hpcbatch.slurm.mail
+from hpcbatch.api.batchjob import record_from
+from hpcbatch.api.informer import Workers, WorkQueue, object_key
+from hpcbatch.api.names import SYSTEM_NAMESPACE
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import BATCHJOBS, SECRETS
+from hpcbatch.controller.mail_send import ClosedError, MailError, compose, send
+from hpcbatch.errors import HpcBatchError, NotFoundError, UnreachableError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.mail import Mail, MailConfig, is_address
+from hpcbatch.model.record import JobRecord
+
+_LOG = logging.getLogger(__name__)
+KEPT = timedelta(hours=4)
+"""A letter that could not be sent so long after its cause is given up; one about something older is not begun with."""
+_MARKS_KEPT = 1000  # of one job, the last ones: more than its record can give cause for at once (past_runs.KEPT)
+_STOP_S = 1.0
+_FIRST_PAUSE_S = 2.0
+_LONGEST_PAUSE_S = 300.0
+_FIRST_TRY_AGAIN_S = 5.0
+
+Key = tuple[str, str]
+MAILS: Mapping[Dialect, Callable[[JobRecord, datetime], list[Mail]]] = {
+    Dialect.PBS: hpcbatch.pbs.mail.mails,
+    Dialect.SLURM: hpcbatch.slurm.mail.mails,
+}
+
+
+def due(record: JobRecord, now: datetime) -> list[Mail]:
+    """The letters about this job that are still to be sent, the oldest first."""
+    if not record.spec.mail_points:
+        return []
+    found = MAILS[record.spec.dialect](record, now)
+    return [mail for mail in found if mail.mail_id not in record.status.mailed and now - mail.when <= KEPT]
+
+
+def next_look_s(record: JobRecord, now: datetime) -> float | None:
+    """In how many seconds a letter is due that only time brings."""
+    if record.spec.dialect is not Dialect.SLURM or not record.spec.mail_points:
+        return None
+    when = hpcbatch.slurm.mail.next_time(record, now)
+    return None if when is None else (when - now).total_seconds()
+
+
+def recipients(mail: Mail, domain: str, owner: str) -> tuple[list[str], list[str]]:
+    """The addresses to send to, and those that are none. `domain` goes behind bare names, and takes the place of the
+    submit host's in `owner`, the default address."""
+    good: list[str] = []
+    bad: list[str] = []
+    for given in mail.to:
+        address = given
+        if domain and ("@" not in address or address == owner):
+            address = f"{address.partition('@')[0]}@{domain}"
+        (good if is_address(address) else bad).append(address)
+    return list(dict.fromkeys(good)), bad
+
+
+class Mailer:
+    """Sends what is due, in a thread of its own. `config` is asked each time; None: no mail is sent."""
+
+    def __init__(self, api: Api, config: Callable[[], MailConfig | None]) -> None:
+        self._api, self._config = api, config
+        self._queue: WorkQueue[Key] = WorkQueue()
+        self._workers = Workers(self._queue, self._send_due, name="mail")
+        self._tries: dict[tuple[Key, str], int] = {}
+        self._to_unmark: set[tuple[Key, str]] = set()  # perhaps marked, certainly not sent
+        self._closed_until, self._pause_s = 0.0, _FIRST_PAUSE_S
+        self.sent = self.failed = 0
+        """Letters that the mail server has taken, and those given up, since the start."""
+
+    def start(self) -> None:
+        self._workers.start()
+
+    def stop(self) -> None:
+        """A letter on its way to a slow server is not waited for long."""
+        self._workers.stop(_STOP_S)
+
+    def look(self, obj: Object, record: JobRecord) -> None:
+        """See to it that the letters about this job are sent, those that only time brings too."""
+        now = datetime.now(UTC)
+        if self._config() is None:
+            return
+        if due(record, now):
+            self._queue.add(object_key(obj))
+        elif (later_s := next_look_s(record, now)) is not None:
+            self._queue.add_after(object_key(obj), later_s)
+
+    def owes(self, record: JobRecord) -> bool:
+        """Whether a letter about this job is still to be sent: its record must not go away before."""
+        return self._config() is not None and bool(due(record, datetime.now(UTC)))
+
+    @property
+    def waiting(self) -> int:
+        """Jobs about which a letter could not be sent yet."""
+        return len({key for key, _ in self._tries.copy()})
+
+    # The thread
+
+    def _send_due(self, key: Key) -> None:
+        config, now = self._config(), datetime.now(UTC)
+        if config is None:
+            return
+        if (pause_s := self._closed_until - time.monotonic()) > 0:
+            self._queue.add_after(key, pause_s)
+            return
+        try:
+            obj = self._api.get(BATCHJOBS, key[1], key[0])
+            for _, mail_id in [entry for entry in self._to_unmark if entry[0] == key]:
+                obj = self._unmark(key, mail_id)
+        except NotFoundError:
+            self._forget(key)
+            return
+        record = record_from(obj)
+        letters = due(record, now)
+        self._give_up_old(key, letters)
+        for mail in letters:
+            try:
+                obj = self._send(key, obj, record, mail, config)
+            except ClosedError as error:
+                self._close(key, mail, error)
+                return
+            except MailError as error:
+                obj = self._not_sent(key, mail, error)
+        if (later_s := next_look_s(record, now)) is not None:
+            self._queue.add_after(key, later_s)
+
+    def _send(self, key: Key, obj: Object, record: JobRecord, mail: Mail, config: MailConfig) -> Object:
+        """Send one letter; the record as it is then."""
+        to, bad = recipients(mail, config.domain, f"{record.status.owner}@{record.spec.submit_host}")
+        for address in bad:
+            _LOG.warning("mail %s about job %s/%s: %r is not an address", mail.mail_id, *key, address)
+        if not to:
+            self.failed += 1
+            return self._mark(obj, add=mail.mail_id)
+        message_id = f"{mail.mail_id}.{record.job_id}.{obj['metadata']['uid']}@{record.spec.server}"
+        letter = compose(mail, to, config, message_id if is_address(message_id) else message_id.partition("@")[0])
+        taken = obj
+
+        def commit() -> None:
+            nonlocal taken
+            try:
+                taken = self._mark(obj, add=mail.mail_id)
+            except UnreachableError:
+                self._to_unmark.add((key, mail.mail_id))
+                raise
+
+        for refusal in send(letter, to, config, self._login(config), commit):
+            _LOG.warning("mail %s about job %s/%s: %s", mail.mail_id, *key, refusal)
+        self.sent += 1
+        self._closed_until, self._pause_s = 0.0, _FIRST_PAUSE_S
+        self._tries.pop((key, mail.mail_id), None)
+        _LOG.info("mail %s about job %s/%s sent to %s", mail.mail_id, *key, ", ".join(to))
+        return taken
+
+    def _mark(self, obj: Object, *, add: str = "", remove: str = "") -> Object:
+        """Write that a letter goes out now, or that it did not. ConflictError if the record is another one by now."""
+        mailed = [entry for entry in obj["status"].get("mailed", ()) if entry != remove]
+        if add:
+            mailed = [*mailed, add][-_MARKS_KEPT:]
+        metadata = obj["metadata"]
+        patch = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": {"mailed": mailed}}
+        return self._api.patch(BATCHJOBS, metadata["name"], patch, metadata["namespace"], subresource="status")
+
+    def _unmark(self, key: Key, mail_id: str) -> Object:
+        """Take back the mark of a letter that was certainly not sent."""
+        self._to_unmark.add((key, mail_id))  # in case that this fails
+        obj = self._api.get(BATCHJOBS, key[1], key[0])
+        if mail_id in obj["status"].get("mailed", ()):
+            obj = self._mark(obj, remove=mail_id)
+        self._to_unmark.discard((key, mail_id))
+        return obj
+
+    def _not_sent(self, key: Key, mail: Mail, error: MailError) -> Object:
+        """The server did not take the letter: try it again later, unless that is no use or might send it twice."""
+        tried = (key, mail.mail_id)
+        if error.is_permanent or error.is_unsure:
+            _LOG.error("mail %s about job %s/%s given up: %s", mail.mail_id, *key, error)
+            self.failed += 1
+            self._tries.pop(tried, None)
+            obj = self._api.get(BATCHJOBS, key[1], key[0])
+            return obj if mail.mail_id in obj["status"].get("mailed", ()) else self._mark(obj, add=mail.mail_id)
+        tries = self._tries.get(tried, 0)
+        pause_s = min(_FIRST_TRY_AGAIN_S * 2.0 ** min(tries, 16), _LONGEST_PAUSE_S)
+        _LOG.warning("mail %s about job %s/%s: %s; next try in %.0f s", mail.mail_id, *key, error, pause_s)
+        self._tries[tried] = tries + 1
+        self._queue.add_after(key, pause_s)
+        return self._unmark(key, mail.mail_id)
+
+    def _close(self, key: Key, mail: Mail, error: ClosedError) -> None:
+        """No letter can be sent now: all of them wait together, and one tries again."""
+        _LOG.warning("mail waits: %s; next try in %.0f s", error, self._pause_s)
+        self._tries[key, mail.mail_id] = self._tries.get((key, mail.mail_id), 0) + 1
+        self._closed_until = time.monotonic() + self._pause_s
+        self._queue.add_after(key, self._pause_s)
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._unmark(key, mail.mail_id)  # a program that cannot be started was marked before
+
+    def _give_up_old(self, key: Key, letters: Collection[Mail]) -> None:
+        """Those that were tried in vain until they were too old."""
+        wanted = {mail.mail_id for mail in letters}
+        for tried in [entry for entry in self._tries if entry[0] == key and entry[1] not in wanted]:
+            _LOG.error("mail %s about job %s/%s given up after %s", tried[1], *key, KEPT)
+            self.failed += 1
+            del self._tries[tried]
+
+    def _forget(self, key: Key) -> None:
+        for tried in [entry for entry in self._tries if entry[0] == key]:
+            del self._tries[tried]
+        self._to_unmark = {entry for entry in self._to_unmark if entry[0] != key}
+
+    def _login(self, config: MailConfig) -> Mapping[str, str]:
+        if not config.secret:
+            return {}
+        try:
+            data = self._api.get(SECRETS, config.secret, SYSTEM_NAMESPACE).get("data") or {}
+            return {name: base64.b64decode(data[name]).decode() for name in ("username", "password")}
+        except NotFoundError:
+            raise ClosedError(f"no Secret {config.secret} in namespace {SYSTEM_NAMESPACE}") from None
+        except (KeyError, ValueError):
+            raise ClosedError(
+                f"Secret {config.secret} in namespace {SYSTEM_NAMESPACE} has no username and password"
+            ) from None
+        except HpcBatchError as error:
+            raise ClosedError(f"Secret {config.secret}: {error}") from None

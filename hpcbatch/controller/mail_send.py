@@ -1,0 +1,151 @@
+"""One letter on its way: to a mail server, or to a program that takes it as sendmail does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.mail import Mail, MailConfig
+
+if TYPE_CHECKING:
+    import smtplib
+
+_TIMEOUT_S = 20.0
+_OK, _FORWARDED, _PERMANENT = 250, 251, 500  # RFC 5321
+_MAX_LINE = 990  # a subject is one line, as those of the real systems; RFC 5322 allows 998
+_TEMPORARY = 75  # EX_TEMPFAIL of sysexits.h
+
+
+class MailError(HpcBatchError):
+    """A letter was not taken. `is_permanent`: another try would end the same. `is_unsure`: it may have been taken."""
+
+    def __init__(self, text: str, *, is_permanent: bool = False, is_unsure: bool = False) -> None:
+        self.is_permanent, self.is_unsure = is_permanent, is_unsure
+        super().__init__(text)
+
+
+class ClosedError(MailError):
+    """Nobody takes letters at all now: the server is away, or the login fails."""
+
+
+def compose(mail: Mail, to: Sequence[str], config: MailConfig, message_id: str) -> bytes:
+    """The letter with its headers. What the user has named is text here and nothing else."""
+    letter = EmailMessage(policy=SMTP.clone(max_line_length=_MAX_LINE))
+    letter["From"] = config.sender
+    letter["To"] = ", ".join(to)
+    letter["Subject"] = "".join(char if char.isprintable() else "?" for char in _utf8(mail.subject))
+    letter["Date"] = format_datetime(mail.when)
+    letter["Message-ID"] = f"<{message_id}>"
+    letter["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office replies
+    letter.set_content(_utf8(mail.body))
+    return letter.as_bytes()
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def send(
+    letter: bytes, to: Sequence[str], config: MailConfig, login: Mapping[str, str], commit: Callable[[], None]
+) -> list[str]:
+    """Hand the letter over. `commit` is called when everything but the letter itself has been accepted, right before
+    that: what it raises ends the attempt. Returns what the server said to recipients that it refused beside others.
+    Raises MailError.
+    """
+    return (_by_program if config.sendmail else _by_smtp)(letter, to, config, login, commit)
+
+
+def _by_smtp(
+    letter: bytes, to: Sequence[str], config: MailConfig, login: Mapping[str, str], commit: Callable[[], None]
+) -> list[str]:
+    import smtplib
+    import ssl
+
+    name = f"mail server {config.smtp_host}:{config.smtp_port}"
+    try:
+        # its name given: smtplib would ask the DNS for it, which may take long
+        here = os.uname().nodename
+        server = smtplib.SMTP(config.smtp_host, config.smtp_port, local_hostname=here, timeout=_TIMEOUT_S)
+    except (OSError, smtplib.SMTPException) as error:
+        raise ClosedError(f"{name}: {_said(error)}") from None
+    try:
+        try:
+            if config.starttls:
+                server.starttls(context=ssl.create_default_context())
+            if login:
+                server.login(login["username"], login["password"])
+            server.ehlo_or_helo_if_needed()
+            _accepted(server.mail(config.sender))
+            refused = [refusal for address in to if (refusal := _refusal(server, address)) is not None]
+        except (OSError, smtplib.SMTPException) as error:
+            raise ClosedError(f"{name}: {_said(error)}") from None
+        if len(refused) == len(to):
+            is_permanent = all(refusal.code >= _PERMANENT for refusal in refused)
+            raise MailError("; ".join(refusal.text for refusal in refused), is_permanent=is_permanent)
+        commit()
+        try:
+            code, answer = server.data(letter)
+        except smtplib.SMTPDataError as error:
+            code, answer = error.smtp_code, _bytes(error.smtp_error)
+        except (OSError, smtplib.SMTPException) as error:
+            raise MailError(f"{name}: the connection broke in the letter: {_said(error)}", is_unsure=True) from None
+        if code != _OK:
+            raise MailError(f"{name}: {code} {_text(answer)}", is_permanent=code >= _PERMANENT)
+    finally:
+        with suppress(OSError, smtplib.SMTPException):
+            server.quit()
+    return [refusal.text for refusal in refused]
+
+
+class _Refusal(NamedTuple):
+    code: int
+    text: str
+
+
+def _refusal(server: smtplib.SMTP, address: str) -> _Refusal | None:
+    code, answer = server.rcpt(address)
+    return None if code in {_OK, _FORWARDED} else _Refusal(code, f"{address}: {code} {_text(answer)}")
+
+
+def _accepted(answer: tuple[int, bytes]) -> None:
+    if answer[0] != _OK:
+        raise OSError(f"{answer[0]} {_text(answer[1])}")
+
+
+def _bytes(text: bytes | str) -> bytes:
+    return text if isinstance(text, bytes) else text.encode()
+
+
+def _text(answer: bytes) -> str:
+    return " ".join(answer.decode(errors="replace").split())
+
+
+def _said(error: Exception) -> str:
+    return " ".join((str(error) or type(error).__name__).split())
+
+
+def _by_program(
+    letter: bytes, to: Sequence[str], config: MailConfig, _login: Mapping[str, str], commit: Callable[[], None]
+) -> list[str]:
+    commit()
+    argv = [config.sendmail, "-i", "-f", config.sender, "--", *to]
+    text = letter.replace(b"\r\n", b"\n")
+    try:
+        done = subprocess.run(argv, input=text, capture_output=True, timeout=_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise MailError(f"{config.sendmail} did not end within {_TIMEOUT_S:.0f} s", is_unsure=True) from None
+    except OSError as error:
+        raise ClosedError(f"{config.sendmail}: {error.strerror}") from None
+    if done.returncode:
+        said = " ".join(done.stderr.decode(errors="replace").split())[:200]
+        raise MailError(
+            f"{config.sendmail} ended with {done.returncode}: {said}", is_permanent=done.returncode != _TEMPORARY
+        )
+    return []

@@ -1,0 +1,78 @@
+"""What is asked of a running job, on its way to the runner in its first pod: signals, another walltime, suspension.
+
+Pods do not talk to the API. An annotation of the pod holds what is asked; a downwardAPI volume shows it as a file,
+which the kubelet renews when the annotation changes and runner/watch.sh reads once a second. The text follows from the
+record and from what stood there before, so a controller that was killed in between writes the same again, and each
+signal is sent once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import PODS
+from hpcbatch.model.record import Answer, JobRecord, JobStatus
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.state import JobState
+
+ANNOTATION: Final = "hpcbatch.io/requests"
+_SIGNALS_KEPT: Final = 16
+"""Of those already sent: far more than come between two looks of the runner."""
+_RUNNING = frozenset({JobState.RUNNING, JobState.SUSPENDED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    request_id: str
+    number: int
+    scope: str
+
+
+def unsent_signal(spec: Mapping[str, Any], status: JobStatus) -> Signal | None:
+    """The `signalRequest` of a BatchJob's spec, if it has not been dealt with yet."""
+    asked = spec.get("signalRequest")
+    if not asked or asked["id"] == status.signalled:
+        return None
+    return Signal(request_id=asked["id"], number=asked["signal"], scope=asked["scope"])
+
+
+def requests_text(before: str, status: JobStatus, *, is_suspended: bool, signal: Signal | None) -> str:
+    """The annotation: `signal SEQUENCE NUMBER SCOPE ID` for each signal, `walltime SECONDS` if it was altered, and
+    `suspend`. `before` is what it holds now.
+    """
+    sent = [line for line in before.splitlines() if line.startswith("signal ")]
+    if signal is not None and signal.request_id not in (line.rpartition(" ")[2] for line in sent):
+        last = int(sent[-1].split(" ")[1]) if sent else 0
+        sent.append(f"signal {last + 1} {signal.number} {signal.scope} {signal.request_id}")
+    lines = sent[-_SIGNALS_KEPT:]
+    if "walltimeSeconds" in status.altered:
+        lines.append(f"walltime {'none' if status.walltime_s is None else status.walltime_s}")
+    if is_suspended:
+        lines.append("suspend")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def pass_on(api: Api, spec: Mapping[str, Any], record: JobRecord, pod: Object | None) -> JobStatus:
+    """Tell the pod that runs the script what it does not know yet. Returns the status, with the answer to a request for
+    a signal.
+
+    `spec` is the BatchJob's, `pod` the first pod as last seen, or None. Raises ConflictError where it has changed
+    since: what it was told a moment ago must not be lost.
+    """
+    status = record.status
+    signal = unsent_signal(spec, status)
+    is_running = status.state in _RUNNING and pod is not None
+    if pod is not None and is_running:
+        before = (pod["metadata"].get("annotations") or {}).get(ANNOTATION, "")
+        text = requests_text(before, status, is_suspended=bool(spec.get("suspended")), signal=signal)
+        if text != before:
+            change = {"annotations": {ANNOTATION: text}, "resourceVersion": pod["metadata"]["resourceVersion"]}
+            api.patch(PODS, pod["metadata"]["name"], {"metadata": change}, pod["metadata"]["namespace"])
+    if signal is None:
+        return status
+    code, message = ("", "") if is_running else (RefusalCode.NOT_RUNNING, "the job is not running")
+    answer = Answer(request_id=signal.request_id, code=code, message=message)
+    return replace(status, signalled=signal.request_id, answered=answer)

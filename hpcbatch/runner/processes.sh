@@ -1,0 +1,82 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of common.sh
+# The processes of the job in this pod. A pod's process ids are its own: all that runs in it is the job's, however it left
+# the script's session, except what is in the runner's own session, and sshd, whose processes for each connection have sessions
+# of their own. Where ids are shared with others (an engine without namespaces, a test) the job's processes are those of the
+# script's session.
+
+# know_own_session: writes the runner's session for the programs that sshd starts; empty where process ids are shared.
+know_own_session() {
+  own_session=
+  [ -n "$HPCBATCH_ROOT" ] || [ "$PPID" -gt 1 ] || own_session=$(session_of $$)
+  echo "$own_session" >"$run/own_session"
+}
+
+session_of() {
+  { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 0
+  # pid (command) state parent group session: the command may hold anything
+  # shellcheck disable=SC2086
+  set -- ${line##*) }
+  echo "$4"
+}
+
+# look: one walk through /proc, since not every image has ps. Sets
+#   $leader      the script's process id, which leads its session; empty before it has started
+#   $in_session  those in its session             $of_job  all of the job in this pod
+#   $ticks       hundredths of a second of CPU that everything in this pod has used, with what has ended and was waited for
+#   $pages       memory pages that the job's hold now
+#   $count       how many processes were looked at
+look() {
+  leader='' own_session='' in_session='' of_job='' ticks=0 pages=0 count=0
+  { read -r leader <"$run/session"; } 2>/dev/null
+  { read -r own_session <"$run/own_session"; } 2>/dev/null
+  for file in /proc/[0-9]*/stat; do
+    { read -r line <"$file"; } 2>/dev/null || continue
+    # shellcheck disable=SC2086
+    set -- "${line%% *}" ${line##*) }
+    count=$((count + 1))
+    [ -z "$own_session" ] || ticks=$((ticks + ${13} + ${14} + ${15} + ${16}))
+    [ "$2" != Z ] || continue
+    if [ "$5" = "$leader" ] || [ "$1" = "$leader" ]; then
+      in_session="$in_session $1"
+    elif [ -z "$own_session" ] || [ "$5" = "$own_session" ] || [ "$5" = 0 ] || [ "$5" = "${my_session:-}" ]; then
+      continue
+    else
+      case $line in
+        *' (sshd'*) continue ;;
+      esac
+    fi
+    of_job="$of_job $1"
+    pages=$((pages + ${23}))
+  done
+}
+
+# signal_here NUMBER SCOPE: SCOPE is script (its shell alone), session, steps (all but that shell) or all.
+signal_here() {
+  number=$1 scope=$2
+  look
+  case $scope in
+    script) targets=$leader ;;
+    session) targets=$in_session ;;
+    *) targets=$of_job ;;
+  esac
+  for target in $targets; do
+    [ "$scope:$target" = "steps:$leader" ] || kill "-$number" "$target" 2>/dev/null || :
+  done
+}
+
+# kill_all: until nothing is left, also of what forks faster than one walk sees.
+kill_all() {
+  walks=0
+  while signal_here 9 all && [ -n "$of_job" ] && [ $walks -lt 20 ]; do
+    walks=$((walks + 1))
+  done
+}
+
+# stop_all, continue_all: suspend what the job runs in this pod, and let it go on.
+stop_all() {
+  signal_here 19 all
+  signal_here 19 all # what was forked meanwhile
+}
+
+continue_all() { signal_here 18 all; }

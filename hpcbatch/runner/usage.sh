@@ -1,0 +1,55 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of common.sh and processes.sh
+# CPU time and memory of all that the job runs in this pod. CPU time is what /proc says of all processes, the ended ones
+# included. Memory is the container's peak where its control group tells it; else the largest sum that was seen of its
+# processes' resident memory, shared pages counted in each.
+
+max_pages=0 max_ticks=0
+
+# peak_bytes: the control group's own figure, which counts the page cache too. Only a runner that is process 1 has been
+# started by a container runtime, with a control group that holds nothing else.
+peak_bytes() {
+  peak=
+  [ $$ = 1 ] || return 0
+  { read -r peak </sys/fs/cgroup/memory.peak || read -r peak </sys/fs/cgroup/memory/memory.max_usage_in_bytes; } 2>/dev/null
+}
+
+# keep_usage: takes what the last `look` saw into $max_pages and $max_ticks, and into the file from which others read them.
+keep_usage() {
+  [ "$pages" -le "$max_pages" ] && [ "$ticks" -le "$max_ticks" ] && return
+  [ "$pages" -le "$max_pages" ] || max_pages=$pages
+  [ "$ticks" -le "$max_ticks" ] || max_ticks=$ticks
+  echo "$max_pages $max_ticks" >"$run/usage"
+}
+
+# sum_up_usage: sets $cpu_s (empty where it cannot be known from /proc) and $max_rss_bytes.
+sum_up_usage() {
+  seen_pages=0 seen_ticks=0 cpu_s='' max_rss_bytes=''
+  look
+  { read -r seen_pages seen_ticks <"$run/usage"; } 2>/dev/null
+  [ "$seen_pages" -gt "$pages" ] || seen_pages=$pages
+  [ "$seen_ticks" -gt "$ticks" ] || seen_ticks=$ticks
+  [ -z "$own_session" ] || cpu_s=$((seen_ticks / 100))
+  peak_bytes
+  max_rss_bytes=$peak
+  if [ -z "$peak" ] && [ "$seen_pages" -gt 0 ]; then
+    max_rss_bytes=$((seen_pages * $(getconf PAGESIZE 2>/dev/null || echo 4096)))
+  fi
+}
+
+# sample_usage: a loop for pods that have nothing else to watch. A walk each second; more seldom where there are many processes.
+sample_usage() {
+  end_at_term
+  pause=0.2
+  while :; do
+    rest "$pause"
+    look
+    keep_usage
+    pause=$((1 + count / 200))
+  done
+}
+
+# Kills of the out-of-memory killer in this container, from cgroup v2; empty where it cannot be known.
+oom_kills() {
+  [ ! -r /sys/fs/cgroup/memory.events ] || sed -n 's/^oom_kill //p' /sys/fs/cgroup/memory.events
+}

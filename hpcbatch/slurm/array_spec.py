@@ -1,0 +1,33 @@
+"""`sbatch --array=0-9,20-30:5%4`: the indices of an array, as slurmctld reads them."""
+
+from __future__ import annotations
+
+import re
+
+from hpcbatch.model.array import Array
+from hpcbatch.model.indices import Indices
+
+_NUMBER = r"\s*\+?([0-9]{0,9})\]?"  # as strtol() reads it: nothing is 0
+_PART = re.compile(rf"\[?(?!\s*-){_NUMBER}(?:-{_NUMBER}(?::{_NUMBER})?)?(?:%.*)?", re.ASCII | re.DOTALL)
+_LIMIT = re.compile(r"%\s*([0-9]{1,9})", re.ASCII)
+
+
+def parse_array(text: str) -> Array:
+    """Read a list of numbers and ranges, which may overlap and stand in any order. Brackets may stand around it, and
+    behind `%` the number of members that may run at once; `%0` is no limit. Raises ValueError for anything else.
+    """
+    ranges = []
+    for part in filter(None, text.split(",")):
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise ValueError(text)
+        first = int(match[1] or 0)
+        last = first if match[2] is None else int(match[2] or 0)
+        step = 1 if match[3] is None else int(match[3] or 0)
+        if last < first or step < 1:
+            raise ValueError(text)
+        ranges.append(f"{first}-{last}:{step}")
+    if not ranges:
+        raise ValueError(text)
+    limit = _LIMIT.search(text)
+    return Array(indices=Indices.parse(",".join(ranges)), limit=(int(limit[1]) or None) if limit else None, text=text)

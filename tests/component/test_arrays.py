@@ -1,0 +1,321 @@
+"""Arrays under the real controller on the in-memory store: kills between any two requests, cost, who is a member."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import pytest
+
+from hpcbatch import jobs
+from hpcbatch.api.batchjob import record_from
+from hpcbatch.api.jobspec import to_manifest
+from hpcbatch.api.port import Object
+from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, SECRETS, Resource
+from hpcbatch.controller.array_members import member_name
+from hpcbatch.controller.controller import Controller
+from hpcbatch.controller.guarded import GuardedApi
+from hpcbatch.controller.identity import GID, HOME, UID, USER
+from hpcbatch.errors import ForbiddenError, NotFoundError
+from hpcbatch.model.array import Array, ArrayStatus
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.state import JobState
+from tests.component.test_controller_requests import Recorder
+from tests.component.volcano_cluster import NS, Cluster, running
+from tests.waiting import wait_for
+
+REPORT = "exit_code=0\nwalltime_s=1\ncpu_s=1\n"
+FAILURE = "exit_code=3\nwalltime_s=1\ncpu_s=1\nreason=NonZeroExit\n"
+_NUMBERS = count()
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with running(4, 4) as cluster:
+        notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
+        cluster.registry.patch(NAMESPACES, NS, {"metadata": {"annotations": notes}})
+        yield cluster
+
+
+@contextmanager
+def controlled(api: Any) -> Iterator[Controller]:
+    controller = Controller(api, SiteConfig())
+    controller.start()
+    try:
+        yield controller
+    finally:
+        controller.stop()
+
+
+def put(cluster: Cluster, indices: str, limit: int | None = None, **more: Any) -> str:
+    """Submit, and do not wait for the answer. The name of the array's record."""
+    name = f"pbs-a{next(_NUMBERS)}"
+    array = Array(indices=Indices.parse(indices), limit=limit, text=indices)
+    spec = JobSpec(dialect=Dialect.PBS, name="a", chunks=(Chunk(),), server="here", array=array, **more)
+    submission = Submission(spec=spec, script=b"#!/bin/sh\n", environment={})
+    cluster.registry.create(SECRETS, jobs.submission_secret(name, submission), NS)
+    cluster.registry.create(BATCHJOBS, to_manifest(spec, name=name, submission_secret=name), NS)
+    return name
+
+
+def get(cluster: Cluster, name: str) -> Object:
+    return cluster.registry.get(BATCHJOBS, name, NS)
+
+
+def places(cluster: Cluster, name: str) -> ArrayStatus:
+    return record_from(get(cluster, name)).status.array or ArrayStatus()
+
+
+def members(cluster: Cluster, name: str) -> dict[int, Object]:
+    found = [obj for obj in cluster.registry.list(BATCHJOBS, NS).items if "memberOf" in obj["spec"]]
+    return {o["spec"]["memberOf"]["index"]: o for o in found if o["spec"]["memberOf"]["arrayName"] == name}
+
+
+def end_pods(cluster: Cluster, fails: Callable[[str], bool] = lambda _: False) -> None:
+    """Let every pod that runs now come to its end."""
+    for name, pod in cluster.pods().items():
+        if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
+            bad = fails(name)
+            try:
+                cluster.kubelet.end(name, 3 if bad else 0, FAILURE if bad else REPORT)
+            except NotFoundError:
+                continue
+
+
+def run_to_the_end(cluster: Cluster, name: str) -> Object:
+    def is_over() -> bool:
+        end_pods(cluster)
+        return bool(get(cluster, name).get("status", {}).get("cleaned"))
+
+    wait_for(f"array {name} to end", is_over, 60, every_s=0.05)
+    return get(cluster, name)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("writes", range(1, 58, 2))
+def test_a_kill_between_any_two_requests(cluster: Cluster, writes: int) -> None:
+    """The first controller may write so often; then it is gone, and another goes on."""
+    name = put(cluster, "1-3,9", 2)
+    left = writes
+
+    def may_write() -> bool:
+        nonlocal left
+        left -= 1
+        return left >= 0
+
+    with controlled(GuardedApi(cluster.registry, may_write)):
+
+        def is_dead_or_done() -> bool:
+            end_pods(cluster)
+            return left < 0 or bool(get(cluster, name).get("status", {}).get("cleaned"))
+
+        wait_for("the first controller's end", is_dead_or_done, 60, every_s=0.05)
+    with controlled(cluster.registry):
+        ended = run_to_the_end(cluster, name)
+    assert ended["status"]["state"] == JobState.FINISHED
+    assert ended["status"]["array"] == {"succeeded": "1-3,9", "limit": 2}
+    started = Counter(cluster.kubelet.started)
+    assert len(started) == 4, "each member once"
+    assert set(started.values()) == {1}
+    records = members(cluster, name)
+    assert sorted(records) == [1, 2, 3, 9]
+    numbers = [obj["status"]["jobId"] for obj in records.values()]
+    assert len(set(numbers)) == 4
+    assert {obj["status"]["state"] for obj in records.values()} == {"Finished"}
+    assert cluster.registry.list(SECRETS, NS, fields="type=hpcbatch.io/submission").items == ()
+
+
+def test_the_limit_and_the_end(cluster: Cluster) -> None:
+    with controlled(cluster.registry):
+        name = put(cluster, "0-8:2", 2)
+        most = 0
+
+        def is_over() -> bool:
+            nonlocal most
+            alive = [pod for pod in cluster.pods().values() if pod["status"].get("phase") in {"Pending", "Running"}]
+            most = max(most, len(alive))
+            end_pods(cluster, fails=lambda pod: pod == failing())
+            return bool(get(cluster, name).get("status", {}).get("cleaned"))
+
+        def failing() -> str:
+            number = members(cluster, name)[4].get("status", {}).get("jobId") if 4 in members(cluster, name) else None
+            return f"job-{number}-mpimaster-0"
+
+        wait_for("the array to end", is_over, 60, every_s=0.05)
+        status = get(cluster, name)["status"]
+    assert (status["state"], status["exitCode"]) == ("Failed", 1)
+    assert status["array"] == {"succeeded": "0,2,6,8", "failed": "4", "limit": 2}
+    assert most <= 2
+
+
+def test_each_member_costs_the_same(cluster: Cluster) -> None:
+    recorder = Recorder(cluster.registry)
+    with controlled(recorder):
+        run_to_the_end(cluster, put(cluster, "1-2"))  # what is made once
+        costs = []
+        for size in (10, 40):
+            before = len(recorder.calls)
+            run_to_the_end(cluster, put(cluster, f"1-{size}"))
+            cluster.settled()
+            costs.append((len(recorder.calls) - before) / size)
+    assert costs[1] < costs[0] * 1.3
+    assert not [call for call in recorder.calls if call.verb == "list" and call.namespace and "batchjobs" in call.path]
+
+
+def test_only_a_few_have_a_record(cluster: Cluster) -> None:
+    with controlled(cluster.registry):
+        name = put(cluster, "1-100000", hold=True)
+        wait_for("its admission", lambda: get(cluster, name).get("status", {}).get("jobId"))
+        assert get(cluster, name)["status"]["array"] == {"pending": "1-100000"}
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"hold": False}}, NS)
+        wait_for("the first to run", lambda: len(cluster.kubelet.started) == 8)
+        cluster.settled()
+        assert len(members(cluster, name)) < 30
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"deleteRequested": True}}, NS)
+        run_to_the_end(cluster, name)
+        status = get(cluster, name)["status"]
+    assert (status["state"], status["exitCode"]) == ("Deleted", 1)
+    assert Indices.parse(status["array"]["deleted"]) | Indices.parse(
+        status["array"].get("succeeded", "")
+    ) == Indices.parse("1-100000")
+
+
+def test_requests_for_members(cluster: Cluster) -> None:
+    with controlled(cluster.registry):
+        name = put(cluster, "1-20")
+        wait_for("eight to run", lambda: len(cluster.kubelet.started) == 8)
+        request = {"held": "7-12", "deleted": "2,19-20"}
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"arrayRequest": request}}, NS)
+        held = {9, 10, 11, 12}  # those that run are not
+
+        def are_held() -> bool:
+            states = {i: o.get("status", {}).get("state") for i, o in members(cluster, name).items()}
+            return all(states.get(index) in {"Held", None} for index in held)
+
+        wait_for("the waiting ones to be held", are_held)
+        wait_for("2 to be deleted", lambda: 2 in places(cluster, name).deleted)
+
+        def only_held_are_left() -> bool:
+            end_pods(cluster)
+            array = places(cluster, name)
+            return set(array.pending | array.active) == held
+
+        wait_for("all others to end", only_held_are_left, 60, every_s=0.05)
+        assert record_from(get(cluster, name)).status.state is JobState.RUNNING
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"arrayRequest": {"held": ""}}}, NS)
+        run_to_the_end(cluster, name)
+        array = places(cluster, name)
+    assert str(array.deleted) == "2,19-20"
+    assert len(array.succeeded) == 17
+    assert "job-" + members(cluster, name)[9]["status"]["jobId"] + "-mpimaster-0" in cluster.kubelet.started
+
+
+def test_a_member_whose_record_is_removed_is_not_run_again(cluster: Cluster) -> None:
+    with controlled(cluster.registry):
+        name = put(cluster, "1-2")
+        wait_for("both to run", lambda: len(cluster.kubelet.started) == 2)
+        cluster.registry.delete(BATCHJOBS, member_name(name, 2), NS)
+        run_to_the_end(cluster, name)
+        assert places(cluster, name) == ArrayStatus(succeeded=Indices.of([1]), deleted=Indices.of([2]))
+    assert len(cluster.kubelet.started) == 2
+
+
+class Quota:
+    """An Api that lets only so many BatchJobs be made."""
+
+    def __init__(self, api: Any, most: int) -> None:
+        self._api, self._left = api, most
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(self._api, method)
+
+    def create(self, resource: Resource, obj: Object, namespace: str | None = None) -> Object:
+        if resource is BATCHJOBS:
+            if not self._left:
+                raise ForbiddenError(403, "Forbidden", "exceeded quota: jobs")
+            self._left -= 1
+        created: Object = self._api.create(resource, obj, namespace)
+        return created
+
+
+def test_a_quota_is_told(cluster: Cluster) -> None:
+    with controlled(Quota(cluster.registry, 3)):
+        name = put(cluster, "1-9")
+        wait_for("three to run", lambda: len(cluster.kubelet.started) == 3)
+        cluster.settled()
+        status = get(cluster, name)["status"]
+    assert status["array"] == {"active": "1-3", "pending": "4-9"}
+    assert (status["reason"], status["message"]) == ("Resources", "exceeded quota: jobs")
+
+
+def test_nobody_makes_himself_a_member(cluster: Cluster) -> None:
+    with controlled(cluster.registry):
+        name = put(cluster, "1-2", hold=True)
+        number = int(wait_for("its admission", lambda: get(cluster, name).get("status", {}).get("jobId")))
+        array = get(cluster, name)
+        spec = {k: v for k, v in array["spec"].items() if k not in {"array", "hold"}}
+        spec["memberOf"] = {"arrayId": number, "arrayName": name, "index": 1}
+        owner = {
+            "apiVersion": "v1", "kind": "Namespace", "name": name, "uid": array["metadata"]["uid"], "controller": True,
+        }  # fmt: skip
+        for forged, owners in (("pbs-forged", []), (member_name(name, 1), []), (member_name(name, 2), [owner])):
+            manifest = {"apiVersion": "hpcbatch.io/v1alpha1", "kind": "BatchJob", "spec": spec}
+            cluster.registry.create(BATCHJOBS, manifest | {"metadata": {"name": forged, "ownerReferences": owners}}, NS)
+        wait_for("the forged ones to go", lambda: not members(cluster, name))
+        assert places(cluster, name) == ArrayStatus(pending=Indices.parse("1-2"))
+    assert cluster.kubelet.started == []
+
+
+def test_an_alteration_reaches_all_that_have_not_started(cluster: Cluster) -> None:
+    with controlled(cluster.registry):
+        name = put(cluster, "1-20")
+        wait_for("eight to run", lambda: len(cluster.kubelet.started) == 8)
+        alteration = {"id": "a1", "fields": {"walltimeSeconds": 77, "name": "other", "arrayLimit": 9}}
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"alteration": alteration}}, NS)
+        wait_for("the answer", lambda: get(cluster, name)["status"].get("answered") == {"id": "a1"})
+        run_to_the_end(cluster, name)
+        records = {index: record_from(obj) for index, obj in members(cluster, name).items()}
+    assert {index for index, record in records.items() if record.status.walltime_s == 77} == set(range(9, 21))
+    assert {record.spec.name for index, record in records.items() if index > 8} == {"other"}
+    assert places(cluster, name).limit == 9
+
+
+def test_requests_to_the_whole_array_reach_those_that_run(cluster: Cluster) -> None:
+    with controlled(cluster.registry):
+        name = put(cluster, "1-3")
+        wait_for("three to run", lambda: len(cluster.kubelet.started) == 3)
+        wait_for("its state", lambda: get(cluster, name)["status"]["state"] == "Running")
+        request = {"id": "s1", "signal": 10, "scope": "all"}
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"signalRequest": request}}, NS)
+        wait_for("the answer", lambda: get(cluster, name)["status"].get("signalled") == "s1")
+        wait_for(
+            "the members' answers",
+            lambda: {obj["status"].get("signalled") for obj in members(cluster, name).values()} == {"s1"},
+        )
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"rerunRequest": {"id": "r1"}}}, NS)
+        wait_for("three to run again", lambda: len(cluster.kubelet.started) == 6)
+        run_to_the_end(cluster, name)
+    assert str(places(cluster, name).succeeded) == "1-3"
+
+
+def test_a_hold_of_the_array_holds_those_that_wait(cluster: Cluster) -> None:
+    with controlled(cluster.registry):
+        name = put(cluster, "1-20")
+        wait_for("eight to run", lambda: len(cluster.kubelet.started) == 8)
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"hold": True}}, NS)
+
+        def only_held_are_left() -> bool:
+            end_pods(cluster)
+            states = [obj.get("status", {}).get("state") for obj in members(cluster, name).values()]
+            return len(places(cluster, name).succeeded) == 8 and set(states) == {"Finished", "Held"}
+
+        wait_for("the others to be held", only_held_are_left, every_s=0.05)
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"hold": False}}, NS)
+        run_to_the_end(cluster, name)
+    assert str(places(cluster, name).succeeded) == "1-20"

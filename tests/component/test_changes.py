@@ -1,0 +1,214 @@
+"""Alterations and reruns on the in-memory cluster: what becomes of the Volcano Job, and that each is done once although
+the controller is started anew at any moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from hpcbatch import job_requests, jobs
+from hpcbatch.api.batchjob import record_from
+from hpcbatch.api.names import SITE_CONFIGMAP, SYSTEM_NAMESPACE
+from hpcbatch.api.port import Object
+from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES, VOLCANO_JOBS
+from hpcbatch.controller.controller import Controller
+from hpcbatch.controller.identity import GID, HOME, UID, USER
+from hpcbatch.errors import InvalidError, JobFinishedError, RefusedError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.state import JobState
+from tests.component.volcano_cluster import NS, Cluster, running
+from tests.waiting import wait_for
+
+REPORT = "exit_code=0\nwalltime_s=1\ncpu_s=1\n"
+SITE = """apiVersion: hpcbatch.io/v1alpha1
+kind: SiteConfiguration
+queues:
+- {name: default, volcanoQueue: default, default: true, maxWalltime: 01:00:00}
+- {name: long, volcanoQueue: default}
+"""
+
+
+class Rig:
+    """Two CPUs, and jobs of the user alice."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.api = cluster, cluster.registry
+        site = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": SITE_CONFIGMAP},
+            "data": {"site.yaml": SITE},
+        }
+        self.api.create(CONFIGMAPS, site, SYSTEM_NAMESPACE)
+        self.controller = self._started()
+
+    def _started(self) -> Controller:
+        controller = Controller(self.api, SiteConfig())
+        controller.start()
+        return controller
+
+    def restart(self) -> None:
+        self.controller.stop()
+        self.controller = self._started()
+
+    def submit(self, **spec: Any) -> str:
+        given: dict[str, Any] = {"chunks": (Chunk(cpus=2),), "walltime_s": 600} | spec
+        job = JobSpec(dialect=Dialect.PBS, name="j", server="here", **given)
+        return jobs.submit(self.api, NS, Submission(spec=job, script=b"#!/bin/sh\n", environment={})).object_name
+
+    def job(self, name: str) -> Object:
+        return self.api.get(BATCHJOBS, name, NS)
+
+    def record(self, name: str) -> JobRecord:
+        return record_from(self.job(name))
+
+    def row(self, name: str) -> JobRow:
+        return self.record(name).row()
+
+    def volcano_job(self, name: str) -> Object | None:
+        number = self.record(name).job_id
+        found = [o for o in self.api.list(VOLCANO_JOBS, NS).items if o["metadata"]["name"] == f"job-{number}"]
+        return found[0] if found else None
+
+    def conf(self, name: str) -> str:
+        return str(self.api.get(CONFIGMAPS, f"job-{self.record(name).job_id}-conf", NS)["data"]["job.sh"])
+
+    def wait_state(self, name: str, state: JobState) -> None:
+        wait_for(f"{name} {state}", lambda: self.record(name).status.state is state)
+
+    def wait_made(self, name: str) -> Object:
+        found: Object = wait_for("the Volcano Job", lambda: self.volcano_job(name))
+        return found
+
+    def end(self, name: str) -> None:
+        self.wait_state(name, JobState.RUNNING)
+        for pod in self.cluster.pods(f"job-{self.record(name).job_id}"):
+            self.cluster.kubelet.end(pod, 0, REPORT)
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    with running(2) as cluster:
+        notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
+        cluster.registry.patch(NAMESPACES, NS, {"metadata": {"annotations": notes}})
+        rig = Rig(cluster)
+        yield rig
+        rig.controller.stop()
+
+
+def test_a_waiting_job_keeps_its_place_unless_its_pods_change(rig: Rig) -> None:
+    blocker, job = rig.submit(), rig.submit()
+    rig.wait_state(blocker, JobState.RUNNING)
+    before = rig.wait_made(job)["metadata"]["uid"]
+
+    job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="other", walltime_s=60))
+    wait_for("its runner to be told", lambda: "walltime_s='60'" in rig.conf(job))
+    assert rig.wait_made(job)["metadata"]["uid"] == before
+    assert (rig.row(job).name, rig.row(job).walltime_s) == ("other", 60)
+    assert rig.job(job)["spec"]["name"] == "j", "what was submitted stays"
+
+    job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, chunks=(Chunk(cpus=1),), priority=7))
+    wait_for("another Volcano Job", lambda: rig.wait_made(job)["metadata"]["uid"] != before)
+    made = rig.wait_made(job)
+    assert made["spec"]["priorityClassName"] == "hpcbatch-plus-7"
+    assert made["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "1"
+    rig.restart()
+    rig.end(blocker)
+    rig.end(job)
+    rig.wait_state(job, JobState.FINISHED)
+    assert (rig.record(job).status.run_count, rig.row(job).name, rig.row(job).cpus) == (1, "other", 1)
+
+
+def test_all_of_an_alteration_or_nothing(rig: Rig) -> None:
+    job = rig.submit(hold=True)
+    with pytest.raises(RefusedError) as refused:
+        job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="n", walltime_s=3601))
+    assert refused.value.code == RefusalCode.WALLTIME_LIMIT
+    assert (rig.row(job).name, rig.row(job).walltime_s) == ("j", 600)
+    with pytest.raises(RefusedError) as refused:
+        job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, queue="nowhere"))
+    assert refused.value.code == RefusalCode.UNKNOWN_QUEUE
+    job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, queue="long", walltime_s=3601))
+    assert (rig.row(job).queue, rig.row(job).walltime_s) == ("long", 3601)
+    job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, queue="default", walltime_s=None))
+    assert (rig.row(job).queue, rig.row(job).walltime_s) == ("default", 3600)
+    assert job_requests.alter(rig.api, rig.row(job), lambda r: r.spec) is None
+
+
+def test_a_begin_time_given_later_takes_the_job_out_of_the_queue(rig: Rig) -> None:
+    blocker, job = rig.submit(), rig.submit()
+    rig.wait_state(blocker, JobState.RUNNING)
+    rig.wait_made(job)
+    later = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, begin_time=later))
+    rig.wait_state(job, JobState.WAITING)
+    wait_for("the Volcano Job to go", lambda: rig.volcano_job(job) is None)
+    job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, begin_time=None))
+    rig.wait_made(job)
+
+
+def test_a_running_job_takes_little(rig: Rig) -> None:
+    job = rig.submit()
+    rig.wait_state(job, JobState.RUNNING)
+    with pytest.raises(RefusedError) as refused:
+        job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, chunks=(Chunk(cpus=1),)))
+    assert (refused.value.code, str(refused.value)) == (RefusalCode.STARTED, "chunks")
+    job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="n", walltime_s=1200))
+    assert (rig.row(job).name, rig.row(job).walltime_s) == ("n", 1200)
+    rig.end(job)
+    rig.wait_state(job, JobState.FINISHED)
+    assert rig.record(job).status.run_count == 1
+    with pytest.raises(JobFinishedError):
+        job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="late"))
+
+
+def test_rerun_once_whenever_the_controller_dies(rig: Rig) -> None:
+    job = rig.submit()
+    number = rig.record(job).job_id
+    for run in (1, 2, 3):
+        rig.wait_state(job, JobState.RUNNING)
+        wait_for("the run to be counted", lambda run=run: rig.record(job).status.run_count == run)
+        asked = job_requests.rerun(rig.api, rig.row(job))
+        rig.restart()
+        assert job_requests.await_rerun(rig.api, asked, timeout_s=20)
+        rig.restart()
+    rig.wait_state(job, JobState.RUNNING)
+    wait_for("the fourth run", lambda: rig.record(job).status.run_count == 4)
+    rig.cluster.settled()
+    rig.end(job)
+    rig.wait_state(job, JobState.FINISHED)
+    assert (rig.record(job).job_id, rig.record(job).status.run_count) == (number, 4)
+
+
+def test_rerun_and_hold(rig: Rig) -> None:
+    job, once = rig.submit(), rig.submit(rerunnable=False)
+    rig.wait_state(job, JobState.RUNNING)
+    job_requests.rerun(rig.api, rig.row(job), hold=True)
+    rig.wait_state(job, JobState.HELD)
+    rig.wait_state(once, JobState.RUNNING)
+    with pytest.raises(RefusedError) as refused:
+        job_requests.rerun(rig.api, rig.row(once), hold=True)
+    assert refused.value.code == RefusalCode.NOT_RERUNNABLE
+    assert not rig.job(once)["spec"].get("hold")
+    with pytest.raises(RefusedError) as refused:
+        job_requests.rerun(rig.api, rig.row(job))
+    assert refused.value.code == RefusalCode.NOT_RUNNING
+    assert rig.row(once).state is JobState.RUNNING
+
+
+def test_a_member_of_an_alteration_that_is_no_value_is_refused_by_the_schema(rig: Rig) -> None:
+    """Users write requests: what is in them is checked as what is submitted."""
+    job = rig.submit(hold=True)
+    for fields in ({"name": 5}, {"chunks": []}, {"walltimeSeconds": "1"}, {"umask": 9999}, {"stdout": {"path": 1}}):
+        with pytest.raises(InvalidError):
+            rig.api.patch(BATCHJOBS, job, {"spec": {"alteration": {"id": "x", "fields": fields}}}, NS)

@@ -1,0 +1,88 @@
+"""Letters and controllers that are killed: nothing is sent twice, and what waits for the mail server is not lost."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hpcbatch import jobs
+from hpcbatch.api.names import SYSTEM_NAMESPACE
+from hpcbatch.api.resources import CONFIGMAPS
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from tests.component.test_controller_process import SITE, Site
+from tests.component.volcano_cluster import NS
+from tests.mail_server import MailServer
+from tests.waiting import wait_for
+
+COUNT = 12
+REPORT = "exit_code=0\nwalltime_s=1\n"
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+@pytest.fixture
+def site(tmp_path: Path, port: int) -> Iterator[Site]:
+    site = Site(tmp_path)
+    text = f'{SITE}mail: {{smtp: "127.0.0.1:{port}", from: adm@here}}\n'
+    site.registry.patch(CONFIGMAPS, "hpcbatch-site", {"data": {"site.yaml": text}}, SYSTEM_NAMESPACE)
+    yield site
+    site.stop()
+
+
+def run_jobs(site: Site) -> None:
+    """Some jobs that ask for a letter at their end, which comes at once."""
+    spec = JobSpec(
+        dialect=Dialect.SLURM, name="j", chunks=(Chunk(count=1, cpus=1, ranks=1),), server="here", mail_points="END",
+        mail_users=("a@b",),
+    )  # fmt: skip
+    for _ in range(COUNT):
+        jobs.submit(site.registry, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={}), timeout_s=30)
+    wait_for("all pods", lambda: len(site.cluster.kubelet.started) == COUNT)
+    site.wait_running(COUNT)
+    for pod in site.cluster.kubelet.started:
+        site.cluster.kubelet.end(pod, 0, REPORT)
+    wait_for("the ends", lambda: all("endTime" in job["status"] for job in site.jobs()), 40)
+
+
+def test_the_next_controller_sends_what_waits(site: Site, port: int) -> None:
+    leader, other = site.pair()
+    run_jobs(site)
+    wait_for("a try", lambda: "hpcbatch_mails_waiting 1" in leader.page("/metrics")[1])
+    leader.signal(signal.SIGKILL)
+    with MailServer(port=port) as server:
+        wait_for("the letters", lambda: len(server.letters) >= COUNT, 60)
+        wait_for("the count", lambda: f"hpcbatch_mails_sent_total {COUNT}\n" in other.page("/metrics")[1])
+        assert max(Counter(letter.subject for letter in server.letters).values()) == 1
+
+
+def test_controllers_killed_in_the_midst_of_sending(site: Site, port: int) -> None:
+    """A letter may be lost with each kill, and none comes twice."""
+    kills = 3
+    with MailServer(port=port) as server:
+        server.refusals["RCPT"].extend(["450 later"] * 4)
+        for number in range(kills):
+            site.controller()
+            if number == 0:
+                run_jobs(site)
+            wait_for("some letters", lambda n=number: len(server.letters) > 2 * n, 40)
+            site.controllers[-1].signal(signal.SIGKILL)
+            site.controllers[-1].wait()
+        site.controller()
+
+        def are_settled() -> bool:
+            return all("end" in job["status"].get("mailed", ()) for job in site.jobs())
+
+        wait_for("all letters to be settled", are_settled, 60)
+        wait_for("what was begun", lambda: len(server.letters) >= COUNT - kills)
+        assert max(Counter(str(letter.message["Message-ID"]) for letter in server.letters).values()) == 1

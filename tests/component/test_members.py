@@ -1,0 +1,172 @@
+"""Requests for members of arrays and their records, on the engine's registry."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hpcbatch import jobs, members
+from hpcbatch.api.names import ARRAY_ID_LABEL
+from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.engine.registry.registry import Registry
+from hpcbatch.errors import ConflictError, HpcBatchError, JobFinishedError, UnknownJobError
+from hpcbatch.model.array import Array, ArrayStatus, Membership
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.state import JobState
+from tests.component.api_server import Cluster, cluster
+from tests.component.batchjobs import NS, put_job, record_of
+
+ALL = Indices.parse("0-9")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Cluster]:
+    with cluster(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def registry(server: Cluster) -> Registry:
+    return server.registry
+
+
+def put_array(registry: Registry, state: JobState = JobState.RUNNING, **sets: str) -> JobRow:
+    """Job 12, an array of 0-9; of the members in `active` and `succeeded` there are records."""
+    status = ArrayStatus(**{name: Indices.parse(text) for name, text in sets.items()})
+    spec = JobSpec(dialect=Dialect.SLURM, name="arr", chunks=(Chunk(),), array=Array(indices=ALL))
+    record = put_job(registry, 12, state, spec=spec, array=status)
+    for index in (*status.active, *status.succeeded):
+        own = JobSpec(
+            dialect=Dialect.SLURM, name="arr", chunks=(Chunk(),),
+            member_of=Membership(array_id=12, array_name=record.object_name, index=index),
+        )  # fmt: skip
+        put_member(registry, record.object_name, index, own, JobState.RUNNING if index in status.active else None)
+    return find(registry)
+
+
+def put_member(registry: Registry, array: str, index: int, spec: JobSpec, state: JobState | None) -> None:
+    """Under the name that the controller gives it."""
+    put_job(registry, 100 + index, state or JobState.FINISHED, spec=spec)
+    made = registry.get(BATCHJOBS, f"pbs-{100 + index}", NS)
+    registry.delete(BATCHJOBS, made["metadata"]["name"], NS)
+    name = {"name": f"{array}-{index}", "namespace": NS, "labels": {"placed": "by-hand", ARRAY_ID_LABEL: "12"}}
+    created = registry.create(BATCHJOBS, {**made, "metadata": name}, NS)
+    registry.replace(BATCHJOBS, created | {"status": made["status"]}, NS, subresource="status")
+
+
+def find(registry: Registry) -> JobRow:
+    return record_of(registry, "pbs-12").row()
+
+
+def asked(registry: Registry) -> dict[str, str]:
+    return dict(registry.get(BATCHJOBS, "pbs-12", NS)["spec"].get("arrayRequest") or {})
+
+
+def test_records_of_members(server: Cluster) -> None:
+    registry, api = server.registry, server.client()
+    put_array(registry, pending="7-9", active="5-6", succeeded="0-4")
+    array = jobs.find(api, NS, 12)
+    assert sorted(members.own_rows(api, array)) == [0, 1, 2, 3, 4, 5, 6]
+    assert sorted(members.own_rows(api, array, ended=False)) == [5, 6]
+    assert sorted(members.own_rows(api, array, Indices.parse("4-8"))) == [4, 5, 6]
+    assert members.own_rows(api, array, Indices.parse("7-9")) == {}
+    own = members.own_rows(api, array)
+    records = members.get_records(api, array, own.values())
+    assert [record.spec.member_of and record.spec.member_of.index for record in records] == list(own)
+    members.hold(api, array, Indices.parse("7,9"))
+    assert jobs.find(api, NS, 12).array_held == "7,9"
+
+
+def test_requests_add_up(registry: Registry) -> None:
+    array = put_array(registry, pending="2-9", active="0-1")
+    members.request_delete(registry, array, Indices.parse("3"))
+    members.request_delete(registry, array, Indices.parse("4-5,0"))
+    members.hold(registry, array, Indices.parse("7-9"))
+    assert asked(registry) == {"deleted": "0,3-5", "held": "7-9"}
+    members.release(registry, array, Indices.parse("8"))
+    assert asked(registry)["held"] == "7,9"
+    members.release_all(registry, array)
+    assert asked(registry) == {"deleted": "0,3-5", "held": ""}
+
+
+def test_member_of_a_held_array_is_released_alone(registry: Registry) -> None:
+    array = put_array(registry, JobState.HELD, pending="0-9")
+    registry.patch(BATCHJOBS, "pbs-12", {"spec": {"hold": True}}, NS)
+    members.release(registry, array, Indices.parse("4"))
+    assert asked(registry) == {"held": "0-3,5-9"}
+    assert not registry.get(BATCHJOBS, "pbs-12", NS)["spec"]["hold"]
+
+
+@pytest.mark.parametrize("request_", [members.request_delete, members.hold, members.release])
+def test_members_that_have_ended(registry: Registry, request_: object) -> None:
+    array = put_array(registry, pending="7-9", active="6", succeeded="0-4", deleted="5")
+    assert callable(request_)
+    with pytest.raises(JobFinishedError):
+        request_(registry, array, Indices.parse("0-5"))
+    request_(registry, array, Indices.parse("5-6"))
+    with pytest.raises(UnknownJobError):
+        members.check_known(array, Indices.parse("10-12"))
+
+
+def test_ended_and_removed_arrays(registry: Registry) -> None:
+    array = put_array(registry, JobState.FINISHED, pending="0-9")
+    with pytest.raises(JobFinishedError):
+        members.hold(registry, array, Indices.parse("1"))
+    registry.delete(BATCHJOBS, "pbs-12", NS)
+    with pytest.raises(UnknownJobError):
+        members.hold(registry, array, Indices.parse("1"))
+
+
+def test_many_at_once_lose_nothing(registry: Registry) -> None:
+    array = put_array(registry, pending="0-9")
+    threads = [
+        threading.Thread(target=members.request_delete, args=(registry, array, Indices.of([index])))
+        for index in range(10)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert asked(registry) == {"deleted": "0-9"}
+
+
+def test_endless_conflicts_are_told(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = put_array(registry, pending="0-9")
+
+    def conflict(*_: object, **__: object) -> None:
+        raise ConflictError(409, "Conflict", "changed")
+
+    monkeypatch.setattr(registry, "patch", conflict)
+    monkeypatch.setattr(members, "_TRIES_S", 0.05)
+    with pytest.raises(HpcBatchError, match="being changed by others"):
+        members.hold(registry, array, Indices.parse("1"))
+
+
+def test_command_waits_until_members_are_gone(registry: Registry) -> None:
+    array = put_array(registry, pending="1-9", active="0")
+    answered = members.request_delete(registry, array, Indices.parse("0-2"))
+
+    def controller() -> None:
+        for name, change in (
+            ("pbs-12", {"array": {"pending": "3-9"}}), ("pbs-12-0", {"state": JobState.EXITING.value}),
+        ):  # fmt: skip
+            obj = registry.get(BATCHJOBS, name, NS)
+            status = obj["status"] | {key: value for key, value in change.items() if key == "state"}
+            if "array" in change:
+                status["array"] = {"active": "0", "pending": "3-9", "deleted": "1-2"}
+            registry.replace(BATCHJOBS, obj | {"status": status}, NS, subresource="status")
+
+    acting = threading.Timer(0.1, controller)
+    acting.start()
+    members.settle(registry, [(answered, Indices.parse("0-2"))], timeout_s=20)
+    acting.join(10)
+    member = registry.get(BATCHJOBS, "pbs-12-0", NS)
+    assert member["status"]["state"] == "Exiting"
+    # nobody acts: the command does not wait for ever
+    members.settle(registry, [(answered, Indices.parse("3"))], timeout_s=0.1)

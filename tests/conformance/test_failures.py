@@ -1,0 +1,182 @@
+"""Failures told truly, in both dialects: what happened, where, and whether the job runs again."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.conformance.site import Site
+from tests.waiting import wait_for
+
+KILL_SSHD = """
+for p in /proc/[0-9]*; do
+  case $(tr '\\0' ' ' <$p/cmdline 2>/dev/null) in
+    *sshd*-D*) kill ${p#/proc/} ;;
+  esac
+done
+"""
+"""In a pod: end the daemon that lets the others in."""
+
+
+def slurm(site: Site, job: str, fields: str) -> str:
+    """Some fields of `sacct` as `a|b`."""
+    return site.run("sacct", "-X", "-n", "-P", "-j", job, "-o", fields).stdout.strip()
+
+
+def shown(site: Site, job: str) -> dict[str, str]:
+    """`scontrol show job`, as far as its words are NAME=VALUE."""
+    text = site.run("scontrol", "show", "job", job).stdout
+    return dict(word.partition("=")[::2] for word in text.split())
+
+
+EXITS = [
+    ("exit 3", 3, "and failed", "FAILED", "NonZeroExitCode", "3:0"),
+    ("kill -9 $$", 265, "and failed", "FAILED", "JobLaunchFailure", "0:9"),
+    ("kill -15 $$", 271, "and failed", "FAILED", "JobLaunchFailure", "0:15"),
+    ("kill -11 $$", 267, "and failed", "FAILED", "JobLaunchFailure", "0:11"),
+]
+
+
+def test_exit_codes_and_signals_reach_every_listing(site: Site) -> None:
+    jobs = [
+        (site.qsub("-j", "oe", stdin=f"{script}\n"), site.sbatch("-o", "/dev/null", "--wrap", script))
+        for script, *_ in EXITS
+    ]
+    for (script, status, comment, state, reason, code), (pbs, other) in zip(EXITS, jobs, strict=True):
+        record = site.wait_end(pbs)
+        assert (record["Exit_status"], record["substate"]) == (status, 93), script
+        assert record["comment"].endswith(f") {comment}"), script
+        site.wait_end(other)
+        found = shown(site, other)
+        assert (found["JobState"], found["Reason"], found["ExitCode"]) == (state, reason, code), script
+        assert slurm(site, other, "state,exitcode") == f"{state}|{code}"
+
+
+def has_memory_limits(site: Site) -> bool:
+    """The engine of an ordinary user may have none."""
+    job = site.qsub("-l", "select=1:ncpus=1:mem=64mb", "-j", "oe", "-N", "limit", stdin=(
+        "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/memory.max "
+        "/sys/fs/cgroup/memory$(sed -n 's/.*:memory://p' /proc/self/cgroup)/memory.limit_in_bytes 2>/dev/null; true\n"
+    ))  # fmt: skip
+    site.wait_end(job)
+    return "67108864" in site.read(f"limit.o{job}").split()
+
+
+def test_more_memory_than_asked_for(site: Site) -> None:
+    if not has_memory_limits(site):
+        pytest.skip("no memory limits here: they need a cgroup hierarchy in which the engine may make groups")
+    hog = "head -c 300000000 /dev/zero | tail\n"
+    pbs = site.qsub("-l", "select=1:ncpus=1:mem=64mb", "-j", "oe", stdin=f"exec {hog}")
+    other = site.sbatch("--mem=64", "-o", "/dev/null", "--wrap", hog)
+    record = site.wait_end(pbs)
+    assert record["Exit_status"] == -27
+    assert record["comment"].endswith(") and exceeded resource mem")
+    site.wait_end(other)
+    found = shown(site, other)
+    assert (found["JobState"], found["Reason"], found["ExitCode"]) == ("OUT_OF_MEMORY", "OutOfMemory", "0:125")
+    assert slurm(site, other, "state,exitcode") == "OUT_OF_MEMORY|0:125"
+
+
+def lose_pod(site: Site, job: str, index: int, *, evict: bool = False) -> str:
+    """Take a running job's pod away from it; the node it was on."""
+    site.wait_state(job, "R")
+    name = f"job-{job}-mpimaster-0" if index == 0 else f"job-{job}-mpiworker-{index - 1}"
+    node = site.kubectl("get", "pod", name, "-o", "jsonpath={.spec.nodeName}").stdout
+    if evict:
+        body = (
+            '{"apiVersion": "policy/v1", "kind": "Eviction", '
+            f'"metadata": {{"name": "{name}", "namespace": "{site.namespace}"}}}}'
+        )
+        (site.work / "eviction").write_text(body)
+        path = f"/api/v1/namespaces/{site.namespace}/pods/{name}/eviction"
+        site.kubectl("create", "--raw", path, "-f", str(site.work / "eviction"))
+    else:
+        site.kubectl("delete", "pod", name, "--wait=false")
+    return f"pod {name} on node {node}"
+
+
+def test_a_lost_pod_ends_a_job_that_may_not_run_again(site: Site) -> None:
+    pbs = site.qsub("-r", "n", "-l", "select=2:ncpus=1", "-j", "oe", stdin="sleep 600\n")
+    other = site.sbatch("--no-requeue", "-N", "2", "-o", "/dev/null", "--wrap", "sleep 600")
+    lost = lose_pod(site, pbs, 1)
+    taken = lose_pod(site, other, 1, evict=True)
+    record = site.wait_end(pbs)
+    assert f"{lost} was deleted by somebody else; not rerunnable" in record["comment"]
+    assert record["Exit_status"] == -20
+    assert record["run_count"] == 1
+    site.wait_end(other)
+    found = shown(site, other)
+    assert (found["JobState"], found["Reason"], found["Restarts"]) == ("NODE_FAIL", "NodeDown", "0")
+    assert f"{taken} was lost; not rerunnable" in site.attributes(other)["comment"]
+
+
+def test_a_lost_pod_makes_a_job_run_again(site: Site) -> None:
+    pbs = site.qsub("-r", "y", "-l", "select=2:ncpus=1", "-j", "oe", stdin="sleep 600\n")
+    other = site.sbatch("--requeue", "-N", "2", "-o", "/dev/null", "--wrap", "sleep 600")
+    lose_pod(site, pbs, 1)
+    lose_pod(site, other, 0, evict=True)
+
+    def runs(job: str) -> Any:
+        record = site.attributes(job)
+        return record["job_state"] == "R" and record.get("run_count") == 2
+
+    for job in (pbs, other):
+        wait_for(f"job {job} to run again", lambda job=job: runs(job), 90)
+    assert shown(site, other)["Restarts"] == "1"
+    site.run("qdel", pbs)
+    site.run("scancel", other)
+    site.wait_end(pbs)
+    site.wait_end(other)
+
+
+def preempt(site: Site, job: str) -> str:
+    """Take a running job's worker away from it as Volcano does for one of more weight: conditions, then a deletion."""
+    site.wait_state(job, "R")
+    name = f"job-{job}-mpiworker-0"
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "volcano"}
+    patch = json.dumps({"status": {"conditions": [condition]}})
+    site.kubectl("patch", "pod", name, "--subresource=status", "--type=strategic", "-p", patch)
+    node = site.kubectl("get", "pod", name, "-o", "jsonpath={.spec.nodeName}").stdout
+    site.kubectl("delete", "pod", name, "--wait=false")
+    return f"pod {name} on node {node} was preempted for a job of more weight"
+
+
+def test_preemption(site: Site) -> None:
+    stays = site.sbatch("--no-requeue", "-N", "2", "-o", "/dev/null", "--wrap", "sleep 600")
+    again = site.sbatch("--requeue", "-N", "2", "-o", "/dev/null", "--wrap", "sleep 600")
+    why = preempt(site, stays)
+    preempt(site, again)
+    record = site.wait_end(stays)
+    assert f"{why}; not rerunnable" in record["comment"]
+    found = shown(site, stays)
+    assert (found["JobState"], found["ExitCode"]) == ("PREEMPTED", "1:0")
+    assert slurm(site, stays, "state,exitcode") == "PREEMPTED|1:0"
+    wait_for("the second run", lambda: shown(site, again)["Restarts"] == "1" and site.state(again) == "R", 90)
+    site.run("scancel", again)
+    site.wait_end(again)
+
+
+def test_a_gang_does_not_run_on_with_a_host_short(site: Site) -> None:
+    """The ssh daemon of one host dies: no rank could be started there any more."""
+    site.script("kill_sshd", KILL_SSHD)
+    job = site.qsub(
+        "-l", "select=2:ncpus=1", "-j", "oe",
+        stdin=f"ssh $(sort -u $PBS_NODEFILE | tail -n 1) sh {site.work}/kill_sshd; sleep 600\n",
+    )  # fmt: skip
+    record = site.wait_end(job, 60)
+    assert re.search(r"pod job-\d+-mpiworker-0 failed: sshd on job-\d+-mpiworker-0 has ended", record["comment"])
+    assert record["Exit_status"] == -1
+
+
+def test_what_keeps_a_script_from_starting(site: Site) -> None:
+    site.script("strange", "#!/nosuch/interpreter\ntrue\n")
+    other = site.sbatch("-o", "/dev/null", "strange")
+    site.wait_end(other)
+    found = shown(site, other)
+    assert (found["JobState"], found["Reason"]) == ("FAILED", "JobLaunchFailure")
+    assert "/nosuch/interpreter" in site.attributes(other)["comment"]
+    done = site.run("sbatch", "--wait", "--parsable", "-o", "/dev/null", "strange", check=False)
+    assert done.returncode != 0

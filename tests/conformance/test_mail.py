@@ -1,0 +1,144 @@
+"""Mail about jobs in both dialects, through the site's mail server: who gets which letter, and each once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.rigs import Rig
+from tests.conformance.site import Site
+from tests.mail_server import Letter, MailServer
+from tests.waiting import wait_for
+
+SYSTEM = ("-n", "hpcbatch-system")
+HEAD = "apiVersion: hpcbatch.io/v1alpha1\nkind: SiteConfiguration\n"
+
+
+@pytest.fixture(scope="module")
+def server(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MailServer]:
+    """A mail server, which the site sends its mail through as long as these cases run."""
+    admin = rig.site(tmp_path_factory.mktemp("admin"))
+    is_cluster = os.environ.get("HPCBATCH_RIG") == "cluster"
+    with MailServer("0.0.0.0" if is_cluster else "127.0.0.1") as server:
+        host = _own_address() if is_cluster else "127.0.0.1"
+        given = configured(admin)
+        mail = f'mail: {{smtp: "{host}:{server.port}", from: pbs@site.example, domain: site.example}}\n'
+        configure(admin, (given if given is not None else HEAD) + mail)
+        wait_for("the configuration", lambda: published(admin).get("mail"))
+        yield server
+        configure(admin, given)
+        wait_for("the old configuration", lambda: not published(admin).get("mail"))
+
+
+def _own_address() -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.connect(("192.0.2.1", 9))  # sends nothing
+        return str(sock.getsockname()[0])
+
+
+def configured(admin: Site) -> str | None:
+    found = admin.kubectl(*SYSTEM, "get", "configmap", "hpcbatch-site", "-o", "json", check=False)
+    return None if found.returncode else str(json.loads(found.stdout)["data"]["site.yaml"])
+
+
+def configure(admin: Site, text: str | None) -> None:
+    admin.kubectl(*SYSTEM, "delete", "configmap", "hpcbatch-site", "--ignore-not-found")
+    if text is not None:
+        (admin.work / "site.yaml").write_text(text)
+        admin.kubectl(*SYSTEM, "create", "configmap", "hpcbatch-site", f"--from-file={admin.work}/site.yaml")
+
+
+def published(admin: Site) -> dict[str, object]:
+    found = admin.kubectl(*SYSTEM, "get", "configmap", "hpcbatch-queues", "-o", "json", check=False)
+    return {} if found.returncode else dict(json.loads(json.loads(found.stdout)["data"]["queues.json"]))
+
+
+def letters(server: MailServer, subject: str, count: int) -> list[Letter]:
+    """Those whose subject has this; waits for `count` of them, and for no more than these."""
+    wait_for(f"{count} letters {subject!r}", lambda: len(server.about(subject)) >= count)
+    found = server.about(subject)
+    assert len(found) == count, [letter.subject for letter in found]
+    return found
+
+
+def test_pbs(site: Site, server: MailServer) -> None:
+    done = site.run("qsub", "-m", "abe", "-M", "me@example.org,you", "-N", "post", "-j", "oe", stdin="exit 3\n")
+    assert done.stderr == ""
+    shown = done.stdout.strip()
+    site.wait_end(shown)
+    begin, end = letters(server, f"PBS JOB {shown}", 2)
+    assert begin.sender == end.sender == "pbs@site.example"
+    assert begin.to == end.to == ("me@example.org", "you@site.example")
+    head = f"PBS Job Id: {shown}\nJob Name:   post\n"
+    assert begin.body == f"{head}Begun execution\n"
+    assert end.body.startswith(f"{head}Execution terminated\nExit_status=3\nresources_used.cpupercent=")
+    assert re.search(r"\nresources_used\.walltime=\d\d:\d\d:\d\d\n\Z", end.body)
+
+
+def test_slurm(site: Site, server: MailServer) -> None:
+    job = site.sbatch("--mail-type=ALL", "--mail-user=me@example.org", "-J", "s", "-o", "/dev/null", "--wrap", "exit 4")
+    good = site.sbatch("--mail-type=end,fail", "-J", "g", "-o", "/dev/null", "--wrap", "true")
+    began, failed = letters(server, f"Slurm Job_id={job} ", 2)
+    assert re.fullmatch(rf"Slurm Job_id={job} Name=s Began, Queued time \d\d:\d\d:\d\d", began.subject)
+    assert re.fullmatch(rf"Slurm Job_id={job} Name=s Failed, Run time [\d:]+, FAILED, ExitCode 4", failed.subject)
+    assert began.to == ("me@example.org",)
+    (ended,) = letters(server, f"Slurm Job_id={good} ", 1)
+    assert re.fullmatch(rf"Slurm Job_id={good} Name=g Ended, Run time [\d:]+, COMPLETED, ExitCode 0", ended.subject)
+    assert ended.to == (f"{site.env['USER']}@site.example",)
+
+
+def test_what_is_cut_off_at_its_walltime(site: Site, server: MailServer) -> None:
+    """PBS tells the owner of that without being asked."""
+    pbs = site.qsub("-l", "walltime=1", "-N", "slow", "-j", "oe", stdin="sleep 600\n")
+    site.wait_end(pbs)
+    (letter,) = letters(server, f"PBS JOB {pbs}.", 1)
+    assert letter.to == (f"{site.env['USER']}@site.example",)
+    assert letter.body.endswith(
+        "\nAborted by PBS Server \nJob exceeded resource walltime\nSee job standard error file\n"
+    )
+
+
+def test_who_asks_for_none_gets_none(site: Site, server: MailServer) -> None:
+    quiet = [
+        site.qsub("-m", "n", "-N", "q", "-j", "oe", stdin="exit 1\n"),
+        site.qsub("-N", "q", "-j", "oe", stdin="exit 1\n"),
+        site.sbatch("--mail-user=me@example.org", "-o", "/dev/null", "--wrap", "false"),
+        site.sbatch("--mail-type=NONE", "-o", "/dev/null", "--wrap", "false"),
+    ]
+    for job in quiet:
+        site.wait_end(job)
+    last = site.qsub("-m", "e", "-N", "q", "-j", "oe", stdin="true\n")
+    letters(server, f"PBS JOB {last}.", 1)
+    for job in quiet:
+        assert not server.about(f"PBS JOB {job}.")
+        assert not server.about(f"Job_id={job} ")
+
+
+def test_arrays(site: Site, server: MailServer) -> None:
+    slurm = site.sbatch("--mail-type=BEGIN,END,FAIL", "--array=0-2", "-J", "a", "-o", "/dev/null",
+                        "--wrap", "exit $SLURM_ARRAY_TASK_ID")  # fmt: skip
+    tasks = site.sbatch("--mail-type=END,ARRAY_TASKS", "--array=7,8", "-J", "t", "-o", "/dev/null", "--wrap", "true")
+    began, ended = letters(server, f"Slurm Array Summary Job_id={slurm}_* ({slurm}) Name=a ", 2)
+    assert began.subject.endswith(" Began")
+    assert re.search(r" Failed, Mixed, ExitCode \[0-\d\]\Z", ended.subject)
+    for index in (7, 8):
+        (letter,) = letters(server, f"Slurm Array Task Job_id={tasks}_{index} (", 1)
+        assert letter.subject.endswith(", COMPLETED, ExitCode 0")
+    assert not server.about(f"Array Task Job_id={slurm}_")
+
+
+def test_a_user_can_only_send_mail(site: Site, server: MailServer) -> None:
+    """Not letters of one's own making, and not to what is no address."""
+    bad = site.run("qsub", "-m", "e", "-M", "|sh,ok@example.org", "-N", "evil", "-j", "oe", stdin="true\n")
+    assert bad.stderr == "qsub: '|sh' is no mail address; nothing is sent to it\n"
+    (letter,) = letters(server, f"PBS JOB {bad.stdout.strip()}", 1)
+    assert letter.to == ("ok@example.org",)
+    job = site.sbatch("--mail-type=END", "-J", "x\r\nBcc: victim@example.org", "-o", "/dev/null", "--wrap", "true")
+    (letter,) = letters(server, f"Slurm Job_id={job} ", 1)
+    assert letter.to == (f"{site.env['USER']}@site.example",)
+    assert letter.message["Bcc"] is None

@@ -1,0 +1,179 @@
+"""Signals to running jobs, suspension, and time limits: what reaches which processes, in all pods."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from typing import Any
+
+from tests.conformance.site import BIN, Site
+from tests.waiting import wait_for
+
+# Two pods; in each a process that has left the script's session and group, and writes what it gets to its own file.
+DAEMON = """
+for word in USR1 USR2; do trap "echo $word >>$1.got" $word; done
+trap "echo TERM >>$1.got; END" TERM
+echo on >>$1.got
+while :; do echo >>$1.beats; sleep 0.2; done
+"""
+TWO_PODS = """#!/bin/sh
+trap 'echo script USR1' USR1
+trap 'echo script USR2' USR2
+(setsid sh daemon.sh master </dev/null >/dev/null 2>&1 &)
+for host in $(scontrol show hostnames 2>/dev/null || echo $SLURM_JOB_NODELIST | tr , ' '); do
+  [ $host = $(hostname) ] || ssh $host "cd $PWD && (setsid sh daemon.sh worker </dev/null >/dev/null 2>&1 &)"
+done
+echo ready
+while :; do sleep 0.1; done
+"""
+
+
+def record(site: Site, job: str) -> dict[str, Any]:
+    """The job's BatchJob."""
+    items = json.loads(site.kubectl("get", "batchjobs", "-o", "json").stdout)["items"]
+    return next(item for item in items if item.get("status", {}).get("jobId") == job)
+
+
+def start(site: Site, *options: str, ignores_term: bool = False) -> str:
+    """Start the job of two pods; returns its number when all of it runs."""
+    site.script("daemon.sh", DAEMON.replace("END", ":" if ignores_term else "exit"))
+    site.script("job.sh", TWO_PODS)
+    job = site.sbatch("-N", "2", "-o", "out", *options, "job.sh")
+    wait_for("the job in both pods", lambda: all("on" in text(site, f"{part}.got") for part in ("master", "worker")))
+    wait_for("the script", lambda: "ready" in text(site, "out"))
+    return job
+
+
+def text(site: Site, name: str) -> str:
+    path = site.work / name
+    return path.read_text() if path.exists() else ""
+
+
+def beats(site: Site) -> list[int]:
+    return [len(text(site, f"{part}.beats")) for part in ("master", "worker")]
+
+
+def is_still(site: Site) -> bool:
+    before = beats(site)
+    try:
+        wait_for("a beat", lambda: beats(site) != before, 2)
+    except AssertionError:
+        return True
+    return False
+
+
+def as_admin(site: Site, *argv: str) -> subprocess.CompletedProcess[str]:
+    """A command of one who may change everybody's jobs."""
+    return subprocess.run(
+        [str(BIN / argv[0]), *argv[1:]], cwd=site.work, capture_output=True, text=True, timeout=60, check=False,
+        env={**(site.admin_env or site.env)},
+    )  # fmt: skip
+
+
+def test_qsig_reaches_the_script_and_what_it_started(site: Site) -> None:
+    script = (
+        "sh -c 'trap \"echo child\" USR1; echo ready; while :; do sleep 0.1; done' &\n"
+        "trap 'echo script' USR1\nwhile :; do wait; done\n"
+    )
+    job = site.qsub("-N", "two", "-j", "oe", stdin=script)
+    wait_for("the job", lambda: "ready" in text(site, f"two.o{job}"))
+    answer = site.run("qsig", "-s", "USR1", job)
+    assert (answer.stdout, answer.stderr) == ("", "")
+    wait_for("both", lambda: {"child", "script"} <= set(text(site, f"two.o{job}").split()))
+    site.run("qsig", job)
+    ended = site.wait_end(job)
+    assert ended["Exit_status"] == 271
+
+
+def test_signals_of_scancel(site: Site) -> None:
+    """To the steps, to the script's shell, to all; in every pod."""
+    job = start(site)
+    assert site.run("scancel", "-s", "USR1", job).stderr == ""
+    wait_for("the signal", lambda: all("USR1" in text(site, f"{part}.got") for part in ("master", "worker")))
+    assert "script" not in text(site, "out")
+    site.run("scancel", "-b", "-s", "USR2", job)
+    wait_for("the signal", lambda: "script USR2" in text(site, "out"))
+    assert "USR2" not in text(site, "master.got") + text(site, "worker.got")
+    site.run("scancel", "--full", "--signal=12", job)
+    wait_for("the signal", lambda: all("USR2" in text(site, f"{part}.got") for part in ("master", "worker")))
+    wait_for("the signal", lambda: text(site, "out").count("script USR2") == 2)
+    site.run("scancel", job)
+    site.wait_end(job)
+    assert text(site, "worker.got").count("USR1") == 1, "a signal is sent once"
+    assert is_still(site)
+
+
+def test_jobs_that_do_not_run_get_no_signals(site: Site) -> None:
+    held = site.qsub("-h", stdin="true\n")
+    full = f"{held}.{site.server}"
+    refused = site.run("qsig", "-s", "USR1", held, check=False)
+    assert (refused.returncode, refused.stderr) == (168, f"qsig: Request invalid for state of job {full}\n")
+    unknown = site.run("qsig", "-s", "FOO", held, check=False)
+    assert (unknown.returncode, unknown.stderr) == (165, f"qsig: Unknown/illegal signal name {full}\n")
+    later = site.run("scancel", "-s", "USR1", held, check=False)
+    text = f"scancel: error: Kill job error on job id {held}: Job can not be altered now, try again later\n"
+    assert (later.returncode, later.stderr) == (1, text)
+    site.run("qdel", held)
+    site.wait_end(held)
+    over = site.run("qsig", held, check=False)
+    assert (over.returncode, over.stderr) == (35, f"qsig: Job has finished {full}\n")
+    assert site.run("scancel", "-s", "USR1", held).stderr == ""
+    gone = site.run("qsig", "999999", check=False)
+    assert (gone.returncode, gone.stderr) == (153, f"qsig: Unknown Job Id 999999.{site.server}\n")
+
+
+def test_suspended_and_resumed(site: Site) -> None:
+    job = start(site, "--time=00:05:00")
+    if site.enter:
+        refused = site.run("qsig", "-s", "suspend", job, check=False)
+        assert (refused.returncode, refused.stderr) == (159, f"qsig: Unauthorized Request  {job}.{site.server}\n")
+    assert as_admin(site, "qsig", "-s", "suspend", job).stderr == ""
+    assert site.state(job) == "S"
+    assert site.run("squeue", "-h", "-j", job, "-o", "%t %T").stdout == "S SUSPENDED\n"
+    wait_for("all pods to stop", lambda: is_still(site))
+    assert as_admin(site, "qsig", "-s", "suspend", job).returncode == 168
+    before = beats(site)
+    assert as_admin(site, "qsig", "-s", "resume", job).stderr == ""
+    wait_for("all pods to go on", lambda: all(now > then for now, then in zip(beats(site), before, strict=True)))
+    assert site.state(job) == "R"
+    site.run("scancel", job)
+    site.wait_end(job)
+
+
+def test_nothing_outlives_the_walltime(site: Site) -> None:
+    """Neither in the first pod nor in others, although it has left the script's session and ignores TERM."""
+    job = start(site, "--time=00:05:00", ignores_term=True)
+    site.run("qalter", "-l", "walltime=00:00:06", job)
+    ended = site.wait_end(job)
+    assert ended["Exit_status"] == -29
+    assert site.run("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").stdout == "TIMEOUT\n"
+    assert is_still(site)
+    assert all("TERM" in text(site, f"{part}.got") for part in ("master", "worker"))
+    when = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+    line = rf"slurmstepd: error: \*\*\* JOB {job} ON \S+ CANCELLED AT {when} DUE TO TIME LIMIT \*\*\*"
+    assert re.search(line, text(site, "out"))
+
+
+def test_walltime_of_a_running_job(site: Site) -> None:
+    """Shorter than what has passed, and longer than what was left."""
+    script = "echo ready\nsleep 300\n"
+    short = site.qsub("-N", "short", "-l", "walltime=01:00:00", stdin=script)
+    long = site.qsub("-N", "long", "-l", "walltime=00:00:08", stdin="echo ready\nsleep 12\n")
+    for job, name in ((short, "short"), (long, "long")):
+        wait_for("the job", lambda job=job, name=name: "ready" in text(site, f"{name}.o{job}"))
+    as_admin(site, "qalter", "-l", "walltime=00:10:00", long)
+    site.run("qalter", "-l", "walltime=1", short)
+    assert site.wait_end(short)["Exit_status"] == -29
+    assert re.match(r"=>> PBS: job killed: walltime \d+ exceeded limit 1\n", text(site, f"short.e{short}"))
+    assert site.wait_end(long)["Exit_status"] == 0
+
+
+def test_warning_before_the_walltime(site: Site) -> None:
+    script = "#!/bin/sh\ntrap 'echo warned; exit 4' USR1\necho ready\nwhile :; do sleep 0.1; done\n"
+    job = site.sbatch("-o", "out", "--time=00:01:00", "--signal=B:USR1@57", stdin=script)
+    ended = site.wait_end(job)
+    assert text(site, "out") == "ready\nwarned\n"
+    assert ended["Exit_status"] == 4
+    refused = site.run("sbatch", "--signal=FOO", "--wrap", "true", check=False)
+    assert (refused.returncode, refused.stderr) == (255, "sbatch: error: Invalid --signal specification\n")

@@ -1,0 +1,114 @@
+"""What a running job is asked, as lines of an annotation: nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbatch.api.port import Object
+from hpcbatch.controller.pod_requests import ANNOTATION, Signal, pass_on, requests_text, unsent_signal
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState
+
+RUNNING = JobStatus(state=JobState.RUNNING)
+
+
+def signal(request_id: str, number: int = 10, scope: str = "session") -> Signal:
+    return Signal(request_id=request_id, number=number, scope=scope)
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "is_suspended", "asked", "text"),
+    [
+        ("", RUNNING, False, None, ""),
+        ("", RUNNING, False, signal("a"), "signal 1 10 session a\n"),
+        ("signal 1 9 all a\n", RUNNING, False, signal("b", 15, "all"), "signal 1 9 all a\nsignal 2 15 all b\n"),
+        ("signal 1 10 session a\n", RUNNING, False, signal("a"), "signal 1 10 session a\n"),
+        ("", RUNNING, True, None, "suspend\n"),
+        ("suspend\n", RUNNING, False, None, ""),
+        ("", JobStatus(walltime_s=90, altered={"walltimeSeconds": 90}), False, None, "walltime 90\n"),
+        ("walltime 90\n", JobStatus(altered={"walltimeSeconds": None}), False, None, "walltime none\n"),
+        ("", JobStatus(walltime_s=90, altered={"name": "x"}), False, None, ""),
+    ],
+)  # fmt: skip
+def test_text(before: str, status: JobStatus, is_suspended: bool, asked: Signal | None, text: str) -> None:
+    assert requests_text(before, status, is_suspended=is_suspended, signal=asked) == text
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 2)), max_size=60))
+def test_each_signal_once_in_order_however_often_it_is_written(asked: list[tuple[str, int]]) -> None:
+    text, expected, handled, delivered = "", list[str](), 0, list[str]()
+    for count, (name, repeated) in enumerate(asked):
+        request_id = f"{name}{count}"
+        expected.append(request_id)
+        for _ in range(1 + repeated):  # a controller that was killed before it wrote the status
+            text = requests_text(text, RUNNING, is_suspended=False, signal=signal(request_id))
+        for line in text.splitlines():  # as runner/watch.sh does it
+            _, sequence, _, _, found = line.split(" ")
+            if int(sequence) > handled:
+                handled = int(sequence)
+                delivered.append(found)
+    assert delivered == expected
+    assert len(text) < 1000
+
+
+def test_a_request_is_dealt_with_once() -> None:
+    spec = {"signalRequest": {"id": "a", "signal": 12, "scope": "steps"}}
+    assert unsent_signal(spec, RUNNING) == signal("a", 12, "steps")
+    assert unsent_signal(spec, JobStatus(signalled="a")) is None
+    assert unsent_signal({}, RUNNING) is None
+
+
+class Patches:
+    def __init__(self) -> None:
+        self.made: list[tuple[str, Object]] = []
+
+    def patch(self, _resource: object, name: str, change: Object, _namespace: str) -> Object:
+        self.made.append((name, change))
+        return {}
+
+
+def record(state: JobState) -> JobRecord:
+    return JobRecord(
+        job_id=1, namespace="n", object_name="o", spec=JobSpec(dialect=Dialect.PBS, name="x"),
+        status=JobStatus(state=state), queue="q",
+    )  # fmt: skip
+
+
+POD: dict[str, Any] = {"metadata": {"name": "p", "namespace": "n", "resourceVersion": "7"}}
+ASKED = {"signalRequest": {"id": "a", "signal": 10, "scope": "all"}}
+
+
+def test_the_pod_is_told_and_the_user_answered() -> None:
+    api = Patches()
+    status = pass_on(api, ASKED, record(JobState.RUNNING), POD)  # type: ignore[arg-type]
+    # with its version: a signal that was written a moment ago must not be written over
+    told = {"annotations": {ANNOTATION: "signal 1 10 all a\n"}, "resourceVersion": "7"}
+    assert api.made == [("p", {"metadata": told})]
+    assert status.signalled == "a"
+    assert status.answered is not None
+    assert (status.answered.request_id, status.answered.code) == ("a", "")
+
+
+@pytest.mark.parametrize(
+    ("state", "pod"), [(JobState.QUEUED, None), (JobState.EXITING, POD), (JobState.RUNNING, None)], ids=str
+)
+def test_a_job_that_does_not_run_gets_no_signal(state: JobState, pod: Object | None) -> None:
+    api = Patches()
+    status = pass_on(api, ASKED, record(state), pod)  # type: ignore[arg-type]
+    assert not api.made
+    assert status.answered is not None
+    assert (status.signalled, status.answered.code) == ("a", "NotRunning")
+
+
+def test_nothing_new_is_not_written() -> None:
+    api = Patches()
+    pod = {"metadata": {**POD["metadata"], "annotations": {ANNOTATION: "suspend\n"}}}
+    status = pass_on(api, {"suspended": True}, record(JobState.SUSPENDED), pod)  # type: ignore[arg-type]
+    assert not api.made
+    assert status == record(JobState.SUSPENDED).status
