@@ -1,12 +1,15 @@
-"""Fair timing: the things compared take turns, so that a slow moment hits all of them."""
+"""Fair timing: the things compared take turns, so that a slow moment hits all of them. And CPU time, from /proc."""
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 Action = Callable[[], object]
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def seconds(action: Action) -> float:
@@ -24,3 +27,9 @@ def compare(actions: Mapping[str, Action], rounds: int) -> dict[str, float]:
             if turn:
                 times[name].append(spent)
     return {name: statistics.median(spent) for name, spent in times.items()}
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time of a process since its start, of all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S

@@ -55,9 +55,9 @@ def alter(
             return {}
         request = {"id": jobs.random_id(), "fields": fields, "cleared": cleared}
         # a merge patch adds to what is there, but this request takes the place of the one before
-        return {_ALTERATION: _replacing(obj["spec"].get(_ALTERATION), request)}
+        return {_ALTERATION: replacing(obj["spec"].get(_ALTERATION), request)}
 
-    asked = _change(api, row, ask)
+    asked = _change(api, row, ask, kind=_ALTERATION)
     return None if asked is None else _answer(api, row, asked, _ALTERATION)
 
 
@@ -96,20 +96,24 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dic
 
 
 def rerun(api: Api, row: JobRow, *, hold: bool = False) -> Object:
-    """End the run of a job, to be queued again under its number; with `hold` it is held then. Raises as `alter`."""
-    was_held = False
+    """End the run of a job, to be queued again under its number; with `hold` it is held then. Raises as `alter`.
+    A suspended one goes on first, which needs the right to resume it (ForbiddenError).
+    """
+    before: Object = {}
 
     def change(obj: Object) -> Object:
-        nonlocal was_held
-        was_held = bool(obj["spec"].get("hold"))
-        return {_RERUN: {"id": jobs.random_id()}, **({"hold": True} if hold else {})}
+        more = {"hold": True} if hold else {}
+        more |= {"suspended": False} if obj["spec"].get("suspended") else {}
+        before.clear()
+        before.update({name: bool(obj["spec"].get(name)) for name in more})
+        return {_RERUN: {"id": jobs.random_id()}, **more}
 
-    asked = _change(api, row, change) or {}
+    asked = _change(api, row, change, kind=_RERUN) or {}
     try:
         return _answer(api, row, asked, _RERUN)
     except RefusedError:
-        if hold and not was_held:
-            _change(api, row, lambda _: {"hold": False})
+        if before:
+            _change(api, row, lambda _: before)
         raise
 
 
@@ -129,7 +133,7 @@ def hold(api: Api, row: JobRow, *, user: bool = True, admin: str = "") -> Object
     all jobs (ForbiddenError).
     """
     if admin:
-        _check_right(api)
+        check_right(api)
 
     def change(obj: Object) -> Object:
         held: Object = {"adminHolds": "".join(sorted({*obj["spec"].get("adminHolds", ""), *admin}))} if admin else {}
@@ -141,7 +145,7 @@ def hold(api: Api, row: JobRow, *, user: bool = True, admin: str = "") -> Object
 def release(api: Api, row: JobRow, *, user: bool = True, admin: str = "") -> Object | None:
     """Take holds off, in the same way."""
     if admin:
-        _check_right(api)
+        check_right(api)
 
     def change(obj: Object) -> Object:
         left = "".join(sorted(set(obj["spec"].get("adminHolds", "")) - set(admin)))
@@ -162,27 +166,33 @@ def may_change_all(api: Api) -> bool:
     return bool(api.create(ACCESS_REVIEWS, review)["status"].get("allowed"))
 
 
-def _check_right(api: Api) -> None:
+def check_right(api: Api) -> None:
+    """Raise ForbiddenError for who may not change all jobs."""
     if not may_change_all(api):
         raise ForbiddenError(403, "Forbidden", "only who may change all jobs sets and takes off these holds")
 
 
-def _replacing(old: Any, new: Mapping[str, Any]) -> Object:
+def replacing(old: Any, new: Mapping[str, Any]) -> Object:
     """The merge patch that turns `old` into `new`."""
     before: Mapping[str, Any] = old if isinstance(old, Mapping) else {}
     patch: Object = {name: None for name in before if name not in new}
     for name, value in new.items():
-        patch[name] = _replacing(before.get(name), value) if isinstance(value, Mapping) else value
+        patch[name] = replacing(before.get(name), value) if isinstance(value, Mapping) else value
     return patch
 
 
-def _change(api: Api, row: JobRow, change: Callable[[Object], Object]) -> Object | None:
-    """Merge into the spec what `change` makes of the record, while others may change that too; None: it is nothing."""
+def _change(api: Api, row: JobRow, change: Callable[[Object], Object], *, kind: str = "") -> Object | None:
+    """Merge into the spec what `change` makes of the record, while others may change that too; None: it is nothing.
+    A request of the same `kind` that was not answered yet is waited for: it would never be.
+    """
     if row.state.is_final:
         raise JobFinishedError(f"job {row.job_id} has finished")
     give_up = time.monotonic() + _TRIES_S
     while True:
         obj = jobs.get_object(api, row)
+        if kind and _is_open(obj, kind) and time.monotonic() < give_up:
+            time.sleep(0.02)
+            continue
         spec = change(obj)
         if not spec:
             return None
@@ -195,6 +205,11 @@ def _change(api: Api, row: JobRow, change: Callable[[Object], Object]) -> Object
             if time.monotonic() > give_up:
                 raise HpcBatchError(f"job {row.job_id} is being changed by others: {error}") from None
             time.sleep(0.02)
+
+
+def _is_open(obj: Object, kind: str) -> bool:
+    asked, status = obj["spec"].get(kind) or {}, obj.get("status") or {}
+    return bool(asked) and (status.get("handled") or {}).get(kind) != asked["id"]
 
 
 def _answer(api: Api, row: JobRow, asked: Object, kind: str) -> Object:

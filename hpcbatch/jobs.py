@@ -561,7 +561,8 @@ def _request(api: Api, row: JobRow, change: Mapping[str, bool]) -> Object:
     try:
         return api.patch(BATCHJOBS, row.object_name, {"spec": dict(change)}, row.namespace)
     except NotFoundError:
-        raise UnknownJobError(f"unknown job {row.job_id}") from None
+        get_object(api, row)  # it may have ended and moved just now; else this says that it is unknown
+        raise JobFinishedError(f"job {row.job_id} has finished") from None
     except ConflictError as error:
         raise HpcBatchError(f"job {row.job_id} is being changed by others: {error}") from None
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 
 from bench.cluster.made import Made
-from bench.cluster.moments import moments
 from bench.cluster.rig import RAW, Cluster, as_list, plainest
 from bench.cluster.throughput import QSUB, SCRIPT
+from bench.moments import moments
 from hpcbatch.api.resources import BATCHJOBS, VOLCANO_JOBS, Resource
 from tests.cluster.state import kubectl
 

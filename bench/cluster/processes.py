@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from bench.timing import cpu_s
 from tests.cluster import daemons
 
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 OTHERS = ("kube-apiserver", "etcd", "vc-controller-manager", "vc-scheduler", "vc-webhook-manager", "kwok")
-
-
-def cpu_s(pid: int) -> float:
-    """CPU time since the process's start, of all its threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
 
 
 def memory_mib(pid: int) -> float:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from bench.cluster.moments import moments
 from bench.cluster.processes import cpu_of_all, memory_mib
 from bench.cluster.rig import Cluster
 from bench.cluster.throughput import QSUB
+from bench.moments import moments
 from hpcbatch.api.resources import BATCHJOBS
 from tests.cluster import controllers
 from tests.cluster.kwok import virtual_nodes

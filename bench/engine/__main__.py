@@ -1,22 +1,37 @@
-"""`python -m bench.engine [startup|throughput|memory|history]...`: all of them without a name. See bench/README.md."""
+"""`python -m bench.engine [--most N] [NAME]...`: all of them without a name. See bench/README.md."""
 
 from __future__ import annotations
 
-import sys
+import argparse
+import os
+from collections.abc import Callable, Mapping
 
-from bench.engine import history, memory, startup, throughput
+from bench.engine import arrays, chain, history, memory, startup, throughput, waiting
 
-ALL = {"startup": startup.main, "throughput": throughput.main, "memory": memory.main,
-       "history": history.main}  # fmt: skip
+ALL: Mapping[str, Callable[[], None]] = {
+    "startup": startup.main,
+    "throughput": throughput.main,
+    "memory": memory.main,
+    "history": history.main,
+}
+GROWING: Mapping[str, Callable[..., None]] = {"arrays": arrays.main, "waiting": waiting.main, "chain": chain.main}
 
 
 def main() -> None:
-    names = sys.argv[1:] or list(ALL)
-    unknown = [name for name in names if name not in ALL]
-    if unknown:
-        sys.exit(f"no benchmark {', '.join(unknown)}: expected {', '.join(ALL)}")
-    for name in names:
-        ALL[name]()
+    parser = argparse.ArgumentParser(prog="python -m bench.engine", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*ALL, *GROWING]))
+    parser.add_argument("--most", type=int, metavar="N", help=f"no more than N jobs in {', '.join(GROWING)}")
+    asked = parser.parse_args()
+    if unknown := [name for name in asked.names if name not in {*ALL, *GROWING}]:
+        parser.error(f"no benchmark {', '.join(unknown)}: expected {', '.join([*ALL, *GROWING])}")
+    load = os.getloadavg()[0]
+    print(f"load of this machine before: {load:.1f}; figures are worth something below 1", flush=True)
+    limit = {} if asked.most is None else {"most": asked.most}
+    for name in asked.names or [*ALL, *GROWING]:
+        if name in GROWING:
+            GROWING[name](**limit)
+        else:
+            ALL[name]()
 
 
 main()

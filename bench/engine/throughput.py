@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench.engine.rig import engine
+from bench.engine.rig import bare_job, engine
 
 JOBS = 100
 # The same 100 jobs on the same kind of machine (2 cores), whole: submitted one by one, until the last had ended.
@@ -20,7 +20,7 @@ def main() -> None:
         (work / "true.sh").write_text("#!/bin/sh\n#SBATCH -o /dev/null\ntrue\n")
         ours = run(["sbatch", "true.sh"], env, work)
         manifest = work / "job.json"
-        manifest.write_text(json.dumps(volcano_job()))
+        manifest.write_text(json.dumps(bare_job()))
         raw = run_volcano(manifest, env, work)
     print(f"{JOBS} `true` jobs of one core over 6 cores:")
     print(f"  sbatch                                  {ours:6.1f} s  {JOBS / ours:5.1f} jobs/s")
@@ -52,23 +52,3 @@ def run_volcano(manifest: Path, env: Mapping[str, str], work: Path) -> float:
 
 def count(argv: list[str], env: Mapping[str, str]) -> int:
     return len(subprocess.run(argv, env=env, check=True, capture_output=True, text=True).stdout.split())
-
-
-def volcano_job() -> dict[str, object]:
-    container = {"name": "main", "image": "host", "command": ["true"], "resources": {"requests": {"cpu": "1"}}}
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": {"generateName": "bare-"},
-        "spec": {
-            "minAvailable": 1,
-            "schedulerName": "volcano",
-            "tasks": [
-                {
-                    "name": "t",
-                    "replicas": 1,
-                    "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
-                }
-            ],
-        },
-    }

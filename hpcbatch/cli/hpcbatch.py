@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from hpcbatch.cli.report import accounting, report
 from hpcbatch.cli.site import read_checked, site
 from hpcbatch.cli.user import user
 from hpcbatch.cli.values import memory
-from hpcbatch.errors import HpcBatchError, UnreachableError, UsageError
+from hpcbatch.errors import HpcBatchError, UnknownJobError, UnreachableError, UsageError
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.state import JobState
 from hpcbatch.units import format_bytes
@@ -127,15 +128,32 @@ def watch(session: Session, job_ids: tuple[str, ...], plain: bool) -> None:
     from hpcbatch.cli.live import follow
 
     is_table = sys.stdout.isatty() and not plain
-    numbers = [_number(text) for text in job_ids]
+    numbers = [_number(session, text) for text in job_ids]
     raise SystemExit(follow(session, numbers, is_table=is_table))
 
 
-def _number(text: str) -> int:
-    digits = text.partition(".")[0]
-    if not (digits.isascii() and digits.isdigit()):
+_JOB_ID = re.compile(r"([0-9]+)(?:\[([0-9]*)\]|_([0-9]+))?(?:\..*)?", re.ASCII)
+
+
+def _number(session: Session, text: str) -> int:
+    """Of a job, an array, or a member of one, whichever of the two systems wrote the id."""
+    match = _JOB_ID.fullmatch(text)
+    if match is None:
         raise UsageError(f"{text!r} is not a job id")
-    return int(digits)
+    index = match[2] or match[3]
+    return _member_number(session, text, int(match[1]), int(index)) if index else int(match[1])
+
+
+def _member_number(session: Session, text: str, array: int, index: int) -> int:
+    from hpcbatch import jobs
+    from hpcbatch.members import own_rows
+    from hpcbatch.model.indices import Indices
+
+    row = jobs.find(session.api, session.namespace, array)
+    own = own_rows(session.api, row, Indices.of([index])) if row.array_indices else {}
+    if index not in own:
+        raise UnknownJobError(f"{text} has not started, or there is none; `hpcbatch watch {array}` follows the array")
+    return own[index].job_id
 
 
 def _nodes_line(nodes: list[NodeRow]) -> str:
@@ -145,13 +163,15 @@ def _nodes_line(nodes: list[NodeRow]) -> str:
 
 
 def _jobs_line(rows: list[JobRow], moved: int) -> str:
+    """An array that has begun counts by its members."""
     groups = {
-        "running": {JobState.RUNNING, JobState.EXITING},
+        "running": {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING},
         "queued": {JobState.QUEUED, JobState.WAITING},
         "held": {JobState.HELD},
         "ended": {state for state in JobState if state.is_final},
     }
-    counts = {name: sum(row.state in states for row in rows) for name, states in groups.items()}
+    single = [row for row in rows if not row.array_indices or row.start_time is None or row.state.is_final]
+    counts = {name: sum(row.state in states for row in single) for name, states in groups.items()}
     counts["ended"] += moved
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 

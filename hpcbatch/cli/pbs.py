@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Describe, EndedError, Session, complain
-from hpcbatch.errors import HpcBatchError, UnauthorizedError, UnknownJobError, UnreachableError
+from hpcbatch.errors import HpcBatchError, JobFinishedError, UnauthorizedError, UnknownJobError, UnreachableError
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
@@ -78,6 +78,8 @@ def for_each_job(
                 if result is not None:
                     changed.append(result)
                 continue
+            if row.state.is_final:
+                raise JobFinishedError(f"job {row.job_id} has finished")
             if act_on_members is None:
                 raise invalid_request(full_id(operand, session.server))
             result = act_on_members(row, members)
@@ -107,7 +109,7 @@ def change_hold(
     """qhold and qrls. `act` raises ForbiddenError for the holds of operators and the system, if they are not the
     caller's to change.
     """
-    from hpcbatch.errors import ForbiddenError, JobFinishedError
+    from hpcbatch.errors import ForbiddenError
 
     if printed_version(arguments):
         return 0
@@ -151,15 +153,6 @@ class Jobs:
         if row is None or row.array_id is not None or bool(row.array_indices) != named.is_array:
             raise UnknownJobError(f"Unknown Job Id {operand}")
         return row, named.members
-
-    def row(self, operand: str) -> JobRow:
-        """As `target`, where members of arrays cannot be meant."""
-        from hpcbatch.pbs.ids import full_id, invalid_request
-
-        row, members = self.target(operand)
-        if members is not None:
-            raise invalid_request(full_id(operand, row.server))
-        return row
 
 
 def _short(server: str) -> str:

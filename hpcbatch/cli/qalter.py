@@ -12,7 +12,9 @@ from hpcbatch.errors import RefusedError
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
+    from hpcbatch.model.record import JobRecord
     from hpcbatch.model.row import JobRow
+    from hpcbatch.model.spec import JobSpec
 
 
 def main() -> None:
@@ -23,6 +25,7 @@ def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
     from hpcbatch import job_requests
+    from hpcbatch.model.dialect import Dialect
     from hpcbatch.model.refusal import RefusalCode
     from hpcbatch.pbs import errors
     from hpcbatch.pbs.alter import ATTRIBUTE, read_qalter
@@ -38,9 +41,19 @@ def _body(session: Session) -> int:
     )
     check_server(session, "qalter")
 
+    def change(record: JobRecord) -> JobSpec:
+        spec = asked.apply(record)
+        if record.spec.dialect is Dialect.PBS or spec.chunks == record.spec.chunks:
+            return spec
+        from hpcbatch.slurm.update import without_sizes
+
+        return without_sizes(spec)
+
     def alter(row: JobRow) -> Object | None:
+        if asked.hold is not None and asked.hold.admin and not row.state.is_final:
+            job_requests.check_right(session.api)  # before anything is changed
         try:
-            job_requests.alter_with_members(session.api, row, asked.apply, array_limit=asked.array_limit)
+            job_requests.alter_with_members(session.api, row, change, array_limit=asked.array_limit)
         except errors.PbsError as error:
             if error.usage:  # no job could be so
                 raise EndedError(*errors.describe(error, "qalter")) from None
@@ -51,7 +64,7 @@ def _body(session: Session) -> int:
             raise RefusedError(refused.code, ATTRIBUTE.get(str(refused), str(refused))) from None
         if asked.hold is None:
             return None
-        change = job_requests.hold if asked.hold.letters else job_requests.release
-        return change(session.api, row, user=asked.hold.user, admin=asked.hold.admin)
+        change_holds = job_requests.hold if asked.hold.letters else job_requests.release
+        return change_holds(session.api, row, user=asked.hold.user, admin=asked.hold.admin)
 
     return for_each_job(session, "qalter", asked.job_ids, alter)

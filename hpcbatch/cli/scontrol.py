@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.slurm import describe
-from hpcbatch.errors import UnreachableError
+from hpcbatch.errors import UnknownJobError, UnreachableError
 
 if TYPE_CHECKING:
+    from hpcbatch.model.record import JobRecord
     from hpcbatch.slurm.array_records import ShownJob
     from hpcbatch.slurm.scontrol import ScontrolCommand
 
@@ -54,7 +55,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.slurm.squeue import MIN_JOB_AGE
 
     if command.ids:
-        shown = [job for text in command.ids for job in _named_jobs(session, text, command)]
+        shown = [job for text in command.ids for job in _named_jobs(session, text)]
     else:
         recent = session.now - MIN_JOB_AGE
         found = jobs.list_ended(session.api, session.namespace, since=recent, include_unfinished=True)
@@ -76,7 +77,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     return 0
 
 
-def _named_jobs(session: Session, text: str, command: ScontrolCommand) -> list[ShownJob]:
+def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     """What one id means. Raises UnknownJobError or SlurmUsageError."""
     from hpcbatch import jobs
     from hpcbatch.api.batchjob import record_from
@@ -91,7 +92,7 @@ def _named_jobs(session: Session, text: str, command: ScontrolCommand) -> list[S
     if not row.array_indices:
         if named.is_array:
             raise not_found_member(text)
-        return [shown_member(record, None)]
+        return [shown_member(record, _array_of(session, record))]
     from hpcbatch.members import get_records, held_members, own_rows
 
     held = held_members(obj)
@@ -104,6 +105,18 @@ def _named_jobs(session: Session, text: str, command: ScontrolCommand) -> list[S
     if None in found:
         raise not_found_member(text)
     return [job for job in found if job is not None]
+
+
+def _array_of(session: Session, member: JobRecord) -> JobRecord | None:
+    """None where the job is no member, or its array is gone."""
+    from hpcbatch import jobs
+
+    if member.spec.member_of is None:
+        return None
+    try:
+        return jobs.get_record(session.api, member.row()._replace(object_name=member.spec.member_of.array_name))
+    except UnknownJobError:
+        return None
 
 
 def _group_name(gid: int) -> str:

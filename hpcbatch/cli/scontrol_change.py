@@ -213,10 +213,16 @@ def _update_with(session: Session, update: Update) -> _Act:
 def _alter(session: Session, row: JobRow, update: Update) -> None:
     from hpcbatch.slurm.update import altered
 
+    def change(record: JobRecord) -> JobSpec:
+        spec = altered(update, record, session.now)
+        if spec.chunks == record.spec.chunks:
+            return spec
+        from hpcbatch.pbs.alter import without_resources
+
+        return without_resources(spec)
+
     _check_rights(session, row, update)
-    job_requests.alter_with_members(
-        session.api, row, lambda record: altered(update, record, session.now), array_limit=update.array_limit
-    )
+    job_requests.alter_with_members(session.api, row, change, array_limit=update.array_limit)
 
 
 def _check_rights(session: Session, row: JobRow, update: Update) -> None:

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,9 @@ def wait_as_qsub(session: Session, submitted: jobs.Submitted, shown_id: str) -> 
             signal.signal(number, signal.SIG_DFL)
         complain(f"qsub: wait for job {shown_id} interrupted by signal {signalled.number}")
         print(f"Job {shown_id} is being deleted")
-        session.api.patch(BATCHJOBS, submitted.object_name, {"spec": {"deleteRequested": True}}, submitted.namespace)
+        with suppress(NotFoundError):  # it has ended, and been put away
+            change = {"spec": {"deleteRequested": True}}
+            session.api.patch(BATCHJOBS, submitted.object_name, change, submitted.namespace)
         return _INTERRUPTED
     if ended is None:
         complain(f"qsub: Unknown Job Id {shown_id}")
@@ -106,7 +109,9 @@ def _sbatch_code(record: JobRecord) -> int:
     code, killed_by = exit_status(
         status.state, status.reason, status.exit_code, status.exit_signal, status.start_time is not None
     )
-    return 1 if killed_by else code
+    if killed_by:
+        return 1
+    return code or (1 if status.state is JobState.FAILED else 0)  # a lost node's job has 0:0
 
 
 def await_end(

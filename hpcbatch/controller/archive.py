@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 from hpcbatch.api.informer import Informer, object_key
@@ -38,7 +38,12 @@ Key = tuple[str, str]
 class Archive:
     """Moves what `offer` was given, in a thread of its own, and forgets what the site keeps no longer."""
 
-    def __init__(self, api: Api, store: HistoryStore, batchjobs: Informer, sites: SiteSource) -> None:
+    def __init__(
+        self, api: Api, store: HistoryStore, batchjobs: Informer, sites: SiteSource,
+        is_served: Callable[[], bool] = lambda: True,
+    ) -> None:  # fmt: skip
+        """Nothing moves to where nobody can read it: before `is_served`."""
+        self._is_served = is_served
         self._api, self._store, self._batchjobs, self._sites = api, store, batchjobs, sites
         self._ends: dict[Key, datetime] = {}
         self._lock = threading.Lock()
@@ -71,7 +76,7 @@ class Archive:
         pause_s, forget_at = _LOOK_S, time.monotonic()
         while not self._stopping.wait(pause_s):
             pause_s = _LOOK_S
-            if not self._sites.is_in_force.is_set():
+            if not (self._sites.is_in_force.is_set() and self._is_served()):
                 continue
             try:
                 now = datetime.now(UTC)

@@ -33,6 +33,8 @@ class Members:
     started: dict[int, Object] = field(default_factory=dict)
     suspended: set[int] = field(default_factory=set)
     ended: dict[int, Object] = field(default_factory=dict)
+    pause_s: float = 0.02
+    """What becomes of them within this time is one step of the array: longer where a step costs more."""
     admitted: set[int] = field(default_factory=set)
     """Those whose record we have just given its number, which its events may not show yet."""
 

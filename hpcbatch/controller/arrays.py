@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ from hpcbatch.controller.array_members import (
     member_manifest,
     member_name,
     state_of,
+    view_of,
 )
 from hpcbatch.controller.decide_array import ArrayDecision, ArraySeen, Obstacle, decide_array
 from hpcbatch.controller.records import remove, write_status
@@ -41,8 +43,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.units import parse_rfc3339
 
 _LOG = logging.getLogger(__name__)
-GATHER_S = 0.02
-"""What becomes of an array's members within this time is one step of the array."""
+_LEAST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 2.0
 _DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy says no
 _DENIED_LOOK_S = 30.0
 
@@ -89,9 +90,11 @@ class Arrays:
                     return
                 found.put(index, obj if state_of(obj).is_final else None)
             else:
-                (found or self._members.setdefault(array, Members())).put(index, obj)
+                found = found or self._members.setdefault(array, Members())
+                found.put(index, obj)
+            pause_s = found.pause_s
         if before is None or what == "DELETED" or gist(before) != gist(obj):
-            self._wake(array, GATHER_S)
+            self._wake(array, pause_s)
 
     # One array
 
@@ -101,7 +104,7 @@ class Arrays:
         """Bring an admitted array on by a step; seconds until the next look, if that needs no event.
         `obstacle` and `ready` are what its dependency says.
         """
-        key = object_key(obj)
+        key, begun = object_key(obj), time.monotonic()
         seen = self._observe(key, obj, record, obstacle, ready)
         decision = decide_array(seen)
         made, decision = self._make_all(obj, record, decision)
@@ -113,6 +116,9 @@ class Arrays:
         self._alter(key, record)
         self._ask(key, decision)
         self._forget(key, status.array)
+        with self._lock:
+            took_s = time.monotonic() - begun
+            self._members[key].pause_s = min(max(_LEAST_PAUSE_S, 2 * took_s), _LONGEST_PAUSE_S)
         return decision.look_again_s
 
     def _observe(

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -30,9 +30,10 @@ from hpcbatch.api.resources import (
 )
 from hpcbatch.controller.admission import closed_because
 from hpcbatch.controller.archive import Archive
+from hpcbatch.controller.array_gate import array_gate
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.decide import Decision, Observed, PodView, Waiting, decide
-from hpcbatch.controller.dependents import Dependents, array_gate
+from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.dialects import DIALECTS
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
 from hpcbatch.controller.mail import Mailer
@@ -94,7 +95,10 @@ class _Admitted:
 class Controller:
     """Admits BatchJobs, makes their Volcano Jobs, and writes back what became of them. May be killed at any instant."""
 
-    def __init__(self, api: Api, defaults: SiteConfig, history: HistoryStore | None = None) -> None:
+    def __init__(
+        self, api: Api, defaults: SiteConfig, history: HistoryStore | None = None,
+        is_history_served: Callable[[], bool] = lambda: True,
+    ) -> None:  # fmt: skip
         """`defaults` hold for what the site's configuration does not say. Without a `history` ended jobs stay BatchJobs
         for as long as the site keeps them.
         """
@@ -128,7 +132,9 @@ class Controller:
         self._arrays = Arrays(
             api, self._batchjobs, take_number=self._intake.numbers.take, wake=self._queue.add_after, wrote=self._wrote
         )
-        self._archive = None if history is None else Archive(api, history, self._batchjobs, self._sites)
+        self._archive = None if history is None else Archive(
+            api, history, self._batchjobs, self._sites, is_history_served
+        )  # fmt: skip
         self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None)
         self._requests = Requests(self._intake, self._sites)
         self._confs: dict[int, str] = {}  # what the ConfigMap of an altered job was last made from
@@ -422,6 +428,7 @@ class Controller:
                 reason=Reason.NONE, message=""
             ),
             now=now,
+            is_barred=is_final and not views and self._is_barred(record),
             refused_pods=self._refusals.about(made) if made is not None and len(pods) < len(names) else None,
             start_limit_s=self._site.image_pull_timeout_s,
             outlook=self._dependents.look(record, now),
@@ -618,6 +625,16 @@ class Controller:
         except NotFoundError:
             pass  # without it no pod starts at all
         self._barred.add(record.job_id)
+
+    def _is_barred(self, record: JobRecord) -> bool:
+        """A pod has started the script of a job that must not run twice; that may be all that is known of it."""
+        if record.spec.rerunnable or record.status.start_time is not None:
+            return False
+        try:
+            conf = self._api.get(CONFIGMAPS, translate.conf_name(record.job_id), record.namespace)
+        except NotFoundError:
+            return False
+        return translate.is_barred(conf)
 
     def _withdraw(self, record: JobRecord) -> bool:
         """Let no pod start the script any more; False if one may have, which the cache did not know yet.

@@ -128,6 +128,8 @@ class Observed:
     waiting: Waiting
     now: datetime
     refused_pods: RefusedPods | None = None
+    is_barred: bool = False
+    """Known of an ended run without pods: its first pod had started, and the job must not run twice."""
     start_limit_s: int = 300
     """How long a pod may try to start, and Volcano to make the pods."""
     outlook: Outlook | None = None
@@ -269,8 +271,8 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         or (first.is_deleting and not seen.delete_requested)
         or volcano_job.phase == "Restarting"
     )
-    # of a run that has been given back to the queue the Volcano Job may still be there
-    is_given_up = is_given_up or (status.is_rerunning and is_over)
+    # the Volcano Job of a run that has been given back to the queue may still be there
+    is_given_up = is_given_up or (status.is_rerunning and status.state is JobState.QUEUED)
     if first is not None and is_new and not is_given_up:
         status = replace(
             status, start_time=first.started_at, run_count=status.run_count + 1, end_time=None, exit_code=None
@@ -370,7 +372,7 @@ def _rerunning(seen: Observed, *, is_over: bool) -> Decision:
 def _over(seen: Observed, first: PodView | None) -> Decision:
     """The Volcano Job has come to its end by itself."""
     spec, report = seen.record.spec, None if first is None else first.report
-    if not seen.pods and seen.record.status.start_time is None and _is_unstarted(seen.record.status):
+    if not seen.pods and seen.record.status.start_time is None and not _has_run(seen):
         return _never_made(seen)
     culprit = next((pod for pod in seen.pods if pod.index and pod.has_failed_by_itself), None)
     lost = _what_was_lost(seen, first, culprit)
@@ -413,9 +415,13 @@ def _too_much_memory(pod: PodView) -> str:
     return f"pod {pod.name} on node {pod.node} was killed: more memory than the job asked for"
 
 
-def _is_unstarted(status: JobStatus) -> bool:
-    """No run of it has been lost that is still to be told: one that was leaves its count behind."""
-    return status.run_count == 0 or status.reason in {Reason.NODE_LOST, Reason.PREEMPTED}
+def _has_run(seen: Observed) -> bool:
+    """A run of it has been lost that is still to be told: it leaves its count behind, or its bar, or a completed task."""
+    status = seen.record.status
+    if status.reason in {Reason.NODE_LOST, Reason.PREEMPTED}:
+        return False
+    is_completed = seen.volcano_job is not None and seen.volcano_job.phase == "Completed"
+    return status.run_count > 0 or seen.is_barred or is_completed
 
 
 def _never_made(seen: Observed) -> Decision:

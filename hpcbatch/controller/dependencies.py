@@ -102,7 +102,7 @@ class Outlook:
     look_again_s: float | None = None
     """When time alone may change it (`after:12+5`)."""
     message: str = ""
-    """Why never; of a PBS job in PBS's words."""
+    """Why never, of a PBS job in PBS's words; or what keeps it waiting for ever."""
     kills: bool = False
     """A job that can never run is to be ended."""
 
@@ -125,6 +125,8 @@ class _Tally:
     failed: int = 0
     due: datetime | None = None
     message: str = ""
+    note: str = ""
+    """What keeps it waiting for ever unless somebody does something."""
 
 
 def look(record: JobRecord, jobs: OtherJobs, now: datetime) -> Outlook | None:
@@ -156,6 +158,7 @@ def look(record: JobRecord, jobs: OtherJobs, now: datetime) -> Outlook | None:
         verdict = _among(rivals, record, verdict, tally)
     is_over = verdict is Verdict.MET
     left = [part for part in tally.left if not is_over or part.wait.kind in _BY_INDEX]
+    notes = {Verdict.NEVER: tally.message or record.status.message, Verdict.WAITS: tally.note}
     return Outlook(
         verdict=verdict,
         progress=DependencyProgress(
@@ -165,7 +168,7 @@ def look(record: JobRecord, jobs: OtherJobs, now: datetime) -> Outlook | None:
             followers=before.followers,
         ),
         look_again_s=None if tally.due is None or is_over else max(0.0, (tally.due - now).total_seconds()),
-        message=(tally.message or record.status.message) if verdict is Verdict.NEVER else "",
+        message=notes.get(verdict, ""),
         kills=record.spec.dialect is Dialect.PBS or bool(dependency.kill_if_never) or any(r.has_run for r in rivals),
     )
 
@@ -207,8 +210,10 @@ def _add(
     if part.has_failed:
         tally.failed += 1
         tally.message = tally.message or _why_never(record, part, other)
-    else:
-        tally.open += 1
+        return
+    tally.open += 1
+    if other is not None and other.never_ran:
+        tally.note = f"{wait.ref}.{record.spec.server} was deleted before it ran; qalter -W depend= lets this job go"
 
 
 def _why_never(record: JobRecord, part: Left, other: Other | None) -> str:

@@ -9,7 +9,7 @@ import threading
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -20,8 +20,6 @@ from hpcbatch.api.jobrow import parse_time
 from hpcbatch.api.jobspec import dependency_from_json
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS
-from hpcbatch.controller.decide import behind_others
-from hpcbatch.controller.decide_array import Obstacle
 from hpcbatch.controller.dependencies import (
     IndexOutlook,
     Members,
@@ -29,17 +27,15 @@ from hpcbatch.controller.dependencies import (
     Outlook,
     Rival,
     Verdict,
-    dropped,
     find_cycle,
     look,
     look_at_members,
-    with_followers,
 )
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.dependency import MIRROR, Dependency, DependencyKind, JobRef, Wait
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
-from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState, Reason
 
@@ -205,8 +201,9 @@ class Dependents:
     # What the controller asks
 
     def look(self, record: JobRecord, now: datetime) -> Outlook | None:
-        """See `dependencies.look`; None also for a job that has been started."""
-        if record.status.start_time is not None or record.spec.member_of is not None:
+        """See `dependencies.look`; None also for a job that has been started. Of an array others may still wait."""
+        has_begun = record.status.start_time is not None and record.spec.array is None
+        if has_begun or record.spec.member_of is not None:
             return None
         if record.spec.dependency is None and record.job_id not in self._bound:
             return None
@@ -411,42 +408,6 @@ class Dependents:
                 return None
             starts.append(parse_time(start))
         return max((start for start in starts if start is not None), default=None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArrayGate:
-    """What the dependency of an array says: the status to write first, and then which members may start."""
-
-    status: JobStatus
-    obstacle: Obstacle | None = None
-    ready: Indices | None = None
-    """None: all."""
-    look_again_s: float | None = None
-
-
-def array_gate(record: JobRecord, dependents: Dependents, now: datetime) -> ArrayGate:
-    status, dependency = with_followers(record.status, dependents.followers(record)), record.spec.dependency
-    record = replace(record, status=status)
-    outlook = dependents.look(record, now)
-    if outlook is not None:
-        status = replace(status, dependency=outlook.progress)
-        if outlook.verdict is Verdict.NEVER and outlook.kills and not (status.array and status.array.active):
-            return ArrayGate(status=dropped(status, outlook, now))
-        if (behind := behind_others(outlook)) is not None:
-            obstacle = Obstacle(state=JobState.HELD, reason=behind, message=outlook.message)
-            return ArrayGate(status=status, obstacle=obstacle, look_again_s=outlook.look_again_s)
-    if dependency is None or status.array is None:
-        return ArrayGate(status=status)
-    members = dependents.look_at_members(record)
-    if dependency.kill_if_never and members.never:
-        array = status.array
-        array = replace(array, pending=array.pending - members.never, deleted=array.deleted | members.never)
-        status = replace(status, array=array)
-    if status.array is None or not status.array.pending or members.ready:
-        return ArrayGate(status=status, ready=members.ready)
-    is_lost = not status.array.pending - members.never
-    reason = Reason.DEPENDENCY_NEVER if is_lost else Reason.DEPENDENCY
-    return ArrayGate(status=status, obstacle=Obstacle(state=JobState.HELD, reason=reason), ready=members.ready)
 
 
 def _entry(obj: Object) -> _Entry | None:

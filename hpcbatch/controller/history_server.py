@@ -24,7 +24,7 @@ from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import API_SERVICES, CONFIGMAPS, SUBJECT_ACCESS_REVIEWS
 from hpcbatch.controller.serving_certificate import ServingCertificate, shared_certificate
-from hpcbatch.errors import ApiError, HpcBatchError, UnauthorizedError
+from hpcbatch.errors import ApiError, ForbiddenError, HpcBatchError, NotFoundError, UnauthorizedError
 from hpcbatch.history import serving
 from hpcbatch.history.store import HistoryStore
 
@@ -130,6 +130,8 @@ class HistoryServer:
         self._context: ssl.SSLContext | None = None
         self._proxy: FrontProxy | None = None
         self._known: tuple[ServingCertificate, FrontProxy] | None = None
+        self.is_served = False
+        """Whether Kubernetes has an APIService that leads here."""
         self._stopping = threading.Event()
         self._server = _Server(port, self)
         self._threads = [
@@ -158,7 +160,12 @@ class HistoryServer:
             pause_s = _REFRESH_S
             try:
                 self.refresh()
-                told = ""
+                told, self.is_served = "", True
+            except (NotFoundError, ForbiddenError) as error:  # what deploy/history has is not there
+                self.is_served, pause_s = False, _RETRY_S
+                if str(error) != told:
+                    told = str(error)
+                    _LOG.warning("ended jobs stay BatchJobs until deploy/history is applied: %s", error)
             except HpcBatchError as error:
                 pause_s = _RETRY_S
                 if str(error) != told:

@@ -37,7 +37,7 @@ class ClosedError(MailError):
 
 def compose(mail: Mail, to: Sequence[str], config: MailConfig, message_id: str) -> bytes:
     """The letter with its headers. What the user has named is text here and nothing else."""
-    letter = EmailMessage(policy=SMTP.clone(max_line_length=_MAX_LINE))
+    letter = EmailMessage(policy=SMTP.clone(max_line_length=_MAX_LINE, cte_type="7bit"))
     letter["From"] = config.sender
     letter["To"] = ", ".join(to)
     letter["Subject"] = "".join(char if char.isprintable() else "?" for char in _utf8(mail.subject))

@@ -8,7 +8,8 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,7 @@ class Process:
         self._failure: str = ""
         self._history_dsn, self._history_port = history_dsn, history_port
         self._history: HistoryStore | None = None
+        self._is_history_served: Callable[[], bool] = lambda: True
 
     def run(self) -> int:
         """Until a signal comes, or until it has to begin anew (0); or until it may or can go on no longer (1)."""
@@ -110,6 +112,8 @@ class Process:
         if self._history_dsn is None or not self._has_history_address:
             _LOG.info("no database for the history: ended jobs stay BatchJobs for as long as the site keeps them")
             return
+        if find_spec("psycopg") is None:
+            raise HpcBatchError("the history needs psycopg, which is not installed: pip install 'hpcbatch[postgres]'")
         from hpcbatch.history.databases import PostgresDatabase
         from hpcbatch.history.store import HistoryStore
 
@@ -118,7 +122,9 @@ class Process:
             from hpcbatch.controller.history_server import HistoryServer
 
             api = HttpApi(kubeconfig.load(self._environ))
-            HistoryServer(api, self._history, self._history_port).start()
+            server = HistoryServer(api, self._history, self._history_port)
+            server.start()
+            self._is_history_served = lambda: server.is_served
 
     def _connect_for_lease(self) -> HttpApi:
         return HttpApi(
@@ -130,7 +136,7 @@ class Process:
         self._connection = kubeconfig.load(self._environ)
         may_write = (lambda: True) if candidate is None else (lambda: candidate.may_act)
         self._api = GuardedApi(HttpApi(self._connection), may_write)
-        self._controller = Controller(self._api, CLUSTER_DEFAULTS, self._history)
+        self._controller = Controller(self._api, CLUSTER_DEFAULTS, self._history, self._is_history_served)
         threading.Thread(target=self._start, args=(self._controller,), name="start", daemon=True).start()
 
     def _start(self, controller: Controller) -> None:

@@ -18,7 +18,7 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ApiError, HpcBatchError, RefusedError, UnreachableError
 from hpcbatch.model.record import Answer, JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import JobState, Reason
 
 WHILE_RUNNING = frozenset({
     "arrayLimit", "attributes", "beginTime", "interpreter", "mailPoints", "mailUsers", "name", "nice", "priority",
@@ -29,6 +29,10 @@ ALTERABLE = WHILE_RUNNING | {
     "account", "arrangement", "chunks", "dependency", "keepOutput", "memPerPodBytes", "queue", "removeOutput",
     "resourcesPerPod", "sharing", "stderr", "stdout", "stdoutToStderr", "umask", "workDir",
 }  # fmt: skip
+_GRANTED = frozenset({
+    "arrangement", "chunks", "memPerPodBytes", "queue", "resourcesPerPod", "sharing", "walltimeSeconds",
+})  # fmt: skip
+"""What the site has to grant."""
 _ALTERATION, _RERUN = "alteration", "rerunRequest"
 _RUNNING = frozenset({JobState.RUNNING, JobState.SUSPENDED})
 
@@ -62,10 +66,6 @@ class Requests:
         altered = merge(record, asked, has_started=has_started)
         spec = spec_from_json(altered_spec(obj["spec"], altered))
         new = replace(record, spec=spec, status=replace(status, altered=altered))
-        if spec.dependency != record.spec.dependency:
-            new = replace(new, status=replace(new.status, dependency=None))
-        if (spec.dependency, spec.name) != (record.spec.dependency, record.spec.name):
-            self._intake.dependents.check_no_cycle(new)
         if spec.dependency is None:
             new = replace(new, status=replace(new.status, dependency=None))
         elif (spec.dependency, spec.name) != (record.spec.dependency, record.spec.name):
@@ -78,8 +78,12 @@ class Requests:
             if queue is None or spec.walltime_s == record.spec.walltime_s:
                 return new
             return replace(new, status=replace(new.status, walltime_s=grant_walltime(spec, queue)))
-        moved = spec if "queue" in asked.get("fields", {}) else replace(spec, queue=record.queue)
-        owner = self._intake.owner(record.namespace)
+        changed = {*asked.get("fields", ()), *asked.get("cleared", ())}
+        if not changed & _GRANTED:
+            return new
+        moved = spec if "queue" in changed else replace(spec, queue=record.queue)
+        # what a disabled user may not do an admin may still do for him
+        owner = replace(self._intake.owner(record.namespace), is_disabled=False)
         queue, granted = self._intake.grant(moved, owner, site, stays_in=record.queue)
         granted_status = replace(new.status, walltime_s=granted.walltime_s, layout=granted.layout)
         return replace(new, queue=queue.name, status=granted_status)
@@ -120,7 +124,7 @@ def rerun(record: JobRecord, *, is_placed: bool) -> JobRecord:
         raise RefusedError(RefusalCode.ENDING, "the job is about to end")
     if status.state not in _RUNNING and not is_placed:
         raise RefusedError(RefusalCode.NOT_RUNNING, "the job is not running")
-    return replace(record, status=replace(status, is_rerunning=True))
+    return replace(record, status=replace(status, is_rerunning=True, state=JobState.EXITING, reason=Reason.NONE))
 
 
 def _with_limit(status: JobStatus, limit: int) -> JobStatus:

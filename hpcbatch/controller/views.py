@@ -11,6 +11,7 @@ from hpcbatch.api.port import Object
 from hpcbatch.controller.decide import PodView, VolcanoJobView
 from hpcbatch.controller.waiting import NodeRoom
 from hpcbatch.model.site import Launcher
+from hpcbatch.model.state import Reason
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 from hpcbatch.volcano.report import parse_report
 from hpcbatch.volcano.translate import LAUNCHER_LABEL
@@ -74,6 +75,7 @@ def _pod_view(
     ended = state.get("terminated")
     running = state.get("running") or ended or {}
     started_at = running.get("startedAt")
+    report = parse_report(ended.get("message", "")) if ended else None
     requests = spec["containers"][0].get("resources", {}).get("requests", {})
     return PodView(
         index=index,
@@ -85,12 +87,13 @@ def _pod_view(
         is_deleting="deletionTimestamp" in metadata,
         is_lost=_is_lost(status, ended or {}),
         is_preempted=_is_preempted(status),
-        is_out_of_memory=ended is not None and ended.get("reason") == "OOMKilled",
+        is_out_of_memory=(ended is not None and ended.get("reason") == "OOMKilled")
+        or (report is not None and report.reason is Reason.OUT_OF_MEMORY),
         # a container that never came to run is dated 1970
         started_at=parse_rfc3339(started_at) if started_at and not started_at.startswith("1970") else None,
         finished_at=parse_rfc3339(ended["finishedAt"]) if ended and ended.get("finishedAt") else None,
         exit_code=None if ended is None else ended["exitCode"],
-        report=parse_report(ended.get("message", "")) if ended else None,
+        report=report,
         problem=_problem(status, state),
         is_hopeless=state.get("waiting", {}).get("reason") in _HOPELESS,
         bound_at=_bound_at(status) if spec.get("nodeName") else None,

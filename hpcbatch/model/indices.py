@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from hpcbatch.errors import HpcBatchError
 
 MAX_INDEX = 10**15
 """Larger than any that a user means, and small enough to count with."""
+_RANGE = r"([0-9]{1,16})(?:-([0-9]{1,16})(?::([0-9]{1,16}))?)?"
+_PART = re.compile(_RANGE)
+_TEXT = re.compile(rf",*(?:{_RANGE}(?:,+|\Z))*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +37,13 @@ class Indices:
     @classmethod
     def parse(cls, text: str) -> Indices:
         """The inverse of `str`; "" is the empty set. Raises HpcBatchError for anything else than ranges with steps."""
-        parts: list[range] = []
-        for part in filter(None, text.split(",")):
-            span, _, step = part.partition(":")
-            first, dash, last = span.partition("-")
-            words = [first, *([last] if dash else []), *([step] if step else [])]
-            if not all(word.isascii() and word.isdigit() for word in words) or part.endswith(":"):
-                raise HpcBatchError(f"{text!r} are no array indices: expected ranges such as 1-9:2,20")
-            if any(len(word) > 18 or int(word) > MAX_INDEX for word in words):
-                raise HpcBatchError(f"{part!r} is no range of array indices: the highest is {MAX_INDEX}")
-            by = int(step or 1)
-            if by < 1 or int(last or first) < int(first):
-                raise HpcBatchError(f"{part!r} is no range of array indices: expected FIRST-LAST:STEP")
-            parts.append(range(int(first), int(last or first) + 1, by))
+        if not _TEXT.fullmatch(text):
+            raise HpcBatchError(f"{text!r} are no array indices: expected ranges such as 1-9:2,20")
+        found = [(int(first), int(last or first), int(step or 1)) for first, last, step in _PART.findall(text)]
+        for first, last, step in found:
+            if step < 1 or last < first or last > MAX_INDEX:
+                raise HpcBatchError(f"{first}-{last}:{step} is no range of array indices: expected FIRST-LAST:STEP")
+        parts = [range(first, last + 1, step) for first, last, step in found]
         parts.sort(key=lambda part: part[0])
         if all(before[-1] < after[0] for before, after in pairwise(parts)):
             return cls._from(parts)

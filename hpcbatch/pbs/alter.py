@@ -9,12 +9,10 @@ from datetime import datetime
 from typing import Final, NamedTuple, TypeVar
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import JobSpec, Output
 from hpcbatch.model.state import JobState
 from hpcbatch.pbs import options, usage
-from hpcbatch.pbs.depend import replaced
 from hpcbatch.pbs.depend import replaced
 from hpcbatch.pbs.errors import PBSE_MODATRRUN, PBSE_UNKRESC, USAGE_CODE, PbsError, PbsUsageError
 from hpcbatch.pbs.resources import IN_CHUNK, JOB_WIDE, ResourceRequest, Resources, read_resources
@@ -177,8 +175,6 @@ def _altered(asked: Alteration, spec: JobSpec) -> JobSpec:
     if "umask" in given:
         spec = replace(spec, umask=reader.umask())
         attributes["umask"] = (reader.value("umask") or "").lstrip("0") or "0"
-    if "depend" in given:
-        spec = replace(spec, dependency=_dependency(reader, spec))
     if "R" in given:
         spec = replace(spec, remove_output=reader.remove_output())
     if "k" in given:
@@ -191,16 +187,16 @@ def _altered(asked: Alteration, spec: JobSpec) -> JobSpec:
     return with_attributes(spec, attributes)
 
 
-def _dependency(reader: OptionReader, spec: JobSpec) -> Dependency | None:
-    """An empty one takes it away."""
-    asked = reader.dependency() if reader.value("depend") else None
-    return None if asked is None else replaced(spec.dependency, asked)
-
-
 def with_attributes(spec: JobSpec, changes: Mapping[str, str | None]) -> JobSpec:
     """The same with some of its attributes changed; None takes one away."""
     merged = {**spec.attributes, **changes}
     return replace(spec, attributes={name: value for name, value in merged.items() if value is not None})
+
+
+def without_resources(spec: JobSpec) -> JobSpec:
+    """The same without what was asked in PBS's words for its size, which has become another."""
+    kept = {name: value for name, value in spec.attributes.items() if not name.startswith(_LIST)}
+    return replace(spec, attributes=kept)
 
 
 def _with_output(reader: OptionReader, spec: JobSpec, attributes: dict[str, str | None]) -> JobSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hpcbatch.errors import JobFinishedError, UnknownJobError
+from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import indices, unended
 from hpcbatch.model.row import JobRow
@@ -17,10 +17,8 @@ def deletable(array: JobRow, wanted: Indices, own: Mapping[int, JobRow]) -> Indi
     """Those of the members `wanted` that qdel asks to end. `own` are the members' records, as far as they have one.
 
     A single member that cannot be deleted is an error; of a range those are passed over, and only its first index has
-    to lie in the array. Raises PbsError, UnknownJobError or JobFinishedError.
+    to lie in the array. Raises PbsError or UnknownJobError.
     """
-    if array.state.is_final:
-        raise JobFinishedError(f"job {array.job_id} has finished")
     every, left = indices(array), unended(array)
     ending = Indices.of(index for index, row in own.items() if row.state is JobState.EXITING)
     if len(wanted) > 1:

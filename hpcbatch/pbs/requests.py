@@ -20,8 +20,8 @@ class DeleteOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldOptions:
-    """`hold_types` holds letters of u, o, s, p, or n alone, which sets and clears nothing. A user may set and clear only
-    u: for any other letter the answer is `Unauthorized Request` for every id.
+    """`hold_types` holds letters of u, o, s, p, or n alone, which sets and clears nothing. A user may set and clear
+    only u: for any other letter the answer is `Unauthorized Request` for every id.
     """
 
     job_ids: tuple[str, ...]

@@ -49,20 +49,29 @@ open_file() {
 
 # output_problem: what may have kept the script from writing all of its output; nothing where there is room and a way.
 output_problem() {
+  set --
   for file in "$stdout" "$stderr"; do
-    [ -f "$file" ] || continue # a device, or removed by the script
-    why=
+    if [ ! -f "$file" ] || [ "$file" = "${1:-}" ]; then
+      continue # a device, removed by the script, or both streams in one
+    fi
     if ! (: >>"$file") 2>/dev/null; then
       why=$( (: >>"$file") 2>&1) || :
-      why=${why##*: }
-    elif [ "$(df -Pk "$file" 2>/dev/null | { read -r _ && read -r _ _ _ free _ && echo "$free"; })" = 0 ]; then
-      why="No space left on device"
-    fi
-    if [ -n "$why" ]; then
-      echo "output file $file may be incomplete: $why"
+      echo "output file $file may be incomplete: ${why##*: }"
       return
     fi
+    set -- "$@" "$file"
   done
+  [ $# -gt 0 ] || return 0
+  df -Pk "$@" 2>/dev/null | {
+    read -r _
+    for file; do
+      read -r _ _ _ free _ || return 0
+      if [ "$free" = 0 ]; then
+        echo "output file $file may be incomplete: No space left on device"
+        return
+      fi
+    done
+  }
 }
 
 # take_output_away: PBS's -R, for jobs that have ended with 0.

@@ -3,7 +3,7 @@
 # The processes of the job in this pod. A pod's process ids are its own: all that runs in it is the job's, however it left
 # the script's session, except what is in the runner's own session, and sshd, whose processes for each connection have sessions
 # of their own. Where ids are shared with others (an engine without namespaces, a test) the job's processes are those of the
-# script's session.
+# script's session. What comes into the pod from outside (kubectl exec) is not the job's: its first process has no parent here.
 
 # know_own_session: writes the runner's session for the programs that sshd starts; empty where process ids are shared.
 know_own_session() {
@@ -27,9 +27,15 @@ session_of() {
 #   $pages       memory pages that the job's hold now
 #   $count       how many processes were looked at
 look() {
-  leader='' own_session='' in_session='' of_job='' ticks=0 pages=0 count=0
+  leader='' own_session='' outsiders=' '
   { read -r leader <"$run/session"; } 2>/dev/null
   { read -r own_session <"$run/own_session"; } 2>/dev/null
+  walk
+  [ "$outsiders" = ' ' ] || walk # now that their sessions are known
+}
+
+walk() {
+  in_session='' of_job='' ticks=0 pages=0 count=0
   for file in /proc/[0-9]*/stat; do
     { read -r line <"$file"; } 2>/dev/null || continue
     # shellcheck disable=SC2086
@@ -42,8 +48,9 @@ look() {
     elif [ -z "$own_session" ] || [ "$5" = "$own_session" ] || [ "$5" = 0 ] || [ "$5" = "${my_session:-}" ]; then
       continue
     else
-      case $line in
-        *' (sshd'*) continue ;;
+      [ "$3" != 0 ] || [ "$1" = 1 ] || outsiders="$outsiders$5 "
+      case "$outsiders/$line" in
+        *" $5 "*/* | *' (sshd'*) continue ;;
       esac
     fi
     of_job="$of_job $1"

@@ -49,7 +49,11 @@ sample_usage() {
   done
 }
 
-# Kills of the out-of-memory killer in this container, from cgroup v2; empty where it cannot be known.
+# Kills of the out-of-memory killer in this container; empty where it cannot be known.
 oom_kills() {
-  [ ! -r /sys/fs/cgroup/memory.events ] || sed -n 's/^oom_kill //p' /sys/fs/cgroup/memory.events
+  if [ -r /sys/fs/cgroup/memory.events ]; then
+    sed -n 's/^oom_kill //p' /sys/fs/cgroup/memory.events
+  elif [ $$ = 1 ] && [ -r /sys/fs/cgroup/memory/memory.oom_control ]; then
+    sed -n 's/^oom_kill //p' /sys/fs/cgroup/memory/memory.oom_control
+  fi
 }

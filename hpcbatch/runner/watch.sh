@@ -18,7 +18,7 @@ uptime() {
 # watch STARTED: STARTED is the uptime at which the script was started. USR1 to the runner when its time is up.
 watch() {
   end_at_term
-  began=$1 limit=$walltime_s warned='' stopped_since='' stopped=0 handled=0 pause=10 next_sample=0
+  began=$1 limit=$walltime_s warned='' stopped_since='' stopped=0 handled=0 pause=10 next_sample=$((began + 30))
   keep_clock
   while :; do
     uptime

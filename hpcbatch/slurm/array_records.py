@@ -99,7 +99,7 @@ def _blocks(array: JobRecord, own: Iterable[JobRecord], held: str) -> list[tuple
         (members, replace(array, status=status))
         for members, status in (
             (taken.waiting & pending, replace(blank, state=waiting_state(row))),
-            (taken.held, replace(blank, state=JobState.HELD, reason=Reason.HELD_BY_USER)),
+            (taken.held & pending, replace(blank, state=JobState.HELD, reason=Reason.HELD_BY_USER)),
             (taken.cancelled, replace(ended, state=JobState.DELETED)),
             (Indices.parse(row.array_succeeded), replace(ended, state=JobState.FINISHED)),
             (Indices.parse(row.array_failed), replace(ended, state=JobState.FAILED, reason=Reason.NON_ZERO_EXIT)),

@@ -38,9 +38,9 @@ def parts(array: JobRow, own: Iterable[JobRow]) -> Parts:
     rows = list(own)
     joined = Indices.of(row.array_index for row in rows if _joins(row, array) and row.array_index is not None)
     recorded = Indices.of(row.array_index for row in rows if row.array_index is not None)
-    pending = Indices.parse(array.array_pending) - recorded
-    held = Indices() if waiting_state(array) is JobState.HELD else pending & _held(array)
-    return Parts((pending | joined) - held, held, Indices.parse(array.array_deleted) - recorded)
+    every = (Indices.parse(array.array_pending) - recorded) | joined
+    held = Indices() if waiting_state(array) is JobState.HELD else every & _held(array)
+    return Parts(every - held, held, Indices.parse(array.array_deleted) - recorded)
 
 
 def _held(array: JobRow) -> Indices:

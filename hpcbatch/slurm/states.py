@@ -108,8 +108,8 @@ def exit_status(
         return 0, 0
     if state is JobState.DELETED:
         return 0, 15 if started else 0
-    if state is JobState.FAILED and exit_code is None and exit_signal is None:
-        return 1, 0  # the script has no part in it: a lost node, a pod that could not be started
+    if reason is Reason.LAUNCH_FAILED and exit_code is None and exit_signal is None:
+        return 1, 0  # the script has no part in it
     return exit_code or 0, exit_signal or 0
 
 

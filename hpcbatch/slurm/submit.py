@@ -221,6 +221,14 @@ def _attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, st
     return {name: str(value) for name, value in found.items() if value is not None}
 
 
+SIZE_ATTRIBUTES = frozenset({
+    "ntasks", "ntasks_per_node", "cpus_per_task", "nodes", "mem_per_node_mb", "mem_per_cpu_mb", "cpus_per_gpu",
+    "mem_per_gpu_mb", "gpus", "gpus_per_node", "gpus_per_task", "tres_per_node", "tres_per_job", "tres_per_task",
+    "constraint",
+})  # fmt: skip
+"""All that `size_attributes` may give."""
+
+
 def size_attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, str]:
     """What was asked for that says how large the job is; `request.request_of` reads it again."""
     found = {

@@ -19,7 +19,7 @@ from hpcbatch.slurm.errors import NOT_PENDING, SlurmUsageError
 from hpcbatch.slurm.ids import split_ids
 from hpcbatch.slurm.request import Request, read_option, request_of
 from hpcbatch.slurm.sizes import size_of
-from hpcbatch.slurm.submit import node_range, output_path, size_attributes
+from hpcbatch.slurm.submit import SIZE_ATTRIBUTES, node_range, output_path, size_attributes
 
 RELEASE = 2**32 - 1
 """Slurm's INFINITE: as a priority it takes the hold off."""
@@ -337,17 +337,20 @@ def _with_size(spec: JobSpec, request: Request) -> JobSpec:
         size = size_of(request, nodes)
     except SlurmUsageError as error:
         raise _reason(error) from None
-    fixed = size_attributes(Request(), None).keys()
-    kept = {name: value for name, value in spec.attributes.items() if name not in fixed}
-    new = {name: value for name, value in size_attributes(request, nodes).items() if value is not None}
     return replace(
         spec,
         chunks=size.chunks,
         arrangement=size.arrangement,
         mem_per_pod_bytes=size.mem_per_pod_bytes,
         resources_per_pod=size.resources_per_pod,
-        attributes=kept | new,
+        attributes={**without_sizes(spec).attributes, **size_attributes(request, nodes)},
     )
+
+
+def without_sizes(spec: JobSpec) -> JobSpec:
+    """The same without what was asked in Slurm's words for its size, which has become another."""
+    kept = {name: value for name, value in spec.attributes.items() if name not in SIZE_ATTRIBUTES}
+    return replace(spec, attributes=kept)
 
 
 def _reason(error: SlurmUsageError) -> SlurmUsageError:

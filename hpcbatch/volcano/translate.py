@@ -156,6 +156,11 @@ def bar_rerun(pod_uid: str) -> Object:
     return {"data": {"has_run": pod_uid}}
 
 
+def is_barred(configmap: Mapping[str, Any]) -> bool:
+    """Whether `bar_rerun` was applied to a job's ConfigMap."""
+    return configmap.get("data", {}).get("has_run") not in {None, WITHDRAWN["data"]["has_run"]}
+
+
 def runner_configmap(namespace: str) -> Object:
     """The ConfigMap with all files of the runner. Its name follows from their content, so it never changes."""
     files = _runner_files()

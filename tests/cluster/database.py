@@ -36,6 +36,15 @@ def install() -> None:
     """The history, on the cluster that hpcbatch has been installed on."""
     start()
     kubectl("-n", controllers.NAMESPACE, "create", "secret", "generic", "hpcbatch-history", f"--from-literal=dsn={DSN}")
+    apply()
+
+
+def apply() -> None:
+    """What `deploy/history` has, again where it was taken away; nothing on a cluster that was made without a database."""
+    if not kubectl(
+        "-n", controllers.NAMESPACE, "get", "secret", "hpcbatch-history", "--ignore-not-found", "-o", "name"
+    ):
+        return
     kubectl("apply", "-k", CHECKOUT / "deploy/history")
     deployment = "deployment/hpcbatch-controller"
     kubectl("-n", controllers.NAMESPACE, "rollout", "restart", deployment)

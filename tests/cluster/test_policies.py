@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import Admin
+from tests.waiting import wait_for
 
 GROUP = "hpcbatch:users"
 
@@ -126,6 +127,59 @@ def test_the_life_of_a_job(person: Person) -> None:
     wish = json.dumps({"spec": {"deleteRequested": True}})
     assert "patched" in person.kubectl("patch", "batchjob", name, "--type=merge", "-p", wish)
     person.kubectl("wait", "batchjob", name, "--for=jsonpath={.status.state}=Deleted", "--timeout=60s")
+    assert "deleted" in person.kubectl("delete", "batchjob", name)
+
+
+ADMINS = [({"adminHolds": "s"}, "who may change all jobs"), ({"suspended": True}, "who may change all jobs")]
+MEMBER = {"memberOf": {"arrayId": 1, "arrayName": "a", "index": 0}}
+
+
+@pytest.mark.parametrize(("spec", "says"), [*ADMINS, (MEMBER, "makes the members of arrays")])
+def test_what_a_user_may_not_submit(person: Person, spec: Any, says: str) -> None:
+    job = batchjob("forged")
+    answer = person.create({**job, "spec": {**job["spec"], **spec}})
+    assert "denied request" in answer, answer
+    assert says in answer
+
+
+def test_what_a_user_may_not_ask_for_later(person: Person) -> None:
+    """What else is asked of a job, and that a running one gets no more time, is in conformance/test_changes.py."""
+    name = f"pbs-{secrets.token_hex(4)}"
+    assert "created" in person.create(submission(name))
+    assert "created" in person.create(batchjob(name))
+    patch = ("patch", "batchjob", name, "--type=merge", "-p")
+    for spec, says in ADMINS:
+        assert says in person.kubectl(*patch, json.dumps({"spec": spec}))
+    for request in ({"rerunRequest": {"id": "1"}}, {"alteration": {"id": "1", "fields": {"walltimeSeconds": 9}}}):
+        assert "patched" in person.kubectl(*patch, json.dumps({"spec": request}))
+    assert "invalid" in person.kubectl(*patch, json.dumps({"spec": {"alteration": {"fields": {"name": 5}}}})).lower()
+    person.kubectl(*patch, json.dumps({"spec": {"deleteRequested": True}}))
+
+
+def test_members_of_an_array(person: Person) -> None:
+    """The controller makes them, under an ownerReference that stays; their user may hold and end them."""
+    forged = batchjob("forged")
+    forged["spec"]["memberOf"] = {"arrayId": 1, "arrayName": "x", "index": 1}
+    assert "makes the members of arrays" in person.create(forged)
+    name = f"pbs-{secrets.token_hex(4)}"
+    assert "created" in person.create(submission(name))
+    array = batchjob(name)
+    array["spec"] |= {"hold": False, "array": {"indices": "1-2"}}
+    assert "created" in person.create(array)
+    member = f"{name}-1"
+    state = ("get", "batchjob", member, "-o", "jsonpath={.status.state}")
+    wait_for("the first member", lambda: person.kubectl(*state) in {"Queued", "Running"}, 60, every_s=0.5)
+    for change, says in (
+        ({"spec": {"hold": True}}, "patched"),
+        ({"metadata": {"ownerReferences": None}}, "denied"),
+        ({"spec": {"memberOf": {"index": 2}}}, "invalid"),
+    ):
+        answer = person.kubectl("patch", "batchjob", member, "--type=merge", "-p", json.dumps(change))
+        assert says in answer.lower(), answer
+    assert "stays" in person.kubectl("delete", "batchjob", member)
+    wish = json.dumps({"spec": {"deleteRequested": True}})
+    assert "patched" in person.kubectl("patch", "batchjob", name, "--type=merge", "-p", wish)
+    person.kubectl("wait", "batchjob", name, "--for=jsonpath={.status.state}=Deleted", "--timeout=90s")
     assert "deleted" in person.kubectl("delete", "batchjob", name)
 
 

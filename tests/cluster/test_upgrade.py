@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cluster import controllers, guide
+from tests.cluster import controllers, database, guide
 from tests.cluster.conftest import Admin
 from tests.conformance.site import Site
 
@@ -34,6 +34,7 @@ def test_uninstalling_keeps_the_records(admin: Admin, alice: Site) -> None:
         assert not controllers.pods()
     finally:
         guide.run("Install")
+        database.apply()
     controllers.wait_for_leader()
     assert alice.state(done) == "F"
     new = alice.sbatch("-o", "/dev/null", "--wrap", "true")

@@ -176,6 +176,19 @@ def test_volumes(rig: Rig, tmp_path: Path) -> None:
     assert (tmp_path / "host" / "made").exists()
 
 
+def test_downward_volume_follows_the_annotation(rig: Rig) -> None:
+    field = {"fieldPath": "metadata.annotations['hpcbatch.io/requests']"}
+    script = "[ ! -s /requests/lines ] || exit 3; until [ -s /requests/lines ]; do sleep 0.01; done; cat /requests/lines"
+    rig.run(
+        "p", script, container={"volumeMounts": [{"name": "r", "mountPath": "/requests"}]},
+        volumes=[{"name": "r", "downwardAPI": {"items": [{"path": "lines", "fieldRef": field}]}}],
+    )  # fmt: skip
+    rig.wait_phase("p", "Running")
+    asked = {"metadata": {"annotations": {"hpcbatch.io/requests": "signal 1 10 all a\nsuspend\n"}}}
+    rig.registry.patch(PODS, "p", asked, "default")
+    assert rig.wait_over("p") == (0, "signal 1 10 all a\nsuspend\n")
+
+
 def test_volume_that_comes_later_and_changes(rig: Rig) -> None:
     script = "cat /c/a; until grep -q two /c/a; do sleep 0.01; done"
     rig.run(

@@ -1,5 +1,8 @@
 """Ended jobs on their way to the history, killed between any two writes."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,10 +18,11 @@ from hpcbatch.api.jobspec import to_manifest
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.controller.archive import Archive
+from hpcbatch.controller.history_server import HistoryServer
 from hpcbatch.controller.numbers import JobNumbers
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
-from hpcbatch.errors import UnknownJobError
+from hpcbatch.errors import JobFinishedError, UnknownJobError
 from hpcbatch.history.databases import HistoryError, SqliteDatabase
 from hpcbatch.history.query import Query
 from hpcbatch.history.store import HistoryStore
@@ -32,6 +36,7 @@ from tests.component.api_server import Cluster, cluster
 from tests.component.batchjobs import NS, admitted
 from tests.waiting import wait_for
 
+HPCBATCH = Path(sys.executable).parent / "hpcbatch"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -330,3 +335,43 @@ def test_numbers_go_on_after_those_of_ended_jobs(registry: Registry, store: Hist
     store.put([put(registry, 30)])
     registry.delete(BATCHJOBS, "pbs-30", NS)
     assert JobNumbers(registry, store.highest_number).take() == 31
+
+
+def test_too_late_for_a_job_that_has_just_moved(site: Cluster, store: HistoryStore) -> None:
+    api = site.client()
+    put(site.registry, 1, JobState.QUEUED)
+    row = jobs.find(api, NS, 1)
+    site.registry.delete(BATCHJOBS, "pbs-1", NS)
+    with pytest.raises(UnknownJobError):
+        jobs.hold(api, row)
+    store.put([put(site.registry, 1)])
+    site.registry.delete(BATCHJOBS, "pbs-1", NS)
+    with pytest.raises(JobFinishedError):
+        jobs.hold(api, row)
+
+
+def test_a_controller_begins_anew_when_the_database_is_named(site: Cluster, tmp_path: Path) -> None:
+    address = tmp_path / "dsn"
+    argv = [HPCBATCH, "controller", "--no-leader-elect", "--health-port", "0", "--history-port", "0",
+            "--history-dsn-file", address]  # fmt: skip
+    env = {**os.environ, "KUBECONFIG": str(site.kubeconfig), "HOME": str(tmp_path)}
+    log = tmp_path / "controller.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(argv, env=env, stderr=output)
+    try:
+        wait_for("the controller", lambda: "acting" in log.read_text())
+        assert "no database for the history" in log.read_text()
+        address.write_text("host=/nowhere\n")
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_nothing_moves_where_nobody_could_read_it(site: Cluster, store: HistoryStore, caplog: Any) -> None:
+    """A database, but no APIService yet."""
+    server = HistoryServer(site.client(), store, 0)
+    server.start()
+    wait_for("its word", lambda: "ended jobs stay BatchJobs until deploy/history is applied" in caplog.text)
+    assert not server.is_served
+    server.stop()

@@ -131,6 +131,39 @@ def test_a_kill_between_any_two_requests(cluster: Cluster, writes: int) -> None:
     assert cluster.registry.list(SECRETS, NS, fields="type=hpcbatch.io/submission").items == ()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("writes", range(2, 30, 4))
+def test_a_kill_while_it_is_deleted(cluster: Cluster, writes: int) -> None:
+    name = put(cluster, "1-5")
+    with controlled(cluster.registry):
+        wait_for("all to run", lambda: len(cluster.kubelet.started) == 5)
+        cluster.settled()
+    cluster.registry.patch(BATCHJOBS, name, {"spec": {"deleteRequested": True}}, NS)
+    left = writes
+
+    def may_write() -> bool:
+        nonlocal left
+        left -= 1
+        return left >= 0
+
+    def is_done() -> bool:
+        return bool(get(cluster, name).get("status", {}).get("cleaned"))
+
+    with controlled(GuardedApi(cluster.registry, may_write)):
+        wait_for("the first controller's end", lambda: left < 0 or is_done(), 60, every_s=0.05)
+    with controlled(cluster.registry):
+        wait_for("the array to end", is_done, 60, every_s=0.05)
+        wait_for(
+            "its members to be cleaned up",
+            lambda: all(obj["status"].get("cleaned") for obj in members(cluster, name).values()),
+        )
+    assert get(cluster, name)["status"]["state"] == JobState.DELETED
+    assert places(cluster, name) == ArrayStatus(deleted=Indices.parse("1-5"))
+    assert len(cluster.kubelet.started) == 5
+    wait_for("the pods to go", lambda: not cluster.pods())
+    assert cluster.registry.list(SECRETS, NS, fields="type=hpcbatch.io/submission").items == ()
+
+
 def test_the_limit_and_the_end(cluster: Cluster) -> None:
     with controlled(cluster.registry):
         name = put(cluster, "0-8:2", 2)

@@ -5,6 +5,7 @@ the controller is started anew at any moment.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -127,6 +128,22 @@ def test_a_waiting_job_keeps_its_place_unless_its_pods_change(rig: Rig) -> None:
     rig.end(job)
     rig.wait_state(job, JobState.FINISHED)
     assert (rig.record(job).status.run_count, rig.row(job).name, rig.row(job).cpus) == (1, "other", 1)
+
+
+def test_alterations_at_the_same_time(rig: Rig) -> None:
+    """Each is answered, and none is lost."""
+    job = rig.submit(hold=True)
+    row = rig.row(job)
+
+    def add(number: int) -> None:
+        def change(record: JobRecord) -> JobSpec:
+            return replace(record.spec, attributes={**record.spec.attributes, f"a{number}": str(number)})
+
+        job_requests.alter(rig.api, row, change)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, range(12)))
+    assert rig.record(job).spec.attributes == {f"a{number}": str(number) for number in range(12)}
 
 
 def test_all_of_an_alteration_or_nothing(rig: Rig) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from hpcbatch import jobs
+from hpcbatch import job_requests, jobs
 from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
@@ -156,12 +156,18 @@ def test_deploy_allows_what_is_asked(rig: Rig) -> None:
     rig.wait_state(member_name(asked, 1), JobState.RUNNING)
     rig.cluster.registry.patch(BATCHJOBS, asked, {"spec": {"deleteRequested": True}}, NS)
     rig.wait_cleaned(asked)
+    again = rig.submit()
+    rig.wait_state(again, JobState.RUNNING)
+    row = record_from(rig.job(again)).row()
+    asked_again = job_requests.rerun(rig.cluster.registry, row)
+    assert job_requests.await_rerun(rig.cluster.registry, asked_again, timeout_s=20)
+    rig.end(again)
     rig.end(ended)
     rig.end(gang)
     rig.wait_state(deleted, JobState.RUNNING)
     rig.cluster.registry.patch(BATCHJOBS, deleted, {"spec": {"deleteRequested": True}}, NS)
     rig.cluster.registry.patch(BATCHJOBS, held, {"spec": {"deleteRequested": True}}, NS)
-    for name in (ended, gang, deleted, held):
+    for name in (again, ended, gang, deleted, held):
         rig.wait_cleaned(name)
     with pytest.raises(RefusedError):
         rig.submit(queue="nowhere")

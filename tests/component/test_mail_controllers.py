@@ -12,11 +12,17 @@ import pytest
 
 from hpcbatch import jobs
 from hpcbatch.api.names import SYSTEM_NAMESPACE
-from hpcbatch.api.resources import CONFIGMAPS
+from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES
+from hpcbatch.controller import controller as controller_module
+from hpcbatch.controller.identity import GID, HOME, UID, USER
+from hpcbatch.history.databases import SqliteDatabase
+from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.mail import MailConfig
+from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from tests.component.test_controller_process import SITE, Site
-from tests.component.volcano_cluster import NS
+from tests.component.volcano_cluster import NS, running
 from tests.mail_server import MailServer
 from tests.waiting import wait_for
 
@@ -86,3 +92,36 @@ def test_controllers_killed_in_the_midst_of_sending(site: Site, port: int) -> No
         wait_for("all letters to be settled", are_settled, 60)
         wait_for("what was begun", lambda: len(server.letters) >= COUNT - kills)
         assert max(Counter(str(letter.message["Message-ID"]) for letter in server.letters).values()) == 1
+
+
+def test_a_record_does_not_move_before_its_letter_is_sent(
+    tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller_module, "_WAITING_LOOK_S", 0.2)
+    history = HistoryStore(SqliteDatabase(tmp_path / "history.db"))
+    mail = MailConfig(smtp_host="127.0.0.1", smtp_port=port)
+    with running(4) as cluster:
+        notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
+        cluster.registry.patch(NAMESPACES, NS, {"metadata": {"annotations": notes}})
+        site = SiteConfig(mail=mail, history_moved_after_s=0)
+        controller = controller_module.Controller(cluster.registry, site, history)
+        controller.start()
+        try:
+            spec = JobSpec(
+                dialect=Dialect.SLURM, name="j", chunks=(Chunk(count=1, cpus=1, ranks=1),), server="here",
+                mail_points="END", mail_users=("a@b",),
+            )  # fmt: skip
+            jobs.submit(cluster.registry, NS, Submission(spec=spec, script=b"", environment={}), timeout_s=30)
+            wait_for("its pod", lambda: cluster.kubelet.started)
+            cluster.kubelet.end(cluster.kubelet.started[0], 0, REPORT)
+            wait_for("a try", lambda: controller.mailer.waiting)
+            wait_for("its end", lambda: cluster.registry.list(BATCHJOBS, NS).items[0]["status"].get("cleaned"))
+            with MailServer(port=port) as server:
+                assert history.by_number(1) is None
+                wait_for("the letter", lambda: server.letters)
+                moved = wait_for("the move", lambda: history.by_number(1))
+            assert moved["status"]["mailed"] == ["end"]
+            wait_for("the BatchJob to go", lambda: not cluster.registry.list(BATCHJOBS, NS).items)
+        finally:
+            controller.stop()
+            history.close()

@@ -143,13 +143,14 @@ def test_members_come_and_go(site: Site, pbs: BegunArray) -> None:
     assert (one["job_state"], one["array_id"], one["array_index"]) == ("R", pbs.pbs, 1)
     assert pbs.member(1) in site.run("qselect", "-T", "-s", "R").stdout.split()
     assert pbs.queue() == [f"{pbs.number}_[2-6%1] PD", f"{pbs.number}_1 R"]
+    assert f" {pbs.member(1)}/" in site.run("pbsnodes", "-a").stdout
     site.run("qdel", pbs.member(4), pbs.member(2))
-    assert pbs.states() == "RXQXQQ"
+    pbs.wait_states("RXQXQQ")
     assert failure(site, "qdel", pbs.member(4)) == (
         f"qdel: Request invalid for finished array subjob {pbs.member(4)}\n", 55
     )  # fmt: skip
     site.run("qdel", f"{pbs.number}[4-6:2]")
-    assert pbs.states() == "RXQXQX"
+    pbs.wait_states("RXQXQX")
     site.run("qdel", pbs.member(1))
     pbs.wait_states("XXRXQX")
     pbs.end()
@@ -157,7 +158,8 @@ def test_members_come_and_go(site: Site, pbs: BegunArray) -> None:
     ended = site.attributes(pbs.pbs)
     assert (ended["job_state"], ended["array_indices_remaining"]) == ("F", "-")
     assert failure(site, "qstat", pbs.member(3))[1] == 35
-    assert failure(site, "qdel", pbs.member(3)) == (f"qdel: Job has finished {pbs.member(3)}\n", 35)
+    for command in ("qdel", "qhold"):
+        assert failure(site, command, pbs.member(3)) == (f"{command}: Job has finished {pbs.member(3)}\n", 35)
 
 
 def test_slurm_members(site: Site, slurm: BegunArray) -> None:
@@ -174,6 +176,7 @@ def test_slurm_members(site: Site, slurm: BegunArray) -> None:
     assert site.run("scontrol", "show", "job", own[0]).stdout.startswith(f"JobId={own[0]} ArrayJobId={number} ")
     site.run("scancel", f"{number}_4")
     site.run("scancel", f"{number}_[5-6]")
+    slurm.wait_states("RQQXXX")
     assert slurm.queue() == [f"{number}_[2-3%1] PD", f"{number}_1 R"]
     assert failure(site, "scancel", "-v", f"{number}_4") == (
         f"scancel: Terminating job {number}_4\n"
@@ -202,4 +205,6 @@ def test_whole_array_is_held_and_a_part_released(site: Site) -> None:
     array.end()
     array.wait_states("QXQ")
     site.run("scontrol", "release", number)
+    watched = site.run("hpcbatch", "watch", number).stdout.splitlines()
+    assert f"job {number}[] (member.sh) finished 100 % of 3 members ended" in watched[-1]
     array.wait_states("FFF", "-x")

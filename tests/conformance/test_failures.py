@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -152,8 +153,8 @@ def test_preemption(site: Site) -> None:
     record = site.wait_end(stays)
     assert f"{why}; not rerunnable" in record["comment"]
     found = shown(site, stays)
-    assert (found["JobState"], found["ExitCode"]) == ("PREEMPTED", "1:0")
-    assert slurm(site, stays, "state,exitcode") == "PREEMPTED|1:0"
+    assert (found["JobState"], found["ExitCode"]) == ("PREEMPTED", "0:0")
+    assert slurm(site, stays, "state,exitcode") == "PREEMPTED|0:0"
     wait_for("the second run", lambda: shown(site, again)["Restarts"] == "1" and site.state(again) == "R", 90)
     site.run("scancel", again)
     site.wait_end(again)
@@ -180,3 +181,14 @@ def test_what_keeps_a_script_from_starting(site: Site) -> None:
     assert "/nosuch/interpreter" in site.attributes(other)["comment"]
     done = site.run("sbatch", "--wait", "--parsable", "-o", "/dev/null", "strange", check=False)
     assert done.returncode != 0
+
+
+def test_who_waits_for_a_job_that_lost_its_pod_does_not_get_0(site: Site) -> None:
+    site.script("long", "#!/bin/sh\nsleep 600\n")
+    command = "sbatch --wait --no-requeue --parsable -o /dev/null long >number & wait $!; echo $? >code"
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(site.run, "sh", "-c", command)
+        job = wait_for("the number", lambda: (site.work / "number").exists() and site.read("number").strip())
+        lose_pod(site, job, 0)
+        ended.result(90)
+    assert site.read("code") == "1\n"

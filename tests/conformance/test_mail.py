@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 from collections.abc import Iterator
 
 import pytest
@@ -25,7 +24,7 @@ def server(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MailS
     admin = rig.site(tmp_path_factory.mktemp("admin"))
     is_cluster = os.environ.get("HPCBATCH_RIG") == "cluster"
     with MailServer("0.0.0.0" if is_cluster else "127.0.0.1") as server:
-        host = _own_address() if is_cluster else "127.0.0.1"
+        host = address_of_node(admin) if is_cluster else "127.0.0.1"
         given = configured(admin)
         mail = f'mail: {{smtp: "{host}:{server.port}", from: pbs@site.example, domain: site.example}}\n'
         configure(admin, (given if given is not None else HEAD) + mail)
@@ -35,10 +34,10 @@ def server(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MailS
         wait_for("the old configuration", lambda: not published(admin).get("mail"))
 
 
-def _own_address() -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.connect(("192.0.2.1", 9))  # sends nothing
-        return str(sock.getsockname()[0])
+def address_of_node(admin: Site) -> str:
+    """Of this machine, whose nodes they all are, as pods reach it."""
+    path = "jsonpath={.items[0].status.addresses[?(@.type=='InternalIP')].address}"
+    return admin.kubectl("get", "nodes", "-o", path).stdout
 
 
 def configured(admin: Site) -> str | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import stat
+import subprocess
 
-from tests.conformance.site import Site
+import pytest
+
+from tests.conformance.site import BIN, Site
 from tests.waiting import wait_for
 
 BOTH = "echo out; echo err >&2\n"
@@ -148,3 +151,40 @@ def test_output_can_be_read_while_the_job_runs(site: Site) -> None:
     for job, file in zip((pbs, slurm), files, strict=True):
         site.wait_end(job)
         assert file.read_text() == "begun\nended\n"
+
+
+def test_pbs_removes_output_after_success(site: Site) -> None:
+    good = site.qsub("-R", "oe", "-N", "good", stdin="echo a; echo b >&2\n")
+    bad = site.qsub("-R", "oe", "-N", "bad", stdin="echo a; exit 3\n")
+    assert site.run("qstat", "-f", bad).stdout.count("    Remove_Files = oe\n") == 1
+    site.wait_end(good)
+    site.wait_end(bad)
+    assert not list(site.work.glob("good.*"))
+    assert site.read(f"bad.o{bad}") == "a\n"
+    refused = site.run("qsub", "-R", "x", stdin="true\n", check=False)
+    assert (refused.returncode, refused.stderr.splitlines()[0]) == (2, "qsub: illegal -R value")
+
+
+def test_pbs_output_on_a_host_of_the_cluster(site: Site) -> None:
+    node = site.kubectl("get", "nodes", "-o", "jsonpath={.items[-1].metadata.name}").stdout
+    job = site.qsub("-o", f"{node}:{site.work}/there", "-j", "oe", stdin="echo here\n")
+    site.wait_end(job)
+    assert site.read("there") == "here\n"
+    refused = site.run("qsub", "-o", "elsewhere.example:/tmp/x", stdin="true\n", check=False)
+    why = "-o: elsewhere.example is neither this host nor one of the cluster's; output to other hosts"
+    assert (refused.returncode, refused.stderr) == (1, f"qsub: {why} is not supported yet\n")
+
+
+@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+def test_output_when_the_job_runs_again(site: Site, dialect: str) -> None:
+    """PBS goes on in the file, Slurm begins it anew."""
+    script = "#!/bin/sh\necho run\n[ -e again ] || { touch again; sleep 60; }\n"
+    if dialect == "pbs":
+        job = site.qsub("-o", "out", "-j", "oe", stdin=script.replace("again", f"{site.work}/again"))
+    else:
+        job = site.sbatch("-o", "out", stdin=script)
+    wait_for("the first run", (site.work / "again").exists)
+    environment = {**(site.admin_env or site.env)}
+    subprocess.run([str(BIN / "qrerun"), job], env=environment, check=True, timeout=60)
+    assert site.wait_end(job)["Exit_status"] == 0
+    assert site.read("out").splitlines().count("run") == (2 if dialect == "pbs" else 1)

@@ -118,8 +118,10 @@ class Life:
             return
         jobs.hold(self.api, self.record(asked).row())
         asked.is_held = True
-        record = self.record(asked)
-        if record.status.state is JobState.HELD:  # the controller has seen it before the job could start
+        is_held = self.record(asked).status.state is JobState.HELD
+        if (
+            is_held and asked.spec.array is None
+        ):  # members may be on their way; of a job it was seen before it could start
             asked.held.append((time.monotonic(), float("inf")))
 
     def release(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbatch.api.queuelist import queues_from_json, queues_to_json
+from hpcbatch.api.queuelist import queues_from_json, queues_to_json, sends_mail
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.row import QueueRow
 from hpcbatch.model.site import QueueConfig, SiteConfig
 
@@ -61,3 +62,13 @@ def test_a_site_that_names_no_queues() -> None:
 def test_a_text_that_no_controller_wrote(text: str) -> None:
     with pytest.raises(HpcBatchError, match="list of queues cannot be read"):
         queues_from_json(text, {})
+
+
+def test_whether_the_site_sends_mail() -> None:
+    assert not sends_mail(queues_to_json(SiteConfig()))
+    text = queues_to_json(SiteConfig(mail=MailConfig(smtp_host="mail.site", secret="not-for-users")))
+    assert sends_mail(text)
+    assert "mail.site" not in text
+    assert "not-for-users" not in text
+    with pytest.raises(HpcBatchError):
+        sends_mail("[]")

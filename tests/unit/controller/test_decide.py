@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hpcbatch.controller.decide import Observed, PodView, RefusedPods, VolcanoJobView, Waiting, decide
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.record import HostUsage, JobRecord, JobStatus
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.volcano.report import RunReport
@@ -515,3 +515,27 @@ def test_what_keeps_a_job_back_later_takes_its_volcano_job_away(
     for phase in (None, "Pending"):
         found = decide(seen(phase=phase, spec=spec))
         assert (found.status.state, found.status.reason, found.delete) == (state, reason, phase is not None)
+
+
+def test_usage_of_all_pods_is_added_up() -> None:
+    first = replace(ENDED, report=replace(OK, cpu_s=30, max_rss_bytes=200))
+    pods = [
+        first,
+        replace(pod(1), phase="Failed", finished_at=END, report=RunReport(cpu_s=12, max_rss_bytes=300), is_gone=True),
+        replace(pod(2), phase="Failed", finished_at=END, is_gone=True),
+    ]
+    status = decide(seen(phase="Completed", pods=pods)).status
+    assert (status.cpu_used_s, status.max_rss_bytes) == (42, 300)
+    assert status.usage == (
+        HostUsage(pod="pod-0", cpu_s=30, max_rss_bytes=200), HostUsage(pod="pod-1", cpu_s=12, max_rss_bytes=300),
+    )  # fmt: skip
+
+
+def test_a_dedicated_launcher_is_no_host_but_its_time_counts() -> None:
+    pods = [
+        replace(ENDED, is_launcher=True, report=replace(OK, cpu_s=2)),
+        replace(pod(1), phase="Failed", started_at=START, finished_at=END, is_gone=True, report=RunReport(cpu_s=40)),
+    ]
+    status = decide(seen(phase="Completed", pods=pods)).status
+    assert (status.cpu_used_s, status.max_rss_bytes) == (42, None)
+    assert status.usage == (HostUsage(pod="pod-1", cpu_s=40),)

@@ -224,6 +224,12 @@ def test_pbs_says_why(state: str, progress: DependencyProgress | None, message: 
     assert outlook.message == message
 
 
+def test_pbs_says_what_to_do_about_a_job_that_never_ran() -> None:
+    outlook = look(job(clause(K.AFTER_OK, 1), dialect=PBS), known(_1=OTHERS["never ran"]), NOW)
+    assert outlook is not None
+    assert outlook.message == "1.s was deleted before it ran; qalter -W depend= lets this job go"
+
+
 def test_singleton() -> None:
     for is_behind, verdict in ((True, WAITS), (False, MET)):
         outlook = look(job(Clause(kind=K.SINGLETON)), Known(is_behind=is_behind), NOW)

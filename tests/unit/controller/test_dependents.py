@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpcbatch.controller.array_gate import array_gate
 from hpcbatch.controller.dependencies import Verdict
-from hpcbatch.controller.dependents import array_gate
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
@@ -290,6 +290,24 @@ def test_gate_of_an_array() -> None:
     assert gate() == ("0,2", None)
     world.change(2, array=sets("1", succeeded="0,2-3"))
     assert gate() == ("", Reason.DEPENDENCY_NEVER)
+
+
+@pytest.mark.parametrize(("dialect", "pending", "deleted"), [(PBS, "", "2-3"), (SLURM, "2-3", "")])
+def test_an_array_that_has_begun_is_altered(dialect: Dialect, pending: str, deleted: str) -> None:
+    """What was asked then holds for the members that have not been made yet."""
+    world = World()
+    world.submit(1)
+    world.submit(2, array="0-3", dialect=dialect)
+    world.change(2, state=JobState.RUNNING, start_time=world.now, array=sets("2-3", succeeded="0-1"))
+    record = altered(world.record(2), on(K.AFTER_OK, 1))
+    found = array_gate(record, world.dependents, world.now)
+    assert found.obstacle is not None
+    assert found.obstacle.reason is Reason.DEPENDENCY
+    world.start(1)
+    world.end(1, JobState.FAILED)
+    array = array_gate(record, world.dependents, world.now).status.array
+    assert array is not None
+    assert (str(array.pending), str(array.deleted)) == (pending, deleted)
 
 
 # Generated worlds

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.errors import JobFinishedError, UnknownJobError
+from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.array import ArrayStatus, Membership
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import indices, is_made_up, rows_of, unended
@@ -200,11 +200,6 @@ def test_undeletable(wanted: str, text: str, code: int) -> None:
 
 def test_members_that_are_ending_are_passed_over_in_a_range() -> None:
     assert str(deletable(LIVING, Indices.parse("1-4"), EXITING)) == "3-4"
-
-
-def test_members_of_an_ended_array() -> None:
-    with pytest.raises(JobFinishedError):
-        deletable(LIVING._replace(state=JobState.FINISHED), Indices.parse("3"), {})
 
 
 def test_unknown_members_cannot_be_shown() -> None:

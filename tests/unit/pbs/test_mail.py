@@ -84,8 +84,7 @@ def test_output_that_could_not_be_delivered() -> None:
     (mail,) = mails(done, NOW)
     assert mail.mail_id == "output"
     assert mail.body == (
-        "PBS Job Id: 12.pbs1\nJob Name:   test\n"
-        "Post job file processing error; job 12.pbs1 on host pbs1\ndisk full\n"
+        "PBS Job Id: 12.pbs1\nJob Name:   test\nPost job file processing error; job 12.pbs1 on host pbs1\ndisk full\n"
     )
 
 

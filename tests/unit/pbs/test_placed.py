@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hpcbatch.model.dialect import Dialect
@@ -120,3 +122,9 @@ def test_environment_of_an_mpi_job() -> None:
 def test_chunk_without_processes_has_no_line() -> None:
     pods = (PlacedPod(host="a", chunk=Chunk(ranks=0, cpus=0)), PlacedPod(host="b", chunk=Chunk()))
     assert nodefile(placed(pods=pods)) == "b\n"
+
+
+def test_a_job_that_runs_again_goes_on_in_its_files() -> None:
+    assert not output_files(replace(placed(), run_count=1)).append
+    assert output_files(replace(placed(), run_count=2)).append
+    assert output_files(replace(placed(stderr=None), run_count=2)).append

@@ -237,6 +237,8 @@ def test_block() -> None:
         (("-j", "x", "j"), "qsub: illegal -j value"),
         (("-k", "x", "j"), "qsub: illegal -k value"),
         (("-k", "d", "j"), "qsub: illegal -k value"),
+        (("-R", "x", "j"), "qsub: illegal -R value"),
+        (("-R", "oo", "j"), "qsub: illegal -R value"),
         (("-k", "on", "j"), "qsub: illegal -k value"),
         (("-m", "f", "j"), "qsub: illegal -m value"),
         (("-m", "", "j"), "qsub: illegal -m value"),
@@ -457,3 +459,25 @@ def test_gpus_are_told_to_the_job() -> None:
     found = spec("-l", "select=2:ncpus=4:ngpus=2", "job")
     assert found.chunks == (Chunk(count=2, cpus=4, resources=(("ngpus", 2),)),)
     assert found.attributes["Resource_List.ngpus"] == "4"
+
+
+@pytest.mark.parametrize("options", [("-R", "oe", "j"), ("-W", "Remove_Files=oe", "j"), ("-Roe", "j")])
+def test_files_to_remove(options: tuple[str, ...]) -> None:
+    assert spec(*options).remove_output == "oe"
+    assert spec("j", script="#PBS -R e\n").remove_output == "e"
+    assert not spec("j").remove_output
+
+
+def test_output_on_another_host_of_the_cluster() -> None:
+    """All of its hosts share the files."""
+
+    def read(host: str) -> PbsSubmission:
+        return read_submission(
+            ["-o", f"{host}:/data/x", "-e", f"{host}:y", "j"], script=lambda path: (path, b""), environ=ENVIRON,
+            cwd="/data", host="login.site", user="u", server="pbs1", now=NOW, is_host=lambda name: name == "node-1",
+        )  # fmt: skip
+
+    found = read("node-1").submission.spec
+    assert (found.stdout, found.stderr) == (Output(path="/data/x"), Output(path="$HOME/y"))
+    with pytest.raises(NotSupportedError, match="node-2 is neither this host nor one of the cluster's"):
+        read("node-2")

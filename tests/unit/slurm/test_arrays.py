@@ -120,6 +120,8 @@ def test_members_held_singly() -> None:
         "160_[3] Resources 4294901600", "160_2 JobHeldUser 0",
     ]  # fmt: skip
     assert squeue("-h", "-r", "-t", "PD", "-o", "%i %r", rows=rows) == ["160_3 Resources", "160_2 JobHeldUser"]
+    with_record = [*rows, member(BEGUN, 2, JobState.HELD, Reason.HELD_BY_USER).row()]
+    assert squeue("-h", "-t", "PD", "-o", "%i %r", rows=with_record) == ["160_[3] Resources", "160_2 JobHeldUser"]
     held = rows[0]._replace(reason=Reason.HELD_BY_USER)
     assert squeue("-h", "-t", "PD", "-o", "%i %r", rows=[held, *rows[1:]]) == ["160_[2-3] JobHeldUser"]
 

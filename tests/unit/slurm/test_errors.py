@@ -18,7 +18,7 @@ from hpcbatch.errors import (
     UnreachableError,
 )
 from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.slurm.errors import SUBMIT_TEXT, SlurmAnswer, SlurmUsageError, describe, describe_hold
+from hpcbatch.slurm.errors import SUBMIT_TEXT, SlurmAnswer, SlurmUsageError, describe, describe_change, describe_hold
 
 COMMANDS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo")
 FAILED = "sbatch: error: Batch job submission failed:"
@@ -87,6 +87,32 @@ HOLDS: list[tuple[Exception, str]] = [
 @pytest.mark.parametrize(("error", "text"), HOLDS, ids=[type(h[0]).__name__ for h in HOLDS])
 def test_hold(error: Exception, text: str) -> None:
     assert describe_hold(error, "9") == (text, 1)
+
+
+CHANGES: list[tuple[Exception, str]] = [
+    (UnknownJobError("9"), "Invalid job id specified for job 9"),
+    (JobFinishedError("9"), "Job has already finished for job 9"),
+    (FORBIDDEN, "Access/permission denied for job 9"),
+    (RefusedError(RefusalCode.STARTED, "chunks"), "Job is no longer pending execution for job 9"),
+    (RefusedError(RefusalCode.NOT_RUNNING, "x"), "Job is pending execution for job 9"),
+    (RefusedError(RefusalCode.NOT_RERUNNABLE, "x"), "Requested operation is presently disabled for job 9"),
+    (RefusedError(RefusalCode.UNKNOWN_QUEUE, "q"), "Invalid partition name specified for job 9"),
+    (RefusedError(RefusalCode.WALLTIME_LIMIT, "walltime: too much"), "scontrol: error: walltime: too much\n"
+     "Requested time limit is invalid (missing or exceeds some limit) for job 9"),
+    (SlurmUsageError("Job is not running"), "Job is not running for job 9"),
+    (SlurmUsageError("scontrol: error: Invalid TimeLimit value"), "scontrol: error: Invalid TimeLimit value"),
+    (NotSupportedError("no"), "scontrol: error: no"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "text"), CHANGES, ids=[c[1].partition("\n")[0] for c in CHANGES])
+def test_change(error: Exception, text: str) -> None:
+    assert describe_change(error, "9") == (text, 1)
+
+
+def test_every_refusal_of_a_change_has_a_text() -> None:
+    for code in RefusalCode:
+        assert describe_change(RefusedError(code, "x"), "9")[0].endswith(f"{SUBMIT_TEXT[code]} for job 9")
 
 
 def test_every_error_has_a_text_for_every_command() -> None:

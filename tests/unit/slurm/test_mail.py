@@ -52,8 +52,8 @@ ENDS = [
     (JobState.FAILED, Reason.SIGNALLED, {"exit_signal": 9}, "Failed, Run time 00:00:05, FAILED"),
     (JobState.TIMEOUT, Reason.TIME_LIMIT, {}, "Failed, Run time 00:00:05, TIMEOUT, ExitCode 0"),
     (JobState.FAILED, Reason.OUT_OF_MEMORY, {}, "Failed, Run time 00:00:05, OUT_OF_MEMORY"),
-    (JobState.FAILED, Reason.NODE_LOST, {}, "Failed, Run time 00:00:05, NODE_FAIL, ExitCode 1"),
-    (JobState.FAILED, Reason.PREEMPTED, {}, "Failed, Run time 00:00:05, PREEMPTED, ExitCode 1"),
+    (JobState.FAILED, Reason.NODE_LOST, {}, "Failed, Run time 00:00:05, NODE_FAIL, ExitCode 0"),
+    (JobState.FAILED, Reason.PREEMPTED, {}, "Failed, Run time 00:00:05, PREEMPTED, ExitCode 0"),
     (JobState.DELETED, Reason.DELETED_BY_USER, {}, "Ended, Run time 00:00:05, CANCELLED"),
 ]
 

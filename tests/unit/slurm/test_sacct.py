@@ -288,7 +288,7 @@ def test_what_is_not_known_is_empty() -> None:
     [
         (JobState.FAILED, Reason.SIGNALLED, None, 9, "FAILED|0:9", "CANCELLED|0:9"),
         (JobState.FAILED, Reason.OUT_OF_MEMORY, None, 9, "OUT_OF_MEMORY|0:125", "OUT_OF_MEMORY|0:125"),
-        (JobState.FAILED, Reason.NODE_LOST, None, None, "NODE_FAIL|1:0", "CANCELLED|0:0"),
+        (JobState.FAILED, Reason.NODE_LOST, None, None, "NODE_FAIL|0:0", "CANCELLED|0:0"),
         (JobState.FAILED, Reason.NON_ZERO_EXIT, 143, None, "FAILED|15:0", "FAILED|15:0"),
         (JobState.EXITING, Reason.NONE, None, None, "RUNNING|0:0", "RUNNING|0:0"),
         (JobState.SUSPENDED, Reason.NONE, None, None, "SUSPENDED|0:0", "RUNNING|0:0"),

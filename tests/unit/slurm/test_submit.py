@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hpcbatch.errors import DirectiveError, HpcBatchError, NotSupportedError
 from hpcbatch.model.layout import NodeSize, lay_out
-from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing
+from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing, WarnSignal
 from hpcbatch.slurm.errors import SlurmAnswer, SlurmUsageError, describe
 from hpcbatch.slurm.options import OPTIONS, Support
 from hpcbatch.slurm.submit import SlurmSubmission, read_submission
@@ -78,6 +78,7 @@ FIELDS: list[tuple[list[str], str, object]] = [
     (["--mail-user=a,b"], "mail_users", ("a", "b")), (["--mail-type=NONE"], "mail_users", ()),
     (["--comment=a b"], "attributes", {"comment": "a b"}), (["--oversubscribe"], "attributes", {"oversubscribe": ""}),
     (["--export=ALL,X=1"], "attributes", {"export": "ALL,X=1"}),
+    (["--signal=B:USR1@30"], "warn_signal", WarnSignal(signal=10, before_s=30, is_batch_only=True)),
     (["-N2-4", "-n3"], "attributes", {"ntasks": "3", "nodes": "2-3"}),
     (["-c2", "--mem=1G"], "attributes", {"cpus_per_task": "2", "mem_per_node_mb": "1024"}),
     (["--mem-per-cpu=50", "--ntasks-per-node=2"], "attributes", {"mem_per_cpu_mb": "50", "ntasks_per_node": "2"}),
@@ -399,6 +400,7 @@ ERRORS: list[tuple[list[str], str, int]] = [
     (["-N=4"], 'sbatch: error: "=4" is not a valid node count', 255),
     (["-N4-2"], "sbatch: error: Maximum node count 2 is less than minimum node count 4", 255),
     (["--open-mode=x"], "sbatch: error: Invalid --open-mode specification", 255),
+    (["--signal=FOO@3"], "sbatch: error: Invalid --signal specification", 255),
     (["--mail-type=x"], "sbatch: error: Invalid --mail-type specification", 255),
     (["--exclusive=x"], "sbatch: error: Invalid --exclusive specification", 255),
     (["--nice=x"], "sbatch: error: Invalid --nice specification", 255),

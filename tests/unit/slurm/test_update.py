@@ -17,10 +17,10 @@ from hpcbatch.model.spec import Arrangement, JobSpec, Output
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.slurm import states
 from hpcbatch.slurm.errors import SlurmUsageError
-from hpcbatch.slurm.request import request_of
+from hpcbatch.slurm.request import Request, read_option, request_of
 from hpcbatch.slurm.sizes import size_of
-from hpcbatch.slurm.submit import node_range, read_submission
-from hpcbatch.slurm.update import RELEASE, altered, read_update
+from hpcbatch.slurm.submit import SIZE_ATTRIBUTES, node_range, read_submission, size_attributes
+from hpcbatch.slurm.update import RELEASE, altered, read_update, without_sizes
 from tests.unit.slurm.jobs import record
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -167,6 +167,21 @@ def test_what_was_asked_for_is_read_again_from_the_job(argv: tuple[str, ...]) ->
     assert (size.mem_per_pod_bytes, size.resources_per_pod) == (spec.mem_per_pod_bytes, spec.resources_per_pod)
     again = updated("Comment=x", "NumTasks=" + spec.attributes["ntasks"], before=job(*argv)) if "-n" in argv else spec
     assert (again.chunks, again.arrangement) == (spec.chunks, spec.arrangement)
+
+
+def test_sizes_asked_before_in_other_words_are_forgotten() -> None:
+    found = updated("MinMemoryCPU=50", before=job("-N", "2", "--mem=100", "--comment=c"))
+    assert {"mem_per_cpu_mb", "nodes", "comment"} <= found.attributes.keys()
+    assert "mem_per_node_mb" not in found.attributes
+    assert without_sizes(found).attributes == {"comment": "c"}
+    everything = ("-N", "2", "-n", "4", "-c", "1", "--ntasks-per-node=2", "--gpus-per-node=1", "--gres=x:1", "-C", "a",
+                  "--mem-per-cpu=1", "--mem-per-gpu=1", "--cpus-per-gpu=1", "--mem=1", "--gpus=2",
+                  "--gpus-per-task=1")  # fmt: skip
+    request = Request()
+    for name, value in ((word, "1") for word in everything if word.startswith("--")):
+        option, _, given = name.removeprefix("--").partition("=")
+        read_option(request, option, given or value, NOW)
+    assert size_attributes(request, (1, 2)).keys() <= SIZE_ATTRIBUTES
 
 
 def test_a_filled_job_becomes_a_scattered_one() -> None:

@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from bench.cluster.rig import Object
 from hpcbatch.api.informer import Informer
-from hpcbatch.api.port import Api, WatchEvent
+from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS, PODS, VOLCANO_JOBS, Resource
 from hpcbatch.model.state import JobState
 

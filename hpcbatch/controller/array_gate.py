@@ -1,0 +1,58 @@
+"""What the dependency of an array says of its members: all wait, some may start, some never will."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hpcbatch.controller.decide import behind_others
+from hpcbatch.controller.decide_array import Obstacle
+from hpcbatch.controller.dependencies import Verdict, dropped, with_followers
+from hpcbatch.controller.dependents import Dependents
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.state import JobState, Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayGate:
+    """What the dependency of an array says: the status to write first, and then which members may start."""
+
+    status: JobStatus
+    obstacle: Obstacle | None = None
+    ready: Indices | None = None
+    """None: all."""
+    look_again_s: float | None = None
+
+
+def array_gate(record: JobRecord, dependents: Dependents, now: datetime) -> ArrayGate:
+    status, dependency = with_followers(record.status, dependents.followers(record)), record.spec.dependency
+    record = replace(record, status=status)
+    outlook = dependents.look(record, now)
+    if outlook is not None:
+        status = replace(status, dependency=outlook.progress)
+        if outlook.verdict is Verdict.NEVER and outlook.kills:
+            has_begun = status.start_time is not None or bool(status.array and status.array.active)
+            return ArrayGate(status=_without(status) if has_begun else dropped(status, outlook, now))
+        if (behind := behind_others(outlook)) is not None:
+            obstacle = Obstacle(state=JobState.HELD, reason=behind, message=outlook.message)
+            return ArrayGate(status=status, obstacle=obstacle, look_again_s=outlook.look_again_s)
+    if dependency is None or status.array is None:
+        return ArrayGate(status=status)
+    members = dependents.look_at_members(record)
+    if dependency.kill_if_never:
+        status = _without(status, members.never)
+    if status.array is None or not status.array.pending or members.ready:
+        return ArrayGate(status=status, ready=members.ready)
+    is_lost = not status.array.pending - members.never
+    reason = Reason.DEPENDENCY_NEVER if is_lost else Reason.DEPENDENCY
+    return ArrayGate(status=status, obstacle=Obstacle(state=JobState.HELD, reason=reason), ready=members.ready)
+
+
+def _without(status: JobStatus, never: Indices | None = None) -> JobStatus:
+    """The members that never will start (None: none will) count as deleted."""
+    array = status.array
+    if array is None:
+        return status
+    lost = array.pending if never is None else array.pending & never
+    return replace(status, array=replace(array, pending=array.pending - lost, deleted=array.deleted | lost))
