@@ -26,7 +26,7 @@ _LIMIT_S = 1800
 def main(most: int = MEMBERS[-1]) -> None:
     with engine() as (env, work):
         (work / "true.sh").write_text("#!/bin/sh\ntrue\n")
-        _submit(env, work, [members for members in MEMBERS if members <= most])
+        _submit(env, work, [members for members in MEMBERS if members <= most] or [MEMBERS[0]])
     print("`true` jobs of one core, an array and in other ways, over 6 cores, from the submission to the last end:")
     for members in RUNNING:
         if members <= most:

@@ -40,7 +40,7 @@ def install() -> None:
 
 
 def apply() -> None:
-    """What `deploy/history` has, again where it was taken away; nothing on a cluster that was made without a database."""
+    """What `deploy/history` has, also where it was taken away; nothing on a cluster made without a database."""
     if not kubectl(
         "-n", controllers.NAMESPACE, "get", "secret", "hpcbatch-history", "--ignore-not-found", "-o", "name"
     ):

@@ -220,19 +220,21 @@ def test_only_a_few_have_a_record(cluster: Cluster) -> None:
 
 
 def test_requests_for_members(cluster: Cluster) -> None:
+    def states() -> dict[int, str]:
+        return {index: obj.get("status", {}).get("state", "") for index, obj in members(cluster, name).items()}
+
+    def running() -> list[int]:
+        return [index for index, state in states().items() if state == "Running"]
+
     with controlled(cluster.registry):
         name = put(cluster, "1-20")
-        wait_for("eight to run", lambda: len(cluster.kubelet.started) == 8)
-        request = {"held": "7-12", "deleted": "2,19-20"}
-        cluster.registry.patch(BATCHJOBS, name, {"spec": {"arrayRequest": request}}, NS)
-        held = {9, 10, 11, 12}  # those that run are not
-
-        def are_held() -> bool:
-            states = {i: o.get("status", {}).get("state") for i, o in members(cluster, name).items()}
-            return all(states.get(index) in {"Held", None} for index in held)
-
-        wait_for("the waiting ones to be held", are_held)
-        wait_for("2 to be deleted", lambda: 2 in places(cluster, name).deleted)
+        wait_for("eight to run", lambda: len(running()) == 8)
+        first, *_ = began = sorted(running())
+        held = {index for index in range(1, 13) if index not in began}  # those that run are not
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"arrayRequest": {"held": "1-12"}}}, NS)
+        wait_for("the waiting ones to be held", lambda: all(states().get(index) == "Held" for index in held))
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"arrayRequest": {"deleted": f"{first},19-20"}}}, NS)
+        wait_for("one to be deleted", lambda: first in places(cluster, name).deleted)
 
         def only_held_are_left() -> bool:
             end_pods(cluster)
@@ -244,9 +246,11 @@ def test_requests_for_members(cluster: Cluster) -> None:
         cluster.registry.patch(BATCHJOBS, name, {"spec": {"arrayRequest": {"held": ""}}}, NS)
         run_to_the_end(cluster, name)
         array = places(cluster, name)
-    assert str(array.deleted) == "2,19-20"
+    assert array.deleted == Indices.of([first, 19, 20])
     assert len(array.succeeded) == 17
-    assert "job-" + members(cluster, name)[9]["status"]["jobId"] + "-mpimaster-0" in cluster.kubelet.started
+    assert all(
+        f"job-{members(cluster, name)[i]['status']['jobId']}-mpimaster-0" in cluster.kubelet.started for i in held
+    )
 
 
 def test_a_member_whose_record_is_removed_is_not_run_again(cluster: Cluster) -> None:
@@ -309,13 +313,15 @@ def test_an_alteration_reaches_all_that_have_not_started(cluster: Cluster) -> No
     with controlled(cluster.registry):
         name = put(cluster, "1-20")
         wait_for("eight to run", lambda: len(cluster.kubelet.started) == 8)
+        cluster.settled()
+        began = {index for index, obj in members(cluster, name).items() if obj["status"].get("state") == "Running"}
         alteration = {"id": "a1", "fields": {"walltimeSeconds": 77, "name": "other", "arrayLimit": 9}}
         cluster.registry.patch(BATCHJOBS, name, {"spec": {"alteration": alteration}}, NS)
         wait_for("the answer", lambda: get(cluster, name)["status"].get("answered") == {"id": "a1"})
         run_to_the_end(cluster, name)
         records = {index: record_from(obj) for index, obj in members(cluster, name).items()}
-    assert {index for index, record in records.items() if record.status.walltime_s == 77} == set(range(9, 21))
-    assert {record.spec.name for index, record in records.items() if index > 8} == {"other"}
+    assert {index for index, record in records.items() if record.status.walltime_s == 77} == set(records) - began
+    assert {record.spec.name for index, record in records.items() if index not in began} == {"other"}
     assert places(cluster, name).limit == 9
 
 
@@ -343,12 +349,16 @@ def test_a_hold_of_the_array_holds_those_that_wait(cluster: Cluster) -> None:
         wait_for("eight to run", lambda: len(cluster.kubelet.started) == 8)
         cluster.registry.patch(BATCHJOBS, name, {"spec": {"hold": True}}, NS)
 
+        def states() -> set[str]:
+            return {obj.get("status", {}).get("state", "") for obj in members(cluster, name).values()}
+
+        wait_for("the others to be held", lambda: states() == {"Running", "Held"})
+
         def only_held_are_left() -> bool:
             end_pods(cluster)
-            states = [obj.get("status", {}).get("state") for obj in members(cluster, name).values()]
-            return len(places(cluster, name).succeeded) == 8 and set(states) == {"Finished", "Held"}
+            return len(places(cluster, name).succeeded) == 8 and states() == {"Finished", "Held"}
 
-        wait_for("the others to be held", only_held_are_left, every_s=0.05)
+        wait_for("all that ran to end", only_held_are_left, every_s=0.05)
         cluster.registry.patch(BATCHJOBS, name, {"spec": {"hold": False}}, NS)
         run_to_the_end(cluster, name)
     assert str(places(cluster, name).succeeded) == "1-20"
