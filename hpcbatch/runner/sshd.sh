@@ -118,6 +118,7 @@ run_worker() {
     sampler=$!
   fi
   wait "$sshd"
+  [ -z "$sampler" ] || kill "$sampler" 2>/dev/null
   fail LaunchFailed "sshd on $host has ended: $(sshd_problem)"
 }
 

@@ -19,6 +19,4 @@ def parse_warn_signal(text: str) -> WarnSignal:
     number = signal_number(match[2], ignore_case=True) if match else None
     if match is None or not number or int(match[3] or 0) > _MAX_S:
         raise ValueError(text)
-    return WarnSignal(
-        signal=number, before_s=int(match[3]) if match[3] else 60, is_batch_only="B" in match[1].upper()
-    )
+    return WarnSignal(signal=number, before_s=int(match[3]) if match[3] else 60, is_batch_only="B" in match[1].upper())

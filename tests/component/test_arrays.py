@@ -329,7 +329,7 @@ def test_requests_to_the_whole_array_reach_those_that_run(cluster: Cluster) -> N
     with controlled(cluster.registry):
         name = put(cluster, "1-3")
         wait_for("three to run", lambda: len(cluster.kubelet.started) == 3)
-        wait_for("its state", lambda: get(cluster, name)["status"]["state"] == "Running")
+        cluster.settled()  # what has not started yet gets no signal
         request = {"id": "s1", "signal": 10, "scope": "all"}
         cluster.registry.patch(BATCHJOBS, name, {"spec": {"signalRequest": request}}, NS)
         wait_for("the answer", lambda: get(cluster, name)["status"].get("signalled") == "s1")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hpcbatch.api.resources import EVENTS, NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
+from hpcbatch.engine.volcano.scheduler import Scheduler
 from tests.component.volcano_cluster import ENDS_WITH, NS, Cluster, running, task
+from tests.waiting import wait_for
 
 
 @pytest.fixture
@@ -195,3 +199,33 @@ def test_after_a_restart_nothing_is_placed_twice(tmp_path: Path) -> None:
         assert (second.phase("a"), second.phase("b")) == ("Running", "Pending")
         second.kubelet.end("a-t-0", 0)
         second.wait_phase("b", "Running")
+
+
+class Laborious(Scheduler):
+    """Each session takes long and brings about the next."""
+
+    SESSION_S = 0.02
+
+    def __init__(self, registry: Registry) -> None:
+        super().__init__(registry)
+        self.sessions = 0
+
+    def _session(self) -> float:
+        end = time.thread_time() + self.SESSION_S
+        while time.thread_time() < end:
+            pass
+        self.sessions += 1
+        self._wake.set()
+        return 60
+
+
+def test_long_sessions_leave_the_cpu_to_others() -> None:
+    registry = Registry(Store(":memory:"))
+    scheduler = Laborious(registry)
+    began = time.monotonic()
+    scheduler.start()
+    wait_for("some sessions", lambda: scheduler.sessions >= 10)
+    count, spent_s = scheduler.sessions, time.monotonic() - began
+    scheduler.stop()
+    registry.store.close()
+    assert count * scheduler.SESSION_S <= 0.4 * spent_s

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from functools import partial
 from typing import Any
 
 from tests.conformance.site import BIN, Site
@@ -48,6 +49,10 @@ def start(site: Site, *options: str, ignores_term: bool = False) -> str:
 def text(site: Site, name: str) -> str:
     path = site.work / name
     return path.read_text() if path.exists() else ""
+
+
+def has_begun(site: Site, output: str) -> bool:
+    return "ready" in text(site, output)
 
 
 def beats(site: Site) -> list[int]:
@@ -161,7 +166,7 @@ def test_walltime_of_a_running_job(site: Site) -> None:
     short = site.qsub("-N", "short", "-l", "walltime=01:00:00", stdin=script)
     long = site.qsub("-N", "long", "-l", "walltime=00:00:08", stdin="echo ready\nsleep 12\n")
     for job, name in ((short, "short"), (long, "long")):
-        wait_for("the job", lambda job=job, name=name: "ready" in text(site, f"{name}.o{job}"))
+        wait_for("the job", partial(has_begun, site, f"{name}.o{job}"))
     as_admin(site, "qalter", "-l", "walltime=00:10:00", long)
     site.run("qalter", "-l", "walltime=1", short)
     assert site.wait_end(short)["Exit_status"] == -29

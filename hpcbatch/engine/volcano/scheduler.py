@@ -1,7 +1,8 @@
 """The loop around hpcbatch.volcano.scheduling: a session at once after each change, and the writes that follow from it.
 
 Unlike Volcano's, which runs every second, a session costs nothing while nothing changes, and binds in the session that
-finds the room. Events that Volcano repeats every second are written when their text changes.
+finds the room. The longer one took, the longer the next one waits, a second at most. Events that Volcano repeats every
+second are written when their text changes.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _COMPONENT = "volcano"
 _DEBOUNCE_S = 0.003  # what is created together is decided together
+_REST = 2  # after a session, times its CPU time: thousands of waiting jobs must not be gone through for each new one
+_LONGEST_REST_S = 1.0  # Volcano's own period
 _SAFETY_TICK_S = 60.0
 _AFTER_FAILURE_S = 0.5
 _QUEUE_STATUS_EACH_S = 1.0
@@ -90,17 +93,21 @@ class Scheduler:
             informer.stop()
 
     def _run(self) -> None:
-        wait_s = _SAFETY_TICK_S
+        wait_s, rest_s = _SAFETY_TICK_S, 0.0
         while not self._stopping.is_set():
+            if self._stopping.wait(rest_s):
+                return
             self._wake.wait(wait_s)
             if self._stopping.wait(_DEBOUNCE_S):
                 return
             self._wake.clear()
+            began_s = time.thread_time()
             try:
                 wait_s = self._session()
             except Exception:
                 _LOG.exception("scheduling session; next try in %.1f s", _AFTER_FAILURE_S)
                 wait_s = _AFTER_FAILURE_S
+            rest_s = min(_REST * (time.thread_time() - began_s), _LONGEST_REST_S)
 
     def _session(self) -> float:
         """Decide and write; returns in how many seconds to look again, even if nothing changes."""
