@@ -416,7 +416,7 @@ def _too_much_memory(pod: PodView) -> str:
 
 
 def _has_run(seen: Observed) -> bool:
-    """A run of it has been lost that is still to be told: it leaves its count behind, or its bar, or a completed task."""
+    """A run of it has been lost that is still to be told: it left its count behind, its bar, or a completed task."""
     status = seen.record.status
     if status.reason in {Reason.NODE_LOST, Reason.PREEMPTED}:
         return False

@@ -277,10 +277,7 @@ def _check_utf8(text: str, what: str) -> None:
 
 def _check_kept(name: str, value: str | None) -> None:
     """Refuse a value that the real sbatch refuses, even where it changes nothing."""
-    bad = (
-        (name == "wait-all-nodes" and value not in {"0", "1"})
-        or (name == "time-min" and not _is_time(value or ""))
-    )
+    bad = (name == "wait-all-nodes" and value not in {"0", "1"}) or (name == "time-min" and not _is_time(value or ""))
     if bad:
         raise invalid(name)
 

@@ -236,7 +236,13 @@ NO_JOBS = "No jobs in the system\n"
 
 
 def format_job(
-    record: JobRecord, now: datetime, tz: tzinfo, one_line: bool = False, *, time_format: str = "", group: str = "",
+    record: JobRecord,
+    now: datetime,
+    tz: tzinfo,
+    one_line: bool = False,
+    *,
+    time_format: str = "",
+    group: str = "",
     in_array: str = "",
 ) -> str:
     """`scontrol show job`: the record's lines and an empty one, or with `one_line` all in a line.
@@ -273,8 +279,7 @@ def _job_lines(
         f"JobState={states.long(status.state, status.reason)} "
         f"Reason={states.shown_reason(status.state, status.reason, status.message)} "
         f"Dependency={format_dependency(row.dependency, status.state)}",
-        f"Requeue={int(spec.rerunnable)} Restarts={_restarts(status)} BatchFlag=1 Reboot=0 "
-        f"ExitCode={code}:{signal}",
+        f"Requeue={int(spec.rerunnable)} Restarts={_restarts(status)} BatchFlag=1 Reboot=0 ExitCode={code}:{signal}",
         f"RunTime={full(states.used_s(row, now))} TimeLimit={limit} TimeMin={time_min}",
         *_times(record, tz, time_format),
         f"Partition={record.queue} AllocNode:Sid={spec.submit_host}:{status.session_id or 0}",

@@ -9,7 +9,20 @@ from hpcbatch.model.state import Reason
 
 _DECIMAL = re.compile(r"[0-9]{1,18}", re.ASCII)
 _REASONS = {reason.value: reason for reason in Reason}
-_NAMES = frozenset("exit_code signal walltime_s cpu_s max_rss_bytes reason message started ended session_id".split())
+_NAMES = frozenset(
+    [
+        "exit_code",
+        "signal",
+        "walltime_s",
+        "cpu_s",
+        "max_rss_bytes",
+        "reason",
+        "message",
+        "started",
+        "ended",
+        "session_id",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -178,7 +178,9 @@ def test_volumes(rig: Rig, tmp_path: Path) -> None:
 
 def test_downward_volume_follows_the_annotation(rig: Rig) -> None:
     field = {"fieldPath": "metadata.annotations['hpcbatch.io/requests']"}
-    script = "[ ! -s /requests/lines ] || exit 3; until [ -s /requests/lines ]; do sleep 0.01; done; cat /requests/lines"
+    script = (
+        "[ ! -s /requests/lines ] || exit 3; until [ -s /requests/lines ]; do sleep 0.01; done; cat /requests/lines"
+    )
     rig.run(
         "p", script, container={"volumeMounts": [{"name": "r", "mountPath": "/requests"}]},
         volumes=[{"name": "r", "downwardAPI": {"items": [{"path": "lines", "fieldRef": field}]}}],

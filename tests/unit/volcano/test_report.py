@@ -10,15 +10,15 @@ from hpcbatch.model.state import Reason
 from hpcbatch.volcano.report import RunReport, parse_report
 
 WHOLE = (
-    "message=killed by signal 9\nsignal=9\nreason=Signalled\nwalltime_s=61\ncpu_s=120\nmax_rss_bytes=4096\nstarted=1795264549\n"
-    "ended=1795264610\nsession_id=17\n"
+    "message=killed by signal 9\nsignal=9\nreason=Signalled\nwalltime_s=61\ncpu_s=120\nmax_rss_bytes=4096\n"
+    "started=1795264549\nended=1795264610\nsession_id=17\n"
 )
 
 
 def test_whole_report() -> None:
     assert parse_report(WHOLE) == RunReport(
-        signal=9, reason=Reason.SIGNALLED, message="killed by signal 9", walltime_s=61, cpu_s=120, max_rss_bytes=4096, started=1795264549,
-        ended=1795264610, session_id=17,
+        signal=9, reason=Reason.SIGNALLED, message="killed by signal 9", walltime_s=61, cpu_s=120, max_rss_bytes=4096,
+        started=1795264549, ended=1795264610, session_id=17,
     )  # fmt: skip
 
 
@@ -52,7 +52,17 @@ def test_a_cut_report_says_nothing_that_the_whole_one_does_not(length: int) -> N
     cut, whole = parse_report(WHOLE[:length]), parse_report(WHOLE)
     if cut is None:
         return
-    for name in ("exit_code", "signal", "reason", "walltime_s", "cpu_s", "max_rss_bytes", "started", "ended", "session_id"):
+    for name in (
+        "exit_code",
+        "signal",
+        "reason",
+        "walltime_s",
+        "cpu_s",
+        "max_rss_bytes",
+        "started",
+        "ended",
+        "session_id",
+    ):
         value, full = getattr(cut, name), getattr(whole, name)
         if value not in (None, Reason.NONE):
             assert str(full).startswith(str(value)), name
