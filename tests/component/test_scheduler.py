@@ -219,13 +219,11 @@ class Laborious(Scheduler):
         return 60
 
 
-def test_long_sessions_leave_the_cpu_to_others() -> None:
-    registry = Registry(Store(":memory:"))
-    scheduler = Laborious(registry)
+def test_long_sessions_leave_the_cpu_to_others(cluster: Cluster) -> None:
+    scheduler = Laborious(cluster.registry)
     began = time.monotonic()
     scheduler.start()
     wait_for("some sessions", lambda: scheduler.sessions >= 10)
     count, spent_s = scheduler.sessions, time.monotonic() - began
     scheduler.stop()
-    registry.store.close()
     assert count * scheduler.SESSION_S <= 0.4 * spent_s
