@@ -40,6 +40,6 @@ RUN apt-get update \
 COPY --from=build-login /opt/hpcbatch /opt/hpcbatch
 # Where login shells find them too: those set PATH anew.
 RUN find /opt/hpcbatch/bin -type f -executable \
-      \( -name hpcbatch -o -name 'q*' -o -name pbsnodes -o -name 's[a-z]*' \) -exec ln -s '{}' /usr/local/bin/ ';'
+      \( -name hpcbatch -o -name 'q*' -o -name pbsnodes -o -name tracejob -o -name 's[a-z]*' \) -exec ln -s '{}' /usr/local/bin/ ';'
 USER 65532:65532
 CMD ["bash", "--login"]

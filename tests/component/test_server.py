@@ -240,7 +240,7 @@ def test_tables(api: Cluster) -> None:
 
 def test_custom_table(api: Cluster) -> None:
     made = api.request("POST", BJ, batch_job(queue="main", walltimeSeconds=60)).json
-    made["status"] = {"state": "Queued", "walltimeSeconds": 60}
+    made["status"] = {"state": "Queued", "walltimeSeconds": 60, "summary": {"name": "job"}}
     api.request("PUT", f"{BJ}/b/status", made)
     table = api.get(BJ, Accept=TABLE)
     cells = dict(zip([c["name"] for c in table["columnDefinitions"]], table["rows"][0]["cells"], strict=True))

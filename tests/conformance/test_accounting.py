@@ -44,7 +44,7 @@ def test_exit_codes(site: Site, end: str, job: str, batch: str) -> None:
 
 def test_every_host_of_a_job_is_accounted_for(site: Site) -> None:
     spin = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
-    script = f"{spin}; for host in $(scontrol show hostnames | tail -n +2); do ssh $host '{spin}'; done"
+    script = f"{spin}; ssh ${{SLURM_JOB_NODELIST#*,}} '{spin}'"
     job = site.sbatch("-N", "2", "-t", "5", "-o", "/dev/null", "--wrap", script)
     record = site.wait_end(job)
     assert record["Exit_status"] == 0
