@@ -23,6 +23,11 @@ def installed() -> None:
 
 
 @pytest.fixture
+def site(alice: Site) -> Site:
+    return alice
+
+
+@pytest.fixture
 def at_once() -> Iterator[None]:
     """Ended jobs move without a minute's wait."""
     before = site_text()

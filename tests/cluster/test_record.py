@@ -16,7 +16,7 @@ SPEC: dict[str, Any] = {
     "dialect": "pbs", "name": "x", "chunks": [CHUNK], "submissionSecret": "none", "image": "a/b:1", "hold": True,
     "attributes": {"a": "b"}, "beginTime": "2100-01-01T00:00:00Z",
 }  # fmt: skip
-UNCHANGED = "a submitted job cannot be changed, only held, released and deleted"
+UNCHANGED = "what was submitted does not change; hold, deleteRequested and the requests may"
 
 
 @pytest.fixture(scope="module")

@@ -180,13 +180,16 @@ def test_scontrol_update(site: Site) -> None:
     assert says(site, "scontrol", "update", this, "TimeLimit+=5") == (0, "")
     assert says(site, "scontrol", "update", this, "TimeLimit=-10") == (0, "")
     assert squeue(site, job, "%l") == "15:00"
+    # who may not raise a priority is told that first
+    held = "Job is in held state, pending scheduler release"
+    priority = "Changes to job priority are not persistent, change nice instead" if site.enter else held
     for words, text in (
         (("JobId=999999", "TimeLimit=1"), "Invalid job id specified for job 999999\n"),
         ((this, "Foo=1"), "Update of this parameter is not supported: Foo=1\nRequest aborted\n"),
         ((this,), "No changes specified\n"),
         ((this, "TimeLimit=x"), "scontrol: error: Invalid TimeLimit value\n"),
         ((this, "Partition=nosuch"), f"Invalid partition name specified for job {job}\n"),
-        ((this, "Priority=7"), f"Job is in held state, pending scheduler release for job {job}\n"),
+        ((this, "Priority=7"), f"{priority} for job {job}\n"),
     ):
         assert says(site, "scontrol", "update", *words) == (1, text)
     more = (

@@ -184,6 +184,7 @@ def test_output_when_the_job_runs_again(site: Site, dialect: str) -> None:
     else:
         job = site.sbatch("-o", "out", stdin=script)
     wait_for("the first run", (site.work / "again").exists)
+    site.wait_state(job, "R")
     environment = {**(site.admin_env or site.env)}
     subprocess.run([str(BIN / "qrerun"), job], env=environment, check=True, timeout=60)
     assert site.wait_end(job)["Exit_status"] == 0

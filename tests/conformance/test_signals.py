@@ -83,6 +83,7 @@ def test_qsig_reaches_the_script_and_what_it_started(site: Site) -> None:
     )
     job = site.qsub("-N", "two", "-j", "oe", stdin=script)
     wait_for("the job", lambda: "ready" in text(site, f"two.o{job}"))
+    site.wait_state(job, "R")  # known a moment later
     answer = site.run("qsig", "-s", "USR1", job)
     assert (answer.stdout, answer.stderr) == ("", "")
     wait_for("both", lambda: {"child", "script"} <= set(text(site, f"two.o{job}").split()))

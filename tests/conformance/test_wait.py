@@ -110,7 +110,7 @@ def test_an_interrupted_qsub_deletes_its_job(site: Site) -> None:
 def test_an_interrupted_sbatch_leaves_its_job_alone(site: Site) -> None:
     command = ["timeout", "-s", "INT", "3", "sbatch", "--wait", "--parsable", "-o", "/dev/null", "--wrap", "sleep 600"]
     job = site.run(*command, check=False).stdout.strip()
-    assert site.state(job) == "R"
+    site.wait_state(job, "R")
     site.run("scancel", job)
 
 
