@@ -44,7 +44,14 @@ from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.site_file import Site
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.sweep import sweep_history, sweep_submissions
-from hpcbatch.controller.views import is_ready, node_rooms, pod_views, problem_from_events, volcano_job_view
+from hpcbatch.controller.views import (
+    is_preempted,
+    is_ready,
+    node_rooms,
+    pod_views,
+    problem_from_events,
+    volcano_job_view,
+)
 from hpcbatch.controller.waiting import NodeRoom, explain
 from hpcbatch.errors import (
     AlreadyExistsError,
@@ -106,6 +113,7 @@ class Controller:
         self._queue: WorkQueue[Key] = WorkQueue()
         self._by_number: dict[str, Key] = {}
         self._ended_pods: dict[Key, dict[str, Object]] = {}  # of jobs whose pods go away while they end
+        self._preempted: dict[Key, set[str]] = {}  # of the pods of a job, uids: a kubelet may take that word back
         self._first_taken: dict[Key, str] = {}  # of the pods of a job, the uid of that which was deleted first
         self._runner_in: set[str] = set()
         self._priorities: set[int] = set()
@@ -226,6 +234,7 @@ class Controller:
             self._by_number.pop(number, None)
             self._ended_pods.pop(key, None)
             self._first_taken.pop(key, None)
+            self._preempted.pop(key, None)
             self._written.pop(key, None)
             self._dependents.on_event(event)
             return
@@ -255,6 +264,8 @@ class Controller:
             self._first_taken.pop(key, None)
         if key is not None and "deletionTimestamp" in event.object["metadata"]:
             self._first_taken.setdefault(key, event.object["metadata"]["uid"])
+        if key is not None and is_preempted(event.object.get("status", {})):
+            self._preempted.setdefault(key, set()).add(event.object["metadata"]["uid"])
         self._on_part(event)
 
     def _on_refused_pods(self, event: WatchEvent) -> None:
@@ -417,6 +428,7 @@ class Controller:
         views = pod_views(
             (*pods.values(), *gone.values()), names, launcher=launcher, gone=gone, ready_nodes=self._ready_nodes(pods),
             first_taken=self._first_taken.get((record.namespace, record.object_name), ""),
+            preempted=self._preempted.get((record.namespace, record.object_name), ()),
         )  # fmt: skip
         return Observed(
             record=record,

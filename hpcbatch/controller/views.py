@@ -43,11 +43,13 @@ def pod_views(
     gone: Collection[str] = (),
     ready_nodes: Collection[str] | None = None,
     first_taken: str = "",
+    preempted: Collection[str] = (),
 ) -> list[PodView]:
     """The pods of one job in the order of `names`, which `volcano.translate.pod_names` gave.
 
     `gone` are the names of pods that have been deleted, and are shown as they were. `ready_nodes` are the nodes that
-    answer; None: all. `first_taken` is the uid of the pod that was deleted before the others, as far as known.
+    answer; None: all. `first_taken` is the uid of the pod that was deleted before the others, as far as known;
+    `preempted` are those of pods that the scheduler was seen to take away, whatever their status says now.
     """
     place = {name: index for index, name in enumerate(names)}
     views = [
@@ -58,6 +60,7 @@ def pod_views(
             is_launcher=launcher is Launcher.DEDICATED and place[pod["metadata"]["name"]] == 0,
             node_answers=ready_nodes is None or pod["spec"].get("nodeName") in ready_nodes,
             is_first_taken=pod["metadata"]["uid"] == first_taken,
+            was_preempted=pod["metadata"]["uid"] in preempted,
         )
         for pod in pods
         if pod["metadata"]["name"] in place
@@ -66,7 +69,14 @@ def pod_views(
 
 
 def _pod_view(
-    pod: Object, index: int, *, is_gone: bool, is_launcher: bool, node_answers: bool, is_first_taken: bool
+    pod: Object,
+    index: int,
+    *,
+    is_gone: bool,
+    is_launcher: bool,
+    node_answers: bool,
+    is_first_taken: bool,
+    was_preempted: bool,
 ) -> PodView:
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
     dies_at = metadata.get("deletionTimestamp") if spec.get("nodeName") else None
@@ -85,8 +95,8 @@ def _pod_view(
         cpus=round(parse_quantity(requests.get("cpu", "0"))),
         phase=status.get("phase", "Pending"),
         is_deleting="deletionTimestamp" in metadata,
-        is_lost=_is_lost(status, ended or {}),
-        is_preempted=_is_preempted(status),
+        is_lost=was_preempted or _is_lost(status, ended or {}),
+        is_preempted=was_preempted or is_preempted(status),
         is_out_of_memory=(ended is not None and ended.get("reason") == "OOMKilled")
         or (report is not None and report.reason is Reason.OUT_OF_MEMORY),
         # a container that never came to run is dated 1970
@@ -132,7 +142,8 @@ def _event_time(event: Object) -> str:
     )
 
 
-def _is_preempted(status: Object) -> bool:
+def is_preempted(status: Object) -> bool:
+    """Whether a pod's status says that the scheduler takes it away for a job of more weight."""
     return status.get("reason") == "Preempting" or any(
         (condition["type"], condition["status"], condition.get("reason")) in _PREEMPTED
         for condition in status.get("conditions", ())
@@ -143,7 +154,7 @@ def _is_lost(status: Object, ended: Object) -> bool:
     disrupted = any(c["type"] == "DisruptionTarget" and c["status"] == "True" for c in status.get("conditions", ()))
     return (
         disrupted
-        or _is_preempted(status)
+        or is_preempted(status)
         or status.get("reason") in _LOST_REASONS
         or ended.get("reason") in _LOST_REASONS
     )

@@ -17,7 +17,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.pbs.depend import format_depend
 from hpcbatch.pbs.ids import row_id
 from hpcbatch.pbs.qstat_full import resource_list, resources_used
-from hpcbatch.pbs.states import exec_host, exec_vnode, exit_status
+from hpcbatch.pbs.states import exec_host, exec_vnode, exit_status, one_line
 from hpcbatch.pbs.values import DEFAULT_PROJECT
 from hpcbatch.units import hms
 
@@ -35,8 +35,8 @@ class Entry(NamedTuple):
     text: str
 
     def line(self, timezone: tzinfo | None) -> str:
-        """With its newline, in `timezone` (None: this machine's)."""
-        return f"{stamp(self.when, timezone)};{self.letter};{self.job_id};{self.text}\n"
+        """With its newline, in `timezone` (None: this machine's). What users name their jobs adds no line."""
+        return f"{stamp(self.when, timezone)};{self.letter};{self.job_id};{one_line(self.text)}\n"
 
 
 def stamp(when: datetime, timezone: tzinfo | None) -> str:

@@ -184,6 +184,11 @@ def _waiting(row: JobRow) -> str | None:
     return f"Can Never Run: {text}" if row.reason is Reason.NEVER_FITS else f"Not Running: {text}"
 
 
+def one_line(text: str) -> str:
+    """`text` without any control character, for logs that tell one thing a line."""
+    return printable(text).replace("\n", "^J").replace("\t", "^I")
+
+
 def printable(text: str) -> str:
     """`text` with control characters, but for tab and newline, as `^X`. Source: OpenPBS, show_nonprint_chars()."""
     return text.translate(_CONTROL)

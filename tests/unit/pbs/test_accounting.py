@@ -112,6 +112,13 @@ def test_what_a_job_waits_for_is_told_as_it_was_asked_for() -> None:
     assert "depend=" not in "".join(lines(job)[1:])
 
 
+def test_a_name_adds_no_line() -> None:
+    job = ended()
+    told = lines(replace(job, spec=replace(job.spec, name="x\n11/21/2026 20:24:03;D;1.server;requestor=eve\r")))
+    assert all(line.count("\n") == 1 and line.endswith("\n") for line in told)
+    assert any("jobname=x^J11/21" in line for line in told)
+
+
 def test_values_with_blanks_are_quoted() -> None:
     job = ended(shown={"Resource_List.note": "a b", "project": "big one"})
     job = replace(job, spec=replace(job.spec, account="my account"))
