@@ -70,7 +70,7 @@ def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator
     """What `wanted`, as a merge patch, would change: `key: 'old' → 'new'`."""
     for key, new in wanted.items():
         old = found.get(key, _MISSING)
-        if isinstance(new, Mapping) and (isinstance(old, Mapping) or not new or old is _MISSING):
+        if isinstance(new, Mapping) and (isinstance(old, Mapping) or old is None or old is _MISSING):
             yield from differences(old if isinstance(old, Mapping) else {}, new)
         elif new is None and old is not _MISSING:
             yield f"{key}: {old!r} → nothing"

@@ -43,6 +43,7 @@ def merged(found: Any, patch: Any) -> Any:
         ({}, {"x": {"a": "1"}}, ["a: '1'"]),
         ({"x": [1]}, {"x": [1, 2]}, ["x: [1] → [1, 2]"]),
         ({"x": "s"}, {"x": {"a": 1}}, ["x: 's' → {'a': 1}"]),
+        ({"x": False}, {"x": {}}, ["x: False → {}"]),
     ],
 )
 def test_differences(found: dict[str, Any], wanted: dict[str, Any], lines: list[str]) -> None:
