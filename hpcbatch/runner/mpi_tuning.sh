@@ -1,7 +1,9 @@
 # shellcheck shell=sh
 # Settings that a container wants, unless the submitter's environment says otherwise: sourced, adds to the arguments.
 # No binding: the CPUs that a pod may use are not the first ones that its node shows, and several pods of a job may stand on
-# one node. No cross-memory copies: they need ptrace, which containers forbid.
+# one node. No cross-memory copies: they need ptrace, which containers forbid. Open MPI 5's daemons stay in their ssh
+# sessions: of those that leave them some 1 in 20 fails to report back.
 set -- "$@" \
   OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none I_MPI_PIN=0 MV2_ENABLE_AFFINITY=0 \
+  PRTE_MCA_prte_leave_session_attached=1 \
   OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_smsc=^cma,xpmem MV2_SMP_USE_CMA=0
