@@ -12,7 +12,6 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import ACCESS_REVIEWS, BATCHJOBS
 from hpcbatch.errors import (
     ApiError,
-    ConflictError,
     ForbiddenError,
     HpcBatchError,
     JobFinishedError,
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from hpcbatch.model.spec import JobSpec
 
 ANSWER_S = 20.0
-_TRIES_S = 10.0
 _WAITING = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING})
 _ALTERATION, _RERUN, _ATTRIBUTES = "alteration", "rerunRequest", "attributes"
 
@@ -187,24 +185,7 @@ def _change(api: Api, row: JobRow, change: Callable[[Object], Object], *, kind: 
     """
     if row.state.is_final:
         raise JobFinishedError(f"job {row.job_id} has finished")
-    give_up = time.monotonic() + _TRIES_S
-    while True:
-        obj = jobs.get_object(api, row)
-        if kind and _is_open(obj, kind) and time.monotonic() < give_up:
-            time.sleep(0.02)
-            continue
-        spec = change(obj)
-        if not spec:
-            return None
-        version = {"resourceVersion": obj["metadata"]["resourceVersion"]}
-        try:
-            return api.patch(BATCHJOBS, row.object_name, {"metadata": version, "spec": spec}, row.namespace)
-        except NotFoundError:
-            raise UnknownJobError(f"unknown job {row.job_id}") from None
-        except ConflictError as error:
-            if time.monotonic() > give_up:
-                raise HpcBatchError(f"job {row.job_id} is being changed by others: {error}") from None
-            time.sleep(0.02)
+    return jobs.change_spec(api, row, change, lambda obj: bool(kind) and _is_open(obj, kind))
 
 
 def _is_open(obj: Object, kind: str) -> bool:

@@ -53,6 +53,7 @@ END_S = 60.0
 """How long `qdel -x` waits for a running job to end. Pods have up to half a minute for it."""
 _MAX_SECRET = 1 << 20  # bytes; Kubernetes refuses larger Secrets
 _CREATE_S = 5.0
+_CHANGE_S = 10.0
 _POLL_S = 0.3
 _FEW = 4
 _NAMED_AT_ONCE = 200
@@ -565,6 +566,33 @@ def _request(api: Api, row: JobRow, change: Mapping[str, bool]) -> Object:
         raise JobFinishedError(f"job {row.job_id} has finished") from None
     except ConflictError as error:
         raise HpcBatchError(f"job {row.job_id} is being changed by others: {error}") from None
+
+
+def change_spec(
+    api: Api, row: JobRow, change: Callable[[Object], Object], is_busy: Callable[[Object], bool] = lambda _: False
+) -> Object | None:
+    """Merge into the spec what `change` makes of the record as it stands, while others may change that too: it is asked
+    again then. A record that `is_busy` is waited for, a while. None if `change` makes nothing of it. Raises
+    UnknownJobError, or HpcBatchError if others never let it through.
+    """
+    give_up = time.monotonic() + _CHANGE_S
+    while True:
+        obj = get_object(api, row)
+        if is_busy(obj) and time.monotonic() < give_up:
+            time.sleep(0.02)
+            continue
+        spec = change(obj)
+        if not spec:
+            return None
+        version = {"resourceVersion": obj["metadata"]["resourceVersion"]}
+        try:
+            return api.patch(BATCHJOBS, row.object_name, {"metadata": version, "spec": spec}, row.namespace)
+        except NotFoundError:
+            raise UnknownJobError(f"unknown job {row.job_id}") from None
+        except ConflictError as error:
+            if time.monotonic() > give_up:
+                raise HpcBatchError(f"job {row.job_id} is being changed by others: {error}") from None
+            time.sleep(0.02)
 
 
 # Nodes and queues

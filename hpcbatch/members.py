@@ -15,7 +15,7 @@ from hpcbatch.api.jobrow import row_from_cells
 from hpcbatch.api.names import ARRAY_ID_LABEL
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
-from hpcbatch.errors import ConflictError, HpcBatchError, JobFinishedError, NotFoundError, UnknownJobError
+from hpcbatch.errors import HpcBatchError, JobFinishedError, NotFoundError, UnknownJobError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import by_array, unended
 from hpcbatch.model.row import JobRow
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _FEW = 4
 """So many records are asked for by name; more are picked out of one listing."""
-_TRIES_S = 10.0
 
 
 def own_rows(api: TableApi, array: JobRow, wanted: Indices | None = None, *, ended: bool = True) -> dict[int, JobRow]:
@@ -139,22 +138,16 @@ def _ask(
     more: Mapping[str, Any] | None = None,
 ) -> Object:
     """Merge a request into the array's, which others may change at the same time."""
-    give_up = time.monotonic() + _TRIES_S
-    while True:
-        obj = jobs.get_object(api, array)
-        spec = obj["spec"]
+
+    def wanted(obj: Object) -> Object:
         if JobState((obj.get("status") or {}).get("state", JobState.QUEUED)).is_final:
             raise JobFinishedError(f"job {array.job_id} has finished")
-        wanted = {"arrayRequest": change(spec.get("arrayRequest") or {}, spec), **(more or {})}
-        version = {"resourceVersion": obj["metadata"]["resourceVersion"]}
-        try:
-            return api.patch(BATCHJOBS, array.object_name, {"metadata": version, "spec": wanted}, array.namespace)
-        except NotFoundError:
-            raise UnknownJobError(f"unknown job {array.job_id}") from None
-        except ConflictError as error:
-            if time.monotonic() > give_up:
-                raise HpcBatchError(f"job {array.job_id} is being changed by others: {error}") from None
-            time.sleep(0.02)
+        spec = obj["spec"]
+        return {"arrayRequest": change(spec.get("arrayRequest") or {}, spec), **(more or {})}
+
+    changed = jobs.change_spec(api, array, wanted)
+    assert changed is not None  # noqa: S101 - something is always wanted
+    return changed
 
 
 def settle(api: Api, arrays: Iterable[tuple[Object, Indices]], *, timeout_s: float = jobs.SETTLE_S) -> None:

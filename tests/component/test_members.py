@@ -143,7 +143,7 @@ def test_endless_conflicts_are_told(registry: Registry, monkeypatch: pytest.Monk
         raise ConflictError(409, "Conflict", "changed")
 
     monkeypatch.setattr(registry, "patch", conflict)
-    monkeypatch.setattr(members, "_TRIES_S", 0.05)
+    monkeypatch.setattr(jobs, "_CHANGE_S", 0.05)
     with pytest.raises(HpcBatchError, match="being changed by others"):
         members.hold(registry, array, Indices.parse("1"))
 
