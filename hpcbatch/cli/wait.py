@@ -39,6 +39,8 @@ def wait_as_qsub(session: Session, submitted: jobs.Submitted, shown_id: str) -> 
     sys.stdout.flush()
 
     def stop(number: int, _frame: FrameType | None) -> None:
+        for each in _SIGNALS:  # a second one, as timeout(1) sends, must not keep the job from being deleted
+            signal.signal(each, signal.SIG_IGN)
         raise _SignalledError(number)
 
     for number in _SIGNALS:
@@ -49,8 +51,6 @@ def wait_as_qsub(session: Session, submitted: jobs.Submitted, shown_id: str) -> 
             tell=lambda error: complain(f"qsub: {error}; waiting on"),
         )  # fmt: skip
     except _SignalledError as signalled:
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
         complain(f"qsub: wait for job {shown_id} interrupted by signal {signalled.number}")
         print(f"Job {shown_id} is being deleted")
         with suppress(NotFoundError):  # it has ended, and been put away

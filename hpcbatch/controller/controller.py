@@ -43,6 +43,7 @@ from hpcbatch.controller.records import digest_of, owner_reference, remove, writ
 from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.site_file import Site
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.sweep import sweep_history, sweep_submissions
 from hpcbatch.controller.views import (
     is_preempted,
@@ -124,7 +125,7 @@ class Controller:
         self._pods = Informer(api, PODS, on_event=self._on_pod)
         self._nodes = Informer(api, NODES, on_event=lambda _: None)
         self._refusals = Refusals()
-        self._barred: set[int] = set()  # jobs whose script will not be started again
+        self._start_bar = StartBar(api)
         self._failed_creates = Informer(api, EVENTS, on_event=self._on_refused_pods, fields=FAILED_CREATE)
         self._volcano_queues = Informer(api, QUEUES, on_event=self._on_volcano_queue)
         self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
@@ -440,7 +441,7 @@ class Controller:
                 reason=Reason.NONE, message=""
             ),
             now=now,
-            is_barred=is_final and not views and self._is_barred(record),
+            is_barred=is_final and not views and self._start_bar.has_started(record),
             refused_pods=self._refusals.about(made) if made is not None and len(pods) < len(names) else None,
             start_limit_s=self._site.image_pull_timeout_s,
             outlook=self._dependents.look(record, now),
@@ -510,8 +511,8 @@ class Controller:
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
         if decision.terminate:
             self._terminate(namespace, name)
-        if decision.bar_rerun and record.job_id not in self._barred:
-            self._bar_rerun(record, next(pod.uid for pod in seen.pods if pod.index == 0))
+        if decision.let_start:
+            self._start_bar.let_start(record, next(pod.uid for pod in seen.pods if pod.index == 0))
         for pod in decision.give_up:
             _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
             remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
@@ -525,7 +526,7 @@ class Controller:
         status = self._ask_pod(job, seen, replace(record, status=decision.status))
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
-        if is_waiting and not self._withdraw(record):
+        if is_waiting and not self._start_bar.withdraw(record):
             return _LAG_S
         if decision.delete:
             volcano_job = ""  # written first: killed in between, the next look decides the same again
@@ -545,7 +546,8 @@ class Controller:
         pod = None
         if first is not None and first.started_at is not None and not (first.has_ended or first.is_deleting):
             pod = self._pods.get(record.namespace, first.name)
-        return pass_on(self._api, job.obj["spec"], record, pod)
+        may_start = pod is not None and self._start_bar.may_start(record, pod["metadata"]["uid"])
+        return pass_on(self._api, job.obj["spec"], record, pod, may_start=may_start)
 
     def _create(self, job: _Admitted) -> Waiting | None:
         """Make the Volcano Job, or say what is in the way."""
@@ -569,6 +571,7 @@ class Controller:
                     self._made[object_key(made)] = made, time.monotonic()
             except AlreadyExistsError:  # made before a kill, or for the run before this one
                 if obj["kind"] == "ConfigMap":
+                    self._start_bar.forget(record.job_id)
                     self._api.replace(CONFIGMAPS, obj, record.namespace)
             except ApiError as error:
                 if error.code not in _DENIED:
@@ -630,35 +633,6 @@ class Controller:
             pass
         self._priorities.add(priority)
 
-    def _bar_rerun(self, record: JobRecord, pod_uid: str) -> None:
-        bar = translate.bar_rerun(pod_uid)
-        try:
-            self._api.patch(CONFIGMAPS, translate.conf_name(record.job_id), bar, record.namespace)
-        except NotFoundError:
-            pass  # without it no pod starts at all
-        self._barred.add(record.job_id)
-
-    def _is_barred(self, record: JobRecord) -> bool:
-        """A pod has started the script of a job that must not run twice; that may be all that is known of it."""
-        if record.spec.rerunnable or record.status.start_time is not None:
-            return False
-        try:
-            conf = self._api.get(CONFIGMAPS, translate.conf_name(record.job_id), record.namespace)
-        except NotFoundError:
-            return False
-        return translate.is_barred(conf)
-
-    def _withdraw(self, record: JobRecord) -> bool:
-        """Let no pod start the script any more; False if one may have, which the cache did not know yet.
-
-        A pod that gets its node between the two requests, or after a kill between them, reports that it was withdrawn.
-        """
-        try:
-            self._api.patch(CONFIGMAPS, translate.conf_name(record.job_id), translate.WITHDRAWN, record.namespace)
-        except NotFoundError:
-            pass  # without it no pod starts at all
-        return not any(pod["spec"].get("nodeName") for pod in self._pods_as_they_are(record).values())
-
     def _terminate(self, namespace: str, name: str) -> None:
         """Have Volcano end the job's pods, once."""
         job = self._volcano_jobs.get(namespace, name) or self._api.get(VOLCANO_JOBS, name, namespace)
@@ -689,7 +663,7 @@ class Controller:
         record, namespace = job.record, job.record.namespace
         remove(self._api, VOLCANO_JOBS, translate.job_name(record.job_id), namespace)
         remove(self._api, CONFIGMAPS, translate.conf_name(record.job_id), namespace)
-        self._barred.discard(record.job_id)
+        self._start_bar.forget(record.job_id)
         self._confs.pop(record.job_id, None)
         if record.spec.member_of is None:  # the members of an array have its Secret
             remove(self._api, SECRETS, job.obj["spec"].get("submissionSecret", ""), namespace)

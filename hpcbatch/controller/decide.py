@@ -152,9 +152,9 @@ class Decision:
     """End its pods, each with its grace period, and keep what they report."""
     delete: bool = False
     """Remove it, to be made again when the job may run."""
-    bar_rerun: bool = False
-    """Let no further first pod run the script. Volcano makes a pod anew that was deleted, if only for a moment before
-    it ends the job by our policy, and for good where it was down when the pod went.
+    let_start: bool = False
+    """Let the first pod run the script, and none that comes after it. Volcano makes a pod anew that was deleted, if
+    only for a moment before it ends the job by our policy, and for good where it was down when the pod went.
     """
     give_up: tuple[PodView, ...] = ()
     """Pods to remove without waiting for their nodes, which do not answer: until then Volcano waits for them."""
@@ -298,7 +298,7 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return Decision(
             status=running,
             # not earlier: pods on their way still read what tells them
-            bar_rerun=not (seen.record.spec.rerunnable or is_starting),
+            let_start=not (seen.record.spec.rerunnable or is_starting),
             look_again_s=_STARTING_LOOK_S if is_starting else None,
         )
     if status.start_time is not None and (volcano_job.phase in _VOLCANO_ENDING or not seen.record.spec.rerunnable):

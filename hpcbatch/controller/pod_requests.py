@@ -1,4 +1,5 @@
-"""What is asked of a running job, on its way to the runner in its first pod: signals, another walltime, suspension.
+"""What is asked of a running job, on its way to the runner in its first pod: signals, another walltime, suspension; and
+the word to start that a job waits for which must not run twice.
 
 Pods do not talk to the API. An annotation of the pod holds what is asked; a downwardAPI volume shows it as a file,
 which the kubelet renews when the annotation changes and runner/watch.sh reads once a second. The text follows from the
@@ -39,15 +40,18 @@ def unsent_signal(spec: Mapping[str, Any], status: JobStatus) -> Signal | None:
     return Signal(request_id=asked["id"], number=asked["signal"], scope=asked["scope"])
 
 
-def requests_text(before: str, status: JobStatus, *, is_suspended: bool, signal: Signal | None) -> str:
-    """The annotation: `signal SEQUENCE NUMBER SCOPE ID` for each signal, `walltime SECONDS` if it was altered, and
-    `suspend`. `before` is what it holds now.
+def requests_text(
+    before: str, status: JobStatus, *, is_suspended: bool, signal: Signal | None, may_start: bool = False
+) -> str:
+    """The annotation: `start` once it may, `signal SEQUENCE NUMBER SCOPE ID` for each signal, `walltime SECONDS` if it
+    was altered, and `suspend`. `before` is what it holds now.
     """
+    start = ["start"] if may_start or "start" in before.splitlines() else []
     sent = [line for line in before.splitlines() if line.startswith("signal ")]
     if signal is not None and signal.request_id not in (line.rpartition(" ")[2] for line in sent):
         last = int(sent[-1].split(" ")[1]) if sent else 0
         sent.append(f"signal {last + 1} {signal.number} {signal.scope} {signal.request_id}")
-    lines = sent[-_SIGNALS_KEPT:]
+    lines = start + sent[-_SIGNALS_KEPT:]
     if "walltimeSeconds" in status.altered:
         lines.append(f"walltime {'none' if status.walltime_s is None else status.walltime_s}")
     if is_suspended:
@@ -55,7 +59,9 @@ def requests_text(before: str, status: JobStatus, *, is_suspended: bool, signal:
     return "".join(f"{line}\n" for line in lines)
 
 
-def pass_on(api: Api, spec: Mapping[str, Any], record: JobRecord, pod: Object | None) -> JobStatus:
+def pass_on(
+    api: Api, spec: Mapping[str, Any], record: JobRecord, pod: Object | None, *, may_start: bool = False
+) -> JobStatus:
     """Tell the pod that runs the script what it does not know yet. Returns the status, with the answer to a request for
     a signal.
 
@@ -67,7 +73,9 @@ def pass_on(api: Api, spec: Mapping[str, Any], record: JobRecord, pod: Object | 
     is_running = status.state in _RUNNING and pod is not None
     if pod is not None and is_running:
         before = (pod["metadata"].get("annotations") or {}).get(ANNOTATION, "")
-        text = requests_text(before, status, is_suspended=bool(spec.get("suspended")), signal=signal)
+        text = requests_text(
+            before, status, is_suspended=bool(spec.get("suspended")), signal=signal, may_start=may_start
+        )
         if text != before:
             change = {"annotations": {ANNOTATION: text}, "resourceVersion": pod["metadata"]["resourceVersion"]}
             api.patch(PODS, pod["metadata"]["name"], {"metadata": change}, pod["metadata"]["namespace"])

@@ -7,10 +7,7 @@ event='' watcher='' killer=''
 run_master() {
   # Stopped before the script has started: no report, so that the pod that made the job stop gives the reason.
   trap 'trap - TERM INT; [ -z "$sshd" ] || kill "$sshd" 2>/dev/null; exit 143' TERM INT
-  # the uid of the pod that ran the script of a job that must not run twice; or the job is no longer to start
-  { ran_in=$(cat "$root/conf/has_run"); } 2>/dev/null || ran_in=$HPCBATCH_POD_UID
-  [ "$ran_in" != withdrawn ] || fail Withdrawn "the job was held or changed before it could start"
-  [ "$ran_in" = "$HPCBATCH_POD_UID" ] || fail LaunchFailed "the job has been started before and is not rerunnable"
+  give_way
   umask "$umask" || fail LaunchFailed "umask $umask is not a umask"
   open_output
   if [ "$has_peers" = yes ]; then
@@ -18,9 +15,25 @@ run_master() {
     wait_for_hosts
   fi
   prepare_script
+  [ "$rerunnable" = yes ] || wait_for_word
   start_script
   wait_for_script
   finish
+}
+
+# The uid of the pod that ran the script of a job that must not run twice; or the job is no longer to start.
+give_way() {
+  { ran_in=$(cat "$root/conf/has_run"); } 2>/dev/null || ran_in=$HPCBATCH_POD_UID
+  [ "$ran_in" != withdrawn ] || fail Withdrawn "the job was held or changed before it could start"
+  [ "$ran_in" = "$HPCBATCH_POD_UID" ] || fail LaunchFailed "the job has been started before and is not rerunnable"
+}
+
+# Until it is written down that this pod starts the script (controller/start_bar.py): from then on no other pod does.
+wait_for_word() {
+  until { read -r word <"$requests"; } 2>/dev/null && [ "$word" = start ]; do
+    give_way
+    nap
+  done
 }
 
 # Everything that start.sh sources or runs.

@@ -3,6 +3,7 @@
 # While the script runs: a loop in the first pod that keeps the time and does what is asked of the running job. It needs
 # neither the API nor a controller. What is asked stands in a file that the kubelet writes anew when an annotation of
 # the pod changes (controller/pod_requests.py):
+#   start                             first, and once it may: a job that must not run twice waits for it (master.sh)
 #   signal SEQUENCE NUMBER SCOPE ID   each once, in the order of their sequence numbers
 #   walltime SECONDS                  another limit than the job's first one; `none` for no limit
 #   suspend                           while this line stands there, the job is stopped, and its walltime with it

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
@@ -147,8 +147,7 @@ def conf_name(job_id: int) -> str:
     return f"{job_name(job_id)}-conf"
 
 
-WITHDRAWN: Object = {"data": {"has_run": "withdrawn"}}
-"""Merge patch of a job's ConfigMap after which no pod of its Volcano Job starts the script."""
+NO_POD: Final = "withdrawn"
 
 
 def bar_rerun(pod_uid: str) -> Object:
@@ -156,9 +155,14 @@ def bar_rerun(pod_uid: str) -> Object:
     return {"data": {"has_run": pod_uid}}
 
 
-def is_barred(configmap: Mapping[str, Any]) -> bool:
-    """Whether `bar_rerun` was applied to a job's ConfigMap."""
-    return configmap.get("data", {}).get("has_run") not in {None, WITHDRAWN["data"]["has_run"]}
+WITHDRAWN: Object = bar_rerun(NO_POD)
+"""Merge patch of a job's ConfigMap after which no pod of its Volcano Job starts the script."""
+
+
+def first_pod(configmap: Mapping[str, Any]) -> str | None:
+    """Uid of the only pod that may start the script, of a job's ConfigMap; NO_POD: none may; None: not decided."""
+    uid: str | None = configmap.get("data", {}).get("has_run")
+    return uid
 
 
 def runner_configmap(namespace: str) -> Object:
@@ -296,6 +300,7 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         "warn_before_s": "" if warn is None else str(warn.before_s),
         "warn_scope": "script" if warn is not None and warn.is_batch_only else "steps",
         "kill_delay_s": str(site.kill_delay_s),
+        "rerunnable": "yes" if spec.rerunnable else "no",
         # the first pod may run while other nodes still pull the image
         "start_timeout_s": str(site.start_timeout_s + site.image_pull_timeout_s),
         "ssh_port": str(site.ssh_port),

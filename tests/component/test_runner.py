@@ -516,21 +516,50 @@ def bar(pod: RunnerPod, pod_uid: str) -> None:
         (pod.root / "conf" / name).write_text(text)
 
 
-def test_a_job_that_must_not_run_twice_is_told_so_while_it_runs(pod: RunnerPod) -> None:
-    pod.prepare("#!/bin/sh\ntouch ran\n")
+def let_start(pod: RunnerPod) -> None:
+    (pod.root / "requests").mkdir()
+    (pod.root / "requests/lines").write_text("start\n")
+
+
+def test_a_job_that_must_not_run_twice_waits_for_the_word(pod: RunnerPod) -> None:
+    pod.prepare("#!/bin/sh\ntouch ran\n", rerunnable=False)
+    process = pod.start()
+    wait_for("the runner to wait", (pod.root / "run/job/submitted.sh").exists)
+    assert not (pod.root / "ran").exists()
     bar(pod, POD_UID)
-    assert pod.finish(pod.start())[0] == 0
+    let_start(pod)
+    assert pod.finish(process)[0] == 0
     assert (pod.root / "ran").exists()
 
 
-def test_a_job_that_must_not_run_twice(pod: RunnerPod) -> None:
-    pod.prepare("#!/bin/sh\ntouch ran\n")
+def test_a_job_that_must_not_run_twice_when_another_pod_was_first(pod: RunnerPod) -> None:
+    pod.prepare("#!/bin/sh\ntouch ran\n", rerunnable=False)
     bar(pod, "the-pod-before")
+    let_start(pod)
     code, report = pod.finish(pod.start())
     assert (code, report.exit_code, report.reason) == (1, None, Reason.LAUNCH_FAILED)
     assert report.message == "the job has been started before and is not rerunnable"
     assert not (pod.root / "ran").exists()
     assert not pod.out.exists(), "the output of the first run stays"
+
+
+def test_another_pod_was_first_which_is_heard_late(pod: RunnerPod) -> None:
+    pod.prepare("#!/bin/sh\ntouch ran\n", rerunnable=False)
+    process = pod.start()
+    wait_for("the runner to wait", (pod.root / "run/job/submitted.sh").exists)
+    bar(pod, "the-pod-before")
+    code, report = pod.finish(process)
+    assert (code, report.reason) == (1, Reason.LAUNCH_FAILED)
+    assert not (pod.root / "ran").exists()
+
+
+def test_stopped_while_it_waits_for_the_word(pod: RunnerPod) -> None:
+    pod.prepare("#!/bin/sh\ntouch ran\n", rerunnable=False)
+    process = pod.start()
+    wait_for("the runner to wait", (pod.root / "run/job/submitted.sh").exists)
+    process.terminate()
+    assert process.wait(30) == 143
+    assert not pod.log.exists() and not (pod.root / "ran").exists()
 
 
 def test_without_setsid(pod: RunnerPod, tmp_path: Path) -> None:

@@ -316,7 +316,7 @@ def test_a_restart_is_counted_once() -> None:
 )
 def test_a_job_that_must_not_run_twice(rerunnable: bool, others: list[PodView], barred: bool) -> None:
     decision = decide(seen(phase="Running", pods=[RUNNING, *others], spec={"rerunnable": rerunnable}))
-    assert decision.bar_rerun is barred
+    assert decision.let_start is barred
 
 
 def test_a_dedicated_launcher_is_no_host() -> None:

@@ -40,6 +40,13 @@ def test_text(before: str, status: JobStatus, is_suspended: bool, asked: Signal 
     assert requests_text(before, status, is_suspended=is_suspended, signal=asked) == text
 
 
+def test_the_word_to_start_stays() -> None:
+    told = requests_text("", RUNNING, is_suspended=False, signal=None, may_start=True)
+    assert told == "start\n"
+    assert requests_text(told, RUNNING, is_suspended=True, signal=None) == "start\nsuspend\n"
+    assert requests_text("suspend\n", RUNNING, is_suspended=False, signal=None) == ""
+
+
 @given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 2)), max_size=60))
 def test_each_signal_once_in_order_however_often_it_is_written(asked: list[tuple[str, int]]) -> None:
     text, expected, handled, delivered = "", list[str](), 0, list[str]()

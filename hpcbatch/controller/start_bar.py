@@ -1,0 +1,67 @@
+"""Which pod may start a job's script: what a job's ConfigMap says to the pods that come later than expected."""
+
+from __future__ import annotations
+
+from hpcbatch.api.names import JOB_ID_LABEL
+from hpcbatch.api.port import Api
+from hpcbatch.api.resources import CONFIGMAPS, PODS
+from hpcbatch.errors import NotFoundError
+from hpcbatch.model.record import JobRecord
+from hpcbatch.volcano import translate
+
+
+class StartBar:
+    """Of a job that must not run twice the first pod alone starts the script, and only after the API knows so.
+
+    Volcano may make a deleted pod anew before it ends the job. So the pod waits (runner/master.sh) until its own uid
+    stands in the ConfigMap and it is told to start; a later pod finds the other's uid there.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._first: dict[int, str] = {}  # by job, the uid of the pod that may start it
+
+    def let_start(self, record: JobRecord, pod_uid: str) -> None:
+        """Bar all pods but this one, unless another was first. Raises ConflictError."""
+        if record.job_id in self._first:
+            return
+        name, namespace = translate.conf_name(record.job_id), record.namespace
+        try:
+            conf = self._api.get(CONFIGMAPS, name, namespace)
+        except NotFoundError:
+            return  # without it no pod starts at all
+        if (first := translate.first_pod(conf)) is None:
+            version = {"metadata": {"resourceVersion": conf["metadata"]["resourceVersion"]}}
+            self._api.patch(CONFIGMAPS, name, {**version, **translate.bar_rerun(pod_uid)}, namespace)
+            first = pod_uid
+        self._first[record.job_id] = first
+
+    def may_start(self, record: JobRecord, pod_uid: str) -> bool:
+        """Whether `let_start` has let this pod."""
+        return self._first.get(record.job_id) == pod_uid
+
+    def forget(self, job_id: int) -> None:
+        """The job has ended, or begins anew."""
+        self._first.pop(job_id, None)
+
+    def has_started(self, record: JobRecord) -> bool:
+        """A pod was let start a job that must not run twice; that may be all that is known of it."""
+        if record.spec.rerunnable or record.status.start_time is not None:
+            return False
+        try:
+            conf = self._api.get(CONFIGMAPS, translate.conf_name(record.job_id), record.namespace)
+        except NotFoundError:
+            return False
+        return translate.first_pod(conf) not in {None, translate.NO_POD}
+
+    def withdraw(self, record: JobRecord) -> bool:
+        """Let no pod start the script any more; False if one may have, which the cache did not know yet.
+
+        A pod that gets its node between the two requests, or after a kill between them, reports that it was withdrawn.
+        """
+        try:
+            self._api.patch(CONFIGMAPS, translate.conf_name(record.job_id), translate.WITHDRAWN, record.namespace)
+        except NotFoundError:
+            pass  # without it no pod starts at all
+        listed = self._api.list(PODS, record.namespace, labels=f"{JOB_ID_LABEL}={record.job_id}")
+        return not any(pod["spec"].get("nodeName") for pod in listed.items)
