@@ -141,8 +141,9 @@ def test_requests_of_one_job(rig: Rig) -> None:
 
 
 def test_deploy_allows_what_is_asked(rig: Rig) -> None:
-    ended, gang, deleted, held = (
+    ended, once, gang, deleted, held = (
         rig.submit(),
+        rig.submit(rerunnable=False),
         rig.submit(count=3, priority=5),
         rig.submit(),
         rig.submit(hold=True),
@@ -163,11 +164,12 @@ def test_deploy_allows_what_is_asked(rig: Rig) -> None:
     assert job_requests.await_rerun(rig.cluster.registry, asked_again, timeout_s=20)
     rig.end(again)
     rig.end(ended)
+    rig.end(once)
     rig.end(gang)
     rig.wait_state(deleted, JobState.RUNNING)
     rig.cluster.registry.patch(BATCHJOBS, deleted, {"spec": {"deleteRequested": True}}, NS)
     rig.cluster.registry.patch(BATCHJOBS, held, {"spec": {"deleteRequested": True}}, NS)
-    for name in (again, ended, gang, deleted, held):
+    for name in (again, ended, once, gang, deleted, held):
         rig.wait_cleaned(name)
     with pytest.raises(RefusedError):
         rig.submit(queue="nowhere")

@@ -40,7 +40,7 @@ IN_ITS_OWN = (
 IN_A_USERS = (
     Right("hpcbatch.io", "batchjobs", ("get", "create", "patch")),
     Right("", "secrets", ("get", "list", "patch", "delete")),
-    Right("", "configmaps", ("create", "update", "patch", "delete")),
+    Right("", "configmaps", ("get", "create", "update", "patch", "delete")),
     Right("", "pods", ("patch", "delete")),
     Right("batch.volcano.sh", "jobs", ("get", "create", "delete")),
     Right("bus.volcano.sh", "commands", ("create",)),
