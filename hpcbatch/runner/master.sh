@@ -15,6 +15,7 @@ run_master() {
     wait_for_hosts
   fi
   prepare_script
+  write_tools
   [ "$rerunnable" = yes ] || wait_for_word
   start_script
   wait_for_script
@@ -87,6 +88,7 @@ stop() {
     slurm)
       due=
       [ "$event" != walltime ] || due=' DUE TO TIME LIMIT'
+      [ "$event" != deleted ] || ! grep -q '^requeue ' "$requests" 2>/dev/null || due=' DUE TO JOB REQUEUE'
       echo "slurmstepd: error: *** JOB $job_id ON $host CANCELLED AT $(date +%Y-%m-%dT%H:%M:%S)$due ***" >>"$error_file"
       ;;
   esac
@@ -185,12 +187,16 @@ finish() {
       ;;
   esac
   oom_now=$(oom_kills)
+  killed=$((${oom_now:-0} - ${oom_before:-0}))
+  if [ "$dialect" = slurm ] && [ $killed -gt 0 ]; then
+    echo "slurmstepd: error: Detected $killed oom_kill event$([ $killed = 1 ] || echo s) in StepId=$job_id.batch." \
+      'Some of the step tasks have been OOM Killed.' >>"$error_file"
+  fi
   if [ "$event" = walltime ]; then
     reason=TimeLimit message="walltime $((ended - started - stopped_s)) s exceeded limit $limit s"
-  elif [ "${oom_now:-0}" -gt "${oom_before:-0}" ] && { [ "$signal" = 9 ] || [ "$exit_code" = 137 ]; }; then
-    reason=OutOfMemory message="killed: more memory than the job asked for"
-    [ "$dialect" != slurm ] || echo "slurmstepd: error: Detected $((oom_now - oom_before)) oom_kill event in" \
-      "StepId=$job_id.batch. Some of the step tasks have been OOM Killed." >>"$error_file"
+  elif [ $killed -gt 0 ]; then
+    # whether the script bore it is for the dialect to judge (controller/decide.py)
+    reason=OutOfMemory message="killed: the job used more memory than it asked for"
   elif [ -n "$signal" ]; then
     reason=Signalled message="killed by signal $signal"
   elif [ "$exit_code" != 0 ]; then

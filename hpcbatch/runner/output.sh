@@ -13,6 +13,10 @@ output_path() {
 }
 
 open_output() {
+  # Restarts by Volcano make the pods anew, and conf/ does not know of them.
+  if [ "$dialect" = pbs ] && [ "${HPCBATCH_JOB_VERSION:-0}" != 0 ]; then
+    append=yes
+  fi
   stdout=$(output_path "$stdout" "$stdout_in_dir")
   [ -z "$stderr" ] || stderr=$(output_path "$stderr" "$stderr_in_dir")
   open_file "$stdout"
@@ -49,29 +53,39 @@ open_file() {
 
 # output_problem: what may have kept the script from writing all of its output; nothing where there is room and a way.
 output_problem() {
-  set --
+  checked=
   for file in "$stdout" "$stderr"; do
-    if [ ! -f "$file" ] || [ "$file" = "${1:-}" ]; then
+    if [ ! -f "$file" ] || [ "$file" = "$checked" ]; then
       continue # a device, removed by the script, or both streams in one
     fi
-    if ! (: >>"$file") 2>/dev/null; then
+    checked=$file
+    if (: >>"$file") 2>/dev/null; then
+      why=$(no_room "$file")
+    else
       why=$( (: >>"$file") 2>&1) || :
+    fi
+    if [ -n "$why" ]; then
       echo "output file $file may be incomplete: ${why##*: }"
       return
     fi
-    set -- "$@" "$file"
   done
-  [ $# -gt 0 ] || return 0
-  df -Pk "$@" 2>/dev/null | {
+}
+
+# no_room FILE: why its directory takes no more. A quota shows itself only to who writes: it is tried where a write may have
+# failed, which leaves a file that ends with a full block, or a script that did not end well.
+no_room() {
+  df -Pk "$1" 2>/dev/null | {
     read -r _
-    for file; do
-      read -r _ _ _ free _ || return 0
-      if [ "$free" = 0 ]; then
-        echo "output file $file may be incomplete: No space left on device"
-        return
-      fi
-    done
+    read -r _ _ _ free _
+    [ "$free" != 0 ] || echo 'No space left on device'
   }
+  # shellcheck disable=SC2012 # wc may read it all
+  size=$(ls -lnd "$1" | { read -r _ _ _ _ size _ && echo "$size"; })
+  [ $((${size:-0} % 4096)) = 0 ] || [ "$exit_code" != 0 ] || return 0
+  probe=${1%/*}/.hpcbatch-$job_id-$$
+  tried=$( (export LC_ALL=C && head -c 4096 /dev/zero >"$probe") 2>&1)
+  rm -f "$probe"
+  case $tried in *'quota exceeded'* | *'No space left'*) echo "$tried" ;; esac
 }
 
 # take_output_away: PBS's -R, for jobs that have ended with 0.

@@ -20,6 +20,7 @@ know_own_session
 case $1 in
   master)
     . "$root/runner/output.sh"
+    . "$root/runner/tools.sh"
     . "$root/runner/watch.sh"
     . "$root/runner/master.sh"
     run_master

@@ -50,6 +50,8 @@ if [ "$dialect" = pbs ]; then
 else
   set -- "$@" "SLURM_TASK_PID=$$" "SLURM_JOB_START_TIME=$started"
   [ -z "$walltime_s" ] || set -- "$@" "SLURM_JOB_END_TIME=$((started + walltime_s))"
+  restarts=$((restarts + ${HPCBATCH_JOB_VERSION:-0}))
+  [ $restarts -eq 0 ] || set -- "$@" "SLURM_RESTART_COUNT=$restarts"
 fi
 # Other shells would not understand what they are told.
 case $login:${shell##*/} in

@@ -49,11 +49,25 @@ sample_usage() {
   done
 }
 
-# Kills of the out-of-memory killer in this container; empty where it cannot be known.
+# oom_kills: how many processes the kernel has killed since this container had used up its memory; nothing where that cannot
+# be known. Its control group is seen under its path, as the engine's is (podhost/memory.py), or as the root of what is mounted.
 oom_kills() {
-  if [ -r /sys/fs/cgroup/memory.events ]; then
-    sed -n 's/^oom_kill //p' /sys/fs/cgroup/memory.events
-  elif [ $$ = 1 ] && [ -r /sys/fs/cgroup/memory/memory.oom_control ]; then
-    sed -n 's/^oom_kill //p' /sys/fs/cgroup/memory/memory.oom_control
-  fi
+  group='' file=''
+  while IFS=: read -r _ controllers path; do
+    case ,$controllers, in
+      *,memory,*)
+        group=$path file=memory/memory.oom_control
+        [ ! -r "/sys/fs/cgroup/memory$path/memory.oom_control" ] || file=memory$path/memory.oom_control
+        break
+        ;;
+      ,,)
+        group=$path file=memory.events
+        [ ! -r "/sys/fs/cgroup$path/memory.events" ] || file=$path/memory.events
+        ;;
+    esac
+  done 2>/dev/null </proc/self/cgroup
+  # a group that others are in, too, tells nothing of this job
+  case $$:$group in
+    1:* | *:*/hpcbatch-*/?*) sed -n 's/^oom_kill //p' "/sys/fs/cgroup/$file" 2>/dev/null ;;
+  esac
 }

@@ -6,6 +6,7 @@
 #   start                             first, and once it may: a job that must not run twice waits for it (master.sh)
 #   signal SEQUENCE NUMBER SCOPE ID   each once, in the order of their sequence numbers
 #   walltime SECONDS                  another limit than the job's first one; `none` for no limit
+#   requeue TIME                      the run is about to be ended, to be queued again: for Slurm's line in the output
 #   suspend                           while this line stands there, the job is stopped, and its walltime with it
 
 requests=$root/requests/lines

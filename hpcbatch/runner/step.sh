@@ -1,0 +1,170 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of conf/job.sh and common.sh
+# What the launchers share: which hosts of the job get how many tasks, and how these are started. Sourced by a command that
+# the script calls, so its environment is the script's.
+
+tool=${0##*/}
+
+# die MESSAGE [CODE]
+die() {
+  printf '%s: error: %s\n' "$tool" "$1" >&2
+  exit "${2:-1}"
+}
+
+# number OPTION VALUE: VALUE, a count of at least 1
+number() {
+  case $2 in
+    '' | *[!0-9]* | 0*) die "Invalid numeric value \"$2\" for $1." ;;
+  esac
+}
+
+# The hosts as `host:CPUs:ranks` words, in the job's order. A dedicated launcher's pod is none of them.
+job_hosts() {
+  # shellcheck disable=SC2086
+  set -- $cpus
+  all=
+  for peer in $hosts; do
+    ranks=$(sed -n "s/^$peer://p" "$root/conf/hydra")
+    all="$all $peer:$1:${ranks:-0}"
+    shift
+  done
+}
+
+# of_host FIELD WORD
+of_host() { printf '%s' "$2" | cut -d : -f "$1"; }
+
+# lay_out N LIMIT WORD...: N tasks over hosts `host:free:ranks`, at least one each, in blocks of as many as are free, LIMIT at most
+# (0: none). Sets $layout to `host:tasks` words; fails where there is no room.
+lay_out() {
+  left=$1 most=$2
+  shift 2
+  layout=
+  [ "$left" -ge $# ] || return 1
+  waiting=$(($# - 1)) # hosts after this one, each of which gets one
+  for word in "$@"; do
+    room=$(of_host 2 "$word")
+    [ "$most" -eq 0 ] || [ "$room" -le "$most" ] || room=$most
+    take=$((left - waiting))
+    [ $take -le "$room" ] || take=$room
+    [ "$take" -gt 0 ] || return 1
+    layout="$layout ${word%%:*}:$take"
+    left=$((left - take)) waiting=$((waiting - 1))
+  done
+  [ "$left" -eq 0 ]
+}
+
+# mpi_family: sets $family to openmpi, mpich or intel, by the mpirun on PATH, and $mpirun; empty where there is none.
+mpi_family() {
+  family='' mpirun=
+  for name in mpirun mpiexec.hydra mpiexec; do
+    mpirun=$(command -v $name) && break
+  done
+  [ -n "$mpirun" ] || return 0
+  version=$("$mpirun" --version 2>/dev/null </dev/null | head -n 2)
+  case $version in
+    *'Open MPI'* | *OpenRTE* | *PRRTE* | *prte*) family=openmpi ;;
+    *'Intel(R) MPI'*) family=intel ;;
+    *HYDRA* | *Hydra*) family=mpich ;;
+    *) mpirun= ;;
+  esac
+}
+
+# wants_mpi PROGRAM: whether it may be, or start, an MPI program. One that is linked to no MPI library is none, unless it is
+# there to start others.
+wants_mpi() {
+  found=$(command -v "$1" 2>/dev/null) && is_program "$found" || return 1
+  case ${found##*/} in
+    *sh | env | nice | numactl | taskset | time | timeout | python* | perl* | singularity | apptainer | gdb | strace | valgrind) return 0 ;;
+  esac
+  libraries=$(ldd "$found" 2>/dev/null) || return 0 # a script, or linked statically
+  case $libraries in
+    *libmpi* | *libpmi*) return 0 ;;
+  esac
+  return 1
+}
+
+# start_with_mpi LAYOUT-ORDER N PROGRAM...: becomes the launcher of one MPI world over $layout. LAYOUT-ORDER is block or cyclic.
+start_with_mpi() {
+  order=$1 total=$2
+  shift 2
+  file=$(mktemp "$run/hosts.XXXXXX") || die "cannot write to $run"
+  for word in $layout; do
+    case $family in
+      openmpi) printf '%s slots=%s\n' "${word%:*}" "${word#*:}" ;;
+      *) printf '%s\n' "$word" ;;
+    esac
+  done >"$file"
+  case $family:$order in
+    openmpi:block) set -- --hostfile "$file" --map-by slot -np "$total" "$@" ;;
+    openmpi:*) set -- --hostfile "$file" --map-by node -np "$total" "$@" ;;
+    mpich:cyclic) set -- -f "$file" -ppn 1 -n "$total" "$@" ;;
+    mpich:*) set -- -f "$file" -n "$total" "$@" ;;
+    intel:*) set -- -machinefile "$file" -n "$total" "$@" ;;
+  esac
+  exec "$mpirun" "$@"
+}
+
+# start_on HOST COMMAND...: by ssh, or here.
+start_on() {
+  where=$1
+  shift
+  if [ "$where" = "$host" ] || [ "$has_peers" = no ]; then
+    "$@"
+    return
+  fi
+  line=
+  for word in "$@"; do
+    line="$line $(quote "$word")"
+  done
+  "$bin/ssh" "$where" "cd $(quote "$PWD") 2>/dev/null; exec$line"
+}
+
+# launch_world TASKS PER-HOST PROGRAM...: as one MPI world on the slots of the job, of which the first $skip_slots stay free; TASKS
+# empty: on all of them, PER-HOST 0: as many as each has.
+launch_world() {
+  asked=$1 limit=$2
+  shift 2
+  [ $# -gt 0 ] || die "no program to run"
+  mpi_family
+  [ -n "$family" ] || die "there is no mpirun on PATH: it starts MPI programs with the image's own (Open MPI, MPICH or Intel MPI)" 127
+  job_hosts
+  layout='' total=0 skip=${skip_slots:-0}
+  for word in $all; do
+    room=$(of_host 3 "$word")
+    [ "$limit" -eq 0 ] || room=$limit
+    gone=$skip
+    [ "$gone" -le "$room" ] || gone=$room
+    skip=$((skip - gone)) room=$((room - gone))
+    if [ -n "$asked" ] && [ $((total + room)) -gt "$asked" ]; then
+      room=$((asked - total))
+    fi
+    [ $room -gt 0 ] || continue
+    layout="$layout ${word%%:*}:$room" total=$((total + room))
+  done
+  [ $total -ge "${asked:-1}" ] || die "${asked:-1} tasks asked for, the job's hosts have room for $total"
+  start_with_mpi block $total "$@"
+}
+
+# expand LIST: host names, one a line, of `a,b[1-3,07],c`
+expand() {
+  printf '%s\n' "$1" | awk '{
+    n = length($0); depth = 0; word = ""
+    for (i = 1; i <= n + 1; i++) {
+      c = i > n ? "," : substr($0, i, 1)
+      if (c == "[") depth++
+      if (c == "]") depth--
+      if (c == "," && depth == 0) { spread(word); word = "" } else word = word c
+    }
+  }
+  function spread(word,   a, b, head, tail, parts, k, ends, from, to, m) {
+    a = index(word, "["); b = index(word, "]")
+    if (a == 0) { if (word != "") print word; return }
+    head = substr(word, 1, a - 1); tail = substr(word, b + 1)
+    k = split(substr(word, a + 1, b - a - 1), parts, ",")
+    for (m = 1; m <= k; m++) {
+      split(parts[m], ends, "-")
+      from = ends[1]; to = ends[2] == "" ? ends[1] : ends[2]
+      for (a = from + 0; a <= to + 0; a++) spread(head sprintf("%0" length(from) "d", a) tail)
+    }
+  }'
+}

@@ -1,0 +1,235 @@
+#!/bin/sh
+# The tasks of a step on one host: `task.sh ROOT mpi LABEL OUT ERR PROGRAM...` becomes one task that an MPI launcher has started;
+# `task.sh ROOT direct LABEL OUT ERR STEP NODE TASKS MULTI-PROG KILL PROGRAM...` starts TASKS (their numbers, with commas) and ends
+# with the highest of their exit codes, KILL=1: as soon as one is not 0; `task.sh ROOT signal STEP SIGNAL` sends these a signal.
+# LABEL is the number of tasks if each line is to have its task's number in front. LABEL, OUT and ERR are - for none: a launcher
+# may lose empty arguments.
+
+# shellcheck disable=SC2154 # variables of conf/job.sh and common.sh
+
+root=$1 mode=$2
+shift 2
+. "$root/runner/common.sh"
+. "$root/conf/job.sh"
+{ read -r own_session <"$run/own_session"; } 2>/dev/null || own_session=
+
+# signal_tasks STEP SIGNAL: to those that have started; the others do not start any more
+signal_tasks() {
+  : >"$run/ended.$1"
+  for file in "$run/tasks.$1".*; do
+    { read -r task_pid <"$file"; } 2>/dev/null || continue
+    kill -s "$2" -- "-$task_pid" 2>/dev/null || kill -s "$2" "$task_pid" 2>/dev/null
+  done
+}
+if [ "$mode" = signal ]; then
+  signal_tasks "$@"
+  exit 0
+fi
+
+label=${1#-} out=${2#-} err=${3#-}
+shift 3
+
+# pattern TEXT TASK NODE: Slurm's %t %n %N %s %j %J %u %x and %%; what else there is stays
+pattern() {
+  rest=$1 text=
+  while :; do
+    case $rest in
+      *%*) ;;
+      *) break ;;
+    esac
+    text=$text${rest%%\%*}
+    rest=${rest#*%}
+    width=${rest%%[!0-9]*}
+    rest=${rest#"$width"}
+    letter=${rest%"${rest#?}"}
+    rest=${rest#?}
+    case $letter in
+      t) value=$2 ;;
+      n) value=$3 ;;
+      N) value=$host ;;
+      s) value=$SLURM_STEP_ID ;;
+      j) value=$job_id ;;
+      J) value=$job_id.$SLURM_STEP_ID ;;
+      u) value=$user ;;
+      x) value=$SLURM_JOB_NAME ;;
+      %) value=% ;;
+      *) value=%$width$letter ;;
+    esac
+    case $letter:$width in
+      [tnsj]:[1-9]*) value=$(printf "%0${width}d" "$value") ;;
+    esac
+    text=$text$value
+  done
+  printf '%s' "$text$rest"
+}
+
+# redirect TASK NODE: of this shell, to where the task writes
+redirect() {
+  case $out in
+    '' | all) ;;
+    *[!0-9]*)
+      file=$(pattern "$out" "$1" "$2")
+      case $out in
+        *%*t*) : >"$file" || exit 1 ;;
+        *) [ "$1" != 0 ] || : >"$file" || exit 1 ;;
+      esac
+      exec >>"$file" || exit 1
+      [ -n "$err" ] || exec 2>&1
+      ;;
+    *) [ "$1" = "$out" ] || exec >/dev/null ;;
+  esac
+  case $err in
+    '' | all) ;;
+    *)
+      file=$(pattern "$err" "$1" "$2")
+      exec 2>>"$file" || exit 1
+      ;;
+  esac
+}
+
+# labelled TASK: copies its input with the number in front
+labelled() {
+  last=$((label - 1))
+  prefix=$(printf "%${#last}d: " "$1")
+  sed -u "s/^/$prefix/" 2>/dev/null || sed "s/^/$prefix/"
+}
+
+# run_labelled TASK ...: what run_task does of that, with the number in front of each line
+run_labelled() {
+  codes=$run/code.$step.$1
+  { { { (run_task "$@") 2>&4; echo $? >"$codes"; } 4>&1 >&3 | labelled "$1" >&2; } 3>&1 | labelled "$1"; }
+  { read -r code <"$codes"; } 2>/dev/null || code=143
+  rm -f "$codes"
+  return "$code"
+}
+
+if [ "$mode" = mpi ]; then
+  task=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-0}}}
+  nth=${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-0}}
+  SLURM_PROCID=$task SLURM_LOCALID=$nth SLURM_TASK_PID=$$
+  SLURM_NODEID=$(printf '%s' "$SLURM_STEP_NODELIST" | tr , '\n' | grep -n -x "$host" | cut -d : -f 1)
+  SLURM_NODEID=$((${SLURM_NODEID:-1} - 1))
+  export SLURM_PROCID SLURM_LOCALID SLURM_TASK_PID SLURM_NODEID
+  redirect "$task" "$SLURM_NODEID"
+  [ -n "$label" ] || exec "$@"
+  step=$SLURM_STEP_ID
+  run_task() {
+    shift
+    exec "$@"
+  }
+  run_labelled "$task" "$@"
+  exit
+fi
+
+step=$1 node=$2 tasks=$3 multi_prog=$4 kill_on_bad_exit=$5
+shift 5
+session=
+if [ -n "$own_session" ] && setsid true 2>/dev/null; then
+  session=setsid
+fi
+
+# of_multi_prog FILE TASK: the program and its arguments on the first line that names the task
+of_multi_prog() {
+  set -f # a range may be *
+  while read -r range line; do
+    case $range in '' | '#'*) continue ;; esac
+    for part in $(printf %s "$range" | tr , ' '); do
+      case $part in
+        '*') ;;
+        *-*) { [ "$2" -ge "${part%-*}" ] && [ "$2" -le "${part#*-}" ]; } || continue ;;
+        *) [ "$2" = "$part" ] || continue ;;
+      esac
+      first=${range%%[-,]*}
+      [ "$first" != '*' ] || first=0
+      printf '%s' "$line" | sed "s/%t/$2/g; s/%o/$(($2 - first))/g"
+      return
+    done
+  done <"$1"
+  return 1
+}
+
+run_task() { # TASK LOCAL PROGRAM...
+  SLURM_PROCID=$1 SLURM_LOCALID=$2 SLURM_NODEID=$node SLURM_GTIDS=$tasks
+  export SLURM_PROCID SLURM_LOCALID SLURM_NODEID SLURM_GTIDS
+  shift 2
+  redirect "$SLURM_PROCID" "$node"
+  why=
+  case $1 in
+    */*)
+      [ -e "$1" ] || why='No such file or directory' errno=2
+      [ -n "$why" ] || is_program "$1" || why='Permission denied' errno=13
+      ;;
+    *) command -v "$1" >/dev/null 2>&1 || why='No such file or directory' errno=2 ;;
+  esac
+  if [ -n "$why" ]; then
+    echo "slurmstepd-$host: error: execve(): $1: $why" >&2
+    exit "$errno"
+  fi
+  # shellcheck disable=SC2086,SC2016
+  exec $session "$sh" -c 'echo $$ >"$1"; [ ! -e "$2" ] || exit 143; shift 2; SLURM_TASK_PID=$$; export SLURM_TASK_PID; exec "$@"' \
+    sh "$run/tasks.$step.$SLURM_PROCID" "$run/ended.$step" "$@"
+}
+
+# tell TASK CODE
+tell() {
+  case $2 in
+    0) return ;;
+    132) what='Illegal instruction' ;;
+    134) what='Aborted' ;;
+    135) what='Bus error' ;;
+    136) what='Floating point exception' ;;
+    137) what='Killed' ;;
+    139) what='Segmentation fault' ;;
+    143) what='Terminated' ;;
+    *) what="Exited with exit code $2" ;;
+  esac
+  echo "srun: error: $host: task $1: $what" >&5
+}
+
+exec 3<&0 5>&2
+trap 'signal_tasks "$step" KILL' USR1
+trap : TERM INT HUP # srun says what is to be done
+children='' nth=0
+for task in $(printf %s "$tasks" | tr , ' '); do
+  (
+    if [ "$task" = 0 ]; then exec <&3; else exec </dev/null; fi
+    exec 3<&-
+    if [ "$multi_prog" = yes ]; then
+      line=$(of_multi_prog "$1" "$task") || { echo "srun: error: no line of $1 is for task $task" >&2; exit 1; }
+      set -f
+      IFS='
+'
+      # xargs knows quotes, and nothing else of a shell
+      # shellcheck disable=SC2046
+      set -- $(printf '%s\n' "$line" | xargs printf '%s\n')
+      unset IFS
+    fi
+    exec 6>&2 2>/dev/null # a shell tells of killed children, in words of its own
+    if [ -n "$label" ]; then
+      run_labelled "$task" "$nth" "$@" 2>&6
+    else
+      (run_task "$task" "$nth" "$@") 2>&6 6>&-
+    fi
+    code=$?
+    echo "$code" >"$run/done.$step.$task"
+    rm -f "$run/tasks.$step.$task"
+    tell "$task" "$code"
+    [ "$code" = 0 ] || [ "$kill_on_bad_exit" = 0 ] || kill -s USR1 $$
+    exit "$code"
+  ) &
+  children="$children $!"
+  nth=$((nth + 1))
+done
+exec 3<&- 2>/dev/null
+highest=0
+for child in $children; do
+  while kill -0 "$child" 2>/dev/null; do
+    wait "$child"
+  done
+done
+for task in $(printf %s "$tasks" | tr , ' '); do
+  { read -r code <"$run/done.$step.$task"; } 2>/dev/null || code=143 # with all its group
+  [ "$code" -le "$highest" ] || highest=$code
+  rm -f "$run/done.$step.$task"
+done
+exit "$highest"

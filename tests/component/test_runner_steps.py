@@ -1,0 +1,155 @@
+"""`srun` in a job of one pod, by each shell. Several pods: tests/conformance/test_steps.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpcbatch.model.spec import Chunk
+from tests.component.runner_pod import SHELLS, RunnerPod, shell_path
+
+
+@pytest.fixture(params=SHELLS)
+def pod(request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> RunnerPod:
+    shell = shell_path(request.param, tmp_path_factory.getbasetemp() / "shells")
+    if shell is None:
+        pytest.skip(f"NOT TESTED: {request.param} is not installed here")
+    return RunnerPod(tmp_path, shell)
+
+
+def output(pod: RunnerPod, script: str, cpus: int = 4, ranks: int = 2) -> tuple[list[str], str]:
+    """Lines of stdout, and stderr, of a script that must end with 0."""
+    chunk = Chunk(count=1, cpus=cpus, ranks=ranks)
+    code, report = pod.run(f"#!/bin/sh\n{script}\n", chunks=(chunk,), variables={"SLURM_NTASKS": str(ranks)})
+    assert code == 0, (report, pod.err.read_text())
+    return pod.out.read_text().splitlines(), pod.err.read_text()
+
+
+def test_tasks_know_their_numbers(pod: RunnerPod) -> None:
+    shown = (
+        "$SLURM_PROCID of $SLURM_NTASKS, $SLURM_LOCALID $SLURM_NODEID, step $SLURM_STEP_ID $SLURM_STEP_TASKS_PER_NODE"
+    )
+    lines, err = output(pod, f"srun --mpi=none sh -c 'echo \"{shown}\"'")
+    assert sorted(lines) == ["0 of 2, 0 0, step 0 2", "1 of 2, 1 0, step 0 2"]
+    assert err == ""
+
+
+def test_labels(pod: RunnerPod) -> None:
+    lines, err = output(pod, "srun -n3 -l --mpi=none sh -c 'echo \"out  $SLURM_PROCID\"; echo err >&2'")
+    assert sorted(lines) == ["0: out  0", "1: out  1", "2: out  2"]
+    assert sorted(err.splitlines()) == ["0: err", "1: err", "2: err"]
+
+
+def test_the_highest_exit_code_is_srun_s(pod: RunnerPod) -> None:
+    lines, err = output(pod, "srun -n3 --mpi=none sh -c 'exit $((SLURM_PROCID * 3))'; echo $?")
+    assert lines == ["6"]
+    told = sorted(line.partition(": task ")[2] for line in err.splitlines())
+    assert told == ["1: Exited with exit code 3", "2: Exited with exit code 6"]
+
+
+def test_a_killed_task(pod: RunnerPod) -> None:
+    lines, err = output(pod, "srun -n1 --mpi=none sh -c 'kill -9 $$'; echo $?")
+    assert lines == ["137"]
+    assert err.startswith("srun: error: ") and err.endswith(": task 0: Killed\n")
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "why"),
+    [("./nowhere", 2, "No such file or directory"), ("./plain", 13, "Permission denied")],
+    ids=["missing", "not executable"],
+)
+def test_a_program_that_cannot_be_run(pod: RunnerPod, program: str, code: int, why: str) -> None:
+    lines, err = output(pod, f"echo >plain; srun -n1 {program}; echo $?")
+    assert lines == [str(code)]
+    assert f": error: execve(): {program}: {why}\n" in err
+    assert f": task 0: Exited with exit code {code}\n" in err
+
+
+REFUSED = {
+    "--foo hostname": "srun: unrecognized option '--foo'\nTry \"srun --help\" for more information\n",
+    "-n x hostname": 'srun: error: Invalid numeric value "x" for --ntasks.\n',
+    "-n 0 hostname": 'srun: error: Invalid numeric value "0" for --ntasks.\n',
+    "-n 5 hostname": "srun: error: Unable to create step for job 12: More processors requested than permitted\n",
+    "-w elsewhere hostname": (
+        "srun: error: Unable to create step for job 12: Requested node configuration is not available\n"
+    ),
+    "-n1": "srun: error: No command given to execute.\n",
+    "--pty bash": "srun: error: --pty is not supported: a job's pods have no terminal\n",
+    "a : b": "srun: error: steps of several components (srun a : b) are not supported\n",
+    "--jobid=3 hostname": "srun: error: srun starts steps of its own job only, not of job 3\n",
+}
+
+
+@pytest.mark.parametrize("arguments", REFUSED)
+def test_refused(pod: RunnerPod, arguments: str) -> None:
+    lines, err = output(pod, f"srun {arguments}; echo $?")
+    assert (lines, err) == (["1"], REFUSED[arguments])
+
+
+def test_what_is_not_applied_is_said(pod: RunnerPod) -> None:
+    lines, err = output(pod, "srun -n1 --mpi=none --cpu-bind=cores -t 5 --mem=3G echo hi")
+    assert lines == ["hi"]
+    assert err.splitlines() == [
+        "srun: hpcbatch: --cpu-bind is not applied: a pod does not bind tasks",
+        "srun: hpcbatch: --time is not applied: the step ends with the job",
+        "srun: hpcbatch: --mem is not applied: a step has what its job has",
+    ]
+
+
+def test_the_first_task_reads_the_input(pod: RunnerPod) -> None:
+    lines, _ = output(pod, "printf 'one\\ntwo\\n' | srun -n2 -l --mpi=none cat")
+    assert lines == ["0: one", "0: two"]
+
+
+def test_output_files(pod: RunnerPod) -> None:
+    output(
+        pod, "srun -n2 --mpi=none -J run -o 'o-%j.%s-%2t-%x-%%.txt' -e e-%t sh -c 'echo $SLURM_PROCID; echo bad >&2'"
+    )
+    assert {path.name: path.read_text() for path in pod.root.glob("[oe]-*")} == {
+        "o-12.0-00-run-%.txt": "0\n", "o-12.0-01-run-%.txt": "1\n", "e-0": "bad\n", "e-1": "bad\n",
+    }  # fmt: skip
+
+
+def test_several_programs(pod: RunnerPod) -> None:
+    (pod.root / "programs").write_text("# comment\n0 echo 'first  task' %t\n1-2 echo other %t %o $HOME\n* echo rest\n")
+    lines, _ = output(pod, "srun -n4 -l --multi-prog programs")
+    assert sorted(lines) == ["0: first  task 0", "1: other 1 0 $HOME", "2: other 2 1 $HOME", "3: rest"]
+
+
+def test_steps_wait_for_each_other(pod: RunnerPod) -> None:
+    script = (
+        "for i in 1 2 3; do srun -n2 --mpi=none sh -c 'echo begin; sleep 0.3; echo end' & done; wait\n"
+        "srun -n2 --overlap --mpi=none true & srun -n4 -Q --mpi=none true; wait"
+    )
+    lines, err = output(pod, script)
+    running = most = 0
+    for line in lines:
+        running += 1 if line == "begin" else -1
+        most = max(most, running)
+    assert most <= 4 and len(lines) == 12, "four tasks have a CPU each"
+    assert "srun: Job 12 step creation temporarily disabled, retrying (Requested nodes are busy)\n" in err
+    assert "srun: Step created for StepId=12.2\n" in err
+
+
+def test_a_bad_exit_ends_the_step(pod: RunnerPod) -> None:
+    lines, err = output(pod, "srun -n2 -K --mpi=none sh -c '[ $SLURM_PROCID = 0 ] || exit 4; sleep 100'; echo $?")
+    assert lines in (["137"], ["143"])
+    assert ": task 1: Exited with exit code 4\n" in err
+
+
+def test_a_signal_ends_the_step(pod: RunnerPod) -> None:
+    script = (
+        "srun -n2 --mpi=none sh -c 'echo $$ >>pids; exec sleep 100' & step=$!\n"
+        'until [ "$(wc -l <pids)" = 2 ]; do sleep 0.1; done 2>/dev/null; kill $step; wait $step; echo $?\n'
+        "for task in $(cat pids); do ! kill -0 $task || echo left; done 2>/dev/null"
+    )
+    lines, err = output(pod, script)
+    assert lines == ["143"]
+    assert "srun: error: StepId=12.0: Terminating\n" in err
+
+
+def test_scontrol_show_hostnames(pod: RunnerPod) -> None:
+    lines, err = output(pod, "scontrol show hostnames 'a,b[08-10,3]-x,c[1-2]'; scontrol show job 12; echo $?")
+    assert lines == ["a", "b08-x", "b09-x", "b10-x", "b3-x", "c1", "c2", "1"]
+    assert err.startswith("scontrol: error: in a job only `scontrol show hostnames' is there")

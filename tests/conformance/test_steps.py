@@ -1,0 +1,104 @@
+"""Launchers inside a job of several pods: `srun`, `pbsdsh` and those of sites. More: test_runner_steps.py."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.conformance.site import Site
+from tests.conformance.test_mpi import ranks_by_host, ring_in
+
+
+@pytest.fixture
+def ring(site: Site) -> Site:
+    return ring_in(site)
+
+
+def slurm_output(site: Site, script: str, *options: str) -> str:
+    path = site.script("steps.sh", f"#!/bin/sh\n{script}\n")
+    job = site.sbatch("-N", "3", "--ntasks-per-node=2", "-o", "steps.out", *options, path)
+    record = site.wait_end(job)
+    text = site.read("steps.out")
+    assert record["Exit_status"] == 0, text
+    return text
+
+
+def pbs_output(site: Site, script: str) -> str:
+    job = site.qsub(
+        "-l", "select=3:ncpus=2:mpiprocs=2", "-N", "steps", "-j", "oe", stdin=f"cd $PBS_O_WORKDIR\n{script}\n"
+    )
+    record = site.wait_end(job)
+    text = site.read(f"steps.o{job}")
+    assert record["Exit_status"] == 0, text
+    return text
+
+
+def test_srun_starts_one_mpi_world(ring: Site) -> None:
+    text = slurm_output(ring, "srun ./ring")
+    assert sorted(ranks_by_host(text).values()) == [[0, 1], [2, 3], [4, 5]], text
+
+
+def test_srun_starts_mpi_on_some_of_the_hosts(ring: Site) -> None:
+    text = slurm_output(ring, 'srun -N 2 -n 4 ./ring; srun -x "$SLURMD_NODENAME" -n 2 ./ring')
+    worlds = re.findall(r"rank (\d) of (\d) on \S+-(\S+-\d)$", text, re.MULTILINE)
+    assert {host for _, size, host in worlds if size == "4"} == {"mpimaster-0", "mpiworker-0"}, text
+    assert {host for _, size, host in worlds if size == "2"} == {"mpiworker-0", "mpiworker-1"}, text
+
+
+def test_tasks_of_srun(site: Site) -> None:
+    text = slurm_output(
+        site,
+        "export COLOUR='deep blue'\n"
+        "srun -l --mpi=none sh -c 'echo \"$(hostname) $SLURM_NODEID $SLURM_LOCALID $COLOUR $(pwd)\"'\n"
+        "srun -n 3 --mpi=none sh -c 'exit $SLURM_PROCID'; echo \"code $?\"",
+    )
+    lines = dict(line.split(": ", 1) for line in text.splitlines() if re.match(r"\d: ", line))
+    hosts = [f"{name} {node}" for node, name in enumerate(["mpimaster-0", "mpiworker-0", "mpiworker-1"])]
+    for task in range(6):
+        expected = f"{hosts[task // 2]} {task % 2} deep blue {site.work}"
+        assert lines[str(task)].endswith(expected), text
+    assert "mpiworker-1: task 2: Exited with exit code 2\n" in text
+    assert text.endswith("code 2\n")
+
+
+def test_a_step_that_is_ended_leaves_nothing(site: Site) -> None:
+    text = slurm_output(
+        site,
+        "srun --mpi=none sh -c 'touch begun.$SLURM_PROCID; exec sleep 987' & step=$!\n"
+        'until [ "$(ls begun.* 2>/dev/null | wc -l)" = 6 ]; do sleep 0.2; done\n'
+        'kill $step; wait $step; echo "code $?"\n'
+        "srun -N3 -n3 --mpi=none sh -c "
+        '\'for f in /proc/[0-9]*/cmdline; do tr "\\0" " " <$f | grep "^sleep 987"; done 2>/dev/null; true\'',
+    )
+    assert "code 143\n" in text and "sleep 987" not in text, text
+
+
+def test_pbsdsh(site: Site) -> None:
+    text = pbs_output(
+        site,
+        "export COLOUR='deep blue'\npbsdsh -- sh -c 'echo \"$(hostname) $PBS_NODENUM $COLOUR\"'\n"
+        'pbsdsh -u hostname\npbsdsh -n 4 hostname\npbsdsh -n 6 hostname; echo "code $?"\n'
+        'pbs_tmrsh "$(tail -n 1 "$PBS_NODEFILE")" hostname\npbs_tmrsh elsewhere hostname; echo "code $?"',
+    )
+    hosts = re.findall(r"^job-\d+-(\S+)$", text, re.MULTILINE)
+    assert sorted(hosts[:3]) == ["mpimaster-0", "mpiworker-0", "mpiworker-1"], text
+    assert hosts[3:] == ["mpiworker-1", "mpiworker-1"], text
+    numbered = sorted(re.findall(r"-(mpi\w+-\d) (\d) deep blue$", text, re.MULTILINE), key=lambda found: found[1])
+    assert [host for host, _ in numbered] == [h for h in ["mpimaster-0", "mpiworker-0", "mpiworker-1"] for _ in "xx"], (
+        text
+    )
+    assert "pbsdsh: only 6 nodes available\ncode 1\n" in text
+    assert 'pbs_tmrsh: host "elsewhere" is not a node in job' in text and text.endswith("code 254\n")
+
+
+@pytest.mark.parametrize("launcher", ["aprun -n 6 -N 2", "mpiexec_mpt", "mpiexec_mpt -n 6 omplace -nt 1", "ibrun"])
+def test_launchers_of_sites(ring: Site, launcher: str) -> None:
+    text = pbs_output(ring, f"{launcher} ./ring")
+    assert sorted(ranks_by_host(text).values()) == [[0, 1], [2, 3], [4, 5]], text
+
+
+def test_more_tasks_than_there_is_room_for(ring: Site) -> None:
+    text = pbs_output(ring, 'ibrun -n 4 -o 2 ./ring; mpiexec_mpt -n 7 ./ring; echo "code $?"')
+    assert "rank 3 of 4 on" in text and "mpimaster" not in text, text
+    assert text.endswith("mpiexec_mpt: error: 7 tasks asked for, the job's hosts have room for 6\ncode 1\n")
