@@ -15,7 +15,7 @@ export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 	touch $@
 
 .venv/dev: pyproject.toml .venv/demo
-	$(INSTALL) '.[demo,dev,postgres]'
+	$(INSTALL) '.[demo,dev,postgres,wrf]'
 	touch $@
 
 packages:

@@ -5,11 +5,20 @@ Shows what the caller may see: all namespaces, or where that is forbidden, one's
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from hpcbatch.api.history import ENDED_JOBS, USAGE_FORM, USAGE_KIND, USAGE_PARAMETER, as_batchjob
+from hpcbatch.api.history import (
+    ENDED_JOBS,
+    FORM_PARAMETER,
+    PACKED_FORM,
+    PACKED_KIND,
+    USAGE_FORM,
+    USAGE_KIND,
+    as_batchjob,
+    unpacked,
+)
 from hpcbatch.api.jobrow import row_from_cells
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError
 
@@ -19,6 +28,7 @@ if TYPE_CHECKING:
     from hpcbatch.model.row import JobRow
 
 _T = TypeVar("_T")
+_PAGE = "2000"
 _ABSENT, _OWN_ONLY = "absent", "own"
 _KNOWN: WeakKeyDictionary[Api, str] = WeakKeyDictionary()
 """What an API said in this process, so that it is not asked again: it has no history, or shows one's own only."""
@@ -33,11 +43,18 @@ def rows(api: TableApi, namespace: str, fields: str) -> list[JobRow]:
     return [row for row in read if row is not None]
 
 
-def objects(api: Api, namespace: str, fields: str) -> list[Object]:
-    """The BatchJobs as they were when they moved."""
-    nothing: tuple[Object, ...] = ()
-    found = _ask(api, namespace, nothing, lambda where: api.list(ENDED_JOBS, where, fields=fields).items)
-    return [as_batchjob(job) for job in found]
+def objects(api: TableApi, namespace: str, fields: str) -> Iterator[Object]:
+    """The BatchJobs as they were when they moved, in the order of their ends; never all of them in memory at once."""
+    query = {"fieldSelector": fields, FORM_PARAMETER: PACKED_FORM, "limit": _PAGE}
+    nothing: tuple[Object, str | None] = ({}, None)
+    page, where = _ask(api, namespace, nothing, lambda where: (api.ask(ENDED_JOBS, where, query=query), where))
+    while page:
+        if page.get("kind") == PACKED_KIND:
+            yield from map(unpacked, page["jobs"])
+        else:  # a hpcbatch that does not pack
+            yield from map(as_batchjob, page.get("items") or ())
+        more = (page.get("metadata") or {}).get("continue")
+        page = api.ask(ENDED_JOBS, where, query=query | {"continue": more}) if more else {}
 
 
 def count(api: TableApi, namespace: str) -> int:
@@ -47,7 +64,7 @@ def count(api: TableApi, namespace: str) -> int:
 
 def usage(api: TableApi, namespace: str, fields: str) -> list[list[Any]]:
     """What a report needs of them, a row a job (`history.store.Usage`)."""
-    query = {"fieldSelector": fields, USAGE_PARAMETER: USAGE_FORM}
+    query = {"fieldSelector": fields, FORM_PARAMETER: USAGE_FORM}
     nothing: list[list[Any]] = []
     return _ask(api, namespace, nothing, lambda where: _rows(api.ask(ENDED_JOBS, where, query=query)))
 

@@ -70,14 +70,17 @@ def alter_with_members(
         return
     from hpcbatch.members import own_rows
 
+    def of_waiting(record: JobRecord) -> JobSpec:
+        return change(record) if record.status.state in _WAITING else record.spec
+
     for member in own_rows(api, row, ended=False).values():
         if member.state in _WAITING:
             try:
-                alter(api, member, change)
+                alter(api, member, of_waiting)
             except (JobFinishedError, UnknownJobError):
                 continue
             except RefusedError as refused:
-                if refused.code != RefusalCode.STARTED:
+                if refused.code not in {RefusalCode.STARTED, RefusalCode.ENDING}:
                     raise
 
 
@@ -94,24 +97,20 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dic
 
 
 def rerun(api: Api, row: JobRow, *, hold: bool = False) -> Object:
-    """End the run of a job, to be queued again under its number; with `hold` it is held then. Raises as `alter`.
-    A suspended one goes on first, which needs the right to resume it (ForbiddenError).
-    """
-    before: Object = {}
+    """End the run of a job, to be queued again under its number; with `hold` it is held then. Raises as `alter`."""
+    was_held = False
 
     def change(obj: Object) -> Object:
-        more = {"hold": True} if hold else {}
-        more |= {"suspended": False} if obj["spec"].get("suspended") else {}
-        before.clear()
-        before.update({name: bool(obj["spec"].get(name)) for name in more})
-        return {_RERUN: {"id": jobs.random_id()}, **more}
+        nonlocal was_held
+        was_held = bool(obj["spec"].get("hold"))
+        return {_RERUN: {"id": jobs.random_id()}} | ({"hold": True} if hold else {})
 
     asked = _change(api, row, change, kind=_RERUN) or {}
     try:
         return _answer(api, row, asked, _RERUN)
     except RefusedError:
-        if before:
-            _change(api, row, lambda _: before)
+        if hold and not was_held:
+            _change(api, row, lambda _: {"hold": False})
         raise
 
 

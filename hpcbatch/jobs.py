@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.jobrow import row_from_cells
 from hpcbatch.api.names import (
+    ARRAY_ID_LABEL,
     ENVIRONMENT_KEY,
     JOB_ID_LABEL,
     QUEUES_CONFIGMAP,
@@ -273,18 +274,22 @@ def _ask_end(api: Api, namespace: str, name: str) -> None:
 
 
 def list_rows(
-    api: TableApi, namespace: str, *, finished: bool = True, fields: str = "", since: datetime | None = None
-) -> list[JobRow]:
+    api: TableApi, namespace: str, *, finished: bool = True, members: bool = True, fields: str = "",
+    since: datetime | None = None,
+) -> list[JobRow]:  # fmt: skip
     """The jobs of all namespaces, or of one's own where the site shows no others; in order of their numbers.
-    Without `finished` the server leaves out those that have ended. Of those that have left the BatchJobs only the ones
-    that ended at `since` or later.
+    Without `finished` the server leaves out those that have ended, without `members` those of arrays. Of those that
+    have left the BatchJobs only the ones that ended at `since` or later.
     """
-    rows = _present_rows(api, namespace, ",".join(filter(None, (fields, "" if finished else UNFINISHED))))
+    labels = "" if members else f"!{ARRAY_ID_LABEL}"
+    rows = _present_rows(api, namespace, ",".join(filter(None, (fields, "" if finished else UNFINISHED))), labels)
     if not finished:
         return rows
     from hpcbatch import ended
-    from hpcbatch.api.history import selector
+    from hpcbatch.api.history import NO_MEMBERS, selector
 
+    if not members:
+        fields = ",".join(filter(None, (fields, NO_MEMBERS)))
     moved = ended.rows(api, namespace, selector(fields=fields, since=since) or "")
     seen = {(row.namespace, row.object_name) for row in rows}  # on its way a job stands in both
     return sorted((*rows, *(row for row in moved if (row.namespace, row.object_name) not in seen)), key=_by_number)
@@ -302,8 +307,8 @@ def count_moved(api: TableApi, namespace: str) -> int:
     return ended.count(api, namespace)
 
 
-def _present_rows(api: TableApi, namespace: str, fields: str) -> list[JobRow]:
-    columns, rows = _everywhere(api, lambda where: api.table(BATCHJOBS, where, fields=fields), namespace)
+def _present_rows(api: TableApi, namespace: str, fields: str, labels: str = "") -> list[JobRow]:
+    columns, rows = _everywhere(api, lambda where: api.table(BATCHJOBS, where, labels=labels, fields=fields), namespace)
     places = {name: index for index, name in enumerate(columns)}
     found = (row_from_cells(places, row.cells, row.namespace, row.name) for row in rows)
     return sorted((row for row in found if row is not None), key=_by_number)
@@ -355,7 +360,7 @@ def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Obj
 
 
 def list_ended(
-    api: Api,
+    api: TableApi,
     namespace: str,
     *,
     since: datetime | None = None,
@@ -364,24 +369,39 @@ def list_ended(
     numbers: Collection[int] = (),
     include_unfinished: bool = False,
 ) -> list[Object]:
-    """The BatchJobs of ended jobs, wherever they are kept by now, in order of their numbers: those that ended at
-    `since` or later and began (those that never did: ended) before `until`. `owners` and `numbers` are those wanted;
-    empty: all. With `include_unfinished` also the jobs that have not ended.
+    """As `iter_ended`, in order of their numbers."""
+    found = iter_ended(
+        api, namespace, since=since, until=until, owners=owners, numbers=numbers, include_unfinished=include_unfinished
+    )
+    return sorted(found, key=lambda obj: int(obj["status"]["jobId"]))
+
+
+def iter_ended(
+    api: TableApi,
+    namespace: str,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    owners: Collection[str] = (),
+    numbers: Collection[int] = (),
+    include_unfinished: bool = False,
+) -> Iterator[Object]:
+    """The BatchJobs of ended jobs, wherever they are kept by now, one after the other: those that ended at `since` or
+    later and began (those that never did: ended) before `until`. `owners` and `numbers` are those wanted; empty: all.
+    With `include_unfinished` also the jobs that have not ended.
     """
     from hpcbatch import ended
     from hpcbatch.api.history import selector
 
-    found = {
-        obj["metadata"]["uid"]: obj
-        for obj in list_objects(api, namespace)
-        if _is_wanted(obj, since, until, owners, numbers, include_unfinished=include_unfinished)
-    }
+    present = set()
+    for obj in list_objects(api, namespace):
+        if _is_wanted(obj, since, until, owners, numbers, include_unfinished=include_unfinished):
+            present.add(obj["metadata"]["uid"])
+            yield obj
     for part in _parts(list(numbers)) if numbers else [()]:
         fields = selector(numbers=part, owners=owners, since=since, until=until)
-        moved = [] if fields is None else ended.objects(api, namespace, fields)
-        for obj in moved:  # on its way a job stands in both
-            found.setdefault(obj["metadata"]["uid"], obj)
-    return sorted(found.values(), key=lambda obj: int(obj["status"]["jobId"]))
+        moved = iter(()) if fields is None else ended.objects(api, namespace, fields)
+        yield from (obj for obj in moved if obj["metadata"]["uid"] not in present)  # on its way a job stands in both
 
 
 def _is_wanted(
@@ -548,7 +568,9 @@ def _has_settled(obj: Object) -> bool:
     if spec.get("deleteRequested"):
         return state.is_final or state is JobState.EXITING
     if "suspended" in spec and state in {JobState.RUNNING, JobState.SUSPENDED}:
-        return (state is JobState.SUSPENDED) == bool(spec["suspended"])
+        from hpcbatch.api.batchjob import is_suspended
+
+        return (state is JobState.SUSPENDED) == is_suspended(spec, status.get("runCount", 0))
     is_held = bool(spec.get("hold") or spec.get("adminHolds"))
     if state in {JobState.QUEUED, JobState.WAITING}:
         return not is_held

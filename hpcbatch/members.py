@@ -15,7 +15,7 @@ from hpcbatch.api.jobrow import row_from_cells
 from hpcbatch.api.names import ARRAY_ID_LABEL
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
-from hpcbatch.errors import HpcBatchError, JobFinishedError, NotFoundError, UnknownJobError
+from hpcbatch.errors import HpcBatchError, JobFinishedError, NotFoundError, UnknownJobError, UnreachableError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import by_array, unended
 from hpcbatch.model.row import JobRow
@@ -24,6 +24,7 @@ from hpcbatch.model.state import JobState
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
 
+SPLIT_S = 20.0
 _FEW = 4
 """So many records are asked for by name; more are picked out of one listing."""
 
@@ -102,6 +103,22 @@ def hold(api: Api, array: JobRow, members: Indices) -> Object:
     if not members & unended(array):
         raise JobFinishedError(f"no job {array.job_id}[{members}] is left")
     return _ask(api, array, lambda request, _: {"held": str(_asked(request, "held") | members)})
+
+
+def split(api: TableApi, array: JobRow, members: Indices, *, timeout_s: float = SPLIT_S) -> dict[int, JobRow]:
+    """Have members that wait given a record of their own. Returns the rows of `members` by index, without those that
+    have ended meanwhile. Raises UnreachableError if the controller takes too long.
+    """
+    deadline = time.monotonic() + timeout_s
+    _ask(api, array, lambda request, _: {"own": str(_asked(request, "own") | (members & unended(array)))})
+    while True:
+        array = jobs.find(api, array.namespace, array.job_id)
+        own = own_rows(api, array, members, ended=False)
+        if not (members & unended(array)) - Indices.of(own):
+            return own
+        if time.monotonic() >= deadline:
+            raise UnreachableError(f"hpcbatch's controller did not answer within {timeout_s:.0f} seconds")
+        time.sleep(0.1)
 
 
 def release(api: Api, array: JobRow, members: Indices) -> Object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from hpcbatch import jobs
+from hpcbatch.api.client import TableApi
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.errors import (
@@ -53,9 +54,16 @@ def suspend(api: Api, row: JobRow) -> Object:
     return _set_suspended(api, row, is_suspended=True)
 
 
-def resume(api: Api, row: JobRow) -> Object:
-    """Let a suspended job go on; raises in the same way."""
-    return _set_suspended(api, row, is_suspended=False)
+def resume(api: TableApi, row: JobRow) -> Object:
+    """Let a suspended job go on, of an array also its members that were suspended by themselves; raises likewise."""
+    resumed = _set_suspended(api, row, is_suspended=False)
+    if row.array_indices:
+        from hpcbatch.members import own_rows
+
+        for member in own_rows(api, row, ended=False).values():
+            if member.state is JobState.SUSPENDED:
+                _set_suspended(api, member, is_suspended=False)
+    return resumed
 
 
 def _set_suspended(api: Api, row: JobRow, *, is_suspended: bool) -> Object:
@@ -64,7 +72,15 @@ def _set_suspended(api: Api, row: JobRow, *, is_suspended: bool) -> Object:
     before = JobState.RUNNING if is_suspended else JobState.SUSPENDED
     if not (row.state is before or row.array_indices or row.state.is_final):
         raise RefusedError(RefusalCode.NOT_RUNNING, f"job {row.job_id} is {row.state.value}")
-    return _change(api, row, {"suspended": is_suspended})
+    if row.state.is_final:
+        raise JobFinishedError(f"job {row.job_id} has finished")
+
+    def change(obj: Object) -> Object:
+        # a run that comes after this one is not meant; an array has no runs
+        run = (obj.get("status") or {}).get("runCount")
+        return {"suspended": is_suspended, "suspendedRun": run if is_suspended else None}
+
+    return jobs.change_spec(api, row, change) or {}
 
 
 def _change(api: Api, row: JobRow, change: Object) -> Object:

@@ -16,7 +16,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.indices import Indices
-from hpcbatch.model.record import Answer, ExecHost, HostUsage, JobRecord, JobStatus, PastRun
+from hpcbatch.model.record import Alteration, Answer, ExecHost, HostUsage, JobRecord, JobStatus, PastRun, Suspension
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.units import parse_rfc3339, rfc3339
 
@@ -47,6 +47,8 @@ def status_to_json(status: JobStatus) -> Object:
         "maxRssBytes": status.max_rss_bytes,
         "usage": [_usage_to_json(host) for host in status.usage] or None,
         "pastRuns": [_past_run_to_json(run) for run in status.past_runs] or None,
+        "alterations": [{"time": rfc3339(one.time), "changes": one.changes} for one in status.alterations] or None,
+        "suspensions": [_suspension_to_json(one) for one in status.suspensions] or None,
         "array": None if status.array is None else _array_status_to_json(status.array),
         "dependency": None if status.dependency is None else _progress_to_json(status.dependency),
         "runCount": status.run_count or None,
@@ -88,6 +90,11 @@ def status_from_json(status: Mapping[str, Any], submit_time: datetime | None) ->
             max_rss_bytes=status.get("maxRssBytes"),
             usage=tuple(_usage_from_json(host) for host in status.get("usage", ())),
             past_runs=tuple(_past_run_from_json(run) for run in status.get("pastRuns", ())),
+            alterations=tuple(
+                Alteration(time=parse_rfc3339(one["time"]), changes=one["changes"])
+                for one in status.get("alterations", ())
+            ),
+            suspensions=tuple(_suspension_from_json(one) for one in status.get("suspensions", ())),
             array=_array_status_from_json(status["array"]) if "array" in status else None,
             dependency=_progress_from_json(status["dependency"]) if "dependency" in status else None,
             run_count=status.get("runCount", 0),
@@ -122,6 +129,11 @@ def record_from(obj: Object) -> JobRecord:
 def altered_spec(spec: Mapping[str, Any], altered: Mapping[str, Any]) -> Object:
     """A BatchJob's spec with what was altered since; None in `altered` takes a field away."""
     return {name: value for name, value in {**spec, **altered}.items() if value is not None}
+
+
+def is_suspended(spec: Mapping[str, Any], run_count: int) -> bool:
+    """Whether the processes of a BatchJob's present run are to be stopped. What was asked of a run before is over."""
+    return bool(spec.get("suspended")) and spec.get("suspendedRun", run_count) == run_count
 
 
 def full_status_to_json(record: JobRecord, *, work_dir: str, volcano_job: str = "") -> Object:
@@ -171,6 +183,8 @@ def _host_from_json(host: Mapping[str, Any]) -> ExecHost:
 
 def _past_run_to_json(run: PastRun) -> Object:
     body: Object = {"startTime": rfc3339(run.start_time), "endTime": rfc3339(run.end_time)}
+    if run.lost:
+        body["lost"] = run.lost
     return body | ({"hosts": [_host_to_json(host) for host in run.hosts]} if run.hosts else {})
 
 
@@ -179,6 +193,22 @@ def _past_run_from_json(run: Mapping[str, Any]) -> PastRun:
         start_time=parse_rfc3339(run["startTime"]),
         end_time=parse_rfc3339(run["endTime"]),
         hosts=tuple(_host_from_json(host) for host in run.get("hosts", ())),
+        lost=run.get("lost", ""),
+    )
+
+
+def _suspension_to_json(suspension: Suspension) -> Object:
+    body: Object = {"startTime": rfc3339(suspension.start_time)}
+    if suspension.end_time is not None:
+        body["endTime"] = rfc3339(suspension.end_time)
+    return body | ({"resumed": True} if suspension.is_resumed else {})
+
+
+def _suspension_from_json(suspension: Mapping[str, Any]) -> Suspension:
+    return Suspension(
+        start_time=parse_rfc3339(suspension["startTime"]),
+        end_time=parse_time(suspension.get("endTime")),
+        is_resumed=suspension.get("resumed", False),
     )
 
 

@@ -70,6 +70,8 @@ def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: 
         array_held=cell("ArrayHeld") or "",
         nice=cell("Nice") or 0,
         dependency=cell("Dependency") or "",
+        run_count=cell("Runs") or 0,
+        rerunnable=cell("Rerunnable") is not False,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from hpcbatch.api.jobrow import parse_time
@@ -137,6 +138,10 @@ def chunk_to_json(chunk: Chunk) -> Object:
 
 
 def chunk_from_json(chunk: Mapping[str, Any]) -> Chunk:
+    if "resources" not in chunk and "properties" not in chunk:
+        return _plain_chunk(
+            chunk["count"], chunk["cpus"], chunk["ranks"], chunk.get("memBytes"), chunk.get("threads")
+        )  # fmt: skip
     return Chunk(
         count=chunk["count"],
         cpus=chunk["cpus"],
@@ -146,6 +151,12 @@ def chunk_from_json(chunk: Mapping[str, Any]) -> Chunk:
         resources=_resources(chunk.get("resources", {})),
         properties=tuple(sorted(chunk.get("properties", ()))),
     )
+
+
+@lru_cache(maxsize=1000)
+def _plain_chunk(count: int, cpus: int, ranks: int, mem_bytes: int | None, threads: int | None) -> Chunk:
+    """Of many thousand jobs few differ in this, and to check a chunk takes a while."""
+    return Chunk(count=count, cpus=cpus, ranks=ranks, mem_bytes=mem_bytes, threads=threads)
 
 
 def _resources(amounts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

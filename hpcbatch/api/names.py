@@ -9,7 +9,7 @@ SECRET_TYPE = "hpcbatch.io/submission"  # noqa: S105  a Kubernetes Secret type
 SCRIPT_KEY = "script"
 ENVIRONMENT_KEY = "environment"
 SCHEMA_ANNOTATION = "hpcbatch.io/schema"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """What the annotation of the BatchJobs' CRD holds; raised at each change of deploy/crd/batchjobs.yaml."""
 SYSTEM_NAMESPACE = "hpcbatch-system"
 SITE_CONFIGMAP = "hpcbatch-site"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -13,12 +12,15 @@ from hpcbatch.api import kubeconfig
 from hpcbatch.cli.check import check
 from hpcbatch.cli.common import Describe, Session, outcome
 from hpcbatch.cli.controller import controller
+from hpcbatch.cli.job_number import job_number
 from hpcbatch.cli.login_check import login_check
+from hpcbatch.cli.new import new
 from hpcbatch.cli.report import accounting, report
 from hpcbatch.cli.site import read_checked, site
 from hpcbatch.cli.user import user
 from hpcbatch.cli.values import memory
-from hpcbatch.errors import HpcBatchError, UnknownJobError, UnreachableError, UsageError
+from hpcbatch.cli.wrf import wrf
+from hpcbatch.errors import HpcBatchError, UnreachableError
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.state import JobState
 from hpcbatch.units import format_bytes
@@ -40,6 +42,8 @@ group.add_command(report)
 group.add_command(user)
 group.add_command(site)
 group.add_command(login_check)
+group.add_command(wrf)
+group.add_command(new)
 
 
 @group.command()
@@ -128,32 +132,8 @@ def watch(session: Session, job_ids: tuple[str, ...], plain: bool) -> None:
     from hpcbatch.cli.live import follow
 
     is_table = sys.stdout.isatty() and not plain
-    numbers = [_number(session, text) for text in job_ids]
+    numbers = [job_number(session, text) for text in job_ids]
     raise SystemExit(follow(session, numbers, is_table=is_table))
-
-
-_JOB_ID = re.compile(r"([0-9]+)(?:\[([0-9]*)\]|_([0-9]+))?(?:\..*)?", re.ASCII)
-
-
-def _number(session: Session, text: str) -> int:
-    """Of a job, an array, or a member of one, whichever of the two systems wrote the id."""
-    match = _JOB_ID.fullmatch(text)
-    if match is None:
-        raise UsageError(f"{text!r} is not a job id")
-    index = match[2] or match[3]
-    return _member_number(session, text, int(match[1]), int(index)) if index else int(match[1])
-
-
-def _member_number(session: Session, text: str, array: int, index: int) -> int:
-    from hpcbatch import jobs
-    from hpcbatch.members import own_rows
-    from hpcbatch.model.indices import Indices
-
-    row = jobs.find(session.api, session.namespace, array)
-    own = own_rows(session.api, row, Indices.of([index])) if row.array_indices else {}
-    if index not in own:
-        raise UnknownJobError(f"{text} has not started, or there is none; `hpcbatch watch {array}` follows the array")
-    return own[index].job_id
 
 
 def _nodes_line(nodes: list[NodeRow]) -> str:

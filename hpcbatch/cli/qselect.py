@@ -62,7 +62,7 @@ def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
 
     ended_too = options.history or options.members
     if not options.needs_attributes:
-        yield from map(Job, jobs.list_rows(session.api, session.namespace, finished=ended_too))
+        yield from map(Job, jobs.list_rows(session.api, session.namespace, finished=ended_too, members=options.members))
         return
     from hpcbatch.api.batchjob import record_from
     from hpcbatch.pbs.qstat_full import full_attributes

@@ -144,12 +144,14 @@ class _Listing:
         from hpcbatch import jobs
 
         if self._all is None:
-            session = self._session
-            if self._options.subjobs and not self._options.history:
+            session, options = self._session, self._options
+            if options.subjobs and not options.history:
                 # members that have ended are shown for as long as their array has not
                 self._all = jobs.list_present_rows(session.api, session.namespace)
             else:
-                self._all = jobs.list_rows(session.api, session.namespace, finished=self._options.history)
+                self._all = jobs.list_rows(
+                    session.api, session.namespace, finished=options.history, members=options.subjobs
+                )
         return self._all
 
     def _selected(self, rows: Iterable[JobRow]) -> list[JobRow]:

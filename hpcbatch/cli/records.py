@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from hpcbatch import ended, jobs
@@ -29,12 +29,13 @@ def by_number(session: Session, numbers: Collection[int]) -> list[JobRecord]:
     return [record_from(obj) for obj in found.values()]
 
 
-def in_window(session: Session, since: datetime | None, owners: Collection[str] = ()) -> list[JobRecord]:
+def in_window(session: Session, since: datetime | None, owners: Collection[str] = ()) -> Iterator[JobRecord]:
     """The jobs that ended at `since` or later, or have not ended. `owners` empty: everybody's that may be seen."""
-    found = jobs.list_ended(session.api, session.namespace, since=since, owners=owners, include_unfinished=True)
-    return [record_from(obj) for obj in found]
+    found = jobs.iter_ended(session.api, session.namespace, since=since, owners=owners, include_unfinished=True)
+    return map(record_from, found)
 
 
+@cache
 def uid_of(name: str) -> int | None:
     import pwd
 
@@ -44,6 +45,7 @@ def uid_of(name: str) -> int | None:
         return None
 
 
+@cache
 def group_name(gid: int) -> str:
     """ "" where this machine knows no such group."""
     import grp

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -165,7 +166,7 @@ def accounting(session: Session, since: str, directory: Path | None) -> None:
         first = first.astimezone(session.zone).replace(hour=0, minute=0, second=0, microsecond=0)
     records = in_window(session, first)
     found = [entry for record in records for entry in entries(record, group_name) if entry.when >= first]
-    found.sort(key=lambda entry: entry.when)
+    found.sort(key=attrgetter("when", "number"))
     if directory is None:
         sys.stdout.writelines(entry.line(session.zone) for entry in found)
         return

@@ -10,6 +10,8 @@ from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.slurm import describe
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hpcbatch.model.record import JobRecord
     from hpcbatch.slurm.sacct_options import SacctOptions
 
@@ -45,7 +47,7 @@ def _body(session: Session) -> int:
     return 0
 
 
-def _records(session: Session, options: SacctOptions) -> list[JobRecord]:
+def _records(session: Session, options: SacctOptions) -> Iterable[JobRecord]:
     """A few more jobs than are asked for, which are sorted out later, never one too few."""
     from hpcbatch.cli.records import by_number, in_window
 

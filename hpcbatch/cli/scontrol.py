@@ -92,7 +92,7 @@ def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     if not row.array_indices:
         if named.is_array:
             raise not_found_member(text)
-        return [shown_member(record, _array_of(session, record))]
+        return [shown_member(record, *_array_of(session, record))]
     from hpcbatch.members import get_records, held_members, own_rows
 
     held = held_members(obj)
@@ -107,16 +107,19 @@ def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     return [job for job in found if job is not None]
 
 
-def _array_of(session: Session, member: JobRecord) -> JobRecord | None:
-    """None where the job is no member, or its array is gone."""
+def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, str]:
+    """And which of its members users hold; None where the job is no member, or its array is gone."""
     from hpcbatch import jobs
+    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.members import held_members
 
     if member.spec.member_of is None:
-        return None
+        return None, ""
     try:
-        return jobs.get_record(session.api, member.row()._replace(object_name=member.spec.member_of.array_name))
+        obj = jobs.get_object(session.api, member.row()._replace(object_name=member.spec.member_of.array_name))
     except UnknownJobError:
-        return None
+        return None, ""
+    return record_from(obj), held_members(obj)
 
 
 def _group_name(gid: int) -> str:

@@ -193,16 +193,11 @@ def _update_with(session: Session, update: Update) -> _Act:
 
     def act(target: _Target) -> list[Object]:
         row = target.row
-        if target.members is None:
-            _alter(session, row, update)
+        _check_rights(session, row, update)
+        if not row.array_indices:
+            job_requests.alter(session.api, row, _changer(session, update))
         else:
-            own = members.own_rows(session.api, row, target.members, ended=False)
-            if waiting := [index for index in target.members if index not in own]:
-                raise NotSupportedError(
-                    f"{row.job_id}_{waiting[0]}: a member that waits is altered with its whole array only, {row.job_id}"
-                )
-            for member in own.values():
-                _alter(session, member, update)
+            _alter_array(session, target, update)
         if update.priority == 0:
             return _hold(session, target, by_user=_is_own(session, row))
         return _release(session, target) if update.priority == RELEASE else []
@@ -210,7 +205,19 @@ def _update_with(session: Session, update: Update) -> _Act:
     return act
 
 
-def _alter(session: Session, row: JobRow, update: Update) -> None:
+def _alter_array(session: Session, target: _Target, update: Update) -> None:
+    from hpcbatch.cli.scontrol_array import alter_array, alter_members
+
+    row, changer = target.row, _changer(session, update)
+    if target.members is None:
+        alter_array(session, row, changer, update.array_limit)
+        return
+    if update.value("Dependency") is not None:
+        raise NotSupportedError(f"members of an array have no dependency of their own: change that of {row.job_id}")
+    alter_members(session, row, target.members, changer)
+
+
+def _changer(session: Session, update: Update) -> Callable[[JobRecord], JobSpec]:
     from hpcbatch.slurm.update import altered
 
     def change(record: JobRecord) -> JobSpec:
@@ -221,8 +228,7 @@ def _alter(session: Session, row: JobRow, update: Update) -> None:
 
         return without_resources(spec)
 
-    _check_rights(session, row, update)
-    job_requests.alter_with_members(session.api, row, change, array_limit=update.array_limit)
+    return change
 
 
 def _check_rights(session: Session, row: JobRow, update: Update) -> None:

@@ -33,7 +33,10 @@ def array_gate(record: JobRecord, dependents: Dependents, now: datetime) -> Arra
         status = replace(status, dependency=outlook.progress)
         if outlook.verdict is Verdict.NEVER and outlook.kills:
             has_begun = status.start_time is not None or bool(status.array and status.array.active)
-            return ArrayGate(status=_without(status) if has_begun else dropped(status, outlook, now))
+            if not has_begun:
+                return ArrayGate(status=dropped(status, outlook, now))
+            never = Obstacle(state=JobState.HELD, reason=Reason.DEPENDENCY_NEVER, is_for_ever=True)
+            return ArrayGate(status=_without(status), obstacle=never)
         if (behind := behind_others(outlook)) is not None:
             obstacle = Obstacle(state=JobState.HELD, reason=behind, message=outlook.message)
             return ArrayGate(status=status, obstacle=obstacle, look_again_s=outlook.look_again_s)
@@ -46,7 +49,8 @@ def array_gate(record: JobRecord, dependents: Dependents, now: datetime) -> Arra
         return ArrayGate(status=status, ready=members.ready)
     is_lost = not status.array.pending - members.never
     reason = Reason.DEPENDENCY_NEVER if is_lost else Reason.DEPENDENCY
-    return ArrayGate(status=status, obstacle=Obstacle(state=JobState.HELD, reason=reason), ready=members.ready)
+    obstacle = Obstacle(state=JobState.HELD, reason=reason, is_for_all=False)
+    return ArrayGate(status=status, obstacle=obstacle, ready=members.ready)
 
 
 def _without(status: JobStatus, never: Indices | None = None) -> JobStatus:

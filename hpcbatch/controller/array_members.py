@@ -17,8 +17,8 @@ from hpcbatch.model.state import JobState, Reason
 HELD_BY_ARRAY = "hpcbatch.io/held-by-array"
 """Annotation of a member that was held because of what was asked of its array."""
 _OF_THE_ARRAY = frozenset({
-    "array", "dependency", "hold", "adminHolds", "deleteRequested", "suspended", "alteration", "rerunRequest",
-    "signalRequest", "arrayRequest",
+    "array", "dependency", "hold", "adminHolds", "deleteRequested", "suspended", "suspendedRun", "alteration",
+    "rerunRequest", "signalRequest", "arrayRequest",
 })  # fmt: skip
 _STARTED = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
 
@@ -67,16 +67,27 @@ def altered_since(member: Object, array: JobRecord) -> Object:
     return {name: value for name, value in of_array.items() if member["spec"].get(name) != value}
 
 
+def last_altered(array: Object) -> frozenset[str]:
+    """The fields of the last request to alter the array."""
+    asked = array["spec"].get("alteration") or {}
+    return frozenset([*asked.get("fields", ()), *(name.partition(".")[0] for name in asked.get("cleared", ()))])
+
+
 def member_name(array_name: str, index: int) -> str:
     """Name of the BatchJob of one member."""
     return f"{array_name}-{index}"
 
 
-def member_manifest(array: Object, record: JobRecord, index: int) -> Object:
-    """The BatchJob to make for one member: what was submitted, as altered since, under the array's Secret."""
+def member_manifest(array: Object, record: JobRecord, index: int, is_kept: bool = False) -> Object:
+    """The BatchJob to make for one member: what was submitted, as altered since, under the array's Secret.
+    With `is_kept` it is held until the array lets it go.
+    """
     spec = altered_spec(array["spec"], record.status.altered)
     spec = {key: value for key, value in spec.items() if key not in _OF_THE_ARRAY}
     spec["memberOf"] = {"arrayId": record.job_id, "arrayName": record.object_name, "index": index}
+    kept: Object = {"annotations": {HELD_BY_ARRAY: "true"}} if is_kept else {}
+    if is_kept:
+        spec["hold"] = True
     return {
         "apiVersion": BATCHJOBS.api_version,
         "kind": BATCHJOBS.kind,
@@ -84,6 +95,7 @@ def member_manifest(array: Object, record: JobRecord, index: int) -> Object:
             "name": member_name(record.object_name, index),
             "labels": {"app.kubernetes.io/managed-by": "hpcbatch", ARRAY_ID_LABEL: str(record.job_id)},
             "ownerReferences": [owner_reference(array)],
+            **kept,
         },
         "spec": spec,
     }

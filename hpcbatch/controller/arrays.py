@@ -27,6 +27,7 @@ from hpcbatch.controller.array_members import (
     gist,
     is_admitted,
     is_member,
+    last_altered,
     member_manifest,
     member_name,
     state_of,
@@ -34,6 +35,7 @@ from hpcbatch.controller.array_members import (
 )
 from hpcbatch.controller.decide_array import ArrayDecision, ArraySeen, Obstacle, decide_array
 from hpcbatch.controller.records import remove, write_status
+from hpcbatch.controller.requests import ALTERABLE, OF_SIZE
 from hpcbatch.errors import AlreadyExistsError, ApiError, NotFoundError
 from hpcbatch.model.array import Array, ArrayStatus
 from hpcbatch.model.indices import Indices
@@ -113,7 +115,7 @@ class Arrays:
         if status != seen.record.status:
             self._wrote(write_status(self._api, obj, record))
         self._admit_all(key, record, made)
-        self._alter(key, record)
+        self._alter(obj, record)
         self._ask(key, decision)
         self._forget(key, status.array)
         with self._lock:
@@ -139,6 +141,7 @@ class Arrays:
             is_suspended=bool(obj["spec"].get("suspended")),
             asked_deleted=Indices.parse(request.get("deleted", "")),
             asked_held=Indices.parse(request.get("held", "")),
+            asked_own=Indices.parse(request.get("own", "")),
             unstarted={index: view_of(member) for index, member in unstarted.items()},
             running=running,
             ended={index: state_of(member) for index, member in ended.items()},
@@ -173,7 +176,7 @@ class Arrays:
         made: dict[int, Object | None] = {}
         for index in decision.make:
             try:
-                made[index] = self._make(obj, record, index)
+                made[index] = self._make(obj, record, index, is_kept=index in decision.kept)
             except ApiError as error:
                 array = decision.status.array
                 if error.code not in _DENIED or array is None:
@@ -184,9 +187,9 @@ class Arrays:
                 return made, replace(decision, status=status, look_again_s=_DENIED_LOOK_S)
         return made, decision
 
-    def _make(self, obj: Object, record: JobRecord, index: int) -> Object | None:
+    def _make(self, obj: Object, record: JobRecord, index: int, *, is_kept: bool) -> Object | None:
         try:
-            return self._api.create(BATCHJOBS, member_manifest(obj, record, index), record.namespace)
+            return self._api.create(BATCHJOBS, member_manifest(obj, record, index, is_kept), record.namespace)
         except AlreadyExistsError:
             return None  # before a kill; its event tells
 
@@ -202,27 +205,33 @@ class Arrays:
                 with self._lock:
                     members.admitted.add(index)
 
-    def _alter(self, key: Key, record: JobRecord) -> None:
-        """Take what was altered of the array over to the members that have a record and wait."""
+    def _alter(self, obj: Object, record: JobRecord) -> None:
+        """Take what was altered of the array over to the members that have a record and wait; to one that was altered
+        singly only what was altered last.
+        """
         asked = record.status.handled.get(_ALTERATION)
         if asked is None:
             return
         with self._lock:
-            waiting = [member for member in self._members[key].unstarted.values() if is_admitted(member)]
+            waiting = [m for m in self._members[object_key(obj)].unstarted.values() if is_admitted(m)]
         for member in waiting:
             if member["status"].get("handled", {}).get(_OF_ARRAY) == asked:
                 continue
-            known = record_from(member)
-            altered = dict(known.status.altered) | altered_since(member, record)
+            known, since = record_from(member), altered_since(member, record)
+            names = ALTERABLE
+            if _ALTERATION in known.status.handled:
+                names = last_altered(obj) & ALTERABLE
+            altered = {**known.status.altered, **{name: since[name] for name in names & since.keys()}}
             status = replace(
                 known.status,
                 altered=altered,
-                walltime_s=record.status.walltime_s,
-                layout=record.status.layout,
+                walltime_s=record.status.walltime_s if "walltimeSeconds" in names else known.status.walltime_s,
+                layout=record.status.layout if names & OF_SIZE else known.status.layout,
                 handled={**known.status.handled, _OF_ARRAY: asked},
             )
             spec = spec_from_json(altered_spec(member["spec"], altered))
-            changed = replace(known, spec=spec, status=status, queue=record.queue)
+            queue = record.queue if "queue" in names else known.queue
+            changed = replace(known, spec=spec, status=status, queue=queue)
             self._wrote(write_status(self._api, member, changed, member["status"].get("volcanoJob", "")))
 
     def _carry_over(self, obj: Object, decision: ArrayDecision) -> JobStatus:
@@ -241,8 +250,9 @@ class Arrays:
             status = replace(status, is_rerunning=False)
         is_suspended = bool(spec.get("suspended"))
         for member in running if changes or "suspended" in spec else ():
-            is_changed = bool(member["spec"].get("suspended")) != is_suspended
-            self._patch(member, changes | ({"suspended": is_suspended} if is_changed else {}))
+            with_array = bool(member["spec"].get("suspended")) and "suspendedRun" not in member["spec"]
+            of_array = {"suspended": is_suspended, "suspendedRun": None} if with_array != is_suspended else {}
+            self._patch(member, changes | of_array)
         return status
 
     def _ask(self, key: Key, decision: ArrayDecision) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from hpcbatch.api.batchjob import record_from
+from hpcbatch.api.batchjob import is_suspended, record_from
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
 from hpcbatch.api.names import JOB_ID_LABEL, MADE_FROM_ANNOTATION
 from hpcbatch.api.port import Api, Object, WatchEvent
@@ -38,7 +38,7 @@ from hpcbatch.controller.dialects import DIALECTS
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
 from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.pod_creation import FAILED_CREATE, Refusals
-from hpcbatch.controller.pod_requests import pass_on
+from hpcbatch.controller.pod_requests import pass_on, tell_of_requeue
 from hpcbatch.controller.records import digest_of, owner_reference, remove, write_status
 from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.site_file import Site
@@ -63,6 +63,7 @@ from hpcbatch.errors import (
     UnreachableError,
 )
 from hpcbatch.history.store import HistoryStore
+from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
@@ -148,6 +149,7 @@ class Controller:
         self._requests = Requests(self._intake, self._sites)
         self._confs: dict[int, str] = {}  # what the ConfigMap of an altered job was last made from
         self._made: dict[Key, tuple[Object, float]] = {}  # Volcano Jobs that the cache may not show yet
+        self._removed: dict[Key, str] = {}  # uids of the Volcano Jobs that we removed, which the cache may still show
         self._written: dict[Key, tuple[int, float]] = {}  # the version of our last write, and when that was
         self._informers = (
             self._nodes,
@@ -237,6 +239,7 @@ class Controller:
             self._first_taken.pop(key, None)
             self._preempted.pop(key, None)
             self._written.pop(key, None)
+            self._removed.pop(key, None)
             self._dependents.on_event(event)
             return
         if number is not None:
@@ -372,6 +375,12 @@ class Controller:
             return False
         is_placed = job.record.spec.array is None and any(pod.node for pod in self._observe(job).pods)
         answered = self._requests.answer(job.obj, job.record, is_placed=is_placed)
+        if not is_placed and self._volcano_job(job) is not None:
+            if_placed = self._requests.answer(job.obj, job.record, is_placed=True)
+            if if_placed.status.altered != answered.status.altered:
+                # promised only when no pod can start as the job was before
+                self._confs.pop(job.record.job_id, None)
+                answered = answered if self._start_bar.withdraw(job.record) else if_placed
         self._wrote(write_status(self._api, job.obj, answered, job.volcano_job))
         return True
 
@@ -414,6 +423,8 @@ class Controller:
         record, now = job.record, datetime.now(UTC)
         made = self._volcano_job(job)
         volcano_job = None if made is None else volcano_job_view(made)
+        if volcano_job is not None and self._removed.get((record.namespace, record.object_name)) == volcano_job.uid:
+            volcano_job = replace(volcano_job, is_deleting=True)
         launcher = Launcher.SHARED if volcano_job is None else volcano_job.launcher
         names = translate.pod_names(record.job_id, record.status.layout, launcher)
         found = {name: self._pods.get(record.namespace, name) for name in names} if volcano_job else {}
@@ -446,7 +457,7 @@ class Controller:
             start_limit_s=self._site.image_pull_timeout_s,
             outlook=self._dependents.look(record, now),
             followers=self._dependents.followers(record),
-            is_suspended=bool(job.obj["spec"].get("suspended")),
+            is_suspended=is_suspended(job.obj["spec"], record.status.run_count),
         )  # fmt: skip
 
     def _pods_as_they_are(self, record: JobRecord) -> dict[str, Object]:
@@ -509,6 +520,8 @@ class Controller:
         record, namespace = job.record, job.record.namespace
         name = translate.job_name(record.job_id)
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
+        if decision.terminate and (left_s := self._tell_of_requeue(job, seen)):
+            decision = replace(decision, terminate=False, look_again_s=left_s)
         if decision.terminate:
             self._terminate(namespace, name)
         if decision.let_start:
@@ -535,17 +548,30 @@ class Controller:
         if decision.delete and seen.volcano_job is not None:
             # by uid: what the cache still shows may have been made anew meanwhile
             remove(self._api, VOLCANO_JOBS, name, namespace, uid=seen.volcano_job.uid)
+            self._removed[(namespace, record.object_name)] = seen.volcano_job.uid
             self._ended_pods.pop((namespace, record.object_name), None)
         if decision.look_again_s is None and decision.status.reason in {Reason.RESOURCES, Reason.NEVER_FITS}:
             return _WAITING_LOOK_S
         return decision.look_again_s
 
+    def _running_pod(self, record: JobRecord, seen: Observed) -> Object | None:
+        """The pod that runs the script."""
+        first = next((pod for pod in seen.pods if pod.index == 0), None)
+        if first is None or first.started_at is None or first.has_ended or first.is_deleting:
+            return None
+        return self._pods.get(record.namespace, first.name)
+
+    def _tell_of_requeue(self, job: _Admitted, seen: Observed) -> float:
+        """Seconds until the pods of a job that is to run again may be ended."""
+        is_requeued = job.record.status.is_rerunning and not seen.delete_requested
+        if not is_requeued or job.record.spec.dialect is not Dialect.SLURM:
+            return 0.0
+        pod = self._running_pod(job.record, seen)
+        return 0.0 if pod is None else tell_of_requeue(self._api, pod, seen.now)
+
     def _ask_pod(self, job: _Admitted, seen: Observed, record: JobRecord) -> JobStatus:
         """Pass on what is asked of the running job."""
-        first = next((pod for pod in seen.pods if pod.index == 0), None)
-        pod = None
-        if first is not None and first.started_at is not None and not (first.has_ended or first.is_deleting):
-            pod = self._pods.get(record.namespace, first.name)
+        pod = self._running_pod(record, seen)
         may_start = pod is not None and self._start_bar.may_start(record, pod["metadata"]["uid"])
         return pass_on(self._api, job.obj["spec"], record, pod, may_start=may_start)
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from hpcbatch.controller.dependencies import Outlook, Verdict, with_followers
 from hpcbatch.controller.past_runs import remembered
+from hpcbatch.controller.suspensions import with_suspensions
+from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, HostUsage, JobRecord, JobStatus
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.spec import JobSpec
@@ -169,7 +171,9 @@ def decide(seen: Observed) -> Decision:
             status = replace(status, dependency=seen.outlook.progress)
         seen = replace(seen, record=replace(seen.record, status=with_followers(status, seen.followers)))
     decision = _decide(seen)
-    return replace(decision, status=remembered(seen.record.status, decision.status, seen.now))
+    before = seen.record.status
+    after = remembered(before, decision.status, seen.now, lambda: _given_up_for(seen))
+    return replace(decision, status=with_suspensions(before, after, seen.now))
 
 
 def _decide(seen: Observed) -> Decision:
@@ -277,7 +281,9 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         status = replace(
             status, start_time=first.started_at, run_count=status.run_count + 1, end_time=None, exit_code=None
         )
-        seen = replace(seen, record=replace(seen.record, status=status))
+        # what is known was asked of the run before this one, if there was any
+        is_suspended = seen.is_suspended and status.run_count == 1
+        seen = replace(seen, record=replace(seen.record, status=status), is_suspended=is_suspended)
     if seen.delete_requested:
         return _deleting(seen, first, is_over=is_over)
     if status.is_rerunning:
@@ -412,7 +418,7 @@ def _over(seen: Observed, first: PodView | None) -> Decision:
 
 
 def _too_much_memory(pod: PodView) -> str:
-    return f"pod {pod.name} on node {pod.node} was killed: more memory than the job asked for"
+    return f"pod {pod.name} on node {pod.node} was out of memory: the job used more than it asked for"
 
 
 def _has_run(seen: Observed) -> bool:
@@ -437,6 +443,15 @@ def _never_made(seen: Observed) -> Decision:
     return Decision(status=_waits(seen.record.status, why if refused is None else _why_it_waits(seen)), delete=True)
 
 
+def _given_up_for(seen: Observed) -> str:
+    """What was lost of a run that is over although nobody asked for its end, as far as its pods still tell."""
+    first = next((pod for pod in seen.pods if pod.index == 0), None)
+    if first is None or seen.record.status.is_rerunning or seen.delete_requested:
+        return ""
+    culprit = next((pod for pod in seen.pods if pod.index and pod.has_failed_by_itself), None)
+    return _what_was_lost(seen, first, culprit)
+
+
 def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | None) -> str:
     """The pod that went away without the job's doing, in words; "" if none did."""
     preempted = next((pod for pod in seen.pods if pod.is_preempted), None)
@@ -446,7 +461,8 @@ def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | Non
     if lost is not None:
         return f"pod {lost.name} on node {lost.node} was lost"
     if first is None:
-        return "the pod that ran the script was deleted by somebody else"
+        # Volcano takes it when another one fails; that one stays to be seen
+        return "" if culprit is not None else "the pod that ran the script was deleted by somebody else"
     if first.is_taken and culprit is None:
         # with one pod gone Volcano takes the others as well: it was the one before them, whatever it made of its end
         deleted = (pod for pod in seen.pods if pod.is_deleting)
@@ -458,15 +474,17 @@ def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | Non
 def _reported(seen: Observed, report: RunReport, first: PodView | None) -> JobStatus:
     if report.reason is Reason.TIME_LIMIT:
         return _ended(seen, JobState.TIMEOUT, Reason.TIME_LIMIT, report.message, first)
+    starved = next((pod for pod in seen.pods if pod.is_out_of_memory), None)
+    # Slurm counts a killed process whatever the script makes of it, PBS asks for the script's end only
+    if starved is not None and (report.exit_code != 0 or seen.record.spec.dialect is Dialect.SLURM):
+        return _ended(seen, JobState.FAILED, Reason.OUT_OF_MEMORY, _too_much_memory(starved), first)
     if report.reason is Reason.OUTPUT_FAILED and report.exit_code == 0:
         return _ended(seen, JobState.FINISHED, Reason.OUTPUT_FAILED, report.message, first)
-    if report.reason in {Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED, Reason.OUT_OF_MEMORY}:
+    if report.reason in {Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED}:
         return _ended(seen, JobState.FAILED, report.reason, report.message, first)
-    starved = next((pod for pod in seen.pods if pod.is_out_of_memory), None)
-    if starved is not None and report.exit_code != 0:
-        return _ended(seen, JobState.FAILED, Reason.OUT_OF_MEMORY, _too_much_memory(starved), first)
     if report.exit_code == 0:
-        return _ended(seen, JobState.FINISHED, Reason.NONE, report.message, first)
+        message = report.message if starved is None else _too_much_memory(starved)
+        return _ended(seen, JobState.FINISHED, Reason.NONE, message, first)
     reason = Reason.NON_ZERO_EXIT if report.exit_code is not None else Reason.SIGNALLED
     return _ended(seen, JobState.FAILED, reason, report.message, first)
 

@@ -40,6 +40,10 @@ class Obstacle:
     state: JobState
     reason: Reason
     message: str = ""
+    is_for_all: bool = True
+    """Also for those that have a record and wait; else for those that have none."""
+    is_for_ever: bool = False
+    """Those that wait are to be ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,8 @@ class ArraySeen:
     """Members that run are stopped, and none is started."""
     asked_deleted: Indices = _NONE
     asked_held: Indices = _NONE
+    asked_own: Indices = _NONE
+    """They get a record of their own before they may run, so that they can be altered singly."""
     unstarted: Mapping[int, Unstarted] = field(default_factory=dict)
     running: int = 0
     """How many have been started and have not ended. Suspended ones don't count against the limit."""
@@ -71,6 +77,8 @@ class ArrayDecision:
 
     status: JobStatus
     make: Indices = _NONE
+    kept: Indices = _NONE
+    """Those of `make` that are made held: they may not run yet."""
     end: Indices = _NONE
     hold: tuple[int, ...] = ()
     release: tuple[int, ...] = ()
@@ -92,13 +100,19 @@ def decide_array(seen: ArraySeen) -> ArrayDecision:
         return ArrayDecision(status=_over(seen, status, array))
     is_held = record.spec.hold or bool(record.spec.admin_holds) or seen.is_suspended
     waits = {index: view for index, view in sorted(seen.unstarted.items()) if index in array.active}
-    hold, release, room = _holds(seen, array.limit, waits, is_held=is_held)
+    end = array.active & asked_deleted
+    if seen.obstacle is not None and seen.obstacle.is_for_ever:
+        end |= Indices.of(waits)
+    is_behind = seen.obstacle is not None and seen.obstacle.is_for_all
+    hold, release, room = _holds(seen, array.limit, waits, is_held=is_held or is_behind)
     begin = record.spec.begin_time
     is_early = begin is not None and begin > seen.now
     make = _NONE
     if not (is_held or is_early or seen.obstacle):
         free = array.pending - seen.asked_held
         make = (free if seen.ready is None else free & seen.ready).take(room)
+    kept = (array.pending & seen.asked_own) - make
+    make |= kept
     array = replace(array, pending=array.pending - make, active=array.active | make)
     state, reason, message = _state(seen, status, array, waits, is_held=is_held, is_early=is_early)
     is_eligible = not (is_held or is_early or seen.obstacle)
@@ -113,7 +127,8 @@ def decide_array(seen: ArraySeen) -> ArrayDecision:
     return ArrayDecision(
         status=status,
         make=make,
-        end=array.active & asked_deleted,
+        kept=kept,
+        end=end,
         hold=hold,
         release=release,
         look_again_s=(begin - seen.now).total_seconds() if begin is not None and is_early else None,

@@ -1,5 +1,5 @@
-"""What is asked of a running job, on its way to the runner in its first pod: signals, another walltime, suspension; and
-the word to start that a job waits for which must not run twice.
+"""What is asked of a running job, on its way to the runner in its first pod: signals, another walltime, suspension;
+that it is ended to run again; and the word to start that a job waits for which must not run twice.
 
 Pods do not talk to the API. An annotation of the pod holds what is asked; a downwardAPI volume shows it as a file,
 which the kubelet renews when the annotation changes and runner/watch.sh reads once a second. The text follows from the
@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 
+from hpcbatch.api.batchjob import is_suspended
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import PODS
 from hpcbatch.model.record import Answer, JobRecord, JobStatus
@@ -22,6 +24,8 @@ from hpcbatch.model.state import JobState
 ANNOTATION: Final = "hpcbatch.io/requests"
 _SIGNALS_KEPT: Final = 16
 """Of those already sent: far more than come between two looks of the runner."""
+_READ_WITHIN_S = 2.0
+"""What the kubelet takes to show an annotation in the pod."""
 _RUNNING = frozenset({JobState.RUNNING, JobState.SUSPENDED})
 
 
@@ -59,6 +63,20 @@ def requests_text(
     return "".join(f"{line}\n" for line in lines)
 
 
+def tell_of_requeue(api: Api, pod: Object, now: datetime) -> float:
+    """Tell the pod of a running Slurm job that its run is ended to be queued again, which its runner writes into the
+    output. Returns the seconds until it knows. Raises ConflictError where the pod has changed since.
+    """
+    before = (pod["metadata"].get("annotations") or {}).get(ANNOTATION, "")
+    told = next((line for line in before.splitlines() if line.startswith("requeue ")), None)
+    if told is not None:
+        return max(0.0, _READ_WITHIN_S - (now.timestamp() - int(told.split(" ")[1])))
+    text = f"{before}requeue {int(now.timestamp())}\n"
+    change = {"annotations": {ANNOTATION: text}, "resourceVersion": pod["metadata"]["resourceVersion"]}
+    api.patch(PODS, pod["metadata"]["name"], {"metadata": change}, pod["metadata"]["namespace"])
+    return _READ_WITHIN_S
+
+
 def pass_on(
     api: Api, spec: Mapping[str, Any], record: JobRecord, pod: Object | None, *, may_start: bool = False
 ) -> JobStatus:
@@ -74,7 +92,7 @@ def pass_on(
     if pod is not None and is_running:
         before = (pod["metadata"].get("annotations") or {}).get(ANNOTATION, "")
         text = requests_text(
-            before, status, is_suspended=bool(spec.get("suspended")), signal=signal, may_start=may_start
+            before, status, is_suspended=is_suspended(spec, status.run_count), signal=signal, may_start=may_start
         )
         if text != before:
             change = {"annotations": {ANNOTATION: text}, "resourceVersion": pod["metadata"]["resourceVersion"]}

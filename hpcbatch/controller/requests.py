@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from hpcbatch.api.batchjob import altered_spec
 from hpcbatch.api.jobspec import spec_from_json
 from hpcbatch.api.port import Object
 from hpcbatch.controller.admission import grant_walltime
+from hpcbatch.controller.alterations import noted
 from hpcbatch.controller.intake import Intake
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ApiError, HpcBatchError, RefusedError, UnreachableError
@@ -29,9 +31,9 @@ ALTERABLE = WHILE_RUNNING | {
     "account", "arrangement", "chunks", "dependency", "keepOutput", "memPerPodBytes", "queue", "removeOutput",
     "resourcesPerPod", "sharing", "stderr", "stdout", "stdoutToStderr", "umask", "workDir",
 }  # fmt: skip
-_GRANTED = frozenset({
-    "arrangement", "chunks", "memPerPodBytes", "queue", "resourcesPerPod", "sharing", "walltimeSeconds",
-})  # fmt: skip
+OF_SIZE = frozenset({"arrangement", "chunks", "memPerPodBytes", "resourcesPerPod", "sharing"})
+"""What the layout of a job follows from."""
+_GRANTED = OF_SIZE | {"queue", "walltimeSeconds"}
 """What the site has to grant."""
 _ALTERATION, _RERUN = "alteration", "rerunRequest"
 _RUNNING = frozenset({JobState.RUNNING, JobState.SUSPENDED})
@@ -53,7 +55,11 @@ class Requests:
             case None:
                 return record
             case kind, asked if kind == _ALTERATION:
-                return _answered(record, kind, asked["id"], lambda: self._alter(obj, record, asked, is_placed))
+
+                def alter() -> JobRecord:
+                    return noted(record, self._alter(obj, record, asked, is_placed), datetime.now(UTC))
+
+                return _answered(record, kind, asked["id"], alter)
             case kind, asked:
                 return _answered(record, kind, asked["id"], lambda: rerun(record, is_placed=is_placed))
 

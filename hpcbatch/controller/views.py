@@ -127,7 +127,8 @@ def problem_from_events(events: Iterable[Object]) -> str:
     that is a warning; "" if not. `events` are the pod's own.
     """
     # of two in one second the good one is the later: the other may have been a first try
-    newest = max(events, key=lambda event: (_event_time(event), event.get("type") != "Warning"), default=None)
+    told = (event for event in events if event.get("reason") != "Scheduled")  # that comes before all others
+    newest = max(told, key=lambda event: (_event_time(event), event.get("type") != "Warning"), default=None)
     if newest is None or newest.get("type") != "Warning":
         return ""
     return f"{newest.get('reason', '')}: {' '.join(newest.get('message', '').split())}"

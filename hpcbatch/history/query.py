@@ -22,6 +22,8 @@ class Query:
     numbers: tuple[int, ...] = ()
     array_numbers: tuple[int, ...] = ()
     """Of the arrays whose members are wanted."""
+    no_members: bool = False
+    """Only jobs that are no members of arrays."""
     owners: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
     job_names: tuple[str, ...] = ()
@@ -64,11 +66,15 @@ def read_query(namespace: str | None, selector: str) -> Query | None:
         namespace = spaces[0]
     if not all(sets.values()):
         return None
+    no_members = sets.get(_ARRAY) == ("",)
+    if no_members:
+        del sets[_ARRAY]
     return Query(
         namespace=namespace,
         names=sets.get("metadata.name", ()),
         numbers=_numbers(sets, "status.jobId"),
-        array_numbers=_numbers(sets, "spec.memberOf.arrayId"),
+        array_numbers=_numbers(sets, _ARRAY),
+        no_members=no_members,
         owners=sets.get("status.owner", ()),
         queues=sets.get("status.queue", ()),
         job_names=sets.get("spec.name", ()),
@@ -80,8 +86,9 @@ def read_query(namespace: str | None, selector: str) -> Query | None:
     )
 
 
+_ARRAY = "spec.memberOf.arrayId"
 _SETS = ("metadata.namespace", "metadata.name", "status.jobId", "status.owner", "status.queue", "spec.name",
-         "spec.memberOf.arrayId", "status.state")  # fmt: skip
+         _ARRAY, "status.state")  # fmt: skip
 
 
 def _split(term: str) -> tuple[str, bool, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from hpcbatch.api.history import ENDED_JOBS, USAGE_FORM, USAGE_KIND, USAGE_PARAMETER
+from hpcbatch.api.history import ENDED_JOBS, FORM_PARAMETER, PACKED_FORM, PACKED_KIND, USAGE_FORM, USAGE_KIND, packed
 from hpcbatch.api.port import Object
 from hpcbatch.errors import ApiError, ConflictError, ForbiddenError, InvalidError, NotFoundError
 from hpcbatch.history.databases import HistoryError
@@ -98,10 +98,14 @@ def _list(store: HistoryStore, request: Asked, query: Mapping[str, str], accept:
         raise InvalidError(400, "BadRequest", "the history can be asked by fieldSelector only, not by labels")
     limit = _limit(query.get("limit", ""))
     wanted = read_query(request.namespace, query.get("fieldSelector", ""))
-    if query.get(USAGE_PARAMETER) == USAGE_FORM:
+    form, after = query.get(FORM_PARAMETER), query.get("continue", "")
+    if form == USAGE_FORM:
         rows = [] if wanted is None else store.usage(wanted)
         return Reply(200, {"kind": USAGE_KIND, "apiVersion": _GROUP_VERSION, "rows": rows})
-    after = query.get("continue", "")
+    if form == PACKED_FORM:
+        bodies, more = ([], "") if wanted is None else store.packed(wanted, limit=limit, after=after)
+        head = {"kind": PACKED_KIND, "apiVersion": _GROUP_VERSION, "metadata": _list_metadata(more)}
+        return Reply(200, head | {"jobs": [packed(body) for body in bodies]})
     if _wants_table(accept):
         listed, more = Listing([], "") if wanted is None else store.listing(wanted, limit=limit, after=after)
         return Reply(200, _table(listed, _list_metadata(more), _include(query)))

@@ -33,6 +33,7 @@ class Column(NamedTuple):
 _FITS: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
     "integer": lambda value: type(value) is int,
+    "boolean": lambda value: isinstance(value, bool),
 }
 
 

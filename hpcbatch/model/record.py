@@ -42,6 +42,28 @@ class PastRun:
     end_time: datetime
     """When the controller saw that it was over."""
     hosts: tuple[ExecHost, ...] = ()
+    lost: str = ""
+    """Which pod was lost, in words; "" where nothing was, or it is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alteration:
+    """What qalter, qmove or scontrol update changed of the job at a time."""
+
+    time: datetime
+    changes: str
+    """`Resource_List.walltime=00:20:00 Job_Name=x`: in the names and words of PBS's accounting log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspension:
+    """A time at which the job's processes were stopped (qsig -s suspend, scontrol suspend)."""
+
+    start_time: datetime
+    end_time: datetime | None = None
+    """None: it still is."""
+    is_resumed: bool = False
+    """It went on then; else its run ended so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +107,10 @@ class JobStatus:
     """The largest of its hosts."""
     past_runs: tuple[PastRun, ...] = ()
     """Those before the present one, the oldest first, as far as they are kept (controller.past_runs)."""
+    suspensions: tuple[Suspension, ...] = ()
+    """Of all runs, the oldest first, as far as they are kept (controller.suspensions)."""
+    alterations: tuple[Alteration, ...] = ()
+    """The oldest first, as far as they are kept (controller.alterations)."""
     usage: tuple[HostUsage, ...] = ()
     """Of each host in the order of `hosts`, as far as known."""
     array: ArrayStatus | None = None
@@ -110,6 +136,11 @@ class JobStatus:
     mailed: tuple[str, ...] = ()
     """Ids of the mails about it that were sent, or given up: none of them is sent again."""
 
+    def suspended_s(self, since: datetime, until: datetime) -> int:
+        """For how long it was suspended within that time."""
+        times = ((max(one.start_time, since), min(one.end_time or until, until)) for one in self.suspensions)
+        return round(sum(max(0.0, (end - start).total_seconds()) for start, end in times))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:
@@ -123,10 +154,27 @@ class JobRecord:
     queue: str
     """The queue it is in: the one asked for, or the site's default."""
 
+    @property
+    def layout(self) -> tuple[Chunk, ...]:
+        """Its pods; before it is admitted, the chunks asked for."""
+        return self.status.layout or self.spec.chunks
+
+    @property
+    def cpus(self) -> int:
+        return sum(c.count * c.cpus for c in self.layout)
+
+    @property
+    def mem_bytes(self) -> int | None:
+        """Of all pods together; None when no memory was asked."""
+        mems = [c.count * c.mem_bytes for c in self.layout if c.mem_bytes is not None]
+        return sum(mems) if mems else None
+
+    @property
+    def walltime_s(self) -> int | None:
+        return self.status.walltime_s or self.spec.walltime_s
+
     def row(self) -> JobRow:
         spec, status = self.spec, self.status
-        layout = status.layout or spec.chunks
-        mems = [c.mem_bytes for c in layout]
         return JobRow(
             job_id=self.job_id,
             namespace=self.namespace,
@@ -139,10 +187,10 @@ class JobRecord:
             state=status.state,
             reason=status.reason,
             message=status.message,
-            nodes=sum(c.count for c in layout),
-            cpus=sum(c.count * c.cpus for c in layout),
-            mem_bytes=None if all(m is None for m in mems) else sum(c.count * (c.mem_bytes or 0) for c in layout),
-            walltime_s=status.walltime_s or spec.walltime_s,
+            nodes=sum(c.count for c in self.layout),
+            cpus=self.cpus,
+            mem_bytes=self.mem_bytes,
+            walltime_s=self.walltime_s,
             cpu_used_s=status.cpu_used_s,
             hosts=tuple(h.node for h in status.hosts),
             cpus_per_host=tuple(h.cpus for h in status.hosts),
@@ -174,4 +222,6 @@ class JobRecord:
             array_limit=None if status.array is None else status.array.limit,
             nice=spec.nice,
             dependency="" if status.dependency is None else status.dependency.left,
+            run_count=status.run_count,
+            rerunnable=spec.rerunnable,
         )

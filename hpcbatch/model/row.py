@@ -71,6 +71,8 @@ class JobRow(NamedTuple):
     nice: int = 0
     dependency: str = ""
     """What it still waits for of other jobs, as model.dependency.format_left writes it."""
+    run_count: int = 0
+    rerunnable: bool = True
 
 
 class NodeRow(NamedTuple):

@@ -64,7 +64,7 @@ class Alteration(NamedTuple):
         """The job as it is to be. Raises PbsError in qalter's words without the id; with exit code 2 and the usage text
         where no job could be so.
         """
-        if record.status.state in {JobState.RUNNING, JobState.SUSPENDED}:
+        if record.status.state in {JobState.RUNNING, JobState.SUSPENDED} and record.spec.array is None:
             self._check_running()
         return _in_its_words(lambda: _altered(self, record.spec))
 

@@ -145,8 +145,7 @@ def hold_types(record: JobRecord) -> str:
 def resources_used(record: JobRecord, now: datetime) -> dict[str, str] | None:
     """resources_used, or None before the job's first start."""
     status = record.status
-    row = record.row()
-    measured = status.walltime_used_s if status.walltime_used_s is not None else elapsed_s(row, now)
+    measured = status.walltime_used_s if status.walltime_used_s is not None else elapsed_s(record.row(), now)
     if status.start_time is None or measured is None:
         return None
     cpu_s = status.cpu_used_s or 0
@@ -155,7 +154,7 @@ def resources_used(record: JobRecord, now: datetime) -> dict[str, str] | None:
         "cpupercent": str(cpu_s * 100 // measured if measured else 0),
         "cput": hms(cpu_s),
         "mem": mem,
-        "ncpus": str(row.cpus),
+        "ncpus": str(record.cpus),
         "vmem": mem,  # the least it can be; only the resident memory is measured
         "walltime": hms(measured),
     }
@@ -188,11 +187,10 @@ def resource_list(record: JobRecord) -> dict[str, str]:
             "place": record.spec.arrangement.value,
             "select": "+".join(_select(c) for c in chunks),
         } | ({"mem": str(size_of_bytes(sum_sizes(sizes).bytes))} if sizes else {})
-    row = record.row()
-    if row.walltime_s is not None:
-        shown["walltime"] = hms(row.walltime_s)
-    if row.mem_bytes is not None:
-        shown.setdefault("mem", str(size_of_bytes(row.mem_bytes)))  # the queue's default
+    if record.walltime_s is not None:
+        shown["walltime"] = hms(record.walltime_s)
+    if record.mem_bytes is not None:
+        shown.setdefault("mem", str(size_of_bytes(record.mem_bytes)))  # the queue's default
     return dict(sorted(shown.items()))
 
 

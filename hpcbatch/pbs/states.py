@@ -149,14 +149,14 @@ def comment(row: JobRow, *, vnodes: str = "", ended_by: str = "", timezone: tzin
     text = f"Job run at {when} on {where}" if where else f"Job run at {when}"
     if row.state is JobState.DELETED or (ended_by and not row.state.is_final):
         return f"{text} and terminated" + (f" by {ended_by}" if ended_by else "")
-    if not row.state.is_final:
-        return text
+    if not row.state.is_final:  # with a message, another pod of it does not start
+        return f"{text}: {row.message}" if row.message and row.state is JobState.RUNNING else text
     if row.state is JobState.TIMEOUT or row.reason is Reason.TIME_LIMIT:
         return f"{text} and exceeded resource walltime"
     if row.reason is Reason.OUT_OF_MEMORY:
         return f"{text} and exceeded resource mem"
     if row.state is JobState.FINISHED:
-        return f"{text} and finished"
+        return f"{text} and finished" + (f": {row.message}" if row.message else "")
     # The script's own failures need no words; the others do, and PBS has none for them.
     said = row.message if row.reason not in {Reason.NON_ZERO_EXIT, Reason.SIGNALLED} else ""
     return f"{text} and failed" + (f": {said}" if said else "")
@@ -191,7 +191,7 @@ def one_line(text: str) -> str:
 
 def printable(text: str) -> str:
     """`text` with control characters, but for tab and newline, as `^X`. Source: OpenPBS, show_nonprint_chars()."""
-    return text.translate(_CONTROL)
+    return text if text.isprintable() else text.translate(_CONTROL)
 
 
 def ctime(when: datetime, timezone: tzinfo | None) -> str:

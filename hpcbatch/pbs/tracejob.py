@@ -121,7 +121,7 @@ def _events(record: JobRecord, now: datetime) -> Iterator[Event]:
     for run in status.past_runs:
         hosts, cpus = [host.node for host in run.hosts], [host.cpus for host in run.hosts]
         yield from _start(run.start_time, server, exec_vnode(hosts, cpus), None)
-        yield Event(run.end_time, "S", _JOB, "Job Rerun")
+        yield Event(run.end_time, "S", _JOB, f"Job requeued, {run.lost}" if run.lost else "Job Rerun")
     if status.start_time is not None and spec.array is None:
         hosts, cpus = [host.node for host in status.hosts], [host.cpus for host in status.hosts]
         pods = [chunk for chunk in (status.layout or spec.chunks) for _ in range(chunk.count)]

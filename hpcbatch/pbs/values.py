@@ -120,3 +120,10 @@ def parse_date(text: str, now: datetime) -> datetime:
         return first + timedelta(days=day - 1)
     except (ValueError, OverflowError):
         raise HpcBatchError(f"{text!r} is not a date: a part is out of range") from None
+
+
+def quoted(value: str) -> str:
+    """As the accounting log writes a value."""
+    if " " not in value:
+        return value
+    return f"'{value}'" if '"' in value else f'"{value}"'

@@ -10,7 +10,7 @@ from hpcbatch.model.array import Membership
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.slurm.array_rows import parts, waiting_state
+from hpcbatch.slurm.array_rows import is_kept, parts, waiting_state
 from hpcbatch.slurm.ids import task_text
 
 
@@ -36,7 +36,8 @@ def shown_jobs(records: Sequence[JobRecord], held: Mapping[int, str]) -> list[Sh
         if record.spec.array is not None:
             found += _without_records(record, own.get(record.job_id, []), held.get(record.job_id, ""))
         elif record.spec.member_of is not None:
-            found.append(shown_member(record, arrays.get(record.spec.member_of.array_id)))
+            number = record.spec.member_of.array_id
+            found.append(shown_member(record, arrays.get(number), held.get(number, "")))
         else:
             found.append(ShownJob(record))
     return found
@@ -47,7 +48,7 @@ def shown_array(array: JobRecord, own: Iterable[JobRecord], held: str = "") -> l
     has ended, and of whose members none is known any more, is shown itself.
     """
     newest = sorted(own, key=lambda record: record.job_id, reverse=True)
-    found = [*_without_records(array, newest, held), *(shown_member(record, array) for record in newest)]
+    found = [*_without_records(array, newest, held), *(shown_member(record, array, held) for record in newest)]
     return found or [ShownJob(array, _in_array(array, task_text(_indices(array))))]
 
 
@@ -55,7 +56,7 @@ def shown_index(array: JobRecord, own: Iterable[JobRecord], index: int, held: st
     """One member, with or without a record; None if the array has no such."""
     for record in own:
         if record.spec.member_of is not None and record.spec.member_of.index == index:
-            return shown_member(record, array)
+            return shown_member(record, array, held)
     if index not in _indices(array):
         return None
     found = next((record for members, record in _blocks(array, (), held) if index in members), array)
@@ -64,15 +65,17 @@ def shown_index(array: JobRecord, own: Iterable[JobRecord], index: int, held: st
     return ShownJob(replace(found, spec=spec), _in_array(array, str(index)))
 
 
-def shown_member(record: JobRecord, array: JobRecord | None) -> ShownJob:
+def shown_member(record: JobRecord, array: JobRecord | None, held: str = "") -> ShownJob:
     """A member with a record of its own; `array` is its array's where that is known."""
     member = record.spec.member_of
     if member is None:
         return ShownJob(record)
     if array is None:
         return ShownJob(record, f"ArrayJobId={member.array_id} ArrayTaskId={member.index} ")
-    of_array = replace(record.status, submit_time=array.status.submit_time)
-    return ShownJob(replace(record, status=of_array), _in_array(array, str(member.index)))
+    status, row = replace(record.status, submit_time=array.status.submit_time), array.row()._replace(array_held=held)
+    if is_kept(status.state, status.reason, member.index, row):
+        status = replace(status, state=waiting_state(row), reason=array.status.reason)
+    return ShownJob(replace(record, status=status), _in_array(array, str(member.index)))
 
 
 def _without_records(array: JobRecord, own: Iterable[JobRecord], held: str) -> list[ShownJob]:

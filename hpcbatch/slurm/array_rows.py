@@ -23,6 +23,9 @@ _STATE = {
 """Of what waits of an array that has begun, by its reason."""
 
 
+_TOLD_BY = ("name", "queue", "walltime_s", "begin_time", "priority", "nice", "nodes", "cpus", "mem_bytes", "account")
+
+
 class Parts(NamedTuple):
     """The members of an array that have no line of their own."""
 
@@ -65,7 +68,8 @@ def listed(rows: Sequence[JobRow], *, unfold: bool = False) -> list[JobRow]:
         elif row.array_id is None or row.array_id not in arrays:
             found.append(row)
         elif unfold or not _joins(row, arrays[row.array_id]):
-            found.append(row._replace(submit_time=arrays[row.array_id].submit_time))
+            array = arrays[row.array_id]
+            found.append(_as_it_waits(row, array)._replace(submit_time=array.submit_time))
     return found
 
 
@@ -124,4 +128,15 @@ def waiting_row(array: JobRow, members: Indices, state: JobState) -> JobRow:
 
 def _joins(row: JobRow, array: JobRow) -> bool:
     """Whether a member waits and nothing tells it from the others: squeue shows it with them then."""
-    return row.state in WAITING and (row.name, row.queue) == (array.name, array.queue)
+    return row.state in WAITING and all(getattr(row, name) == getattr(array, name) for name in _TOLD_BY)
+
+
+def is_kept(state: JobState, reason: Reason, index: int | None, array: JobRow) -> bool:
+    """Whether a member is held by its array, not by a user: it waits as the others do."""
+    return state is JobState.HELD and reason is Reason.HELD_BY_USER and (index is None or index not in _held(array))
+
+
+def _as_it_waits(row: JobRow, array: JobRow) -> JobRow:
+    if not is_kept(row.state, row.reason, row.array_index, array):
+        return row
+    return row._replace(state=waiting_state(array), reason=array.reason)

@@ -10,6 +10,7 @@ from hpcbatch.model.indices import Indices
 _NUMBER = r"\s*\+?([0-9]{0,9})\]?"  # as strtol() reads it: nothing is 0
 _PART = re.compile(rf"\[?(?!\s*-){_NUMBER}(?:-{_NUMBER}(?::{_NUMBER})?)?(?:%.*)?", re.ASCII | re.DOTALL)
 _LIMIT = re.compile(r"%\s*([0-9]{1,9})", re.ASCII)
+_PLAIN_LIMIT = re.compile(r"%[0-9]{1,9}\]?(?:,[^%]*)?", re.ASCII)
 
 
 def parse_array(text: str) -> Array:
@@ -31,3 +32,12 @@ def parse_array(text: str) -> Array:
         raise ValueError(text)
     limit = _LIMIT.search(text)
     return Array(indices=Indices.parse(",".join(ranges)), limit=(int(limit[1]) or None) if limit else None, text=text)
+
+
+def limit_note(array: Array) -> str:
+    """What to tell who wrote more behind `%` than a number, of which slurmctld reads as much as is one; "" else."""
+    _, percent, rest = array.text.partition("%")
+    if not percent or _PLAIN_LIMIT.fullmatch(percent + rest):
+        return ""
+    meant = "no limit" if array.limit is None else f"%{array.limit}"
+    return f"sbatch: array: %{rest} is read as {meant}"

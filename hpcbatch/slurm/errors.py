@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from hpcbatch.errors import (
     DirectiveError,
     ForbiddenError,
@@ -38,6 +40,10 @@ class SlurmUsageError(DirectiveError):
     def at(self, path: str | None, line: int | None, column: int | None) -> SlurmUsageError:
         """The same error, saying where in a script it stands."""
         return SlurmUsageError(self.text, self.code, path=path, line=line, column=column)
+
+
+class ArrayError(SlurmUsageError):
+    """Not all members of an array were changed; the lines name them."""
 
 
 class SlurmAnswer(HpcBatchError):  # noqa: N818  no error
@@ -151,19 +157,33 @@ def describe_hold(error: Exception, operand: str) -> tuple[str, int]:
     return f"{text} for job {operand}\nslurm_suspend error: {text}", 1
 
 
+class Said(NamedTuple):
+    """Slurm's text for what went wrong, and the lines before it that say more."""
+
+    text: str
+    more: tuple[str, ...] = ()
+
+
 def describe_change(error: Exception, operand: str) -> tuple[str, int]:
     """What `scontrol update`, `requeue` and their like print on stderr when they fail for one job."""
+    said = change_said(error)
+    if said is None:
+        return describe(error, "scontrol", operand)
+    code = error.code if isinstance(error, SlurmUsageError) else 1
+    return "\n".join([*said.more, f"{said.text} for job {operand}"]), code
+
+
+def change_said(error: Exception) -> Said | None:
+    """The same without the job; None for what is said in another form."""
     if isinstance(error, SlurmUsageError):
-        is_whole = error.text.startswith("scontrol: ")
-        return error.text if is_whole else f"{error.text} for job {operand}", error.code
+        is_whole = isinstance(error, ArrayError) or error.text.startswith("scontrol: ")
+        return None if is_whole else Said(error.text)
     if isinstance(error, RefusedError) and error.code in SUBMIT_TEXT:
         code = RefusalCode(error.code)
-        why = [] if code in _SAYS_IT_ALL else [f"scontrol: error: {_NAMED.get(code, '')}{error}"]
-        return "\n".join([*why, f"{SUBMIT_TEXT[code]} for job {operand}"]), 1
+        more = () if code in _SAYS_IT_ALL else (f"scontrol: error: {_NAMED.get(code, '')}{error}",)
+        return Said(SUBMIT_TEXT[code], more)
     text = _said_by(error)
-    if text is None or isinstance(error, UnreachableError):
-        return describe(error, "scontrol", operand)
-    return f"{text} for job {operand}", 1
+    return None if text is None or isinstance(error, UnreachableError) else Said(text)
 
 
 def _refused(error: RefusedError, operand: str) -> str:

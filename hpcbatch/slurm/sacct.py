@@ -239,6 +239,8 @@ def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
     if options.truncate:
         start = max(start, options.start) if start and options.start else start
         end = min(end, options.end) if end and options.end else end
+    until = end or facts.now
+    suspended_s = 0 if start is None else status.suspended_s(start, until)
     return Line(
         record=record,
         row=row,
@@ -254,7 +256,8 @@ def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
         eligible=status.eligible_time or (entry.submit if status.state is not JobState.HELD else None),
         start=start,
         end=end,
-        elapsed_s=0 if start is None else max(0, int(((end or facts.now) - start).total_seconds())),
+        elapsed_s=0 if start is None else max(0, int((until - start).total_seconds()) - suspended_s),
+        suspended_s=suspended_s,
         cpus=row.cpus,
         nodes=row.nodes,
         allocated_nodes=row.nodes if started else 0,

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.slurm.clock import full, stamp
+from hpcbatch.slurm.states import system_comment
 
 MIB = 1024**2
 _UNITS = "KMGTP"
@@ -40,6 +41,8 @@ class Line(NamedTuple):
     start: datetime | None
     end: datetime | None
     elapsed_s: int
+    """Without the time that it was suspended."""
+    suspended_s: int
     cpus: int
     nodes: int
     allocated_nodes: int
@@ -118,6 +121,12 @@ def _job(value: Value) -> Value:
 def _step(value: Value) -> Value:
     """Of a step; empty for the job."""
     return lambda line, view: value(line, view) if line.is_step else ""
+
+
+def told(line: Line) -> str:
+    """What befell the job, in words."""
+    status = line.record.status
+    return system_comment(status.state, status.reason, status.message)
 
 
 def _given(key: str) -> Value:
@@ -350,8 +359,8 @@ FIELDS: dict[str, Field] = {
     "State": Field(10, lambda line, _: line.state_text),
     "Submit": Field(19, _time(lambda line: line.start if line.is_step else line.submit), Kind.DATE),
     "SubmitLine": Field(20, _given("submit_line")),
-    "Suspended": Field(10, lambda *_: full(0), _number),
-    "SystemComment": Field(15, _empty),
+    "Suspended": Field(10, lambda line, _: full(line.suspended_s), _number),
+    "SystemComment": Field(15, _job(lambda line, _: told(line))),
     "SystemCPU": Field(10, _empty),
     "Timelimit": Field(10, _job(_timelimit)),
     "TimelimitRaw": Field(10, _job(_timelimit_raw)),

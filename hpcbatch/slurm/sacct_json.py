@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from hpcbatch.slurm.errors import SLURM_VERSION
-from hpcbatch.slurm.sacct_fields import MIB, Line
+from hpcbatch.slurm.sacct_fields import MIB, Line, told
 from hpcbatch.slurm.states import LONG
 
 _RELEASE = [int(part) for part in SLURM_VERSION.split(".")]
@@ -50,7 +50,7 @@ def _job(line: Line, steps: Sequence[Line], group_name: Callable[[int], str]) ->
     deleter = status.deleted_by.partition("@")[0] or status.owner
     return {
         "account": row.account or None,
-        "comment": {"administrator": None, "job": given.get("comment"), "system": None},
+        "comment": {"administrator": None, "job": given.get("comment"), "system": told(line) or None},
         "allocation_nodes": line.allocated_nodes,
         "array": {
             "job_id": array,
@@ -132,7 +132,7 @@ def _time(line: Line) -> dict[str, Any]:
         "elapsed": line.elapsed_s,
         "end": _epoch(line.end),
         "start": _epoch(line.start),
-        "suspended": 0,
+        "suspended": line.suspended_s,
         "system": nothing,
         "total": used,
         "user": nothing,

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.named import NamedJob
-from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState
@@ -271,6 +271,7 @@ def _job_lines(
     sharing = "NO" if spec.sharing is Sharing.EXCLUSIVE else "YES" if "oversubscribe" in given else "OK"
     time_min = given.get("time_min", "N/A")
     kills = None if spec.dependency is None else spec.dependency.kill_if_never
+    told = states.system_comment(status.state, status.reason, status.message)
     return [
         f"JobId={record.job_id} {in_array}JobName={spec.name}",
         f"UserId={status.owner}({status.uid}) GroupId={group or status.gid}({status.gid}) MCS_label=N/A",
@@ -279,7 +280,8 @@ def _job_lines(
         f"JobState={states.long(status.state, status.reason)} "
         f"Reason={states.shown_reason(status.state, status.reason, status.message)} "
         f"Dependency={format_dependency(row.dependency, status.state)}",
-        f"Requeue={int(spec.rerunnable)} Restarts={_restarts(status)} BatchFlag=1 Reboot=0 ExitCode={code}:{signal}",
+        f"Requeue={int(spec.rerunnable)} "
+        f"Restarts={states.restarts(status.state, status.run_count)} BatchFlag=1 Reboot=0 ExitCode={code}:{signal}",
         f"RunTime={full(states.used_s(row, now))} TimeLimit={limit} TimeMin={time_min}",
         *_times(record, tz, time_format),
         f"Partition={record.queue} AllocNode:Sid={spec.submit_host}:{status.session_id or 0}",
@@ -291,6 +293,7 @@ def _job_lines(
         f"OverSubscribe={sharing} Contiguous=0 Licenses=(null) Network=(null)",
         f"Command={command}",
         f"WorkDir={row.work_dir}",
+        *([f"SystemComment={told} "] if told else []),
         *([f"Comment={given['comment']} "] if given.get("comment") else []),
         f"StdErr={stderr}",
         "StdIn=/dev/null",
@@ -301,11 +304,6 @@ def _job_lines(
         *([f"MailUser={','.join(spec.mail_users)} MailType={spec.mail_points}"] if spec.mail_points else []),
         "",
     ]
-
-
-def _restarts(status: JobStatus) -> int:
-    """A job that waits to run again counts as restarted."""
-    return status.run_count if status.state in states.WAITING else max(0, status.run_count - 1)
 
 
 def _times(record: JobRecord, tz: tzinfo, time_format: str) -> list[str]:

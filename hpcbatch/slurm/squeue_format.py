@@ -23,7 +23,9 @@ from hpcbatch.slurm.states import (
     long,
     own_number,
     priority,
+    restarts,
     shown_reason,
+    system_comment,
     used_s,
 )
 
@@ -209,12 +211,12 @@ _ALWAYS = {
     "ntpercore": ("NTASKS_PER_CORE", "N/A"), "ntpernode": ("NTASKS_PER_NODE", "0"),
     "ntpersocket": ("NTASKS_PER_SOCKET", "N/A"), "origin": ("ORIGIN", "NA"), "originraw": ("ORIGIN_RAW", "NA"),
     "preempttime": ("PREEMPT_TIME", "N/A"), "prefer": ("PREFER", "(null)"), "profile": ("PROFILE", "NotSet"),
-    "reboot": ("REBOOT", "0"), "reqswitch": ("REQ_SWITCH", "0"), "requeue": ("REQUEUE", "1"),
-    "resizetime": ("RESIZE_TIME", "N/A"), "restartcnt": ("RESTART_COUNT", "0"),
+    "reboot": ("REBOOT", "0"), "reqswitch": ("REQ_SWITCH", "0"),
+    "resizetime": ("RESIZE_TIME", "N/A"),
     "siblingsactive": ("ACTIVE_SIBLINGS", "NA"), "siblingsactiveraw": ("ACTIVE_SIBLINGS_RAW", "NA"),
     "siblingsviable": ("VIABLE_SIBLINGS", "NA"), "siblingsviableraw": ("VIALBLE_SIBLINGS_RAW", "NA"),
     "sperboard": ("SOCKETS_PER_BOARD", "0"), "stderr": ("STDERR", "N/A"), "stdin": ("STDIN", "/dev/null"),
-    "stdout": ("STDOUT", "N/A"), "system_comment": ("SYSTEM_COMMENT", "(null)"), "tres-bind": ("TRES_BIND", "N/A"),
+    "stdout": ("STDOUT", "N/A"), "tres-bind": ("TRES_BIND", "N/A"),
     "tres-freq": ("TRES_FREQ", "N/A"), "tres-per-socket": ("TRES_PER_SOCKET", "N/A"),
     "wait4switch": ("WAIT4SWITCH", "0:00"),
 }  # fmt: skip
@@ -234,6 +236,11 @@ NAMES: dict[str, Field] = {
     "maxnodes": Field("MAX_NODES", lambda row, _: str(row.nodes)),
     "numtasks": Field("TASKS", NA),
     "pendingtime": Field("PENDING_TIME", _pending_s),
+    "requeue": Field("REQUEUE", lambda row, _: str(int(row.rerunnable))),
+    "restartcnt": Field("RESTART_COUNT", lambda row, _: str(restarts(row.state, row.run_count))),
+    "system_comment": Field(
+        "SYSTEM_COMMENT", lambda row, _: system_comment(row.state, row.reason, row.message) or "(null)"
+    ),
     "tres-per-job": Field("TRES_PER_JOB", lambda row, _: row.tres_per_job or "N/A"),
     "tres-per-task": Field("TRES_PER_TASK", lambda row, _: row.tres_per_task or "N/A"),
     "tres-alloc": Field("TRES_ALLOC", lambda row, _: _tres(row)),

@@ -56,6 +56,13 @@ REASON: dict[Reason, str] = {
     Reason.DELETED_BY_USER: "None",
 }
 
+_BEFALLEN = frozenset(
+    {
+        Reason.STARTING, Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED, Reason.OUT_OF_MEMORY, Reason.NODE_LOST,
+        Reason.PREEMPTED,
+    }
+)  # fmt: skip
+
 ACTIVE = frozenset({"PD", "R", "S", "CG", "CF", "RS", "SI", "SO", "ST"})
 """What squeue shows when no states are asked for."""
 
@@ -85,6 +92,11 @@ def shown_reason(state: JobState, reason: Reason, message: str) -> str:
     return "None" if state in {JobState.RUNNING, JobState.EXITING, JobState.FINISHED} else REASON[reason]
 
 
+def system_comment(state: JobState, reason: Reason, message: str) -> str:
+    """What befell the job, in words, where the script has no part in it; "" where there is nothing to say."""
+    return message if state in {JobState.RUNNING, JobState.FINISHED} or reason in _BEFALLEN else ""
+
+
 def own_number(row: JobRow) -> int:
     """The job's number, of a member of an array that of its array."""
     return row.job_id if row.array_id is None else row.array_id
@@ -111,6 +123,11 @@ def exit_status(
     if reason is Reason.LAUNCH_FAILED and exit_code is None and exit_signal is None:
         return 1, 0  # the script has no part in it
     return exit_code or 0, exit_signal or 0
+
+
+def restarts(state: JobState, run_count: int) -> int:
+    """A job that waits to run again counts as restarted."""
+    return run_count if state in WAITING else max(0, run_count - 1)
 
 
 def used_s(row: JobRow, now: datetime) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.image import parse_image
 from hpcbatch.model.spec import JobSpec, Output, Sharing, Submission
+from hpcbatch.slurm.array_spec import limit_note
 from hpcbatch.slurm.dependency import parse_dependency
 from hpcbatch.slurm.directives import check_script
 from hpcbatch.slurm.errors import SlurmUsageError
@@ -97,7 +98,7 @@ def read_submission(
         spec=spec,
         script=source.script,
         environment=environment,
-        notes=() if request.quiet else tuple(request.notes),
+        notes=() if request.quiet else tuple(_notes(request)),
         export_none=export_none,
         mail_note="" if request.quiet or not (request.mail_types or request.mail_users) else _MAIL_NOTE,
     )
@@ -186,6 +187,12 @@ def _default_image(environ: Mapping[str, str]) -> str | None:
             except HpcBatchError as error:
                 raise SlurmUsageError(f"sbatch: error: {name}: {error}", 255) from None
     return None
+
+
+def _notes(request: Request) -> Iterator[str]:
+    yield from request.notes
+    if request.array is not None and (note := limit_note(request.array)):
+        yield note
 
 
 def _absolute(path: str, base: str) -> str:

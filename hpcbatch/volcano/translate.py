@@ -293,6 +293,7 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         "stdout_in_dir": output.stdout_in_dir or "",
         "stderr_in_dir": output.stderr_in_dir or "",
         "append": "yes" if output.append else "no",
+        "restarts": str(job.run_count - 1),
         "remove_output": spec.remove_output,
         "umask": f"{umask:04o}",
         "walltime_s": "" if spec.walltime_s is None else str(spec.walltime_s),

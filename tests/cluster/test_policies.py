@@ -130,11 +130,19 @@ def test_the_life_of_a_job(person: Person) -> None:
     assert "deleted" in person.kubectl("delete", "batchjob", name)
 
 
-ADMINS = [({"adminHolds": "s"}, "who may change all jobs"), ({"suspended": True}, "who may change all jobs")]
+ADMINS = [
+    (spec, "who may change all jobs")
+    for spec in (
+        {"adminHolds": "s"}, {"suspended": True}, {"suspendedRun": 1},
+        {"alteration": {"id": "1", "fields": {"nice": -5}}}, {"alteration": {"id": "1", "fields": {"priority": 1024}}},
+    )
+]  # fmt: skip
 MEMBER = {"memberOf": {"arrayId": 1, "arrayName": "a", "index": 0}}
 
 
-@pytest.mark.parametrize(("spec", "says"), [*ADMINS, (MEMBER, "makes the members of arrays")])
+@pytest.mark.parametrize(
+    ("spec", "says"), [*ADMINS, ({"nice": -5}, ADMINS[0][1]), (MEMBER, "makes the members of arrays")]
+)
 def test_what_a_user_may_not_submit(person: Person, spec: Any, says: str) -> None:
     job = batchjob("forged")
     answer = person.create({**job, "spec": {**job["spec"], **spec}})

@@ -12,7 +12,7 @@ import pytest
 
 from hpcbatch import jobs
 from hpcbatch.api.batchjob import record_from
-from hpcbatch.api.jobspec import to_manifest
+from hpcbatch.api.jobspec import dependency_to_json, to_manifest
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, SECRETS, Resource
 from hpcbatch.controller.array_members import member_name
@@ -21,6 +21,7 @@ from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.errors import ForbiddenError, NotFoundError
 from hpcbatch.model.array import Array, ArrayStatus
+from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
@@ -102,6 +103,8 @@ def run_to_the_end(cluster: Cluster, name: str) -> Object:
 def test_a_kill_between_any_two_requests(cluster: Cluster, writes: int) -> None:
     """The first controller may write so often; then it is gone, and another goes on."""
     name = put(cluster, "1-3,9", 2)
+    if writes % 4 == 1:
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"arrayRequest": {"own": "9"}}}, NS)
     left = writes
 
     def may_write() -> bool:
@@ -323,6 +326,49 @@ def test_an_alteration_reaches_all_that_have_not_started(cluster: Cluster) -> No
     assert {index for index, record in records.items() if record.status.walltime_s == 77} == set(records) - began
     assert {record.spec.name for index, record in records.items() if index not in began} == {"other"}
     assert places(cluster, name).limit == 9
+
+
+def test_members_with_an_early_record_wait_their_turn(cluster: Cluster) -> None:
+    with controlled(cluster.registry):
+        name = put(cluster, "1-6", 2)
+        wait_for("two to run", lambda: len(cluster.kubelet.started) == 2)
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"arrayRequest": {"own": "1,5-6"}}}, NS)
+        wait_for("them to have a number", lambda: all("jobId" in members(cluster, name).get(i, {}).get("status", {})
+                                                      for i in (5, 6)))  # fmt: skip
+        assert [members(cluster, name)[i]["spec"].get("hold") for i in (5, 6)] == [True, True]
+        cluster.registry.patch(
+            BATCHJOBS, f"{name}-6", {"spec": {"alteration": {"id": "b", "fields": {"name": "six"}}}}, NS
+        )
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"alteration": {"id": "a", "fields": {"account": "x"}}}}, NS)
+        cluster.settled()
+        assert len(cluster.kubelet.started) == 2
+        run_to_the_end(cluster, name)
+        six = record_from(members(cluster, name)[6]).spec
+    assert (six.name, six.account) == ("six", "x")
+    assert len(cluster.kubelet.started) == 6
+    assert str(places(cluster, name).succeeded) == "1-6"
+
+
+def test_a_dependency_that_comes_late_holds_those_that_have_a_record(cluster: Cluster) -> None:
+    with controlled(cluster.registry):
+        first, name = put(cluster, "1-2", hold=True), put(cluster, "1-20")
+        wait_for("eight to run", lambda: len(cluster.kubelet.started) == 8)
+        waiting = {i for i, o in members(cluster, name).items() if o.get("status", {}).get("state") == "Queued"}
+        assert waiting
+        clause = Clause(
+            kind=DependencyKind.AFTER_OK, jobs=(JobRef(job_id=int(get(cluster, first)["status"]["jobId"])),)
+        )
+        fields = {"dependency": dependency_to_json(Dependency(clauses=(clause,)))}
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"alteration": {"id": "a1", "fields": fields}}}, NS)
+        wait_for("them to be held", lambda: all(members(cluster, name)[i]["spec"].get("hold") for i in waiting))
+        end_pods(cluster)
+        wait_for("eight to end", lambda: len(places(cluster, name).succeeded) == 8)
+        cluster.settled()
+        assert len(cluster.kubelet.started) == 8
+        cluster.registry.patch(BATCHJOBS, first, {"spec": {"hold": False}}, NS)
+        run_to_the_end(cluster, first)
+        run_to_the_end(cluster, name)
+    assert str(places(cluster, name).succeeded) == "1-20"
 
 
 def test_requests_to_the_whole_array_reach_those_that_run(cluster: Cluster) -> None:

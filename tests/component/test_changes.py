@@ -16,7 +16,7 @@ from hpcbatch import job_requests, jobs
 from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.names import SITE_CONFIGMAP, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
-from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES, VOLCANO_JOBS
+from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES, VOLCANO_JOBS, Resource
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.errors import InvalidError, JobFinishedError, RefusedError
@@ -27,6 +27,7 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
+from hpcbatch.volcano.translate import NO_POD, first_pod
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for
 
@@ -66,6 +67,12 @@ class Rig:
         given: dict[str, Any] = {"chunks": (Chunk(cpus=2),), "walltime_s": 600} | spec
         job = JobSpec(dialect=Dialect.PBS, name="j", server="here", **given)
         return jobs.submit(self.api, NS, Submission(spec=job, script=b"#!/bin/sh\n", environment={})).object_name
+
+    def submit_behind_another(self, **spec: Any) -> tuple[str, str]:
+        """A job that takes all CPUs, and one that waits for them."""
+        blocker = self.submit()
+        self.wait_state(blocker, JobState.RUNNING)
+        return blocker, self.submit(**spec)
 
     def job(self, name: str) -> Object:
         return self.api.get(BATCHJOBS, name, NS)
@@ -108,8 +115,7 @@ def rig() -> Iterator[Rig]:
 
 
 def test_a_waiting_job_keeps_its_place_unless_its_pods_change(rig: Rig) -> None:
-    blocker, job = rig.submit(), rig.submit()
-    rig.wait_state(blocker, JobState.RUNNING)
+    blocker, job = rig.submit_behind_another()
     before = rig.wait_made(job)["metadata"]["uid"]
 
     job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="other", walltime_s=60))
@@ -128,6 +134,46 @@ def test_a_waiting_job_keeps_its_place_unless_its_pods_change(rig: Rig) -> None:
     rig.end(job)
     rig.wait_state(job, JobState.FINISHED)
     assert (rig.record(job).status.run_count, rig.row(job).name, rig.row(job).cpus) == (1, "other", 1)
+
+
+class RoomAtTheAnswer:
+    """An Api that makes room for a job right after an alteration of it was answered, and waits until its pod runs."""
+
+    def __init__(self, rig: Rig, blocker: str) -> None:
+        self._rig, self._blocker = rig, blocker
+        self.first_pod: Any = None
+        """What the job's ConfigMap then said of the pod that may start it."""
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(self._rig.api, method)
+
+    def replace(self, resource: Resource, obj: Object, *args: Any, **more: Any) -> Object:
+        done = self._rig.api.replace(resource, obj, *args, **more)
+        if resource is BATCHJOBS and "answered" in obj["status"] and self.first_pod is None:
+            name = f"job-{obj['status']['jobId']}"
+            self._rig.end(self._blocker)
+            wait_for("its pod", lambda: set(self._rig.cluster.pod_phases(name).values()) == {"Running"})
+            self.first_pod = first_pod(self._rig.api.get(CONFIGMAPS, f"{name}-conf", NS))
+        return done
+
+
+def test_no_pod_starts_as_the_job_was_before_an_answered_alteration(rig: Rig) -> None:
+    blocker, job = rig.submit_behind_another()
+    before = rig.wait_made(job)["metadata"]["uid"]
+    rig.controller.stop()
+    room = RoomAtTheAnswer(rig, blocker)
+    rig.controller = Controller(room, SiteConfig())
+    rig.controller.start()
+    job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, chunks=(Chunk(cpus=1),)))
+    wait_for("the pod", lambda: room.first_pod)
+    assert room.first_pod == NO_POD
+    name = f"job-{rig.record(job).job_id}"
+    rig.cluster.kubelet.end(f"{name}-mpimaster-0", 1, "reason=Withdrawn\nmessage=too late")
+    wait_for("another Volcano Job", lambda: rig.wait_made(job)["metadata"]["uid"] != before)
+    wait_for("its pod", lambda: rig.cluster.pod_phases(name) == {f"{name}-mpimaster-0": "Running"})
+    rig.end(job)
+    rig.wait_state(job, JobState.FINISHED)
+    assert (rig.record(job).status.run_count, rig.row(job).cpus) == (1, 1)
 
 
 def test_alterations_at_the_same_time(rig: Rig) -> None:
@@ -163,8 +209,7 @@ def test_all_of_an_alteration_or_nothing(rig: Rig) -> None:
 
 
 def test_a_begin_time_given_later_takes_the_job_out_of_the_queue(rig: Rig) -> None:
-    blocker, job = rig.submit(), rig.submit()
-    rig.wait_state(blocker, JobState.RUNNING)
+    _, job = rig.submit_behind_another()
     rig.wait_made(job)
     later = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
     job_requests.alter(rig.api, rig.row(job), lambda r: replace(r.spec, begin_time=later))
@@ -208,7 +253,7 @@ def test_rerun_once_whenever_the_controller_dies(rig: Rig) -> None:
 
 
 def test_rerun_and_hold(rig: Rig) -> None:
-    job, once = rig.submit(), rig.submit(rerunnable=False)
+    job, once = rig.submit_behind_another(rerunnable=False)
     rig.wait_state(job, JobState.RUNNING)
     job_requests.rerun(rig.api, rig.row(job), hold=True)
     rig.wait_state(job, JobState.HELD)

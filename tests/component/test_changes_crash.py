@@ -25,7 +25,7 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
-from tests.component.life.mortal import Succession, is_quiet, wait_for_the_last
+from tests.component.life.mortal import controllers, is_quiet, wait_for_the_last
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for
 
@@ -61,7 +61,7 @@ def cluster() -> Iterator[Cluster]:
 def test_changes_while_controllers_die(cluster: Cluster) -> None:
     dice = random.Random(SEED)
     api = cluster.registry
-    succession = Succession(api, dice, SiteConfig(), kills=KILLS)
+    succession = controllers(api, dice, SiteConfig(), kills=KILLS)
     succession.start()
 
     def record(asked: Asked) -> JobRecord:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from hpcbatch import jobs
+from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.port import Api, Watch, WatchEvent
-from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, Resource
+from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, VOLCANO_JOBS, Resource
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
-from tests.component.volcano_cluster import NS, running
+from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for
 
 REPORT = "exit_code=0\nwalltime_s=1\ncpu_s=1\n"
@@ -54,23 +55,105 @@ class _Late:
         self._watch.close()
 
 
-@pytest.mark.parametrize("told", [0, 1, 2], ids=["pod unknown", "pod without node", "pod not started"])
-def test_what_the_pod_reported_counts(told: int) -> None:
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
     with running(4) as cluster:
         notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
         cluster.registry.patch(NAMESPACES, NS, {"metadata": {"annotations": notes}})
-        controller = Controller(LatePods(cluster.registry, told), SiteConfig())
-        controller.start()
-        try:
-            spec = JobSpec(dialect=Dialect.PBS, name="j", chunks=(Chunk(count=1, cpus=1, ranks=1),), server="here")
-            submission = Submission(spec=spec, script=b"#!/bin/sh\n", environment={})
-            name = jobs.submit(cluster.registry, NS, submission).object_name
-            pod = "job-1-mpimaster-0"
-            wait_for("the pod to run", lambda: cluster.pod_phases("job-1") == {pod: "Running"})
-            cluster.kubelet.end(pod, 0, REPORT)
-            wait_for("the end", lambda: cluster.registry.get(BATCHJOBS, name, NS)["status"].get("cleaned"))
-            status = cluster.registry.get(BATCHJOBS, name, NS)["status"]
-        finally:
-            controller.stop()
+        yield cluster
+
+
+def submit(api: Api, *, cpus: int) -> str:
+    spec = JobSpec(dialect=Dialect.PBS, name="j", chunks=(Chunk(count=1, cpus=cpus, ranks=1),), server="here")
+    return jobs.submit(api, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={})).object_name
+
+
+@pytest.mark.parametrize("told", [0, 1, 2], ids=["pod unknown", "pod without node", "pod not started"])
+def test_what_the_pod_reported_counts(cluster: Cluster, told: int) -> None:
+    controller = Controller(LatePods(cluster.registry, told), SiteConfig())
+    controller.start()
+    try:
+        name = submit(cluster.registry, cpus=1)
+        pod = "job-1-mpimaster-0"
+        wait_for("the pod to run", lambda: cluster.pod_phases("job-1") == {pod: "Running"})
+        cluster.kubelet.end(pod, 0, REPORT)
+        wait_for("the end", lambda: cluster.registry.get(BATCHJOBS, name, NS)["status"].get("cleaned"))
+        status = cluster.registry.get(BATCHJOBS, name, NS)["status"]
+    finally:
+        controller.stop()
     assert (status["state"], status["exitCode"], status["runCount"]) == ("Finished", 0, 1)
     assert cluster.kubelet.started == [pod]
+
+
+class LateRemovals:
+    """An Api whose watches tell of no deletion of anything of job 2 before `let_go`; `before_deletion` is called before
+    that of its Volcano Job.
+    """
+
+    def __init__(self, api: Api, before_deletion: Callable[[], None]) -> None:
+        self._api, self._before_deletion = api, before_deletion
+        self.let_go = threading.Event()
+        self.is_deleted = threading.Event()
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(self._api, method)
+
+    def delete(self, resource: Resource, name: str, *args: Any, **options: Any) -> None:
+        is_first = resource is VOLCANO_JOBS and name == "job-2" and not self.is_deleted.is_set()
+        if is_first:
+            self._before_deletion()
+        self._api.delete(resource, name, *args, **options)
+        if is_first:
+            self.is_deleted.set()
+
+    def watch(self, resource: Resource, *args: Any, **options: Any) -> Any:
+        watch = self._api.watch(resource, *args, **options)
+        return _LateRemovals(watch, self.let_go) if resource in {PODS, VOLCANO_JOBS} else watch
+
+
+class _LateRemovals:
+    def __init__(self, watch: Watch, let_go: threading.Event) -> None:
+        self._watch, self._let_go = watch, let_go
+
+    def __iter__(self) -> Iterator[WatchEvent]:
+        for event in self._watch:
+            metadata = event.object["metadata"]
+            is_deletion = event.type == "DELETED" or "deletionTimestamp" in metadata
+            if is_deletion and metadata["name"].startswith("job-2"):
+                self._let_go.wait()
+            yield event
+
+    def close(self) -> None:
+        self._let_go.set()
+        self._watch.close()
+
+
+def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Cluster) -> None:
+    """It is held and released again, and its pod got a node at the last moment."""
+    api, names = cluster.registry, []
+
+    def make_room() -> None:
+        jobs.release(api, record_from(api.get(BATCHJOBS, names[1], NS)).row())
+        cluster.kubelet.end("job-1-mpimaster-0", 0, REPORT)
+        wait_for("the pod to run", lambda: cluster.pod_phases("job-2") == {"job-2-mpimaster-0": "Running"})
+
+    late = LateRemovals(api, make_room)
+    controller = Controller(late, SiteConfig())
+    controller.start()
+    try:
+        names.append(submit(api, cpus=4))
+        wait_for("the first job to run", lambda: cluster.pod_phases("job-1") == {"job-1-mpimaster-0": "Running"})
+        names.append(submit(api, cpus=4))
+        wait_for("the Volcano Job", lambda: len(api.list(VOLCANO_JOBS, NS).items) == 2)
+        jobs.hold(api, record_from(api.get(BATCHJOBS, names[1], NS)).row())
+        assert late.is_deleted.wait(30)
+        before = controller.work.handled
+        wait_for("the controller to look twice", lambda: controller.work.handled >= before + 2)
+        late.let_go.set()
+        wait_for("it to run", lambda: api.get(BATCHJOBS, names[1], NS)["status"]["state"] == "Running")
+        cluster.kubelet.end("job-2-mpimaster-0", 0, REPORT)
+        wait_for("the end", lambda: api.get(BATCHJOBS, names[1], NS)["status"].get("cleaned"))
+    finally:
+        controller.stop()
+    status = api.get(BATCHJOBS, names[1], NS)["status"]
+    assert (status["state"], status["runCount"]) == ("Finished", 1)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from hpcbatch.api.history import packed, unpacked
 from hpcbatch.api.port import Object
 from hpcbatch.errors import GoneError
 from hpcbatch.history.databases import Database, HistoryError, PostgresDatabase, SqliteDatabase
@@ -107,6 +109,7 @@ def test_all_or_none(store: HistoryStore) -> None:
         ({"names": ("pbs-3", "pbs-9")}, [3]),
         ({"numbers": (1, 4, 9)}, [1, 4]),
         ({"array_numbers": (7,)}, [4]),
+        ({"no_members": True}, [1, 2, 3]),
         ({"owners": ("bob", "carol")}, [3]),
         ({"queues": ("workq",), "states": ("Failed",)}, [2]),
         ({"other_states": ("Failed", "Timeout")}, [1, 3, 4]),
@@ -156,6 +159,13 @@ def test_a_listing_has_the_cells_of_todays_columns(store: HistoryStore) -> None:
     assert [row.name for row in fresh] == ["pbs-1", "pbs-2"]
     place = [column.name for column in columns()].index("Id")
     assert [json.loads(row.cells)[place] for row in fresh] == ["1", "2"]
+
+
+def test_all_columns_are_kept_but_the_age() -> None:
+    """A listing reads both alike."""
+    crd = yaml.safe_load((Path(__file__).parents[2] / "deploy/crd/batchjobs.yaml").read_text())
+    given = [column["name"] for column in crd["spec"]["versions"][0]["additionalPrinterColumns"]]
+    assert [column.name for column in columns()] == ["Name", *(name for name in given if name != "Age")]
 
 
 def test_the_highest_number(store: HistoryStore) -> None:
@@ -303,3 +313,11 @@ def test_what_reports_need(store: HistoryStore) -> None:
     ]
     assert [row[0] for row in store.usage(Query(owners=("bob",)))] == [2]
     assert [row[0] for row in store.usage(Query(ended_after=START + timedelta(minutes=5)))] == [1]
+
+
+def test_packed_jobs_are_the_same(store: HistoryStore) -> None:
+    store.put([job(number, minutes=number) for number in range(1, 6)])
+    first, more = store.packed(Query(), limit=2)
+    rest, end = store.packed(Query(), after=more)
+    assert (len(first), end) == (2, "")
+    assert [unpacked(packed(body)) for body in (*first, *rest)] == store.page(Query()).jobs

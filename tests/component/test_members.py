@@ -83,6 +83,14 @@ def test_records_of_members(server: Cluster) -> None:
     assert jobs.find(api, NS, 12).array_held == "7,9"
 
 
+def test_a_listing_without_members(server: Cluster) -> None:
+    put_array(server.registry, pending="7-9", active="5-6", succeeded="0-4")
+    api = server.client()
+    assert [row.job_id for row in jobs.list_rows(api, NS, finished=False, members=False)] == [12]
+    assert [row.job_id for row in jobs.list_rows(api, NS, finished=False)] == [12, 105, 106]
+    assert [row.job_id for row in jobs.list_rows(api, NS, members=False)] == [12]
+
+
 def test_requests_add_up(registry: Registry) -> None:
     array = put_array(registry, pending="2-9", active="0-1")
     members.request_delete(registry, array, Indices.parse("3"))

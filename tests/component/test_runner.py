@@ -332,6 +332,14 @@ def test_append_truncate_join(pod: RunnerPod, append: bool, joined: str) -> None
     assert not pod.err.exists()
 
 
+@pytest.mark.parametrize(("dialect", "text"), [(Dialect.PBS, "before\n\n"), (Dialect.SLURM, "2\n")], ids=str)
+def test_a_pod_that_volcano_has_made_anew(pod: RunnerPod, dialect: Dialect, text: str) -> None:
+    pod.environment["HPCBATCH_JOB_VERSION"] = "2"
+    pod.out.write_text("before\n")
+    pod.run("#!/bin/sh\necho $SLURM_RESTART_COUNT\n", dialect=dialect)
+    assert pod.out.read_text() == text
+
+
 def test_file_in_a_directory(pod: RunnerPod) -> None:
     place = pod.root / "d"
     place.mkdir()

@@ -129,6 +129,15 @@ def test_a_suspended_job_can_be_ended(pod: RunnerPod) -> None:
     assert (code, report.signal) == (143, 15)
 
 
+@pytest.mark.parametrize("is_requeued", [True, False])
+def test_slurms_line_says_that_a_job_is_requeued(pod: RunnerPod, is_requeued: bool) -> None:
+    process = start(pod)
+    ask(pod, "signal 1 10 script a\n" + ("requeue 1795000000\n" if is_requeued else ""))
+    process.terminate()
+    assert pod.finish(process)[0] == 143
+    assert pod.err.read_text().rstrip().endswith("DUE TO JOB REQUEUE ***") is is_requeued
+
+
 @pytest.mark.parametrize("first_s", [3600, 1000])
 def test_shorter_walltime(pod: RunnerPod, first_s: int) -> None:
     """Also when it is over already."""
@@ -238,3 +247,18 @@ def test_read_only_disk(pod: RunnerPod, small_disk: Path) -> None:
     assert (report.exit_code, report.reason) == (None, Reason.OUTPUT_FAILED)
     assert report.message == f"cannot open output file {small_disk}/out: Read-only file system"
     assert not (pod.root / "ran").exists()
+
+
+def test_output_that_a_quota_cut_short(pod: RunnerPod) -> None:
+    """It shows itself only to who writes: the runner's own try fails here as the script's writing has."""
+    if "busybox" in pod.shell:
+        pytest.skip("busybox's shell takes its own head")
+    tools = pod.root / "tools"
+    tools.mkdir()
+    (tools / "head").write_text("#!/bin/sh\necho 'head: write error: Disk quota exceeded' >&2\nexit 1\n")
+    (tools / "head").chmod(0o755)
+    pod.environment["PATH"] = f"{tools}:{pod.environment['PATH']}"
+    code, report = pod.run("#!/bin/sh\nprintf '%4096s' x\n")
+    assert (code, report.exit_code, report.reason) == (0, 0, Reason.OUTPUT_FAILED)
+    assert report.message == f"output file {pod.out} may be incomplete: Disk quota exceeded"
+    assert not list(pod.root.glob(".hpcbatch*"))

@@ -253,3 +253,29 @@ def test_a_file_in_order(site: Site) -> None:
     wants_image = site.run("hpcbatch", "site", "check", "site.yaml", check=False)
     assert wants_image.returncode == 1
     assert "site.yaml:8: queues[0].image: missing: neither the queue nor the site" in wants_image.stderr
+
+
+def test_a_volume_that_cannot_be_mounted_is_told_of_while_the_job_waits_and_when_it_fails(site: Site) -> None:
+    gone = site.work / "gone"
+    volume = f"- {{name: gone, mountPath: /gone, hostPath: {{path: {gone}, type: Directory}}}}"
+    put(site, f"{LIMITS}imagePullTimeout: 14\nvolumes:\n{volume}\n")
+    pbs = site.qsub("-l", "select=2:ncpus=1", stdin="true\n")
+    slurm = site.sbatch("--wrap", "true")
+    why = 'FailedMount: MountVolume.SetUp failed for volume "site-gone" : hostPath type check failed: '
+
+    def told() -> bool:
+        waits = site.run("squeue", "-h", "-j", slurm, "-o", "%T %R").stdout == "PENDING (FailedMount)\n"
+        return waits and site.attributes(pbs).get("comment", "").startswith(f"Not Running: {why}{gone}")
+
+    wait_for("the reason", told, 60)
+    shown = site.run("scontrol", "show", "job", slurm).stdout
+    assert "Reason=FailedMount " in shown
+    assert f"SystemComment={why}{gone}" in shown
+    record = site.wait_end(pbs)
+    assert record["Exit_status"] == -1
+    assert re.match(rf"Job could not be started: pod job-{pbs}-\S+ on node \S+: {re.escape(why)}", record["comment"])
+    site.wait_end(slurm)
+    shown = site.run("scontrol", "show", "job", slurm).stdout
+    assert "JobState=FAILED Reason=JobLaunchFailure" in shown
+    assert re.search(rf"SystemComment=pod job-{slurm}-mpimaster-0 on node \S+: {re.escape(why)}", shown)
+    assert why in site.run("sacct", "-X", "-n", "-P", "-j", slurm, "-o", "systemcomment").stdout

@@ -8,6 +8,8 @@ import json
 import os
 import re
 import secrets
+import subprocess
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -199,3 +201,30 @@ def test_members_of_an_array(site: Site) -> None:
     site.run("scancel", held)
     wait_for("the array's end", lambda: "CANCELLED" in sacct(site, "-j", held, "-o", "jobid,state")[0][1], 60)
     assert sacct(site, "-j", held, "-o", "jobid") == [[f"{held}_[1-100000]"]]
+
+
+def as_admin(site: Site, signal: str, job: str) -> None:
+    """qsig of one who may change everybody's jobs; on the engine that is its only user."""
+    subprocess.run(["qsig", "-s", signal, job], cwd="/", env={**(site.admin_env or site.env)}, timeout=60, check=True)
+
+
+def test_alterations_and_suspensions_are_told(site: Site) -> None:
+    job = site.qsub("-h", "-N", "before", "-l", "walltime=10:00", "-j", "oe", stdin="sleep 100\n")
+    site.run("qalter", "-N", "after", "-l", "walltime=20:00", job)
+    site.run("qrls", job)
+    site.wait_state(job, "R")
+    as_admin(site, "suspend", job)
+    wait_for("a second of it", lambda: sacct(site, "-X", "-j", job, "-o", "suspended") > [["00:00:01"]])
+    as_admin(site, "resume", job)
+    site.wait_state(job, "R")
+    site.run("qdel", job)
+    site.wait_end(job)
+    log = (line.split(";", 3) for line in site.run("hpcbatch", "accounting").stdout.splitlines())
+    told = [(letter, text) for _, letter, of, text in log if of == f"{job}.{site.server}"]
+    assert [letter for letter, _ in told] in (["Q", "a", "S", "z", "r", "D", "E"], ["Q", "S", "a", "z", "r", "D", "E"])
+    (altered,) = (text for letter, text in told if letter == "a")
+    assert {"Job_Name=after", "Resource_List.walltime=00:20:00"} <= set(altered.split())
+    ((elapsed, suspended, start, end),) = sacct(site, "-X", "-j", job, "-o", "elapsedraw,suspended,start,end")
+    assert suspended != "00:00:00"
+    whole = datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    assert timedelta(seconds=int(elapsed)) < whole

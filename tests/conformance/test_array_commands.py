@@ -195,6 +195,79 @@ def test_slurm_members(site: Site, slurm: BegunArray) -> None:
     assert slurm.queue() == []
 
 
+def test_scontrol_changes_an_array_that_has_begun(site: Site) -> None:
+    """Those that wait and each that runs are answered for by themselves."""
+    array = BegunArray(site, "sbatch", "--array=1-3%1", "-n", "1", "-t", "30")
+    number, late = array.number, "Job is no longer pending execution"
+    array.wait_states("RQQ")
+    this = f"JobId={number}"
+    site.run("scontrol", "update", this, "TimeLimit=20", "Name=other")
+    assert array.queue("-o", "%i %l %j") == [f"{number}_[2-3%1] 20:00 other", f"{number}_1 20:00 other"]
+    both = f"{number}_2-3: No error\n{number}_1: {late}\n"
+    assert failure(site, "scontrol", "update", this, "StartTime=now+1hour") == (both, 1)
+    assert array.queue("-o", "%i %t %r") == [f"{number}_[2-3%1] PD BeginTime", f"{number}_1 R None"]
+    assert failure(site, "scontrol", "update", this, "NumTasks=2") == (both, 1)
+    ends = f"{number}_2-3: Job is not running\n{number}_1: No error\n"
+    assert failure(site, "scontrol", "update", this, "EndTime=now+5minutes") == (ends, 1)
+    site.run("scontrol", "update", f"JobId={number}_1", "TimeLimit=4")
+    assert failure(site, "scontrol", "update", f"JobId={number}_1", "NumTasks=2") == (f"{number}_1: {late}\n", 1)
+    assert array.queue("-o", "%i %l") == [f"{number}_[2-3%1] 20:00", f"{number}_1 4:00"]
+    assert failure(site, "scontrol", "update", this, "StartTime=now", "NumTasks=1") == (both, 1)
+    array.end()
+    array.wait_states("FFF", "-x")
+
+
+def test_scontrol_changes_a_member_that_waits(site: Site) -> None:
+    """It is a job of its own from then on, as in Slurm, and waits as the others do."""
+    array = BegunArray(site, "sbatch", "--array=1-5%1", "-n", "1", "-t", "30")
+    number = array.number
+    array.wait_states("RQQQQ")
+    site.run("scontrol", "update", f"JobId={number}", "TimeLimit=25")
+    site.run("scontrol", "update", f"JobId={number}_3", "TimeLimit=20")
+    site.run("scontrol", "update", f"JobId={number}_[4-5]", "NumTasks=2")
+    site.run("scontrol", "update", f"JobId={number}", "Name=other")
+    assert array.queue("-t", "PD", "-o", "%i %l %j %C %r") == [
+        f"{number}_[2%1] 25:00 other 1 JobArrayTaskLimit", f"{number}_3 20:00 other 1 JobArrayTaskLimit",
+        f"{number}_4 25:00 other 2 JobArrayTaskLimit", f"{number}_5 25:00 other 2 JobArrayTaskLimit",
+    ]  # fmt: skip
+    own = site.run("scontrol", "show", "job", f"{number}_3").stdout
+    assert "JobState=PENDING Reason=JobArrayTaskLimit " in own
+    assert " TimeLimit=00:20:00 " in own
+    site.run("scontrol", "hold", f"{number}_3")
+    assert array.queue("-t", "PD", "-o", "%i %r")[1:2] == [f"{number}_4 JobArrayTaskLimit"]
+    assert f"{number}_3 JobHeldUser" in array.queue("-t", "PD", "-o", "%i %r")
+    site.run("scontrol", "release", f"{number}_3")
+    assert failure(site, "scontrol", "update", f"JobId={number}_3", "Dependency=afterok:1") == (
+        f"scontrol: error: members of an array have no dependency of their own: change that of {number}\n", 1
+    )  # fmt: skip
+    site.run("scancel", f"{number}_5")
+    array.end()
+    array.wait_states("FFFFF", "-x")
+    assert failure(site, "scontrol", "update", f"JobId={number}_[3-4,9]", "Name=x") == (
+        f"{number}_3-4: Job has already finished\n{number}_9: Invalid job id specified\n", 1
+    )  # fmt: skip
+    assert site.run("sacct", "-n", "-X", "-P", "-j", number, "-o", "state,alloccpus").stdout.split("\n")[2:4] == [
+        "COMPLETED|1", "COMPLETED|2",
+    ]  # fmt: skip
+
+
+def test_qalter_changes_those_that_have_not_started(site: Site, pbs: BegunArray) -> None:
+    """An array in state B is no running job."""
+    pbs.wait_states("RQQQQQ")
+    site.run("qalter", "-A", "acc", "-l", "walltime=00:09:00", "-N", "other", pbs.pbs)
+    for job, name, account in (
+        (pbs.pbs, "other", "acc"),
+        (pbs.member(1), "arr", None),
+        (pbs.member(3), "other", "acc"),
+    ):
+        found = site.attributes(job)
+        assert (found["Job_Name"], found.get("Account_Name")) == (name, account)
+    assert failure(site, "qalter", "-N", "x", pbs.member(3)) == (f"qalter: Invalid request {pbs.member(3)}\n", 156)
+    pbs.end()
+    pbs.wait_states("FFFFFF", "-x")
+    assert site.attributes(pbs.member(3))["Resource_List"]["walltime"] == "00:09:00"
+
+
 def test_whole_array_is_held_and_a_part_released(site: Site) -> None:
     array = BegunArray(site, "sbatch", "-H", "--array=1-3", "-n", "1")
     number = array.number

@@ -147,6 +147,12 @@ def test_a_held_array_starts_when_it_is_released(site: Site) -> None:
     assert wait_over(site, array)["array"] == {"succeeded": "1-2"}
 
 
+def test_a_limit_that_is_no_number_is_told(site: Site) -> None:
+    done = site.run("sbatch", "-H", "--array=1-3%0x", "--wrap=true")
+    assert done.stderr == "sbatch: array: %0x is read as no limit\n"
+    site.run("scancel", done.stdout.split()[-1])
+
+
 def test_nothing_but_records_is_left(site: Site) -> None:
     array = qsub_array(site, "-J", "1-2", "-j", "oe", stdin="true\n")
     secret = record(site, array)["spec"]["submissionSecret"]

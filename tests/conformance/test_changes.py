@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
@@ -216,8 +217,28 @@ def test_scontrol_update(site: Site) -> None:
     assert says(site, "scontrol", "update", this, "TimeLimit=1") == (1, f"Job has already finished for job {job}\n")
 
 
+def test_nice_and_priority_of_users(site: Site) -> None:
+    """What a user may not do by sbatch and scontrol, kubectl does not do for him either."""
+    job = site.sbatch("-H", "--nice=-5", "-o", "/dev/null", "--wrap", "true")
+    assert squeue(site, job, "%y") == ("0" if site.enter else "-5")
+    if site.enter:
+        denied = (1, f"Access/permission denied for job {job}\n")
+        assert says(site, "scontrol", "update", f"JobId={job}", "Nice=-5") == denied
+        table = "custom-columns=A:.metadata.name,B:.status.jobId"
+        rows = site.kubectl("get", "batchjobs", "--no-headers", "-o", table).stdout.splitlines()
+        name = next(row.split()[0] for row in rows if row.split()[1] == job)
+        for fields in ('{"nice": -5}', '{"priority": 4000}'):
+            patch = f'{{"spec": {{"alteration": {{"id": "one", "fields": {fields}}}}}}}'
+            code, text = says(site, "kubectl", "patch", "batchjob", name, "--type=merge", "-p", patch)
+            assert code == 1
+            assert "only who may change all jobs brings one forward" in text
+        assert says(site, "scontrol", "update", f"JobId={job}", "Nice=5") == (0, "")
+    site.run("scancel", job)
+
+
 def test_requeue(site: Site) -> None:
-    job = site.sbatch("-o", "/dev/null", "--wrap", "echo $SLURM_RESTART_COUNT >>restarts\n" + LONG)
+    script = "echo $SLURM_RESTART_COUNT >>restarts\n" + LONG
+    job = site.sbatch("-o", "again.out", "--open-mode=append", "--wrap", script)
     once = site.sbatch("--no-requeue", "-o", "/dev/null", "--wrap", LONG)
     site.wait_state(job, "R")
     site.wait_state(once, "R")
@@ -235,9 +256,25 @@ def test_requeue(site: Site) -> None:
     site.wait_state(job, "R")
     assert says(site, "scontrol", "requeue", job) == (0, "")
     wait_for("its third run", lambda: site.attributes(job).get("run_count") == 3)
+    when = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+    line = rf"slurmstepd: error: \*\*\* JOB {job} ON \S+ CANCELLED AT {when} DUE TO JOB REQUEUE \*\*\*"
+    assert re.search(line, site.read("again.out"))
     wait_for("what it wrote", lambda: site.read("restarts").split() == ["1", "2"])
     site.run("scancel", job)
     site.wait_end(job)
+
+
+def test_a_run_that_volcano_restarts(site: Site) -> None:
+    """PBS's output goes on in the same file, Slurm's begins anew; Slurm's script learns how often it was restarted."""
+    text = "echo run ${SLURM_RESTART_COUNT:-none}\n" + LONG
+    pbs = site.qsub("-N", "again", "-j", "oe", stdin=text)
+    slurm = site.sbatch("-o", "slurm.out", stdin="#!/bin/sh\n" + text)
+    for job, name in ((pbs, f"again.o{pbs}"), (slurm, "slurm.out")):
+        wait_for(f"the first run of {job}", lambda name=name: says(site, "cat", name)[1] == "run none\n")
+        site.kubectl("delete", "pod", f"job-{job}-mpimaster-0", "--wait=false")
+    wait_for("both runs in one file", lambda: site.read(f"again.o{pbs}").count("run none") == 2)
+    wait_for("the second run alone", lambda: site.read("slurm.out") == "run 1\n")
+    site.run("scancel", pbs, slurm)
 
 
 @pytest.mark.parametrize("command", ["hold", "release", "suspend", "resume", "top"])

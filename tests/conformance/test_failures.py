@@ -81,6 +81,23 @@ def test_more_memory_than_asked_for(site: Site) -> None:
     assert slurm(site, other, "state,exitcode") == "OUT_OF_MEMORY|0:125"
 
 
+def test_more_memory_than_asked_for_on_another_host(site: Site) -> None:
+    if not has_memory_limits(site):
+        pytest.skip("no memory limits here: they need a cgroup hierarchy in which the engine may make groups")
+    hog = "ssh {} 'head -c 300000000 /dev/zero | tail'; exit {}"
+    pbs = site.qsub(
+        "-l", "select=2:ncpus=1:mem=64mb", "-j", "oe", stdin=hog.format("$(sort -u $PBS_NODEFILE | tail -n 1)", 3)
+    )  # fmt: skip
+    borne = hog.format("$(echo $SLURM_JOB_NODELIST | sed 's/.*,//')", 0)
+    other = site.sbatch("--mem=64", "-N", "2", "-o", "/dev/null", "--wrap", borne)
+    assert site.wait_end(pbs)["Exit_status"] == -27
+    site.wait_end(other)
+    assert slurm(site, other, "state,exitcode") == "OUT_OF_MEMORY|0:125"  # whatever the script makes of it
+    for job in (pbs, other):
+        text = site.run("scontrol", "show", "job", job).stdout
+        assert re.search(rf"SystemComment=pod job-{job}-mpiworker-0 on node \S+ was out of memory", text)
+
+
 def lose_pod(site: Site, job: str, index: int, *, evict: bool = False) -> str:
     """Take a running job's pod away from it; the node it was on."""
     site.wait_state(job, "R")
@@ -112,6 +129,9 @@ def test_a_lost_pod_ends_a_job_that_may_not_run_again(site: Site) -> None:
     found = shown(site, other)
     assert (found["JobState"], found["Reason"], found["Restarts"]) == ("NODE_FAIL", "NodeDown", "0")
     assert f"{taken} was lost; not rerunnable" in site.attributes(other)["comment"]
+    assert (
+        f"\n   SystemComment={taken} was lost; not rerunnable \n" in site.run("scontrol", "show", "job", other).stdout
+    )
 
 
 def test_a_lost_pod_makes_a_job_run_again(site: Site) -> None:
@@ -127,6 +147,7 @@ def test_a_lost_pod_makes_a_job_run_again(site: Site) -> None:
     for job in (pbs, other):
         wait_for(f"job {job} to run again", lambda job=job: runs(job), 90)
     assert shown(site, other)["Restarts"] == "1"
+    assert site.run("squeue", "-h", "-j", other, "-O", "restartcnt:2,requeue:2").stdout == "1 1 \n"
     site.run("qdel", pbs)
     site.run("scancel", other)
     site.wait_end(pbs)
@@ -179,6 +200,7 @@ def test_what_keeps_a_script_from_starting(site: Site) -> None:
     found = shown(site, other)
     assert (found["JobState"], found["Reason"]) == ("FAILED", "JobLaunchFailure")
     assert "/nosuch/interpreter" in site.attributes(other)["comment"]
+    assert "/nosuch/interpreter" in slurm(site, other, "systemcomment")
     done = site.run("sbatch", "--wait", "--parsable", "-o", "/dev/null", "strange", check=False)
     assert done.returncode != 0
 

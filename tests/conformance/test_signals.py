@@ -147,6 +147,22 @@ def test_suspended_and_resumed(site: Site) -> None:
     site.wait_end(job)
 
 
+def test_a_suspended_job_that_is_requeued_runs(site: Site) -> None:
+    """Also by its owner, who may not resume it; and it can be suspended again."""
+    job = site.sbatch("-o", "/dev/null", "--wrap", "echo >>runs; sleep 300")
+    for run in range(1, 3):
+        wait_for("the run", lambda run=run: len(text(site, "runs")) == run)
+        wait_for("its state", lambda run=run: site.attributes(job).get("run_count") == run and site.state(job) == "R")
+        assert as_admin(site, "scontrol", "suspend", job).stderr == ""
+        assert site.state(job) == "S"
+        if run == 1:
+            site.run("scontrol", "requeue", job)
+    assert as_admin(site, "scontrol", "resume", job).stderr == ""
+    site.wait_state(job, "R")
+    site.run("scancel", job)
+    site.wait_end(job)
+
+
 def test_nothing_outlives_the_walltime(site: Site) -> None:
     """Neither in the first pod nor in others, although it has left the script's session and ignores TERM."""
     job = start(site, "--time=00:05:00", ignores_term=True)

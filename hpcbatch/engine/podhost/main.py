@@ -523,8 +523,7 @@ def main() -> None:
     mode, why = _probe()
     outside_user = (os.getuid(), os.getgid()) if mode == "user" else None
     os.umask(0o022)
-    outer = os.getpid()
-    limits = memory.open_hierarchy(outer)
+    limits = memory.open_hierarchy(os.getpid())
     if mode != "plain":
         _enter(mode)
         pid = os.fork()
@@ -534,7 +533,7 @@ def main() -> None:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
             _, status = os.waitpid(pid, 0)
-            memory.close_hierarchy(outer)
+            memory.close_hierarchy(limits)
             os._exit(min(abs(os.waitstatus_to_exitcode(status)), 255))
         linux.die_with_parent(signal.SIGKILL)
         mount_proc("/proc")
@@ -555,7 +554,7 @@ def main() -> None:
     finally:
         host.end()
         if mode == "plain":
-            memory.close_hierarchy(outer)
+            memory.close_hierarchy(limits)
         os._exit(0)
 
 

@@ -49,11 +49,10 @@ def open_hierarchy(own_pid: int) -> Hierarchy | None:
     return found
 
 
-def close_hierarchy(own_pid: int) -> None:
+def close_hierarchy(hierarchy: Hierarchy | None) -> None:
     """Remove the base group; all of its processes are gone."""
-    with contextlib.suppress(OSError):
-        _, parent = _parent(_read("/proc/self/mounts"), _read("/proc/self/cgroup"))
-        _remove_group(f"{parent}/{_NAME}{own_pid}")
+    if hierarchy is not None:
+        _remove_group(hierarchy.base)
 
 
 def make_group(hierarchy: Hierarchy, name: str, limit_bytes: int) -> str:

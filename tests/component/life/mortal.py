@@ -1,4 +1,4 @@
-"""A controller that is killed between two of its requests, or in the middle of one: done, but never heard of."""
+"""Parts that are killed between two of their writes, or in the middle of one: done, but never heard of."""
 
 from __future__ import annotations
 
@@ -6,26 +6,32 @@ import random
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from hpcbatch.api.port import Api, Watch
 from hpcbatch.controller.controller import Controller
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
 from tests.waiting import wait_for
 
-_WRITES = frozenset({"create", "replace", "patch", "delete"})
+_WRITES = frozenset({
+    "create", "replace", "patch", "update", "delete", "bind", "record_event",  # of the API
+    "put", "remove_ended_before",  # of the history
+})  # fmt: skip
 
 
 class Killed(BaseException):
     """What kill -9 is to a thread: nothing of its code runs any more, but for what `finally` does to its own locks."""
 
 
-class MortalApi:
-    """`api`, until the write number `lives` counted from now; from then on every call of anybody ends its thread."""
+class Fate:
+    """The end of a process, at the write number `lives` counted from now: from then on every call of anybody in it ends
+    its thread.
+    """
 
-    def __init__(self, api: Api, lives: int, *, is_done_first: bool) -> None:
-        self._api, self._lives, self._is_done_first = api, lives, is_done_first
+    def __init__(self, lives: int, *, is_done_first: bool) -> None:
+        self._lives, self._is_done_first = lives, is_done_first
         self._lock = threading.Lock()
         self._watches: list[Watch] = []
         self.died = threading.Event()
@@ -37,11 +43,7 @@ class MortalApi:
         for watch in watches:
             watch.close()
 
-    def __getattr__(self, method: str) -> Any:
-        call = getattr(self._api, method)
-        return self._watch if method == "watch" else lambda *args, **more: self._call(method, call, args, more)
-
-    def _call(self, method: str, call: Callable[..., Any], args: tuple[Any, ...], more: dict[str, Any]) -> Any:
+    def call(self, method: str, call: Callable[..., Any], args: tuple[Any, ...], more: dict[str, Any]) -> Any:
         if self.died.is_set():
             raise Killed
         if method in _WRITES:
@@ -59,10 +61,7 @@ class MortalApi:
             raise Killed
         return answer
 
-    def _watch(self, *args: Any, **more: Any) -> Watch:
-        if self.died.is_set():
-            raise Killed
-        watch = self._api.watch(*args, **more)
+    def watch(self, watch: Watch) -> Watch:
         with self._lock:
             self._watches.append(watch)
         if self.died.is_set():
@@ -71,15 +70,36 @@ class MortalApi:
         return watch
 
 
-class Succession:
-    """One controller after the other on the same API. `dice` says when each of them dies."""
+class Mortal:
+    """`target`, an API or a history, as a process with that fate reaches it."""
 
-    def __init__(self, api: Api, dice: random.Random, site: SiteConfig, *, kills: int) -> None:
-        self._api, self._dice, self._site = api, dice, site
+    def __init__(self, target: Any, fate: Fate) -> None:
+        self._target, self._fate = target, fate
+
+    def __getattr__(self, method: str) -> Any:
+        call = getattr(self._target, method)
+        return lambda *args, **more: self._fate.call(method, call, args, more)
+
+    def watch(self, *args: Any, **more: Any) -> Watch:
+        if self._fate.died.is_set():
+            raise Killed
+        return self._fate.watch(self._target.watch(*args, **more))
+
+
+class Part(Protocol):
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+class Succession:
+    """One process of a part after the other. `dice` says when each of them dies: at one of its first `lives` writes."""
+
+    def __init__(self, dice: random.Random, make: Callable[[Fate], Part], *, kills: int, lives: int = 80) -> None:
+        self._dice, self._make, self._lives = dice, make, lives
         self._left = kills
         self.kills = 0
         self._stopping = threading.Event()
-        self._mortal: MortalApi | None = None
+        self._fate: Fate | None = None
         self._thread = threading.Thread(target=self._run, name="succession", daemon=True)
         self._failure: BaseException | None = None
 
@@ -88,31 +108,44 @@ class Succession:
 
     @property
     def is_immortal(self) -> bool:
-        """All deaths have been died; the controller that runs now stays."""
+        """All deaths have been died; the process that runs now stays."""
         assert self._failure is None, self._failure
-        return self.kills >= self._left and self._mortal is not None and not self._mortal.died.is_set()
+        return self.kills >= self._left and self._fate is not None and not self._fate.died.is_set()
 
     def stop(self) -> None:
         self._stopping.set()
-        if self._mortal is not None:
-            self._mortal.kill()
+        if self._fate is not None:
+            self._fate.kill()
         self._thread.join(30)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            lives = self._dice.randint(1, 25) if self.kills < self._left else 1 << 60
-            self._mortal = MortalApi(self._api, lives, is_done_first=self._dice.random() < 0.5)
-            controller = Controller(self._mortal, self._site)
+            lives = self._dice.randint(1, self._lives) if self.kills < self._left else 1 << 60
+            self._fate = Fate(lives, is_done_first=self._dice.random() < 0.5)
             try:
-                controller.start()
-                self._mortal.died.wait()
+                part = self._make(self._fate)
+                part.start()
+                self._fate.died.wait()
+                part.stop()
             except Killed:
                 pass
             except BaseException as error:
                 self._failure = error
                 return
             self.kills += 1
-            controller.stop()
+
+
+def controllers(
+    api: Api, dice: random.Random, site: SiteConfig, *, kills: int, history: HistoryStore | None = None
+) -> Succession:
+    """Of hpcbatch, and the step that moves ended jobs to the history with it."""
+
+    def make(fate: Fate) -> Controller:
+        store: Any = None if history is None else Mortal(history, fate)
+        mortal: Any = Mortal(api, fate)
+        return Controller(mortal, site, store)
+
+    return Succession(dice, make, kills=kills)
 
 
 def is_quiet(error: type[BaseException] | None) -> bool:
@@ -121,4 +154,4 @@ def is_quiet(error: type[BaseException] | None) -> bool:
 
 
 def wait_for_the_last(succession: Succession, limit_s: float) -> None:
-    wait_for("the last controller", lambda: succession.is_immortal, limit_s)
+    wait_for("the last process of a part", lambda: succession.is_immortal, limit_s)

@@ -100,8 +100,21 @@ def test_the_definition_carries_its_version() -> None:
     assert CRD["metadata"]["annotations"] == {SCHEMA_ANNOTATION: str(SCHEMA_VERSION)}
 
 
+@pytest.mark.parametrize(
+    ("spec", "run", "is_suspended"),
+    [
+        ({}, 1, False), ({"suspended": False}, 1, False), ({"suspended": True}, 3, True),
+        ({"suspended": True, "suspendedRun": 1}, 1, True), ({"suspended": True, "suspendedRun": 1}, 2, False),
+        ({"suspended": False, "suspendedRun": 1}, 1, False),
+    ],
+)  # fmt: skip
+def test_a_suspension_is_one_of_its_run(spec: dict[str, object], run: int, is_suspended: bool) -> None:
+    assert batchjob.is_suspended(spec, run) is is_suspended
+
+
 _ASKED_LATER = {
-    "hold", "deleteRequested", "adminHolds", "suspended", "alteration", "rerunRequest", "signalRequest", "arrayRequest",
+    "hold", "deleteRequested", "adminHolds", "suspended", "suspendedRun", "alteration", "rerunRequest", "signalRequest",
+    "arrayRequest",
 }  # fmt: skip
 
 

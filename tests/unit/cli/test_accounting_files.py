@@ -16,7 +16,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def entry(seconds: int, letter: str = "E", job: int = 1, text: str = "user=me ") -> Entry:
-    return Entry(NOON + timedelta(seconds=seconds), letter, f"{job}.s", text)
+    return Entry(NOON + timedelta(seconds=seconds), letter, f"{job}.s", text, job)
 
 
 def test_a_file_a_day(tmp_path: Path) -> None:

@@ -73,6 +73,10 @@ def ended_with(**report: object) -> PodView:
             seen(phase="Running", pods=[RUNNING], is_suspended=True), "Suspended", "None", "", id="suspended"
         ),
         pytest.param(
+            seen(status=JobStatus(run_count=1), phase="Running", pods=[RUNNING], is_suspended=True),
+            "Running", "None", "", id="was suspended in the run before",
+        ),
+        pytest.param(
             seen(phase="Completed", pods=[ended_with(exit_code=0, reason=Reason.OUTPUT_FAILED)]), "Finished",
             "OutputFailed", "", id="disk full, script content",
         ),
@@ -120,6 +124,13 @@ def ended_with(**report: object) -> PodView:
                 ],
             ),
             "Failed", "LaunchFailed", "", id="a worker failed, so the first pod was ended",
+        ),
+        pytest.param(
+            seen(
+                phase="Terminated", pods=[replace(ended_with(reason=Reason.LAUNCH_FAILED, message="no sshd"), index=1)],
+                status=JobStatus(start_time=START),
+            ),
+            "Failed", "LaunchFailed", "", id="a worker failed, and the first pod is known no more",
         ),
         pytest.param(
             seen(phase="Aborted", spec={"rerunnable": False}, status=JobStatus(start_time=START)), "Failed", "NodeLost",
@@ -375,9 +386,17 @@ def test_too_much_memory(pods: list[PodView], name: str) -> None:
     assert status.message.startswith(f"pod {name} on node node-")
 
 
-def test_a_good_end_is_one_whatever_was_killed_on_the_way() -> None:
-    status = decide(seen(phase="Completed", pods=[replace(ENDED, is_out_of_memory=True)])).status
-    assert (status.state, status.reason) == (JobState.FINISHED, Reason.NONE)
+@pytest.mark.parametrize(
+    ("dialect", "state", "reason"),
+    [(Dialect.PBS, JobState.FINISHED, Reason.NONE), (Dialect.SLURM, JobState.FAILED, Reason.OUT_OF_MEMORY)],
+)
+def test_a_good_end_although_a_process_was_killed(dialect: Dialect, state: JobState, reason: Reason) -> None:
+    """PBS asks for the script's end only; both tell of it."""
+    before = seen(phase="Completed", pods=[ENDED, replace(STARVED, phase="Succeeded", exit_code=0)])
+    record = replace(before.record, spec=replace(before.record.spec, dialect=dialect))
+    status = decide(replace(before, record=record)).status
+    assert (status.state, status.reason) == (state, reason)
+    assert status.message.startswith("pod pod-1 on node node-1 was out of memory")
 
 
 def test_the_end_of_a_script_that_was_cut_short_is_not_its_own() -> None:

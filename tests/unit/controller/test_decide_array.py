@@ -108,6 +108,35 @@ def test_what_keeps_an_array(
     assert decision.look_again_s == (9 if reason is Reason.BEGIN_TIME else None)
 
 
+@pytest.mark.parametrize(("is_for_all", "held"), [(True, (2, 3)), (False, ())])
+def test_a_dependency_that_comes_later_holds_those_that_wait(is_for_all: bool, held: tuple[int, ...]) -> None:
+    """Not where each member has its own: singleton."""
+    record = array("1-9", status=places(active="1-4", pending="5-9"))
+    obstacle = Obstacle(state=JobState.HELD, reason=Reason.DEPENDENCY, is_for_all=is_for_all)
+    waits = {2: Unstarted(), 3: Unstarted(), 4: Unstarted(is_held=True, is_held_by_array=True)}
+    blocked = decide_array(ArraySeen(record=record, now=NOW, running=1, unstarted=waits, obstacle=obstacle))
+    assert (blocked.hold, blocked.make) == (held, Indices())
+    assert blocked.release == (() if is_for_all else (4,))
+    assert decide_array(ArraySeen(record=record, now=NOW, running=1, unstarted=waits)).release == (4,)
+
+
+def test_a_dependency_that_never_will_be_met_ends_those_that_wait() -> None:
+    record = array("1-4", status=places(active="1-3", deleted="4"))
+    never = Obstacle(state=JobState.HELD, reason=Reason.DEPENDENCY_NEVER, is_for_ever=True)
+    seen = ArraySeen(record=record, now=NOW, running=1, unstarted={2: Unstarted(), 3: Unstarted()}, obstacle=never)
+    assert str(decide_array(seen).end) == "2-3"
+
+
+def test_members_that_are_wanted_have_a_record_before_they_may_run() -> None:
+    own = Indices.parse("1-2,7,12")
+    decision = decide_array(ArraySeen(record=array("1-9", 2), now=NOW, asked_own=own))
+    assert (str(decision.make), str(decision.kept)) == ("1-2,7", "7")
+    assert sets(decision) == {"active": "1-2,7", "pending": "3-6,8-9"}
+    held = decide_array(ArraySeen(record=array("1-9", hold=True), now=NOW, asked_own=own))
+    assert held.make == held.kept == Indices.parse("1-2,7")
+    assert not decide_array(ArraySeen(record=array("1-9"), now=NOW, asked_own=own, delete_requested=True)).make
+
+
 def test_holds_of_members() -> None:
     seen = ArraySeen(
         record=array("1-9", status=places(active="1-4", pending="5-9")),

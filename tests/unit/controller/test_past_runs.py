@@ -22,17 +22,21 @@ LOST = replace(ENDED, report=None, is_lost=True)
 
 
 @pytest.mark.parametrize(
-    ("phase", "pod", "status"),
+    ("phase", "pod", "status", "lost"),
     [
-        pytest.param("Terminated", LOST, RUNS, id="node lost"),
-        pytest.param("Restarting", replace(RUNNING, is_deleting=True), RUNS, id="Volcano restarts it"),
-        pytest.param("Terminated", ENDED, replace(RUNS, is_rerunning=True), id="rerun by request"),
+        pytest.param("Terminated", LOST, RUNS, "pod pod-0 on node node-0 was lost", id="node lost"),
+        pytest.param(
+            "Restarting", replace(RUNNING, is_deleting=True), RUNS,
+            "pod pod-0 on node node-0 was deleted by somebody else", id="Volcano restarts it",
+        ),
+        pytest.param("Restarting", replace(RUNNING, started_at=None, phase="Pending"), RUNS, "", id="the next pod"),
+        pytest.param("Terminated", ENDED, replace(RUNS, is_rerunning=True), "", id="rerun by request"),
     ],
-)
-def test_a_run_that_was_given_up(phase: str, pod: PodView, status: JobStatus) -> None:
+)  # fmt: skip
+def test_a_run_that_was_given_up(phase: str, pod: PodView, status: JobStatus, lost: str) -> None:
     after = decide(seen(phase=phase, pods=[pod], status=status)).status
     assert after.start_time is None
-    assert after.past_runs == (PastRun(start_time=START, end_time=NOW, hosts=HOSTS),)
+    assert after.past_runs == (PastRun(start_time=START, end_time=NOW, hosts=HOSTS, lost=lost),)
     again = decide(seen(phase=phase, pods=[pod], status=after)).status
     assert again.past_runs == after.past_runs
 
@@ -50,5 +54,5 @@ def test_a_run_that_ended_is_none_of_the_past() -> None:
 
 def test_past_runs_come_back_from_the_api() -> None:
     start = START.replace(microsecond=0)
-    status = replace(RUNS, past_runs=(PastRun(start_time=start, end_time=NOW, hosts=HOSTS),) * 2)
+    status = replace(RUNS, past_runs=(PastRun(start_time=start, end_time=NOW, hosts=HOSTS, lost="pod x"),) * 2)
     assert status_from_json(status_to_json(status), None).past_runs == status.past_runs

@@ -123,6 +123,10 @@ SYNC = 'MountVolume.SetUp failed for volume "job-913-svc" : failed to sync confi
             f"FailedMount: {MOUNT}", id="mount",
         ),
         pytest.param([event("Warning", "FailedMount", 3, SYNC), event("Normal", "Pulling", 5)], "", id="now it pulls"),
+        pytest.param(
+            [event("Normal", "Scheduled", 3), event("Warning", "FailedMount", 3, SYNC)], f"FailedMount: {SYNC}",
+            id="right after it was placed",
+        ),
         pytest.param([event("Normal", "Pulling", 3), event("Warning", "FailedMount", 3, SYNC)], "", id="in one second"),
         pytest.param(
             [event("Warning", "FailedCreatePodSandBox", 9, "a\nb  c")], "FailedCreatePodSandBox: a b c", id="one line"

@@ -20,6 +20,7 @@ WHEN = datetime(2026, 11, 1, 12, tzinfo=UTC)
         (None, "status.jobId==12|13", Query(numbers=(12, 13))),
         (None, "status.jobId=1|2,status.jobId=2|3", Query(numbers=(2,))),
         (None, "spec.memberOf.arrayId=7", Query(array_numbers=(7,))),
+        (None, "spec.memberOf.arrayId=", Query(no_members=True)),
         (None, "status.owner=alice|bob", Query(owners=("alice", "bob"))),
         (None, "status.queue=q,spec.name=n", Query(queues=("q",), job_names=("n",))),
         (None, "status.state=Failed", Query(states=("Failed",))),

@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.controller.past_runs import KEPT, remembered
+from hpcbatch.controller.suspensions import with_suspensions
 from hpcbatch.model.array import Array, ArrayStatus, Membership
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
 from hpcbatch.model.indices import Indices
-from hpcbatch.model.record import ExecHost, JobRecord, JobStatus, PastRun
-from hpcbatch.model.spec import Chunk
+from hpcbatch.model.record import Alteration, ExecHost, JobRecord, JobStatus, PastRun, Suspension
+from hpcbatch.model.spec import Chunk, Output
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.pbs.accounting import entries
+from hpcbatch.pbs.alterations import changes
 from tests.unit.pbs.jobs import STARTED, record
 
 START = STARTED + timedelta(seconds=2)
@@ -93,6 +95,52 @@ def test_runs_that_were_given_up_are_told() -> None:
     assert found[6].endswith("run_count=3\n")
 
 
+def test_alterations_are_told_once_a_second() -> None:
+    known = tuple(
+        Alteration(time=STARTED + timedelta(seconds=s, milliseconds=ms), changes=text)
+        for s, ms, text in ((1, 0, "Job_Name=x"), (1, 500, "Priority=7"), (20, 0, "Resource_List.walltime=00:20:00"))
+    )
+    found = lines(ended(alterations=known))
+    assert [line.split(";")[1] for line in found] == ["Q", "a", "S", "a", "E"]
+    assert found[1] == "11/21/2026 02:54:49;a;12.pbs1;Job_Name=x Priority=7\n"
+    assert found[3] == "11/21/2026 02:55:08;a;12.pbs1;Resource_List.walltime=00:20:00\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"walltime_s": 1200}, {"Resource_List.walltime": "00:20:00"}),
+        ({"name": "other"}, {"Job_Name": "other"}),
+        ({"account": "my project", "priority": 3}, {"Account_Name": '"my project"', "Priority": "3"}),
+        ({"stdout": Output(path="/tmp/o")}, {"Output_Path": "pbs1:/tmp/o"}),
+        ({"begin_time": STARTED}, {"Execution_Time": str(T0)}),
+        ({"nice": 5}, {}),
+    ],
+)
+def test_what_was_altered_in_the_words_of_pbs(fields: dict[str, object], expected: dict[str, str]) -> None:
+    before = record(12, "wrf", walltime_s=None)
+    after = replace(before, spec=replace(before.spec, **fields))  # type: ignore[arg-type]
+    assert dict(changes(before, after)) == expected
+    gone = dict(changes(after, before))
+    assert gone.keys() == expected.keys()
+    assert "UNSET" in gone.values() or not {"Account_Name", "Execution_Time"} & gone.keys()
+
+
+def test_suspensions_are_told() -> None:
+    def after(seconds: int) -> datetime:
+        return START + timedelta(seconds=seconds)
+
+    twice = (
+        Suspension(start_time=after(10), end_time=after(30), is_resumed=True),
+        Suspension(start_time=after(40), end_time=after(90)),
+    )
+    found = lines(ended(suspensions=twice, reason=Reason.DELETED_BY_USER, state=JobState.DELETED))
+    assert [line.split(";")[1] for line in found] == ["Q", "S", "z", "r", "z", "D", "E"]
+    assert found[2] == "11/21/2026 02:55:00;z;12.pbs1;resources_used.ncpus=4 resources_used.walltime=00:00:10\n"
+    assert found[3] == "11/21/2026 02:55:20;r;12.pbs1;\n"
+    assert found[4].endswith("resources_used.ncpus=4 resources_used.walltime=00:00:20\n")
+
+
 def test_an_array_and_its_members() -> None:
     whole = Array(indices=Indices.parse("1-9"), text="1-9")
     parent = ended(
@@ -126,7 +174,8 @@ def test_values_with_blanks_are_quoted() -> None:
     assert 'Resource_List.note="a b" ' in lines(job)[0]
 
 
-STATES = st.sampled_from([JobState.QUEUED, JobState.RUNNING, JobState.EXITING, JobState.HELD])
+STATES = st.sampled_from([JobState.QUEUED, JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING, JobState.HELD])
+_RUNS = {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING}
 ENDS = st.sampled_from([state for state in JobState if state.is_final])
 
 
@@ -139,7 +188,7 @@ def test_what_was_told_is_never_told_otherwise(steps: list[tuple[JobState, int]]
     told: list[tuple[datetime, str]] = []
     for state, seconds in [*steps, (end, 1)]:
         now += timedelta(seconds=seconds)
-        runs = state in {JobState.RUNNING, JobState.EXITING} or (state.is_final and status.start_time is not None)
+        runs = state in _RUNS or (state.is_final and status.start_time is not None)
         after = replace(
             status,
             state=state,
@@ -148,15 +197,16 @@ def test_what_was_told_is_never_told_otherwise(steps: list[tuple[JobState, int]]
             run_count=status.run_count + (runs and status.start_time is None),
             end_time=now if state.is_final else None,
         )
-        status = remembered(status, after, now)
-        assert remembered(status, status, now) == status
+        status = with_suspensions(status, remembered(status, after, now), now)
+        assert with_suspensions(status, remembered(status, status, now), now) == status
         job = replace(record(12), status=status)
         keys = [(entry.when, entry.letter) for entry in entries(job)]
         assert len(set(keys)) == len(keys)
         assert set(told) <= set(keys)
         told = keys
-    starts = [letter for _, letter in told if letter == "S"]
-    assert len(starts) == status.run_count
+    letters = [letter for _, letter in told]
+    assert letters.count("S") == status.run_count
+    assert letters.count("r") <= letters.count("z")
 
 
 def test_only_the_last_runs_are_remembered() -> None:

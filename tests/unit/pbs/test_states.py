@@ -25,7 +25,9 @@ def test_tables_are_total() -> None:
     [
         (RUNNING, JobState.RUNNING, Reason.NONE, "", RUN),
         (RUNNING, JobState.EXITING, Reason.NONE, "", RUN),
+        (RUNNING, JobState.RUNNING, Reason.NONE, "pod y: FailedMount: no", f"{RUN}: pod y: FailedMount: no"),
         (RUNNING, JobState.FINISHED, Reason.NONE, "", f"{RUN} and finished"),
+        (RUNNING, JobState.FINISHED, Reason.OUTPUT_FAILED, "disk full", f"{RUN} and finished: disk full"),
         (RUNNING, JobState.FAILED, Reason.NON_ZERO_EXIT, "exit 3", f"{RUN} and failed"),
         (RUNNING, JobState.FAILED, Reason.SIGNALLED, "signal 9", f"{RUN} and failed"),
         (RUNNING, JobState.FAILED, Reason.NODE_LOST, "node n1 went away", f"{RUN} and failed: node n1 went away"),

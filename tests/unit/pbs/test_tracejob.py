@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.model.record import ExecHost, HostUsage
+from hpcbatch.model.record import ExecHost, HostUsage, PastRun
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.pbs.tracejob import TracejobOptions, events, format_trace, not_found, read_options
 from tests.unit.pbs.jobs import record, recorded
@@ -44,6 +44,16 @@ def test_each_line_was_recorded() -> None:
 
 def test_accounting_is_shown_beside() -> None:
     assert [line[21] for line in trace().splitlines()[3:]].count("A") == 3
+
+
+@pytest.mark.parametrize(
+    ("lost", "text"),
+    [("", "Job Rerun"), ("pod p on node pbs1 was lost", "Job requeued, pod p on node pbs1 was lost")],
+)
+def test_a_run_after_which_it_ran_again(lost: str, text: str) -> None:
+    run = PastRun(start_time=SUBMITTED, end_time=SUBMITTED, hosts=FAILER.status.hosts, lost=lost)
+    again = replace(FAILER, status=replace(FAILER.status, past_runs=(run,), run_count=2))
+    assert f"11/21/2026 02:56:31  S    {text}" in trace("-a", job=again).splitlines()
 
 
 @pytest.mark.parametrize(

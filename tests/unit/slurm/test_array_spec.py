@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from hpcbatch.slurm.array_spec import parse_array
+from hpcbatch.slurm.array_spec import limit_note, parse_array
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,16 @@ def test_lists(text: str, indices: str, limit: int | None) -> None:
 def test_no_list(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(text)):
         parse_array(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("1-3%0x", "no limit"), ("1-3%x", "no limit"), ("1-3%-1", "no limit"), ("1-3%2x,5", "%2"), ("1-3%2%3", "%2")],
+)
+def test_a_limit_that_is_more_than_a_number_is_told(text: str, meant: str) -> None:
+    assert limit_note(parse_array(text)) == f"sbatch: array: {text[3:]} is read as {meant}"
+
+
+@pytest.mark.parametrize("text", ["1-3", "1-3%0", "1-3%2", "[1-3%2]", "[1-3]%2", "1-4%2,7"])
+def test_a_plain_limit_needs_no_word(text: str) -> None:
+    assert limit_note(parse_array(text)) == ""

@@ -235,6 +235,19 @@ def test_cancelled_job_shows_no_reason() -> None:
     assert show("-h", "-t", "CA", "-o", "%t|%r|%R", rows=(job,)) == "CA|None|\n"
 
 
+def test_runs_and_what_befell_a_job() -> None:
+    form = "restartcnt:2,requeue:2,system_comment:8"
+    lost = {"state": JobState.FAILED, "reason": Reason.NODE_LOST, "message": "pod lost", "run_count": 3}
+    waits = {"state": JobState.QUEUED, "run_count": 3, "reason": Reason.RESOURCES, "message": "no room"}
+    for fields, expected in (
+        (lost | {"rerunnable": False}, "2 0 pod lost"),
+        (waits, "3 1 (null)  "),
+        ({}, "0 1 (null)  "),
+    ):
+        job = FINISHED[0]._replace(**fields)
+        assert show("-h", "-t", "all", "-j", "113", "-O", form, rows=(job,)) == f"{expected}\n"
+
+
 def test_every_letter_and_name_has_a_value() -> None:
     assert set(LETTERS) == set(string.ascii_letters)
     assert set(_BY_LETTER.values()) <= LETTERS.keys()

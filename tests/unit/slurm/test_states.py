@@ -46,6 +46,23 @@ def test_shown_reason(state: JobState, reason: Reason, message: str, shown: str)
     assert states.shown_reason(state, reason, message) == shown
 
 
+@pytest.mark.parametrize(
+    ("state", "reason", "message", "told"),
+    [
+        (JobState.QUEUED, Reason.STARTING, "ErrImagePull: x", "ErrImagePull: x"),
+        (JobState.QUEUED, Reason.NODE_LOST, "lost; the job will run again", "lost; the job will run again"),
+        (JobState.QUEUED, Reason.RESOURCES, "exceeded quota: q", ""),
+        (JobState.FAILED, Reason.NODE_LOST, "pod x was lost", "pod x was lost"),
+        (JobState.FAILED, Reason.SIGNALLED, "killed by signal 9", ""),
+        (JobState.FINISHED, Reason.OUTPUT_FAILED, "no space", "no space"),
+        (JobState.FINISHED, Reason.NONE, "", ""),
+        (JobState.RUNNING, Reason.NONE, "pod y on node n1: FailedMount: no", "pod y on node n1: FailedMount: no"),
+    ],
+)  # fmt: skip
+def test_system_comment(state: JobState, reason: Reason, message: str, told: str) -> None:
+    assert states.system_comment(state, reason, message) == told
+
+
 def test_earlier_jobs_come_first() -> None:
     first, second = (states.priority(n, JobState.QUEUED, 0) for n in (1, 2))
     assert first > second > states.priority(3, JobState.HELD, 0) == 0

@@ -1,0 +1,274 @@
+"""Follows a WRF run by its log, in a directory or of a job, and says how it ended."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session, complain
+from hpcbatch.cli.wrf_directory import read_namelist
+from hpcbatch.cli.wrf_views import BarView, JsonView, LinesView, State, View
+from hpcbatch.errors import ForbiddenError, HpcBatchError, UnauthorizedError, UnknownJobError
+from hpcbatch.wrf.log import MAIN_LOG, Log, Progress, Verdict, judge_log, progress
+from hpcbatch.wrf.run import Program
+from hpcbatch.wrf.settings import Settings, dates
+
+if TYPE_CHECKING:
+    from hpcbatch.model.record import JobRecord
+
+_POLL_S = 0.5
+_JOB_POLL_S = 2.0
+_PART = 1 << 22  # bytes read at once
+_HEAD = 256  # bytes by which a log that was begun anew is told
+_TAIL = 1 << 16  # bytes of the other ranks' logs, whose ends tell how they ended
+_APART_S = 3600.0  # so much older than rank 0's last line, another rank's log is of an earlier run
+_EARLY_S = 60.0  # the same for a run that ended before it knew its process grid
+_RANK_LOG = re.compile(r"rsl\.error\.([0-9]+)")
+
+
+def follow(session: Session, job_or_dir: str, run_dir: Path | None, *, is_once: bool, is_json: bool) -> int:
+    """The exit code. Raises HpcBatchError where there is nothing to follow."""
+    gc.enable()  # this command lives long
+    job = None
+    if run_dir is None and Path(job_or_dir).is_dir():
+        run_dir = Path(job_or_dir)
+    else:
+        job = _Job(session, job_or_dir)
+    watcher = _Watcher(job, run_dir)
+    view: View = JsonView() if is_json else BarView() if sys.stdout.isatty() and not is_once else LinesView(session)
+    while True:
+        state = watcher.look()
+        view.show(state)
+        if is_once or state.verdict is not None:
+            break
+        time.sleep(_POLL_S)
+    view.end(state)
+    return 1 if state.verdict is not None and not state.verdict.is_success else 0
+
+
+class _Job:
+    """The record of the job, looked at every two seconds."""
+
+    def __init__(self, session: Session, text: str) -> None:
+        from hpcbatch import jobs
+        from hpcbatch.cli.job_number import job_number
+
+        if not text[:1].isdigit():
+            raise HpcBatchError(f"{text}: neither a directory nor a job id")
+        self._session, self.text = session, text
+        self._row = jobs.find(session.api, session.namespace, job_number(session, text))
+        if self._row.array_indices:
+            raise HpcBatchError(f"{text} is an array: name one of its members, such as {self._row.job_id}[1]")
+        self.record = jobs.get_record(session.api, self._row)
+        self._looked_at = time.monotonic()
+        self._is_away = False
+
+    def look(self) -> JobRecord:
+        from hpcbatch import jobs
+
+        if not self.is_over and time.monotonic() - self._looked_at >= _JOB_POLL_S:
+            try:
+                self.record = jobs.get_record(self._session.api, self._row)
+                self._is_away = False
+            except (UnauthorizedError, ForbiddenError, UnknownJobError):
+                raise
+            except HpcBatchError as error:  # an outage of the API ends no run
+                if not self._is_away:
+                    complain(f"hpcbatch: {error}; going by the log alone")
+                self._is_away = True
+            self._looked_at = time.monotonic()
+        return self.record
+
+    @property
+    def is_over(self) -> bool:
+        return self.record.status.state.is_final
+
+    def directories(self) -> list[Path]:
+        """Where its script may run WRF, the likeliest first: scripts change to where they were submitted."""
+        spec, status = self.record.spec, self.record.status
+        places = (spec.submit_dir, spec.work_dir, status.home)
+        return [Path(place) for place in dict.fromkeys(places) if place]
+
+
+class _Watcher:
+    def __init__(self, job: _Job | None, run_dir: Path | None) -> None:
+        self._job, self._run_dir = job, run_dir
+        self._file: _LogFile | None = None
+        self._settings: Settings | None = None
+        self._progress: Progress | None = None
+        self._shown_bytes = -1
+        if job is None and run_dir is not None and not (run_dir / MAIN_LOG).is_file():
+            raise HpcBatchError(f"{run_dir / MAIN_LOG}: no such file: neither real.exe nor wrf.exe was started there")
+        if job is not None and run_dir is None and not any(place.is_dir() for place in job.directories()):
+            place = job.directories()[0]
+            raise HpcBatchError(
+                f"job {job.text} runs in {place}, which is not on this machine; --dir names another place"
+            )
+
+    def look(self) -> State:
+        record = self._job.look() if self._job is not None else None
+        is_over = record is not None and record.status.state.is_final
+        file = self._log_file(record)
+        if file is None:
+            return State(job=_job_text(record), progress=None, quiet_s=0.0, verdict=self._without_log(record))
+        is_new = file.read()
+        if is_new or self._settings is None:
+            self._settings = _settings_of(file.path.parent)
+        verdict = None
+        if is_over or (self._job is None and file.log.is_over):
+            file.log.finish()
+            verdict = _verdict_of(record, self._judge(file))
+        return State(
+            job=_job_text(record),
+            progress=_progress_of(file.log, self._settings),
+            quiet_s=file.quiet_s,
+            verdict=verdict,
+        )
+
+    def _log_file(self, record: JobRecord | None) -> _LogFile | None:
+        """The log of this run; one from before the job started is another's."""
+        places = [self._run_dir] if self._run_dir is not None else self._job.directories() if self._job else []
+        since = record.status.start_time.timestamp() - 1 if record is not None and record.status.start_time else None
+        if record is not None and since is None:
+            return None
+        if self._file is None:
+            for place in places:
+                file = _LogFile(place / MAIN_LOG)
+                if file.is_newer(since):
+                    self._file = file
+                    break
+        return self._file
+
+    def _without_log(self, record: JobRecord | None) -> Verdict | None:
+        if record is None or not record.status.state.is_final:
+            return None
+        missing = Verdict(False, f"neither real.exe nor wrf.exe has written a {MAIN_LOG}")
+        return _verdict_of(record, missing)
+
+    def _judge(self, file: _LogFile) -> Verdict:
+        folder = file.path.parent
+        is_told = file.log.fatal or file.log.success or file.log.crash
+        others = {} if is_told else dict(_other_logs(folder, file.log, file.modified))
+        settings = self._settings
+        wants_history = settings is None or any(
+            settings.history_interval_s(domain) for domain in range(1, settings.domains + 1)
+        )
+        return judge_log(
+            file.log, others, exists=lambda name: "\0" not in name and (folder / name).exists(),
+            wants_history=wants_history,
+        )  # fmt: skip
+
+
+class _LogFile:
+    """Reads what a log has got more since the last look; a program that starts anew cuts it to nothing first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.log = path, Log()
+        self._offset, self._head = 0, b""
+        self.modified = 0.0
+
+    def is_newer(self, since: float | None) -> bool:
+        try:
+            return since is None or self.path.stat().st_mtime >= since
+        except OSError:
+            return False
+
+    @property
+    def size_bytes(self) -> int:
+        """As far as it was read."""
+        return self._offset
+
+    @property
+    def quiet_s(self) -> float:
+        return max(0.0, time.time() - self.modified) if self.modified else 0.0
+
+    def read(self) -> bool:
+        """Whether this is another log than at the last look. Raises HpcBatchError if it cannot be read."""
+        try:
+            with self.path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                self.modified = status.st_mtime
+                head = file.read(_HEAD)
+                is_new = status.st_size < self._offset or not head.startswith(self._head)
+                if is_new:
+                    self.log, self._offset = Log(), 0
+                self._head = head
+                file.seek(self._offset)
+                while part := file.read(_PART):
+                    self._offset += len(part)
+                    self.log.feed(part.decode("latin-1"))
+                return is_new
+        except FileNotFoundError:
+            return False  # moved away, as scripts do after a run; what was read holds
+        except OSError as error:
+            raise HpcBatchError(f"{self.path}: {error.strerror}") from None
+
+
+def _other_logs(folder: Path, log: Log, modified: float) -> Iterator[tuple[str, str]]:
+    """The ends of the other compute ranks' logs of the same run."""
+    ranks = log.grid[0] * log.grid[1] if log.grid else None
+    for path in sorted(folder.glob("rsl.error.*")):
+        match = _RANK_LOG.fullmatch(path.name)
+        if match is None or path.name == MAIN_LOG or (ranks is not None and int(match[1]) >= ranks):
+            continue
+        try:
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                if status.st_mtime < modified - (_EARLY_S if ranks is None else _APART_S):
+                    continue
+                file.seek(max(0, status.st_size - _TAIL))
+                yield path.name, file.read().decode("latin-1")
+        except OSError:
+            continue
+
+
+def _settings_of(folder: Path) -> Settings | None:
+    try:
+        return Settings(read_namelist(folder))
+    except HpcBatchError as error:
+        complain(f"hpcbatch: {error}: without it there is no percentage and no time left")
+        return None
+
+
+def _progress_of(log: Log, settings: Settings | None) -> Progress:
+    if settings is None:
+        return progress(log, None, None)
+    start, end = settings.start(), settings.run_end()
+    total = None
+    if log.program is Program.REAL and start is not None:
+        last = settings.end()
+        total = len(dates(start, last, settings.interval)) if last is not None else None
+    return progress(log, start, end, total)
+
+
+def _job_text(record: JobRecord | None) -> str:
+    if record is None:
+        return ""
+    status = record.status
+    reason = f" ({status.message})" if status.message and not status.state.is_final else ""
+    return f"job {record.job_id} {status.state.value.lower()}{reason}"
+
+
+def _verdict_of(record: JobRecord | None, verdict: Verdict) -> Verdict:
+    """Of an ended job: well only where both the job and its log say so."""
+    from hpcbatch.model.state import JobState
+
+    if record is None:
+        return verdict
+    status = record.status
+    what = f"job {record.job_id}"
+    if status.state is JobState.FINISHED:
+        return verdict if verdict.is_success else Verdict(False, f"{what} ended with 0, but: {verdict.message}")
+    if status.exit_code:
+        end = f"exit code {status.exit_code}"
+    elif status.exit_signal:
+        end = f"signal {status.exit_signal}"
+    else:
+        end = status.message or status.reason.value
+    return Verdict(False, f"{what} {status.state.value.lower()} ({end}): {verdict.message}")

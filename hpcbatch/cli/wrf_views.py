@@ -1,0 +1,160 @@
+"""Shows how far a WRF run is: as a bar, as lines, or as JSON."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from hpcbatch.cli.common import Session
+from hpcbatch.units import hms
+from hpcbatch.wrf.log import DomainProgress, Progress, Verdict
+from hpcbatch.wrf.run import Program
+
+_QUIET_S = 60.0  # so long without a new line is worth a word
+_BAR = 20  # columns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What one look at the run found."""
+
+    job: str
+    """The job and its state, for people; "" where a directory is followed."""
+    progress: Progress | None
+    """None: the run has no log yet."""
+    quiet_s: float
+    """Since the log last grew."""
+    verdict: Verdict | None
+    """None: not over."""
+
+
+class View(Protocol):
+    def show(self, state: State) -> None: ...
+    def end(self, state: State) -> None: ...
+
+
+class JsonView:
+    def __init__(self) -> None:
+        self._said: Mapping[str, Any] | None = None
+
+    def show(self, state: State) -> None:
+        shown = _as_json(state)
+        if shown != self._said:
+            self._said = shown
+            print(json.dumps(shown), flush=True)
+
+    def end(self, state: State) -> None:
+        pass
+
+
+def _as_json(state: State) -> dict[str, Any]:
+    found = state.progress
+    shown: dict[str, Any] = {"job": state.job or None}
+    if found is not None:
+        shown |= {
+            "program": None if found.program is None else found.program.value,
+            "percent": None if found.percent is None else round(found.percent, 2),
+            "time": _time(found.time),
+            "eta_s": None if found.eta_s is None else round(found.eta_s, 1),
+            "loops": found.loops,
+            "loops_total": found.loops_total,
+            "domains": [
+                {
+                    "domain": each.domain,
+                    "time": _time(each.time),
+                    "steps": each.steps,
+                    "step_mean_s": each.mean_s,
+                    "step_median_s": each.median_s,
+                }
+                for each in found.domains
+            ],
+        }
+    if state.verdict is not None:
+        shown |= {"success": state.verdict.is_success, "message": state.verdict.message}
+    return shown
+
+
+class LinesView:
+    """A line when the whole percentage or the job's state changes."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._said: tuple[object, ...] = ()
+
+    def show(self, state: State) -> None:
+        found = state.progress
+        percent = None if found is None or found.percent is None else int(found.percent)
+        now = (state.job, None if found is None else found.program, percent, state.quiet_s >= _QUIET_S)
+        if now == self._said:
+            return
+        self._said = now
+        clock = datetime.now(UTC).astimezone(self._session.zone).strftime("%H:%M:%S")
+        print(_printable(f"{clock} {'; '.join(filter(None, (state.job, *_lines(state))))}"), flush=True)
+
+    def end(self, state: State) -> None:
+        _print_verdict(state)
+
+
+class BarView:
+    """Draws over what it drew before."""
+
+    def __init__(self) -> None:
+        self._drawn = 0
+
+    def show(self, state: State) -> None:
+        width = max(20, shutil.get_terminal_size().columns)
+        lines = _lines(state) or ["no log yet"]
+        found = state.progress
+        if found is not None and found.percent is not None:
+            full = int(found.percent / 100 * _BAR)
+            lines[0] = f"[{'#' * full}{'-' * (_BAR - full)}] {lines[0]}"
+        lines = [*([state.job] if state.job else []), *lines]
+        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        drawn = "".join(f"\x1b[2K{_printable(line)[: width - 1]}\n" for line in lines)
+        sys.stdout.write(f"{up}{drawn}\x1b[0J")
+        sys.stdout.flush()
+        self._drawn = len(lines)
+
+    def end(self, state: State) -> None:
+        _print_verdict(state)
+
+
+def _print_verdict(state: State) -> None:
+    if state.verdict is not None:
+        print(_printable(f"{'success' if state.verdict.is_success else 'failed'}: {state.verdict.message}"), flush=True)
+
+
+def _lines(state: State) -> list[str]:
+    """The run, then each domain."""
+    found = state.progress
+    if found is None:
+        return []
+    percent = "  ? %" if found.percent is None else f"{found.percent:3.0f} %"
+    parts = ["starting" if found.program is None else f"{found.program}.exe", percent]
+    if found.program is Program.REAL:
+        parts.append(f"time {found.loops} of {found.loops_total or '?'}")
+    if found.time is not None:
+        parts.append(str(_time(found.time)))
+    if found.eta_s is not None:
+        parts.append(f"{hms(round(found.eta_s))} left")
+    if state.quiet_s >= _QUIET_S and state.verdict is None:
+        parts.append(f"(no new line for {hms(int(state.quiet_s))})")
+    return ["  ".join(parts), *(_domain_line(each) for each in found.domains)]
+
+
+def _domain_line(found: DomainProgress) -> str:
+    pace = f"mean {found.mean_s:.3g} s a step, median {found.median_s:.3g} s"
+    return f"d{found.domain:02d}  {_time(found.time)}  {found.steps} steps, {pace}"
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else f"{moment:%Y-%m-%d_%H:%M:%S}"
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text)

@@ -1,0 +1,30 @@
+"""When a job was suspended: accounting tells it, and takes it off the time that the job ran."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from hpcbatch.model.record import JobStatus, Suspension
+from hpcbatch.model.state import JobState
+
+KEPT = 100
+"""Suspensions of a job that are remembered, the last ones: its record must not grow without end."""
+
+
+def with_suspensions(before: JobStatus, after: JobStatus, now: datetime) -> JobStatus:
+    """`after`, with a suspension that begins or is over by it. Written at once with the state, so that each is told
+    exactly once, whenever the controller is killed.
+    """
+    known = before.suspensions
+    is_suspended, is_same_run = after.state is JobState.SUSPENDED, before.start_time == after.start_time
+    is_open = bool(known) and known[-1].end_time is None
+    if is_suspended == is_open and (is_same_run or not is_open):
+        return after
+    if is_open:
+        end = max(known[-1].start_time, min(now, after.end_time or now))
+        is_resumed = after.state is JobState.RUNNING and is_same_run
+        known = (*known[:-1], replace(known[-1], end_time=end, is_resumed=is_resumed))
+    if is_suspended:
+        known = (*known, Suspension(start_time=max(now, after.start_time or now)))[-KEPT:]
+    return replace(after, suspensions=known)

@@ -1,0 +1,1 @@
+"""Job scripts from templates: `hpcbatch new` (docs/new.md)."""

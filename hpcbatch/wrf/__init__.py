@@ -1,0 +1,1 @@
+"""WRF: its namelist, what can be known to be wrong before a run, and what its log says of one. Pure."""

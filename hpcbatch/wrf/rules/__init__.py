@@ -1,0 +1,1 @@
+"""The rules of `hpcbatch wrf check`, one subject a file: each takes a Run and yields findings."""

@@ -1,0 +1,149 @@
+"""Scripts made by `hpcbatch new`, submitted as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.site import Site
+
+# Open MPI 5 can miss the end of very short programs (openpmix/prrte#1839).
+REAL = """#!/bin/sh
+sleep 0.5
+[ -e met_em ] || exit 3
+touch wrfinput_d01
+echo 'd01 2024-01-15_13:00:00 real_em: SUCCESS COMPLETE REAL_EM INIT' >>rsl.error.0000
+"""
+WRF = """#!/bin/sh
+sleep 0.5
+ls wrfinput_d01 >/dev/null || exit 3
+echo "threads $OMP_NUM_THREADS on $(hostname)"
+echo "$(cat namelist.input)" >>rsl.error.0000
+touch wrfout_d01_2024-01-15_12:00:00
+"""
+NO_SUCCESS = 'wrf.exe ended without "wrf: SUCCESS COMPLETE WRF" in rsl.error.0000'
+SUCCESS = "d01 2024-01-15_13:00:00 wrf: SUCCESS COMPLETE WRF"
+LOST = "open_hist_w : error opening nodir/wrfout_d01 for writing. -1021"
+
+
+def program(site: Site, name: str, text: str) -> None:
+    path = Path(site.script(name, text))
+    path.chmod(0o755)
+
+
+def made(site: Site, template: str, dialect: str, *argv: str) -> str:
+    """The output of a job made from a template, once it has ended with 0."""
+    code, text = ended(site, template, dialect, *argv)
+    assert code == 0, text
+    return text
+
+
+def ended(site: Site, template: str, dialect: str, *argv: str) -> tuple[int, str]:
+    file = f"{template}.{dialect}"
+    # what these have for a namelist is none to `hpcbatch wrf check`, which says so and writes the script all the same
+    site.run(
+        "hpcbatch", "new", template, "--dialect", dialect, "-o", file, "--name", "made", *argv, check=template != "wrf"
+    )  # fmt: skip
+    job = site.qsub("-V", file) if dialect == "pbs" else site.sbatch(file)
+    record = site.wait_end(job)
+    return record["Exit_status"], site.read(f"made.o{job}" if dialect == "pbs" else f"made.{job}.out")
+
+
+@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+def test_mpi(site: Site, dialect: str) -> None:
+    program(site, "say", '#!/bin/sh\necho "$OMP_NUM_THREADS $(hostname) $1"\nsleep 0.5\n')
+    text = made(site, "mpi", dialect, "--nodes", "2", "--ranks-per-node", "2", "./say", "a  b'$(id)")
+    lines = [re.fullmatch(r"1 (job-\d+-mpi\w+-0) a  b'\$\(id\)", line) for line in text.splitlines()]
+    assert all(lines), text
+    assert len(lines) == 4
+    assert len({line[1] for line in lines if line}) == 2
+
+
+def test_wrf(site: Site) -> None:
+    """Two small programs take the place of WRF's."""
+    program(site, "real.exe", REAL)
+    program(site, "wrf.exe", WRF)
+    site.script("met_em", "")
+    site.script("namelist.3km", SUCCESS)
+    given = ("--nodes", "2", "--ranks-per-node", "1", "--namelist")
+    text = made(site, "wrf", "slurm", *given, f"{site.work}/namelist.3km")
+    assert len(set(re.findall(r"^threads 1 on (\S+)$", text, re.MULTILINE))) == 2, text
+    assert "wrfout_d01_2024-01-15_12:00:00" in text
+    assert "SUCCESS COMPLETE REAL_EM INIT" in site.read("rsl.real/rsl.error.0000")
+
+
+@pytest.mark.parametrize(
+    ("log", "code", "message"),
+    [
+        ("CFL", 1, f"{NO_SUCCESS}; the end of rsl.error.0000:\nCFL\n"),
+        (f"{LOST}\n{SUCCESS}", 1, f"{LOST}\nwrf.exe could not write its output; the end of rsl.error.0000:\n"),
+        (None, 3, "wrf.exe ended with exit code 3; the end of rsl.error.0000:\n"),
+    ],
+    ids=["no success", "no output", "exit code"],
+)  # fmt: skip
+def test_wrf_that_failed(site: Site, log: str | None, code: int, message: str) -> None:
+    program(site, "wrf.exe", WRF)
+    if log is not None:
+        site.script("wrfinput_d01", "")
+    site.script("namelist.input", log or "")
+    found, text = ended(site, "wrf", "pbs", "--nodes", "1", "--ranks-per-node", "1", "--skip-real")
+    assert (found, message in text) == (code, True), text
+
+
+TORCHRUN = r"""#!/bin/sh
+printf '%s %s %s [%s]' "$(hostname)" "$MASTER_ADDR" "$COLOUR" "$(pwd)"
+printf ' <%s>' "$@"
+echo
+case $*:$(hostname) in *fail*worker*) exit 7 ;; *fail*) sleep 300 ;; esac
+"""
+
+
+@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+def test_torch(site: Site, dialect: str) -> None:
+    """A small program takes the place of torchrun."""
+    program(site, "torchrun", TORCHRUN)
+    given = ("--nodes", "2", "--torchrun", "./torchrun --max-restarts=1", "train.py", "a  'b")
+    site.env = {**site.env, "COLOUR": "deep blue"}
+    text = made(site, "torch", dialect, *given)
+    for rank, role in enumerate(("mpimaster", "mpiworker")):
+        assert re.search(
+            rf"^job-(\d+)-{role}-0 job-\1-mpimaster-0 deep blue \[.*\] <--max-restarts=1> <--nnodes=2> "
+            rf"<--node-rank={rank}> <--nproc-per-node=1> "
+            r"<--master-addr=job-\1-mpimaster-0> <--master-port=29500> <train.py> <a  'b>$",
+            text, re.MULTILINE,
+        ), text  # fmt: skip
+    assert not list(site.work.glob(".torch.*"))
+
+
+def test_torch_that_failed_on_one_node(site: Site) -> None:
+    program(site, "torchrun", TORCHRUN)
+    code, text = ended(site, "torch", "pbs", "--nodes", "2", "--torchrun", "./torchrun", "fail")
+    assert code == 7
+    assert text.endswith("torchrun ended with exit code 7 on one of the nodes\n"), text
+
+
+TRAIN = r"""
+role=$(printf %s "$TF_CONFIG" | sed 's/.*"type": "\([a-z]*\)".*/\1/')
+echo "$TF_CONFIG" >"$role.new" && mv "$role.new" "$role.json"
+[ "$role" = chief ] || exec sleep 300
+count=0
+until [ -e worker.json ] && [ -e ps.json ] || [ $count -gt 300 ]; do sleep 0.1; count=$((count + 1)); done
+"""
+
+
+def test_tf(site: Site) -> None:
+    """The job ends with its chief, although worker and server sleep on. A shell script takes the place of Python's."""
+    site.script("train", TRAIN)
+    text = made(site, "tf", "pbs", "--chief", "--workers", "1", "--ps", "1", "--python", "sh", "train")
+    assert text == ""
+    roles = ("chief", "worker", "ps")
+    found = [json.loads(site.read(f"{role}.json")) for role in roles]
+    assert [each["task"] for each in found] == [{"type": role, "index": 0} for role in roles]
+    cluster = found[0]["cluster"]
+    assert all(each["cluster"] == cluster for each in found)
+    hosts = [re.fullmatch(r"(job-\d+-mpi[a-z]+-\d):23456", cluster[role][0]) for role in roles]
+    assert all(hosts)
+    assert len({host[1] for host in hosts if host}) == 3

@@ -1,0 +1,131 @@
+"""`hpcbatch new` as a user calls it; no cluster is asked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = str(Path(sys.executable).parent / "hpcbatch")
+REQUIRED = ("--nodes", "2", "--dialect", "pbs")
+
+
+def new(home: Path, *argv: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, "new", *argv], cwd=home, env={"HOME": str(home), "LANG": "C.UTF-8", **(env or {})},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+def error(home: Path, *argv: str, code: int = 2) -> str:
+    """The one line that the command fails with."""
+    done = new(home, *argv)
+    assert (done.returncode, done.stdout) == (code, ""), done
+    assert done.stderr.startswith("hpcbatch: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr.removeprefix("hpcbatch: ").rstrip("\n")
+
+
+def test_a_script_and_its_file(tmp_path: Path) -> None:
+    script = new(tmp_path, "mpi", *REQUIRED, "./a.out", "--nodes", "3").stdout
+    assert script.endswith("\nmpirun ./a.out --nodes 3\n")
+    done = new(tmp_path, "mpi", *REQUIRED, "-o", "job.pbs", "./a.out", "--nodes", "3")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "job.pbs").read_text() == script
+    text = error(tmp_path, "mpi", *REQUIRED, "-o", "job.pbs", "./b.out", code=1)
+    assert text == f"{tmp_path}/job.pbs is there already: --force overwrites it"
+    assert (tmp_path / "job.pbs").read_text() == script
+    assert new(tmp_path, "mpi", *REQUIRED, "-o", "job.pbs", "--force", "./b.out").returncode == 0
+    assert (tmp_path / "job.pbs").read_text().endswith("\nmpirun ./b.out\n")
+    text = error(tmp_path, "mpi", *REQUIRED, "-o", "no/job.pbs", "./a.out", code=1)
+    assert text == f"cannot write {tmp_path}/no/job.pbs: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (("mpi", "--nodes", "2", "./a"), "template mpi: --dialect is missing: expected pbs or slurm"),
+        (("mpi", "--nodes", "2", "--dialect", "lsf", "./a"), "template mpi: --dialect must be pbs or slurm, not 'lsf'"),
+        (("mpi", "--nodes"), "template mpi: --nodes: expected a whole number from 1 to 1000000 (nodes), found nothing"),
+        (("mpi", "--nodez", "2"), "template mpi has no parameter --nodez: did you mean --nodes?"),
+        (
+            ("mpi", *REQUIRED),
+            "template mpi: PROGRAM is missing: expected a program and its arguments, printable text on",
+        ),
+        (
+            ("mpi", *REQUIRED, "--queue", "a\n#PBS", "./a"),
+            "template mpi: --queue: expected printable text on one line, f",
+        ),
+        (("wrf", *REQUIRED, "--ranks-per-node", "1", "x"), "template wrf: Got unexpected extra argument (x)"),
+        (("mpj",), "there is no template mpj: expected one of mpi, tf, torch, wrf"),
+        (("--templates", "/nowhere", "list"), "--templates: expected a directory with templates, found '/nowhere'"),
+    ],
+    ids=range(9),
+)
+def test_errors(tmp_path: Path, argv: tuple[str, ...], message: str) -> None:
+    assert error(tmp_path, *argv).startswith(message)
+
+
+def test_what_qsub_and_sbatch_refuse_is_refused(tmp_path: Path) -> None:
+    text = error(tmp_path, "mpi", *REQUIRED, "--name", "a b", "./a.out", code=1)
+    assert text == "template mpi: qsub would refuse the script: mpi.sh:2:6: illegal -N value"
+
+
+def test_list(tmp_path: Path) -> None:
+    text = new(tmp_path, "list").stdout
+    assert [line.partition(":")[0] for line in text.splitlines() if line and line[0] != " "] == [
+        "mpi", "tf", "torch", "wrf",
+    ]  # fmt: skip
+    one = new(tmp_path, "list", "wrf").stdout
+    assert one.startswith(
+        "wrf: A WRF forecast, real.exe and then wrf.exe\n  --ranks-per-node N  MPI ranks of each node (re"
+    )
+    assert one in text
+    (tmp_path / "mine.sh.j2").write_text("")
+    done = new(tmp_path, "--templates", ".", "list")
+    assert (done.returncode, done.stdout) == (1, text)
+    assert done.stderr.startswith("hpcbatch: template mine: mine.yaml is missing: expected it in . or ")
+    assert error(tmp_path, "list", "x").startswith("there is no template x: expected one of mpi, ")
+
+
+def test_help_shows_the_parameters(tmp_path: Path) -> None:
+    text = new(tmp_path, "wrf", "--help").stdout
+    assert "--ranks-per-node N" in text
+    assert "--dialect pbs|slurm" in text
+    assert "torch" in new(tmp_path, "--help").stdout
+
+
+def test_a_site_template(tmp_path: Path) -> None:
+    place = tmp_path / "mine"
+    place.mkdir()
+    (place / "mpi.sh.j2").write_text("#!/bin/sh\n#PBS -l nodes={{ nodes }}\naprun {{ program | shellquote }}\n")
+    for argv, env in ((("--templates", "mine"), {}), ((), {"HPCBATCH_TEMPLATES": str(place)})):
+        done = new(tmp_path, *argv, "mpi", *REQUIRED, "./a b", env=env)
+        assert done.stdout == "#!/bin/sh\n#PBS -l nodes=2\naprun './a b'\n"
+    (place / "mpi.sh.j2").write_text("#!/bin/sh\n\n{{ colour }}\n")
+    text = error(tmp_path, "--templates", "mine", "mpi", *REQUIRED, "./a", code=1)
+    assert text == "template mine/mpi.sh.j2, line 3: 'colour' is undefined"
+
+
+WRF = ("wrf", "--nodes", "1", "--ranks-per-node", "4", "--dialect", "slurm")
+
+
+def test_the_run_is_checked(tmp_path: Path) -> None:
+    done = new(tmp_path, *WRF)
+    assert done.returncode == 0
+    assert done.stderr == f"hpcbatch: the run is not checked: {tmp_path}/namelist.input: No such file or directory\n"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/namelist.3km").write_text(
+        "&time_control\n start_year = 2024, start_month = 1, start_day = 15, start_hour = 12,\n"
+        " end_year = 2024, end_month = 1, end_day = 15, end_hour = 13, run_hours = 1,\n interval_seconds = 3600,\n/\n"
+        "&domains\n time_step = 900, max_dom = 1, e_we = 62, e_sn = 52, e_vert = 36, dx = 12000, dy = 12000,\n/\n"
+    )
+    done = new(tmp_path, *WRF, "--namelist", "run/namelist.3km")
+    assert done.returncode == 1
+    assert done.stdout.startswith("#!/bin/bash\n#SBATCH --job-name=wrf\n")  # to be mended, not to be lost
+    assert "namelist.3km:7: domains.time_step = 900: " in done.stderr
+    assert "met_em.d01.2024-01-15_12:00:00.nc" in done.stderr
+    assert "wrfinput" not in done.stderr
+    assert "wrfinput_d01" in new(tmp_path, *WRF, "--skip-real", "--namelist", "run/namelist.3km").stderr

@@ -1,0 +1,61 @@
+"""When a job was suspended is remembered, each time once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hpcbatch.api.batchjob import status_from_json, status_to_json
+from hpcbatch.controller.suspensions import KEPT, with_suspensions
+from hpcbatch.model.record import JobStatus, Suspension
+from hpcbatch.model.state import JobState
+
+START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+RUNS = JobStatus(state=JobState.RUNNING, start_time=START, submit_time=START)
+
+
+def at(seconds: int) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def become(status: JobStatus, state: JobState, seconds: int, **changes: object) -> JobStatus:
+    return with_suspensions(status, replace(status, state=state, **changes), at(seconds))  # type: ignore[arg-type]
+
+
+def test_a_job_that_goes_on() -> None:
+    status = become(RUNS, JobState.SUSPENDED, 5)
+    assert status.suspensions == (Suspension(start_time=at(5)),)
+    assert become(status, JobState.SUSPENDED, 6) == status
+    status = become(status, JobState.RUNNING, 15)
+    assert status.suspensions == (Suspension(start_time=at(5), end_time=at(15), is_resumed=True),)
+    assert become(status, JobState.RUNNING, 16) == status
+    status = become(status, JobState.SUSPENDED, 20)
+    assert len(status.suspensions) == 2
+    assert status.suspended_s(at(0), at(30)) == 20
+    assert status.suspended_s(at(10), at(12)) == 2
+    assert status_from_json(status_to_json(status), START) == status
+
+
+def test_a_run_that_ends_suspended() -> None:
+    status = become(become(RUNS, JobState.SUSPENDED, 5), JobState.DELETED, 9, end_time=at(8))
+    assert status.suspensions == (Suspension(start_time=at(5), end_time=at(8)),)
+
+
+def test_a_request_that_changed_the_state_first() -> None:
+    """qrerun writes that the job exits before it is decided anew."""
+    status = replace(become(RUNS, JobState.SUSPENDED, 5), state=JobState.EXITING)
+    (one,) = become(status, JobState.EXITING, 7).suspensions
+    assert one == Suspension(start_time=at(5), end_time=at(7))
+
+
+def test_another_run() -> None:
+    status = become(become(RUNS, JobState.SUSPENDED, 5), JobState.RUNNING, 9, start_time=at(8))
+    assert status.suspensions == (Suspension(start_time=at(5), end_time=at(9)),)
+
+
+def test_only_the_last_are_remembered() -> None:
+    status = RUNS
+    for second in range(0, 4 * KEPT, 2):
+        status = become(become(status, JobState.SUSPENDED, second), JobState.RUNNING, second + 1)
+    assert len(status.suspensions) == KEPT
+    assert status.suspensions[-1].end_time == at(4 * KEPT - 1)
