@@ -395,7 +395,7 @@ stop() {
     end_step "$1"
     sleep "$kill_delay_s"
     [ ! -d "$state" ] || end_step KILL
-  ) >/tmp/i7/M/ender.log 2>&1 &
+  ) >/dev/null 2>&1 &
 }
 trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop INT' INT
 trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop TERM' TERM HUP
