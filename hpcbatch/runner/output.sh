@@ -83,7 +83,8 @@ no_room() {
   size=$(ls -lnd "$1" | { read -r _ _ _ _ size _ && echo "$size"; })
   [ $((${size:-0} % 4096)) = 0 ] || [ "$exit_code" != 0 ] || return 0
   probe=${1%/*}/.hpcbatch-$job_id-$$
-  tried=$( (export LC_ALL=C && head -c 4096 /dev/zero >"$probe") 2>&1)
+  # -C: not through a link that somebody else has laid there
+  tried=$( (set -C && export LC_ALL=C && head -c 4096 /dev/zero >"$probe") 2>&1)
   rm -f "$probe"
   case $tried in *'quota exceeded'* | *'No space left'*) echo "$tried" ;; esac
 }

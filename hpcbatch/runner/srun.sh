@@ -50,7 +50,7 @@ take_option() { # NAME VALUE
     kill-on-bad-exit) kill_on_bad_exit=$2 ;;
     het-group | pack-group) [ "$2" = 0 ] || die "a job here has one component: --het-group=$2 does not exist" ;;
     jobid) [ "$2" = "$job_id" ] || die "srun starts steps of its own job only, not of job $2" ;;
-    t | time | cpu-bind | mem-bind | hint | threads-per-core | cores-per-socket | ntasks-per-core | ntasks-per-socket | cpu-freq | \
+    t | time | cpu-bind | cpu_bind | mem-bind | mem_bind | hint | threads-per-core | cores-per-socket | ntasks-per-core | ntasks-per-socket | cpu-freq | \
       gpu-bind | gpus-per-task | G | gpus | gres | gpus-per-node | mem | mem-per-cpu | mem-per-gpu | A | account | p | partition | q | qos | \
       propagate | network | resv-ports | immediate | I | W | wait | C | constraint | open-mode | prolog | epilog | task-prolog | \
       task-epilog | B | extra-node-info | comment | licenses | L | S | core-spec | switches | acctg-freq | bcast | slurmd-debug | \
@@ -59,7 +59,7 @@ take_option() { # NAME VALUE
       interactive | compress)
       case $1 in
         t | time) unapplied --time "the step ends with the job" ;;
-        cpu-bind | mem-bind | hint | gpu-bind | tres-bind | threads-per-core | cores-per-socket | ntasks-per-core | ntasks-per-socket | B | extra-node-info)
+        cpu-bind | cpu_bind | mem-bind | mem_bind | hint | gpu-bind | tres-bind | threads-per-core | cores-per-socket | ntasks-per-core | ntasks-per-socket | B | extra-node-info)
           unapplied "--$1" "a pod does not bind tasks" ;;
         prolog | epilog | task-prolog | task-epilog | bcast | container) die "--$1 is not supported" ;;
         *) unapplied "--$1" "a step has what its job has" ;;

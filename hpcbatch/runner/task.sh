@@ -29,7 +29,7 @@ fi
 label=${1#-} out=${2#-} err=${3#-}
 shift 3
 
-# pattern TEXT TASK NODE: Slurm's %t %n %N %s %j %J %u %x and %%; what else there is stays
+# pattern TEXT TASK NODE: Slurm's %t %n %N %s %j %J %A %a %u %x and %%; what else there is stays
 pattern() {
   rest=$1 text=
   while :; do
@@ -50,13 +50,15 @@ pattern() {
       s) value=$SLURM_STEP_ID ;;
       j) value=$job_id ;;
       J) value=$job_id.$SLURM_STEP_ID ;;
+      A) value=${SLURM_ARRAY_JOB_ID:-$job_id} ;;
+      a) value=${SLURM_ARRAY_TASK_ID:-4294967294} ;;
       u) value=$user ;;
       x) value=$SLURM_JOB_NAME ;;
       %) value=% ;;
       *) value=%$width$letter ;;
     esac
     case $letter:$width in
-      [tnsj]:[1-9]*) value=$(printf "%0${width}d" "$value") ;;
+      [tnsjAa]:[1-9]*) value=$(printf "%0${width}d" "$value") ;;
     esac
     text=$text$value
   done

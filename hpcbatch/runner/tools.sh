@@ -4,22 +4,18 @@
 
 write_tools() {
   case $dialect in
-    slurm) tools='srun' ;;
-    pbs) tools='pbsdsh pbs_tmrsh' ;;
+    slurm) tools=srun own=scontrol ;;
+    pbs) tools='pbsdsh pbs_tmrsh' own= ;;
   esac
+  for tool in $own aprun ibrun mpiexec_mpt; do
+    command -v "$tool" >/dev/null 2>&1 || tools="$tools $tool"
+  done
+  quoted=$(quote "$root")
   for tool in $tools; do
-    write_tool "$tool"
-  done
-  [ "$dialect" = slurm ] && tools=scontrol || tools=
-  for tool in $tools aprun ibrun mpiexec_mpt; do
-    command -v "$tool" >/dev/null 2>&1 || write_tool "$tool"
-  done
-}
-
-write_tool() {
-  {
-    printf '#!%s\nroot=%s\n' "$sh" "$(quote "$root")"
     # shellcheck disable=SC2016
-    printf '. "$root/runner/common.sh"\n. "$root/conf/job.sh"\n. "$root/runner/step.sh"\n. "$root/runner/%s.sh"\n' "$1"
-  } >"$bin/$1" && chmod 700 "$bin/$1"
+    printf '#!%s\nroot=%s\n. "$root/runner/common.sh"\n. "$root/conf/job.sh"\n. "$root/runner/step.sh"\n. "$root/runner/%s.sh"\n' \
+      "$sh" "$quoted" "$tool" >"$bin/$tool"
+  done
+  # shellcheck disable=SC2086
+  (cd "$bin" && chmod 700 $tools)
 }

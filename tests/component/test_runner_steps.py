@@ -88,10 +88,10 @@ def test_refused(pod: RunnerPod, arguments: str) -> None:
 
 
 def test_what_is_not_applied_is_said(pod: RunnerPod) -> None:
-    lines, err = output(pod, "srun -n1 --mpi=none --cpu-bind=cores -t 5 --mem=3G echo hi")
+    lines, err = output(pod, "srun -n1 --mpi=none --cpu_bind=cores -t 5 --mem=3G echo hi")
     assert lines == ["hi"]
     assert err.splitlines() == [
-        "srun: hpcbatch: --cpu-bind is not applied: a pod does not bind tasks",
+        "srun: hpcbatch: --cpu_bind is not applied: a pod does not bind tasks",
         "srun: hpcbatch: --time is not applied: the step ends with the job",
         "srun: hpcbatch: --mem is not applied: a step has what its job has",
     ]
@@ -104,10 +104,10 @@ def test_the_first_task_reads_the_input(pod: RunnerPod) -> None:
 
 def test_output_files(pod: RunnerPod) -> None:
     output(
-        pod, "srun -n2 --mpi=none -J run -o 'o-%j.%s-%2t-%x-%%.txt' -e e-%t sh -c 'echo $SLURM_PROCID; echo bad >&2'"
+        pod, "srun -n2 --mpi=none -J run -o 'o-%j.%s-%2t-%x-%%-%A.txt' -e e-%t sh -c 'echo $SLURM_PROCID; echo bad >&2'"
     )
     assert {path.name: path.read_text() for path in pod.root.glob("[oe]-*")} == {
-        "o-12.0-00-run-%.txt": "0\n", "o-12.0-01-run-%.txt": "1\n", "e-0": "bad\n", "e-1": "bad\n",
+        "o-12.0-00-run-%-12.txt": "0\n", "o-12.0-01-run-%-12.txt": "1\n", "e-0": "bad\n", "e-1": "bad\n",
     }  # fmt: skip
 
 
