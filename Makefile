@@ -7,7 +7,7 @@ BIN := $(CURDIR)/.venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo test lint bench bench-cluster programs cluster cluster-down test-cluster clean packages test-packages
+.PHONY: demo test lint bench bench-cluster programs cluster cluster-down test-cluster soak clean packages test-packages
 
 .venv/demo: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -41,6 +41,11 @@ cluster-down: .venv/dev
 
 test-cluster: .venv/dev
 	@$(BIN)/python -m tests.cluster test
+
+# thousands of kill -9, half an hour: HPCBATCH_SEED repeats a run
+soak: test-packages .venv/dev
+	HPCBATCH_KILLS=5000 $(BIN)/pytest --timeout 600 tests/component/life
+	HPCBATCH_KILLS=300 $(BIN)/pytest --timeout 7200 tests/component/test_engine_random_kills.py
 
 lint: .venv/dev
 	$(BIN)/ruff check
