@@ -63,7 +63,9 @@ def test_environment_and_limits_reach_every_rank(ring: Site) -> None:
     text = "export COLOUR='deep blue'; mpirun sh -c 'echo \"$COLOUR $PBS_JOBNAME $(hostname)\"; sleep 0.5'\n"
     job = ring.qsub("-l", "select=3:ncpus=1:mpiprocs=1", "-N", "far", "-j", "oe", stdin=text)
     ring.wait_end(job)
-    lines = ring.read(f"far.o{job}").splitlines()
+    # Open MPI 5 says so where its child was quicker than itself, and goes on
+    noise = "plm:ssh: Warning: setpgid("
+    lines = [line for line in ring.read(f"far.o{job}").splitlines() if noise not in line]
     assert len(lines) == 3, lines
     assert all(line.startswith("deep blue far job-") for line in lines), lines
 
