@@ -272,8 +272,8 @@ def test_a_run_that_volcano_restarts(site: Site) -> None:
     for job, name in ((pbs, f"again.o{pbs}"), (slurm, "slurm.out")):
         wait_for(f"the first run of {job}", lambda name=name: says(site, "cat", name)[1] == "run none\n")
         site.kubectl("delete", "pod", f"job-{job}-mpimaster-0", "--wait=false")
-    wait_for("both runs in one file", lambda: site.read(f"again.o{pbs}").count("run none") == 2)
-    wait_for("the second run alone", lambda: site.read("slurm.out") == "run 1\n")
+    wait_for("both runs in one file", lambda: site.read(f"again.o{pbs}").count("run none") == 2, 120)
+    wait_for("the second run alone", lambda: site.read("slurm.out") == "run 1\n", 120)
     site.run("scancel", pbs, slurm)
 
 

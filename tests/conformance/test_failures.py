@@ -122,7 +122,9 @@ def test_a_lost_pod_ends_a_job_that_may_not_run_again(site: Site) -> None:
     lost = lose_pod(site, pbs, 1)
     taken = lose_pod(site, other, 1, evict=True)
     record = site.wait_end(pbs)
-    assert f"{lost} was deleted by somebody else; not rerunnable" in record["comment"]
+    # a kubelet may lose sight of a container that was deleted right after its start
+    whys = [f"{lost} was {why}; not rerunnable" for why in ("deleted by somebody else", "lost")]
+    assert any(why in record["comment"] for why in whys), record["comment"]
     assert record["Exit_status"] == -20
     assert record["run_count"] == 1
     site.wait_end(other)
