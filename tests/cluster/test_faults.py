@@ -40,7 +40,7 @@ def assert_each_ran_once(site: Site, jobs: list[str]) -> None:
 
 def test_controllers_killed_in_the_midst_of_fifty_submissions(alice: Site) -> None:
     with ThreadPoolExecutor(6) as pool:
-        pending = [pool.submit(submit, alice, number) for number in range(JOBS)]
+        pending = [pool.submit(submit_patiently, alice, number) for number in range(JOBS)]
         for done in (5, 20, 35):
             wait_for(f"{done} submissions", lambda done=done: sum(p.done() for p in pending) >= done, 120)
             controllers.kill_leader()
