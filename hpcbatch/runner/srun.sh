@@ -252,10 +252,9 @@ choose() {
     [ $number_of -lt "$wanted_nodes" ] || break
     some="$some $word" number_of=$((number_of + 1))
   done
-  if [ -z "$nodes" ] && [ $number_of -gt 0 ] && [ $number_of -lt "$wanted_nodes" ]; then
-    : # fewer hosts than the job has may do
-  elif [ $number_of -lt "$wanted_nodes" ]; then
-    return 1
+  if [ $number_of -lt "$wanted_nodes" ]; then
+    # fewer hosts than the job has may do
+    [ -z "$nodes" ] && [ $number_of -gt 0 ] || return 1
   fi
   # shellcheck disable=SC2086
   lay_out "$ntasks" "${per_node:-0}" $some
@@ -336,9 +335,7 @@ if [ -n "$chdir" ]; then
     cd /tmp || exit 1
   }
 fi
-case $out in
-  none) out=/dev/null ;;
-esac
+[ "$out" != none ] || out=/dev/null
 [ "$err" != none ] || err=/dev/null
 case $input in
   '' | all) ;;
