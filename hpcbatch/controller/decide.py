@@ -277,9 +277,10 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
     )
     # the Volcano Job of a run that has been given back to the queue may still be there
     is_given_up = is_given_up or (status.is_rerunning and status.state is JobState.QUEUED)
-    if first is not None and is_new and not is_given_up:
+    is_late = first is not None and is_given_up and _is_seen_late(seen, first)
+    if first is not None and is_new and (is_late or not is_given_up):
         status = replace(
-            status, start_time=first.started_at, run_count=status.run_count + 1, end_time=None, exit_code=None
+            status, start_time=first.started_at, run_count=status.run_count + 1, end_time=None, exit_code=None, hosts=()
         )
         # what is known was asked of the run before this one, if there was any
         is_suspended = seen.is_suspended and status.run_count == 1
@@ -297,7 +298,7 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
     if stuck is not None and _is_out_of_time(seen, stuck):
         message = f"pod {stuck.name} on node {stuck.node}: {stuck.problem}"
         return Decision(status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, message, first))
-    if first is not None and first.started_at is not None and volcano_job.phase != "Restarting":
+    if first is not None and first.started_at is not None and (is_late or volcano_job.phase != "Restarting"):
         message = "" if stuck is None else f"pod {stuck.name} on node {stuck.node}: {stuck.problem}"
         state = JobState.SUSPENDED if seen.is_suspended else JobState.RUNNING
         running = replace(_running(seen), state=state, reason=Reason.NONE, message=message)
@@ -330,6 +331,22 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
     ):
         return Decision(status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, refused.message))
     return Decision(status=_waits(status, _why_it_waits(seen)))
+
+
+def _is_seen_late(seen: Observed, first: PodView) -> bool:
+    """The script has begun, which is seen only now that its pod has been taken away. It has run, if not for long.
+
+    Not for a job that must not run twice: its script begins only after the controller's word (Decision.let_start).
+    """
+    status = seen.record.status
+    return (
+        seen.record.spec.rerunnable
+        and first.started_at is not None
+        and status.start_time is None
+        and not status.is_rerunning
+        and status.reason not in _GIVEN_BACK
+        and all(run.start_time != first.started_at for run in status.past_runs)
+    )
 
 
 def _is_out_of_time(seen: Observed, pod: PodView) -> bool:
@@ -454,12 +471,13 @@ def _given_up_for(seen: Observed) -> str:
 
 def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | None) -> str:
     """The pod that went away without the job's doing, in words; "" if none did."""
+    status = seen.record.status
     preempted = next((pod for pod in seen.pods if pod.is_preempted), None)
     if preempted is not None:
-        return f"pod {preempted.name} on node {preempted.node} was preempted for a job of more weight"
+        return f"pod {preempted.name} on node {_node_of(status, preempted)} was preempted for a job of more weight"
     lost = next((pod for pod in seen.pods if pod.is_lost), None)
     if lost is not None:
-        return f"pod {lost.name} on node {lost.node} was lost"
+        return f"pod {lost.name} on node {_node_of(status, lost)} was lost"
     if first is None:
         # Volcano takes it when another one fails; that one stays to be seen
         return "" if culprit is not None else "the pod that ran the script was deleted by somebody else"
@@ -467,7 +485,7 @@ def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | Non
         # with one pod gone Volcano takes the others as well: it was the one before them, whatever it made of its end
         deleted = (pod for pod in seen.pods if pod.is_deleting)
         taken = min(deleted, key=lambda pod: (not pod.is_first_taken, pod.dies_at or seen.now))
-        return f"pod {taken.name} on node {taken.node} was deleted by somebody else"
+        return f"pod {taken.name} on node {_node_of(status, taken)} was deleted by somebody else"
     return ""
 
 
@@ -492,13 +510,20 @@ def _reported(seen: Observed, report: RunReport, first: PodView | None) -> JobSt
 def _running(seen: Observed) -> JobStatus:
     pods = sorted(seen.pods, key=lambda pod: pod.index)
     report = next((pod.report for pod in pods if pod.index == 0), None)
-    hosts = tuple(ExecHost(node=pod.node, pod=pod.name, cpus=pod.cpus) for pod in pods if not pod.is_launcher)
     status = seen.record.status
+    hosts = tuple(
+        ExecHost(node=_node_of(status, pod), pod=pod.name, cpus=pod.cpus) for pod in pods if not pod.is_launcher
+    )
     return replace(
         status,
         hosts=hosts if len(hosts) >= len(status.hosts) else status.hosts,
         session_id=status.session_id if report is None else report.session_id,
     )
+
+
+def _node_of(status: JobStatus, pod: PodView) -> str:
+    """Where the run's pod of this name is or was: Volcano may have made it anew, without a node so far."""
+    return pod.node or next((host.node for host in status.hosts if host.pod == pod.name), "")
 
 
 def _cut_short(seen: Observed, reason: Reason, message: str, first: PodView | None) -> JobStatus:

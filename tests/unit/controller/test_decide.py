@@ -316,6 +316,45 @@ def test_a_restart_is_counted_once() -> None:
     assert again.run_count == 2
 
 
+@pytest.mark.parametrize("phase", ["Pending", "Running", "Restarting", "Aborting"])
+@pytest.mark.parametrize(("rerunnable", "count"), [(True, 1), (False, 0)])
+def test_a_run_that_is_seen_only_when_its_pod_is_taken_away(phase: str, rerunnable: bool, count: int) -> None:
+    """The next one is its second. One that must not run twice would not have begun without the controller's word."""
+    spec = {"rerunnable": rerunnable}
+    taken = replace(RUNNING, is_deleting=True)
+    first = decide(seen(phase=phase, pods=[taken], spec=spec)).status
+    assert first.run_count == count
+    again = decide(seen(phase="Restarting", pods=[taken], status=first, spec=spec)).status
+    assert again.run_count == count
+    if rerunnable:
+        assert [run.start_time for run in again.past_runs] == [START]
+        assert decide(seen(phase="Pending", pods=[taken], status=again)).status.run_count == 1
+        assert decide(seen(phase="Terminated", pods=[taken], status=again)).status.run_count == 1
+        anew = replace(RUNNING, started_at=NOW)
+        assert decide(seen(phase="Running", pods=[anew], status=again)).status.run_count == 2
+
+
+def test_a_run_is_counted_of_which_nothing_but_its_loss_was_seen() -> None:
+    taken = replace(RUNNING, is_deleting=True, is_gone=True)
+    decision = decide(seen(phase="Terminated", pods=[taken]))
+    assert (decision.status.run_count, decision.status.reason, decision.delete) == (1, Reason.NODE_LOST, True)
+    assert decide(seen(phase="Terminated", pods=[taken], status=decision.status)).status.run_count == 1
+
+
+def test_a_pod_that_volcano_makes_anew_during_a_run_keeps_its_place_in_the_record() -> None:
+    """The pod that was deleted is not to be seen any more, only the one in its place, which gets no node."""
+    both = [RUNNING, replace(RUNNING, index=1, name="pod-1", node="node-1")]
+    spec = {"rerunnable": False}
+    status = decide(seen(phase="Running", pods=both, spec=spec)).status
+    anew = pod(1, name="pod-1", node="", phase="Pending")
+    status = decide(seen(phase="Running", pods=[RUNNING, anew], status=status, spec=spec)).status
+    assert [host.node for host in status.hosts] == [RUNNING.node, "node-1"]
+    taken = replace(anew, is_deleting=True, dies_at=START)
+    first = replace(RUNNING, is_deleting=True, phase="Failed", finished_at=END, dies_at=END)
+    ended = decide(seen(phase="Terminated", pods=[first, taken], status=status, spec=spec)).status
+    assert ended.message == "pod pod-1 on node node-1 was deleted by somebody else; not rerunnable"
+
+
 @pytest.mark.parametrize(
     ("rerunnable", "others", "barred"),
     [
