@@ -1,4 +1,5 @@
-# make demo: from nothing to the output of an MPI job.  make test: everything that needs no cluster is tested.
+# make demo: from nothing to the output of an MPI job.  make demo-wrf, demo-wrf-slurm: a forecast with the stand-in for WRF,
+# from its input to maps in build/wrf-pbs, build/wrf-slurm.  make test: everything that needs no cluster is tested.
 # make test-cluster: the rest, on a real Kubernetes with Volcano that it starts on this machine (root; Go).
 # All install what they need into .venv, and as root Debian's packages.
 PYTHON ?= python3
@@ -7,11 +8,15 @@ BIN := $(CURDIR)/.venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo test lint bench bench-cluster programs cluster cluster-down test-cluster soak clean packages test-packages
+.PHONY: demo demo-wrf demo-wrf-slurm test lint bench bench-cluster programs cluster cluster-down test-cluster soak clean packages test-packages
 
 .venv/demo: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(INSTALL) '.[demo]'
+	touch $@
+
+.venv/wrf: pyproject.toml .venv/demo
+	$(INSTALL) '.[demo,wrf]'
 	touch $@
 
 .venv/dev: pyproject.toml .venv/demo
@@ -26,6 +31,10 @@ test-packages: packages
 
 demo: packages .venv/demo
 	@sh examples/mpi/demo.sh
+
+demo-wrf demo-wrf-slurm: packages .venv/wrf
+	@sh examples/wrf/packages.sh
+	@sh examples/wrf/demo.sh $(if $(findstring slurm,$@),slurm,pbs) build/wrf-$(if $(findstring slurm,$@),slurm,pbs)
 
 test: test-packages .venv/dev
 	$(BIN)/pytest

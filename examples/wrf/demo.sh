@@ -1,0 +1,52 @@
+#!/bin/sh
+# demo.sh pbs|slurm MAPS: a forecast from met_em files to maps, as three jobs that wait for each other, on an engine of
+# three nodes, with the stand-in for WRF. Copies the maps to the directory MAPS.
+# Ends non-zero if anything of that fails, and leaves nothing running.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+dialect=$1
+mkdir -p "$2"
+maps=$(cd "$2" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/hpcbatch-wrf.XXXXXX")
+export HPCBATCH_STATE_DIR="$work/state"
+unset HPCBATCH_KUBECONFIG KUBECONFIG
+finish() {
+    status=$?
+    trap - EXIT INT TERM
+    hpcbatch down >/dev/null 2>&1 || status=1
+    if [ $status = 0 ]; then rm -rf "$work"; else echo "demo failed; its files are kept in $work" >&2; fi
+    exit $status
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
+run() { say "$*"; "$@"; }
+
+export WRF="$work/standin" # what /opt/WRF is where there is a real one
+mkdir -p "$work/run" "$WRF/run"
+make -s -C "$here/standin" OUT="$WRF/run" MPICC="$(command -v mpicc)"
+cd "$work/run"
+cp "$here/namelist.input" "$here/namelist.wps" "$here/plot.py" "$here/$dialect"/* .
+case $dialect in
+    pbs) status="qstat -x" ;;
+    slurm) status="squeue" ;;
+esac
+
+echo "This is the stand-in for WRF: the weather is invented, what it computes is no forecast."
+run "$WRF/run/mkmet"
+run hpcbatch wrf check . --ranks 6 --program real
+run hpcbatch up --nodes 3 --cpus 2
+say sh chain.sh real wrf post; sh chain.sh real wrf post >chain.log; cat chain.log
+id() { sed -n "s/^$1: //p" chain.log; }
+run $status
+run hpcbatch wrf progress "$(id real)"
+run hpcbatch wrf progress "$(id wrf)"
+run hpcbatch watch "$(id post)"
+run $status
+for name in 500hPa ground; do
+    [ "$(ls maps/${name}_d01_*.png | wc -l)" = 9 ] || { echo "expected nine maps $name" >&2; exit 1; }
+done
+cp maps/* "$maps/"
+run hpcbatch down
+printf '\nThe maps are in %s: 500hPa_d01.gif and ground_d01.gif are the animations.\n' "$maps"
