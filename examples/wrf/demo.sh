@@ -24,6 +24,7 @@ say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
 run() { say "$*"; "$@"; }
 
 export WRF="$work/standin" # what /opt/WRF is where there is a real one
+export OMPI_MCA_mpi_yield_when_idle=1 # the ranks may be more than this machine's CPUs
 mkdir -p "$work/run" "$WRF/run"
 make -s -C "$here/standin" OUT="$WRF/run" MPICC="$(command -v mpicc)"
 cd "$work/run"
