@@ -38,7 +38,10 @@ BIN = Path(sys.executable).parent
 README = CHECKOUT / "README.md"
 DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
 ELSEWHERE = {"install.md"}  # its commands install hpcbatch on the real cluster: tests/cluster/guide.py
-PAGES = [README, *DOCS, CHECKOUT / "tests/conformance/README.md", *sorted((CHECKOUT / "bench").glob("*.md"))]
+PAGES = [
+    README, *DOCS, CHECKOUT / "tests/conformance/README.md", *sorted((CHECKOUT / "bench").glob("*.md")),
+    *sorted((CHECKOUT / "examples").rglob("*.md")),
+]  # fmt: skip
 DIRECTIVES = (CHECKOUT / "docs/directives.md").read_text()
 
 _ANY_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

@@ -116,6 +116,21 @@ def test_a_restart_chain_submits_itself(forecast: Site, dialect: str) -> None:
 
 
 @pytest.mark.timeout(400)
+def test_parts_over_several_pods_are_submitted_beforehand(forecast: Site) -> None:
+    """Where jobs cannot submit. The last finds nothing left to do."""
+    forecast.run("qsub", "-W", "block=true", "real.pbs", limit_s=170)
+    argv = ("-l", "select=3:ncpus=1:mpiprocs=1", "-v", "RESUBMIT=no,HOURS=1")
+    jobs = [forecast.qsub(*argv, "restart.pbs")]
+    for _ in range(2):
+        jobs.append(forecast.qsub(*argv, "-W", f"depend=afterok:{jobs[-1]}", "restart.pbs"))
+    for job in jobs:
+        ended_well(forecast, job)
+    assert sorted(path.name for path in forecast.work.glob("wrfout*")) == FRAMES
+    assert "the forecast is complete" in output(forecast, jobs[1])
+    assert output(forecast, jobs[2]) == ""
+
+
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("dialect", ["pbs", "slurm"])
 def test_an_ensemble(forecast: Site, dialect: str) -> None:
     if dialect == "pbs":
