@@ -1,7 +1,7 @@
 /* mkmet [--basin METRES]: writes met_em.d01.<date>.nc for the dates and the grid of ./namelist.input.
 
-   The weather is invented and smooth: a westerly jet in which a wave of 1000 km travels east at 10 m/s, warm and moist
-   ahead of its trough, over a land with one ridge and a sea in the west. The map is Lambert's; ./namelist.wps, where
+   The weather is invented and smooth: a westerly jet in which a wave of 1000 km travels east at 13 m/s, warm in its
+   ridge and moist ahead of its trough, over a land with one ridge and a sea in the west. The map is Lambert's; ./namelist.wps, where
    there is one, says where it lies (ref_lat, ref_lon, truelat1, truelat2, stand_lon of &geogrid). With --basin: no
    wind, no rotation, flat, and half a wave of the given height from west to east, whose motion between four walls is
    known exactly. */
@@ -17,7 +17,7 @@
 #include "ncfile.h"
 #include "rsl.h"
 
-static const double EARTH_M = 6370000.0, OMEGA = 7.292e-5, RADIANS = M_PI / 180;
+static const double EARTH_M = 6370000.0, OMEGA = 7.292e-5, RADIANS = M_PI / 180, WAVE_MS = 13;
 
 typedef struct {
     config c;
@@ -75,7 +75,7 @@ static double terrain(const world *w, double x, double y)
 }
 
 /* Where in the wave: 0 at the ridge. */
-static double phase(const world *w, double x) { return 2 * M_PI * (x - 10 * w->time_s) / 1.0e6 + 0.8; }
+static double phase(const world *w, double x) { return 2 * M_PI * (x - WAVE_MS * w->time_s) / 1.0e6 + 0.8; }
 
 static double z500(const world *w, double x, double y)
 {
@@ -84,9 +84,17 @@ static double z500(const world *w, double x, double y)
     return 5520 - 150 * tanh(y / 8.0e5) + 18 * cos(phase(w, x)) * exp(-pow(y / 9.0e5, 2));
 }
 
+/* Virtual temperature at sea level. It follows the streamlines as one sees them who travels with the wave: so the wind
+   carries it along without changing it, and what is computed inside fits what the boundary brings. */
+static double warmth(const world *w, double x, double y)
+{
+    double drift_m = WAVE_MS * coriolis(w, 0, 0) / GRAVITY * y;
+    return w->basin_m ? 285 : 285 + 0.12 * (z500(w, x, y) - 5520 + drift_m);
+}
+
 static column column_at(const world *w, double x, double y)
 {
-    double z = z500(w, x, y), tv0 = w->basin_m ? 285 : 285 - 7 * tanh(y / 8.0e5) + 2.5 * sin(phase(w, x) + 2.6);
+    double z = z500(w, x, y), tv0 = warmth(w, x, y);
     column c = column_of(z, tv0, 0);
     double rh = 0.62 + 0.25 * sin(phase(w, x) + 2.2) + 0.08 * (0.5 - inland(w, x, y));
     c.q0 = w->basin_m ? 0.002 : rh * saturation(tv0 - 1, c.psl);
@@ -282,14 +290,8 @@ static void attributes(const world *w, ncfile *file, const char *start)
     ncfile_int(file, "WEST-EAST_GRID_DIMENSION", w->c.e_we);
     ncfile_int(file, "SOUTH-NORTH_GRID_DIMENSION", w->c.e_sn);
     ncfile_int(file, "BOTTOM-TOP_GRID_DIMENSION", w->c.metgrid_levels);
-    ncfile_int(file, "WEST-EAST_PATCH_START_UNSTAG", 1);
-    ncfile_int(file, "WEST-EAST_PATCH_END_UNSTAG", w->c.e_we - 1);
-    ncfile_int(file, "WEST-EAST_PATCH_START_STAG", 1);
-    ncfile_int(file, "WEST-EAST_PATCH_END_STAG", w->c.e_we);
-    ncfile_int(file, "SOUTH-NORTH_PATCH_START_UNSTAG", 1);
-    ncfile_int(file, "SOUTH-NORTH_PATCH_END_UNSTAG", w->c.e_sn - 1);
-    ncfile_int(file, "SOUTH-NORTH_PATCH_START_STAG", 1);
-    ncfile_int(file, "SOUTH-NORTH_PATCH_END_STAG", w->c.e_sn);
+    ncfile_patch(file, "WEST-EAST", w->c.e_we);
+    ncfile_patch(file, "SOUTH-NORTH", w->c.e_sn);
     ncfile_text(file, NULL, "GRIDTYPE", "C");
     ncfile_float(file, "DX", w->c.dx_m);
     ncfile_float(file, "DY", w->c.dy_m);

@@ -96,6 +96,17 @@ void ncfile_float(ncfile *file, const char *name, double value)
     check(file, name, nc_put_att_double(file->id, NC_GLOBAL, name, NC_FLOAT, 1, &value));
 }
 
+void ncfile_patch(ncfile *file, const char *axis, int points)
+{
+    const struct { const char *end; int value; } ends[] = {
+        {"START_UNSTAG", 1}, {"END_UNSTAG", points - 1}, {"START_STAG", 1}, {"END_STAG", points}};
+    for (size_t n = 0; n < sizeof ends / sizeof *ends; n++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s_PATCH_%s", axis, ends[n].end);
+        ncfile_int(file, name, ends[n].value);
+    }
+}
+
 void ncfile_end_definitions(ncfile *file) { check(file, "header", nc_enddef(file->id)); }
 
 /* The hyperslab that is record `record` of a variable; its number of values. */

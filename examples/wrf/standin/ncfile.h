@@ -26,6 +26,9 @@ void ncfile_dates(ncfile *file, const char *name);
 void ncfile_text(ncfile *file, const char *variable, const char *name, const char *value); /* variable NULL: global */
 void ncfile_int(ncfile *file, const char *name, int value);
 void ncfile_float(ncfile *file, const char *name, double value);
+/* The four attributes of the patch along `axis` (WEST-EAST, SOUTH-NORTH, BOTTOM-TOP), all of the `points` staggered
+   ones. */
+void ncfile_patch(ncfile *file, const char *axis, int points);
 void ncfile_end_definitions(ncfile *file);
 
 /* One record of a variable, all of it. */
