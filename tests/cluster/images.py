@@ -12,7 +12,8 @@ from tests.cluster.state import CHECKOUT, RUN, STATE, run
 BASE = "docker.io/library/debian:bookworm-slim"
 VERSION = "0.1.0"
 CONTROLLER, LOGIN = f"localhost/hpcbatch:{VERSION}", f"localhost/hpcbatch-login:{VERSION}"
-MPI, PAUSE, LOGIN_NODE = "localhost/mpi:1", "localhost/pause:1", "localhost/login-node:1"
+MPI, WRF, PAUSE = "localhost/mpi:1", "localhost/wrf:1", "localhost/pause:1"
+LOGIN_NODE = "localhost/login-node:1"
 
 _PAUSE_C = """\
 #include <signal.h>
@@ -102,5 +103,6 @@ def build_all() -> None:
     build(CONTROLLER, CHECKOUT / "Dockerfile", target="controller")
     build(LOGIN, CHECKOUT / "Dockerfile", target="login")
     build(MPI, CHECKOUT / "examples/mpi/Dockerfile")
-    build(LOGIN_NODE, Path(__file__).parent / "login_node/Dockerfile")
+    for image, folder in ((LOGIN_NODE, "login_node"), (WRF, "wrf")):
+        build(image, Path(__file__).parent / folder / "Dockerfile")
     buildah("rmi", "--prune")  # what earlier builds have left

@@ -57,7 +57,7 @@ def step(what: str, do: Callable[[], object]) -> None:
 def load_images() -> None:
     nodes.load_image(images.archive(images.PAUSE), images.PAUSE, into=(*NODES, *CONTROLS))
     nodes.load_image(images.archive(images.CONTROLLER), images.CONTROLLER, into=(*NODES, *CONTROLS))
-    for image in (images.LOGIN, images.MPI):
+    for image in (images.LOGIN, images.MPI, images.WRF):
         nodes.load_image(images.archive(image), image)
 
 
