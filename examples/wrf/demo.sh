@@ -30,8 +30,8 @@ make -s -C "$here/standin" OUT="$WRF/run" MPICC="$(command -v mpicc)"
 cd "$work/run"
 cp "$here/namelist.input" "$here/namelist.wps" "$here/plot.py" "$here/$dialect"/* .
 case $dialect in
-    pbs) listing="qstat -x" ;;
-    slurm) listing="squeue" ;;
+    pbs) queue="qstat" ended="qstat -x" ;;
+    slurm) queue="squeue" ended="sacct -X" ;;
 esac
 
 echo "This is the stand-in for WRF: the weather is invented, what it computes is no forecast."
@@ -40,11 +40,11 @@ run hpcbatch wrf check . --ranks 6 --program real
 run hpcbatch up --nodes 3 --cpus 2
 say sh chain.sh real wrf post; sh chain.sh real wrf post >chain.log; cat chain.log
 id() { sed -n "s/^$1: //p" chain.log; }
-run $listing
+run $queue
 run hpcbatch wrf progress "$(id real)"
 run hpcbatch wrf progress "$(id wrf)"
 run hpcbatch watch "$(id post)"
-run $listing
+run $ended
 for name in 500hPa ground; do
     [ "$(ls maps/${name}_d01_*.png | wc -l)" = 9 ] || { echo "expected nine maps $name" >&2; exit 1; }
 done

@@ -28,6 +28,7 @@ except ImportError as error:
     sys.exit(f"plot.py: {error}: it needs netCDF4, numpy, matplotlib and pillow")
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.patheffects import withStroke
 
 GRAVITY, DRY_GAS, HEAT_CAPACITY, P0 = 9.81, 287.0, 1004.5, 1.0e5  # WRF's constants, SI
 LAPSE = 0.0065  # K/m
@@ -159,7 +160,8 @@ def levels(field: np.ndarray, step: float) -> np.ndarray:
 def lines(axes: plt.Axes, grid: tuple, field: np.ndarray, at: np.ndarray, label: str = "%g", **style: object) -> None:
     if len(at):
         drawn = axes.contour(*grid, field, at, **style)
-        axes.clabel(drawn, fmt=label, fontsize=8, inline_spacing=3)
+        for text in axes.clabel(drawn, fmt=label, fontsize=8, inline_spacing=3, zorder=4):  # above the barbs
+            text.set_path_effects([withStroke(linewidth=2, foreground="white", alpha=0.7)])
 
 
 def draw(frame: Frame, fields: dict[str, np.ndarray], step: float, path: Path, *, is_upper: bool) -> None:
