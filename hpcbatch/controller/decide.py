@@ -15,6 +15,7 @@ from hpcbatch.model.record import ExecHost, HostUsage, JobRecord, JobStatus
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.warning import with_warning
 from hpcbatch.volcano.report import RunReport
 
 _VOLCANO_FINAL = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
@@ -534,6 +535,8 @@ def _cut_short(seen: Observed, reason: Reason, message: str, first: PodView | No
 def _ended(seen: Observed, state: JobState, reason: Reason, message: str, first: PodView | None = None) -> JobStatus:
     status = seen.record.status if first is None or first.started_at is None else _running(seen)
     report = None if first is None else first.report
+    if report is not None:
+        message = with_warning(message, report.message)
     end = (first.finished_at if first is not None else None) or seen.now
     ended = replace(status, state=state, reason=reason, message=message, end_time=end, is_rerunning=False)
     if reason is Reason.DELETED_BY_USER:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.warning import warning_in
 
 if TYPE_CHECKING:  # listings do without the classes of a whole job
     from hpcbatch.model.spec import Chunk
@@ -147,19 +148,21 @@ def comment(row: JobRow, *, vnodes: str = "", ended_by: str = "", timezone: tzin
         return f"Job Array Began at {when}"
     where = vnodes or exec_vnode(row.hosts, row.cpus_per_host)
     text = f"Job run at {when} on {where}" if where else f"Job run at {when}"
-    if row.state is JobState.DELETED or (ended_by and not row.state.is_final):
-        return f"{text} and terminated" + (f" by {ended_by}" if ended_by else "")
-    if not row.state.is_final:  # with a message, another pod of it does not start
+    if not row.state.is_final and not ended_by:
+        # with a message, another pod of it does not start
         return f"{text}: {row.message}" if row.message and row.state is JobState.RUNNING else text
-    if row.state is JobState.TIMEOUT or row.reason is Reason.TIME_LIMIT:
-        return f"{text} and exceeded resource walltime"
-    if row.reason is Reason.OUT_OF_MEMORY:
-        return f"{text} and exceeded resource mem"
-    if row.state is JobState.FINISHED:
-        return f"{text} and finished" + (f": {row.message}" if row.message else "")
-    # The script's own failures need no words; the others do, and PBS has none for them.
-    said = row.message if row.reason not in {Reason.NON_ZERO_EXIT, Reason.SIGNALLED} else ""
-    return f"{text} and failed" + (f": {said}" if said else "")
+    said = warning_in(row.message)
+    if row.state is JobState.DELETED or not row.state.is_final:
+        text += " and terminated" + (f" by {ended_by}" if ended_by else "")
+    elif row.state is JobState.TIMEOUT or row.reason is Reason.TIME_LIMIT:
+        text += " and exceeded resource walltime"
+    elif row.reason is Reason.OUT_OF_MEMORY:
+        text += " and exceeded resource mem"
+    else:
+        text += " and finished" if row.state is JobState.FINISHED else " and failed"
+        # The script's own failures need no words; the others do, and PBS has none for them.
+        said = row.message if row.reason not in {Reason.NON_ZERO_EXIT, Reason.SIGNALLED} else said
+    return f"{text}: {said}" if said else text
 
 
 _MEMBER = {

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.warning import warning_in
 from hpcbatch.pbs.accounting import GroupName, entries, stamp
 from hpcbatch.pbs.qstat_full import resources_used
 from hpcbatch.pbs.states import WAITING_TEXT, exec_vnode, exit_status, one_line, printable
@@ -176,8 +177,10 @@ def _end(record: JobRecord, end: datetime, server: str) -> Iterator[Event]:
     code = exit_status(
         status.state, status.reason, has_started=True, exit_code=status.exit_code, exit_signal=status.exit_signal
     )
-    if status.message and status.reason not in {Reason.NONE, Reason.NON_ZERO_EXIT, Reason.DELETED_BY_USER}:
-        yield Event(end, "M", _JOB, " ".join(status.message.split()))
+    needs_no_words = status.reason in {Reason.NONE, Reason.NON_ZERO_EXIT, Reason.DELETED_BY_USER}
+    words = warning_in(status.message) if needs_no_words else status.message
+    if words:
+        yield Event(end, "M", _JOB, " ".join(words.split()))
     yield Event(end, "M", _JOB, "Obit sent")
     told = [f"Exit_status={code}", *(f"resources_used.{name}={value}" for name, value in used.items())]
     yield Event(end, "S", _USAGE, " ".join(told))

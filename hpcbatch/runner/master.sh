@@ -202,6 +202,7 @@ finish() {
   elif [ "$exit_code" != 0 ]; then
     reason=NonZeroExit
   fi
+  tell_of_worlds
   if [ -z "$event" ] && [ "$reason" != OutOfMemory ]; then
     lost=$(output_problem)
     if [ -n "$lost" ]; then
@@ -210,6 +211,7 @@ finish() {
       take_output_away
     fi
   fi
+  [ -z "$warning" ] || message="${message:+$message; }warning: $warning"
   write_report "$message" exit_code "$exit_code" signal "$signal" reason "$reason" walltime_s "$((ended - started - stopped_s))" \
     cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes" started "$started" ended "$ended" session_id "$session"
   # a pod that was stopped has not done its work, whatever its script made of the signal

@@ -26,6 +26,7 @@ session_of() {
 #   $ticks       hundredths of a second of CPU that everything in this pod has used, with what has ended and was waited for
 #   $pages       memory pages that the job's hold now
 #   $count       how many processes were looked at
+#   $kin         `PID<PARENT` of the job's; $launchers, $clients: those named as MPI's launchers and daemons, and `ssh`
 look() {
   leader='' own_session='' outsiders=' '
   { read -r leader <"$run/session"; } 2>/dev/null
@@ -35,7 +36,7 @@ look() {
 }
 
 walk() {
-  in_session='' of_job='' ticks=0 pages=0 count=0
+  in_session='' of_job='' ticks=0 pages=0 count=0 kin='' launchers='' clients=''
   for file in /proc/[0-9]*/stat; do
     { read -r line <"$file"; } 2>/dev/null || continue
     # shellcheck disable=SC2086
@@ -55,6 +56,11 @@ walk() {
     fi
     of_job="$of_job $1"
     pages=$((pages + ${23}))
+    kin="$kin $1<$3"
+    case $line in
+      *' (mpirun'* | *' (mpiexec'* | *' (orte'* | *' (prte'* | *' (hydra_'*) launchers="$launchers $1" ;;
+      *' (ssh) '*) clients="$clients $1" ;;
+    esac
   done
 }
 

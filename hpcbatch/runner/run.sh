@@ -13,6 +13,7 @@ root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/sshd.sh"
 . "$root/runner/processes.sh"
 . "$root/runner/usage.sh"
+. "$root/runner/worlds.sh"
 . "$root/conf/job.sh"
 
 prepare_run_directory

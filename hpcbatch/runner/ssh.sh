@@ -11,5 +11,8 @@ if [ -z "$HPCBATCH_PLAIN" ]; then
 $pieces
 PIECES
   unset pieces piece
+  case " $*" in
+    *[!a-z]orted[!a-z]* | *[!a-z]prted[!a-z]* | *hydra_*proxy*) echo "$PPID" >>"$run/launches" ;; # for worlds.sh
+  esac
 fi
 exec "$real" -F "$run/ssh_config" "$@"

@@ -113,7 +113,7 @@ run_worker() {
   start_sshd
   oom_before=$(oom_kills)
   peak_bytes
-  if [ -z "$peak" ]; then
+  if [ -z "$peak" ] || [ "$host" = "${hosts%% *}" ]; then
     sample_usage &
     sampler=$!
   fi

@@ -45,6 +45,7 @@ sample_usage() {
     rest "$pause"
     look
     keep_usage
+    [ "$host" != "${hosts%% *}" ] || look_at_worlds # a dedicated launcher's first host
     pause=$((1 + count / 200))
   done
 }

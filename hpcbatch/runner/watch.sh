@@ -37,6 +37,7 @@ watch() {
     if [ $now -ge $next_sample ]; then
       look
       keep_usage
+      look_at_worlds
       next_sample=$((now + 100 + count / 2)) # more seldom where a walk takes longer
     fi
     rest "$((pause / 100)).$((pause / 10 % 10))$((pause % 10))"

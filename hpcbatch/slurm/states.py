@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.warning import warning_in
 
 LONG: dict[str, str] = {
     "PD": "PENDING", "R": "RUNNING", "S": "SUSPENDED", "CD": "COMPLETED", "CA": "CANCELLED", "F": "FAILED",
@@ -93,8 +94,11 @@ def shown_reason(state: JobState, reason: Reason, message: str) -> str:
 
 
 def system_comment(state: JobState, reason: Reason, message: str) -> str:
-    """What befell the job, in words, where the script has no part in it; "" where there is nothing to say."""
-    return message if state in {JobState.RUNNING, JobState.FINISHED} or reason in _BEFALLEN else ""
+    """What befell the job, in words, where the script has no part in it, and what it is warned of; "" where there is
+    nothing to say.
+    """
+    is_told = state in {JobState.RUNNING, JobState.FINISHED} or reason in _BEFALLEN
+    return message if is_told else warning_in(message)
 
 
 def own_number(row: JobRow) -> int:

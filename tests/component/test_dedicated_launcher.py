@@ -61,6 +61,17 @@ def test_one_chunk(site: Site) -> None:
     assert site.read(f"one.o{job}").split() == [f"job-{job}-mpimaster-0", worker, "1", worker]
 
 
+def test_ranks_on_one_host_alone_are_told(site: Site) -> None:
+    """They are looked at on the first host, which is not where the script runs."""
+    script = "#!/bin/sh\nmpirun -np 2 sleep 4\n"
+    alone = site.qsub("-l", "select=2:ncpus=1:mpiprocs=2", "-N", "alone", "-j", "oe", stdin=script)
+    spread = site.sbatch("-N", "2", "--ntasks-per-node=1", "-o", "spread", stdin=script)
+    told = f"warning: MPI ran on job-{alone}-mpiworker-0 alone (2 ranks), though the job has 2 hosts"
+    assert site.wait_end(alone)["comment"].endswith(f" and finished: {told}")
+    assert site.read(f"alone.o{alone}").endswith(f"hpcbatch: {told}\n")
+    assert site.wait_end(spread)["comment"].endswith(" and finished")
+
+
 def test_slurm_knows_the_workers(site: Site) -> None:
     script = "#!/bin/sh\nhostname; echo $SLURM_JOB_NODELIST $SLURM_JOB_NUM_NODES $SLURM_TASKS_PER_NODE\n"
     job = site.sbatch("-N", "2", "--ntasks-per-node=2", "-o", "out", stdin=script)

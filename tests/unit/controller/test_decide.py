@@ -438,6 +438,23 @@ def test_a_good_end_although_a_process_was_killed(dialect: Dialect, state: JobSt
     assert status.message.startswith("pod pod-1 on node node-1 was out of memory")
 
 
+@pytest.mark.parametrize(
+    ("more", "flags", "message"),
+    [
+        ([], {}, "warning: w"),
+        ([STARVED], {}, "pod pod-1 on node node-1 was out of memory: the job used more than it asked for; warning: w"),
+        ([], {"delete_requested": True}, "warning: w"),
+    ],
+    ids=["good end", "said of a process that was killed", "deleted"],
+)
+def test_a_warning_is_kept_however_the_job_ends(more: list[PodView], flags: dict[str, bool], message: str) -> None:
+    warned = replace(ENDED, report=replace(OK, message="warning: w"))
+    ended = [replace(pod, phase="Succeeded", exit_code=0) for pod in more]
+    status = decide(seen(phase="Completed", pods=[warned, *ended], **flags)).status
+    assert status.state.is_final
+    assert status.message == message
+
+
 def test_the_end_of_a_script_that_was_cut_short_is_not_its_own() -> None:
     """Whether its last words came through or not, the job shows the same."""
     said = RunReport(message="no sshd")

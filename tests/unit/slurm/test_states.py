@@ -56,6 +56,9 @@ def test_shown_reason(state: JobState, reason: Reason, message: str, shown: str)
         (JobState.FAILED, Reason.SIGNALLED, "killed by signal 9", ""),
         (JobState.FINISHED, Reason.OUTPUT_FAILED, "no space", "no space"),
         (JobState.FINISHED, Reason.NONE, "", ""),
+        (JobState.FINISHED, Reason.NONE, "warning: w", "warning: w"),
+        (JobState.FAILED, Reason.SIGNALLED, "killed by signal 9; warning: w", "warning: w"),
+        (JobState.TIMEOUT, Reason.TIME_LIMIT, "walltime 12 s; warning: w", "warning: w"),
         (JobState.RUNNING, Reason.NONE, "pod y on node n1: FailedMount: no", "pod y on node n1: FailedMount: no"),
     ],
 )  # fmt: skip
