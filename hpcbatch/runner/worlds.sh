@@ -72,20 +72,21 @@ look_at_launch() {
       *) ranks="$ranks $member" ;;
     esac
   done
+  [ -n "$ranks" ] || return 0
   # shellcheck disable=SC2086
   read_sizes $ranks
-  [ -n "$size" ] || return 0
-  if [ "$size" -gt 1 ]; then
+  if [ -z "$size" ]; then # not started yet, or by a launcher that tells its ranks otherwise
+    ! is_worth_another_look || return 0
+  elif [ "$size" -gt 1 ]; then
     if [ "$here" = "$size" ]; then
       keep_world "one $size$starters"
-    elif [ -n "$here" ]; then
+    else
       note_spread
     fi
     # shellcheck disable=SC2086
     read_library $ranks
     if [ -z "$library" ]; then # not loaded yet, or no MPI program
-      tries=$((tries + 1))
-      [ $tries -gt 20 ] || return 0
+      ! is_worth_another_look || return 0
     fi
     case $launched_by:$library in
       pmix:mpich) tell_apart 'MPICH or Intel MPI' "Open MPI's" ;;
@@ -93,6 +94,11 @@ look_at_launch() {
     esac
   fi
   tries=0 judged="$judged$1 "
+}
+
+is_worth_another_look() {
+  tries=$((tries + 1))
+  [ $tries -lt 60 ]
 }
 
 # with_descendants PID: sets $members to it and all that comes from it, the youngest generation last.
@@ -108,7 +114,8 @@ with_descendants() {
   done
 }
 
-# read_sizes PID...: sets $size (empty: none of them is a rank yet), $here (ranks on this host) and $launched_by: pmix or pmi.
+# read_sizes PID...: sets $size (empty: none of them is a rank yet), $here (ranks on this host) and $launched_by: pmix or pmi;
+# anything else: who knows.
 read_sizes() {
   size='' here='' launched_by=
   [ $# -le 8 ] || set -- "$1" "$2" "$3" "$4" "$5" "$6" "$7" "$8"
@@ -116,14 +123,19 @@ read_sizes() {
     while IFS='=' read -r name value; do
       case $value in '' | *[!0-9]*) continue ;; esac
       case $name in
-        OMPI_COMM_WORLD_SIZE) size=$value launched_by=pmix ;;
-        PMI_SIZE) size=${size:-$value} launched_by=${launched_by:-pmi} ;;
+        OMPI_COMM_WORLD_SIZE) size=$value launched_by=pmix$launched_by ;;
+        PMI_SIZE) size=${size:-$value} launched_by=pmi$launched_by ;;
         *) here=$value ;;
       esac
     done <<VARIABLES
 $( (tr '\000' '\012' <"/proc/$rank/environ" | grep -E '^(OMPI_COMM_WORLD_(LOCAL_)?SIZE|PMI_SIZE|MPI_LOCALNRANKS)=') 2>/dev/null)
 VARIABLES
-    [ -z "$size" ] || return 0
+    [ -n "$size" ] || continue
+    case $launched_by in
+      pmi | pmix) ;;
+      *) here= ;; # one of them is of where the job was submitted
+    esac
+    return 0
   done
 }
 

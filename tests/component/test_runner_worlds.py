@@ -48,6 +48,7 @@ CASES = {
     "MPICH by Open MPI": (OPEN_MPI, ("libmpich.so.12.2",), MPICH_BY_OPEN_MPI),
     "MPICH with PMIx by Open MPI": (OPEN_MPI, ("libmpi.so.12", "libpmix.so.2"), ""),
     "Open MPI by Open MPI": (OPEN_MPI, ("libmpi.so.40", "libopen-pal.so.80", "libpmix.so.2"), ""),
+    "submitted from a rank": (("PMI_SIZE=2", "MPI_LOCALNRANKS=2", *OPEN_MPI), ("libmpi.so.12",), ""),
     "another library": (HYDRA, ("libmpi.so",), ""),
     "no number": (("PMI_SIZE=$(id)", "MPI_LOCALNRANKS=*"), ("libmpi.so.40", "libopen-pal.so.80"), ""),
 }
