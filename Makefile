@@ -1,5 +1,6 @@
 # make demo: from nothing to the output of an MPI job.  make demo-wrf, demo-wrf-slurm: a forecast with the stand-in for WRF,
 # from its input to maps in build/wrf-pbs, build/wrf-slurm.  make test: everything that needs no cluster is tested.
+# make test-mpi: every way to launch with every MPI library, which it gets (350 MB; ten minutes).
 # make test-cluster: the rest, on a real Kubernetes with Volcano that it starts on this machine (root; Go).
 # All install what they need into .venv, and as root Debian's packages.
 PYTHON ?= python3
@@ -8,7 +9,7 @@ BIN := $(CURDIR)/.venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test lint bench bench-cluster programs cluster cluster-down test-cluster soak clean packages test-packages
+.PHONY: demo demo-wrf demo-wrf-slurm test test-mpi lint bench bench-cluster programs cluster cluster-down test-cluster soak clean packages test-packages
 
 .venv/demo: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -38,6 +39,10 @@ demo-wrf demo-wrf-slurm: packages .venv/wrf
 
 test: test-packages .venv/dev
 	$(BIN)/pytest
+
+test-mpi: packages .venv/dev
+	@sh tests/mpi/packages.sh
+	$(BIN)/pytest -m mpi tests/mpi
 
 programs: .venv/dev
 	@$(BIN)/python -m tests.cluster.binaries

@@ -33,6 +33,8 @@ if [ -n "$index" ]; then
   lines=$(printf '%s\n' "$lines" | sed -n "$((index + 1))p")
 fi
 [ -z "$copies" ] || lines=$(printf '%s\n' "$lines" | head -n "$copies")
+# shellcheck disable=SC2086
+tell_of_worlds "$1" "$(set -- $lines && echo $#)" "mpirun makes one"
 children='' task=0 code=0
 for where in $lines; do
   PBS_TASKNUM=$((task + 2)) PBS_NODENUM=${index:-$task}

@@ -57,7 +57,8 @@ lay_out() {
 mpi_family() {
   family='' mpirun=
   for name in mpirun mpiexec.hydra mpiexec; do
-    mpirun=$(command -v $name) && break
+    # by its name: Open MPI that is started by a path looks for its daemon beside, where a link does not lead
+    command -v $name >/dev/null && mpirun=$name && break
   done
   [ -n "$mpirun" ] || return 0
   version=$("$mpirun" --version 2>/dev/null </dev/null | head -n 2)
@@ -83,21 +84,52 @@ wants_mpi() {
   return 1
 }
 
+# linked_to PROGRAM: sets $libraries to the MPI libraries that it is linked to, as far as can be seen; fails where there are none.
+linked_to() {
+  libraries=
+  found=$(command -v "$1" 2>/dev/null) && libraries=$(ldd "$found" 2>/dev/null | grep -o 'libmpi[a-z_]*\.so[.0-9]*' | tr '\n' ' ')
+  [ -n "$libraries" ]
+}
+
+# tell_of_worlds PROGRAM TASKS REASON: each task of an MPI program that no mpirun starts is rank 0 of a world of its own.
+tell_of_worlds() {
+  [ "$2" -gt 1 ] && linked_to "$1" || return 0
+  echo "$tool: hpcbatch: $1 is an MPI program: this starts $2 worlds of one rank, not one world of $2 ranks ($3)" >&2
+}
+
+# in_turn: the hosts of $layout, a line for each task in cyclic order
+in_turn() {
+  # shellcheck disable=SC2086
+  printf '%s\n' $layout | awk -F : '
+    { host[NR] = $1; tasks[NR] = $2; if ($2 > most) most = $2 }
+    END { for (turn = 1; turn <= most; turn++) for (i = 1; i <= NR; i++) if (turn <= tasks[i]) print host[i] }'
+}
+
+# tell_of_library PROGRAM: where $mpirun is of another family than the program, each rank may be a world of its own, too.
+tell_of_library() {
+  linked_to "$1" || return 0
+  case $family:$libraries in
+    openmpi:*libmpi.so.12* | openmpi:*libmpich.so* | openmpi:*libmpi_abi.so*) theirs='MPICH or Intel MPI' ours='Open MPI' ;;
+    mpich:*libmpi.so.[2-9]* | intel:*libmpi.so.[2-9]*) theirs='Open MPI' ours='MPICH or Intel MPI' ;;
+    *) return 0 ;;
+  esac
+  echo "$tool: hpcbatch: $1 is linked to $theirs, but $(command -v "$mpirun") is of $ours:" \
+    "each rank may be a world of its own" >&2
+}
+
 # start_with_mpi LAYOUT-ORDER N PROGRAM...: becomes the launcher of one MPI world over $layout. LAYOUT-ORDER is block or cyclic.
 start_with_mpi() {
   order=$1 total=$2
   shift 2
   file=$(mktemp "$run/hosts.XXXXXX") || die "cannot write to $run"
-  for word in $layout; do
-    case $family in
-      openmpi) printf '%s slots=%s\n' "${word%:*}" "${word#*:}" ;;
-      *) printf '%s\n' "$word" ;;
-    esac
-  done >"$file"
+  case $family:$order in
+    openmpi:*) for word in $layout; do printf '%s slots=%s\n' "${word%:*}" "${word#*:}"; done ;;
+    *:cyclic) in_turn ;; # -ppn 1 would forget how many each may have
+    *) for word in $layout; do printf '%s\n' "$word"; done ;;
+  esac >"$file"
   case $family:$order in
     openmpi:block) set -- --hostfile "$file" --map-by slot -np "$total" "$@" ;;
     openmpi:*) set -- --hostfile "$file" --map-by node -np "$total" "$@" ;;
-    mpich:cyclic) set -- -f "$file" -ppn 1 -n "$total" "$@" ;;
     mpich:*) set -- -f "$file" -n "$total" "$@" ;;
     intel:*) set -- -machinefile "$file" -n "$total" "$@" ;;
   esac
@@ -142,6 +174,7 @@ launch_world() {
     layout="$layout ${word%%:*}:$room" total=$((total + room))
   done
   [ $total -ge "${asked:-1}" ] || die "${asked:-1} tasks asked for, the job's hosts have room for $total"
+  tell_of_library "$1"
   start_with_mpi block $total "$@"
 }
 

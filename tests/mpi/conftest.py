@@ -1,0 +1,45 @@
+"""One engine with three nodes of four CPUs, and each family once."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.rigs import EngineRig
+from tests.conformance.site import BIN, Site, login_environment
+from tests.mpi.families import FAMILIES, Family
+
+
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineRig]:
+    env = login_environment(tmp_path_factory.mktemp("engine"))
+    up = [str(BIN / "hpcbatch"), "up", "--nodes", "3", "--cpus", "4", "--mem", "4Gi"]
+    subprocess.run(up, env=env, check=True, timeout=60)
+    yield EngineRig(env)
+    subprocess.run([str(BIN / "hpcbatch"), "down"], env=env, check=True, timeout=60)
+
+
+@pytest.fixture(scope="session")
+def installed() -> Callable[[str], Family]:
+    """A family by its title, ready to be used."""
+
+    @cache
+    def install(title: str) -> Family:
+        family = next(family for family in FAMILIES if family.title == title)
+        family.install()
+        return family
+
+    return install
+
+
+@pytest.fixture
+def site(engine: EngineRig, tmp_path: Path) -> Iterator[Site]:
+    site = engine.site(tmp_path)
+    yield site
+    left = site.run("squeue", "-h", "-u", site.env["USER"], "-o", "%i").stdout.split()
+    if left:
+        site.run("scancel", *left)
