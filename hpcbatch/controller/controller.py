@@ -46,6 +46,7 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.sweep import sweep_history, sweep_submissions
 from hpcbatch.controller.views import (
+    FirstTaken,
     is_preempted,
     is_ready,
     node_rooms,
@@ -116,7 +117,7 @@ class Controller:
         self._by_number: dict[str, Key] = {}
         self._ended_pods: dict[Key, dict[str, Object]] = {}  # of jobs whose pods go away while they end
         self._preempted: dict[Key, set[str]] = {}  # of the pods of a job, uids: a kubelet may take that word back
-        self._first_taken: dict[Key, str] = {}  # of the pods of a job, the uid of that which was deleted first
+        self._first_taken: dict[Key, FirstTaken] = {}
         self._runner_in: set[str] = set()
         self._priorities: set[int] = set()
         self._rooms: tuple[float, list[NodeRoom]] = (-_ROOMS_KEPT_S, [])
@@ -267,7 +268,8 @@ class Controller:
         if key is not None and event.type == "ADDED":
             self._first_taken.pop(key, None)
         if key is not None and "deletionTimestamp" in event.object["metadata"]:
-            self._first_taken.setdefault(key, event.object["metadata"]["uid"])
+            runs = _runs(self._pods.get(key[0], translate.script_host(int(number))))
+            self._first_taken.setdefault(key, FirstTaken(event.object["metadata"]["uid"], script_ran=runs))
         if key is not None and is_preempted(event.object.get("status", {})):
             self._preempted.setdefault(key, set()).add(event.object["metadata"]["uid"])
         self._on_part(event)
@@ -439,7 +441,7 @@ class Controller:
             gone = {name: pod for name, pod in ended.items() if name not in pods}
         views = pod_views(
             (*pods.values(), *gone.values()), names, launcher=launcher, gone=gone, ready_nodes=self._ready_nodes(pods),
-            first_taken=self._first_taken.get((record.namespace, record.object_name), ""),
+            first_taken=self._first_taken.get((record.namespace, record.object_name)),
             preempted=self._preempted.get((record.namespace, record.object_name), ()),
         )  # fmt: skip
         return Observed(
@@ -722,6 +724,10 @@ class Controller:
         if not self._sites.is_in_force.is_set():
             return False
         return sweep_history(self._api, self._batchjobs.items(), self._sites.in_force.config.history_kept_s, now)
+
+
+def _runs(pod: Object | None) -> bool:
+    return pod is not None and pod.get("status", {}).get("phase") == "Running"
 
 
 def _has_ended(pod: Object | None) -> bool:

@@ -22,11 +22,15 @@ _VOLCANO_FINAL = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
 _VOLCANO_ENDING = frozenset({"Terminating", "Completing", "Aborting"})
 _GIVEN_BACK = frozenset({Reason.NODE_LOST, Reason.PREEMPTED})
 """Of a job that is queued again since its run was lost."""
+_BY_ITSELF = frozenset({Reason.NONE, Reason.NON_ZERO_EXIT, Reason.SIGNALLED})
+"""What the runner says of a script that it did not end, and that left its output."""
 _STARTING_LOOK_S = 10.0
 # After the end of its grace period a pod on a node that does not answer is given up: long enough for a kubelet that is
 # only slow to say that it has ended.
 _GIVEN_UP_AFTER = timedelta(seconds=10)
 _ENDING_LOOK_S = 10.0
+_CLOCKS = timedelta(seconds=1)
+"""To spare where times of different pods are compared: they are whole seconds, each by the clock of its node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +80,8 @@ class PodView:
     """When the grace period of its deletion ends."""
     is_first_taken: bool = False
     """It was seen to be deleted before all others of its job."""
+    is_taken_early: bool = False
+    """And the script ran on then: what became of the script may be due to that."""
     node_answers: bool = True
     is_gone: bool = False
     """It is as it was last seen: the object has been deleted."""
@@ -100,6 +106,12 @@ class PodView:
     @property
     def has_failed_by_itself(self) -> bool:
         return self.phase == "Failed" and not self.is_deleting and not self.is_lost
+
+    @property
+    def why_it_failed(self) -> str:
+        """In the runner's words, else in Kubernetes'; a runner that is killed leaves no others than its exit code."""
+        said = self.problem if self.report is None else self.report.message
+        return said or f"it ended with exit code {self.exit_code}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,19 +411,24 @@ def _over(seen: Observed, first: PodView | None) -> Decision:
     if not seen.pods and seen.record.status.start_time is None and not _has_run(seen):
         return _never_made(seen)
     culprit = next((pod for pod in seen.pods if pod.index and pod.has_failed_by_itself), None)
+    if culprit is None and first is not None and not first.is_deleting:
+        culprit = next((pod for pod in seen.pods if pod.index and _broke_before(pod, first)), None)
     lost = _what_was_lost(seen, first, culprit)
     if report is not None and report.reason is Reason.WITHDRAWN:
         again = _queued_again(seen.record.status, seen.now)
         return Decision(status=replace(again, run_count=max(0, again.run_count - 1)), delete=True)
     has_ended = report is not None and (report.exit_code is not None or report.signal is not None)
     is_taken = first is not None and (first.is_lost or first.is_taken)
+    if report is not None and report.reason in _BY_ITSELF and first is not None:
+        # mpirun may see first that a host has gone, and end with 0 all the same, as Open MPI 5 does now and then
+        is_taken = is_taken or any(pod.is_taken_early or _broke_before(pod, first) for pod in seen.pods if pod.index)
     if report is not None and has_ended and not (is_taken and (lost or culprit)):
         return Decision(status=_reported(seen, report, first))
     if culprit is not None and not lost:
         if culprit.is_out_of_memory:
             return Decision(status=_cut_short(seen, Reason.OUT_OF_MEMORY, _too_much_memory(culprit), first))
-        why = culprit.report.message if culprit.report is not None else culprit.problem
-        return Decision(status=_cut_short(seen, Reason.LAUNCH_FAILED, f"pod {culprit.name} failed: {why}", first))
+        why = f"pod {culprit.name} failed: {culprit.why_it_failed}"
+        return Decision(status=_cut_short(seen, Reason.LAUNCH_FAILED, why, first))
     lost_by = Reason.PREEMPTED if any(pod.is_preempted for pod in seen.pods) else Reason.NODE_LOST
     if lost and spec.rerunnable:
         again = replace(
@@ -433,6 +450,13 @@ def _over(seen: Observed, first: PodView | None) -> Decision:
         return Decision(status=_ended(seen, JobState.FAILED, report.reason, report.message, first))
     problem = next((pod.problem for pod in seen.pods if pod.problem), "its pods ended without a report")
     return Decision(status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, problem, first))
+
+
+def _broke_before(pod: PodView, first: PodView) -> bool:
+    """Whether a worker failed before the script's end. Volcano may have deleted it since; to that alone it says 0."""
+    if pod.phase != "Failed" or pod.is_lost or pod.is_out_of_memory:
+        return False
+    return not (pod.finished_at and first.finished_at) or pod.finished_at <= first.finished_at + _CLOCKS
 
 
 def _too_much_memory(pod: PodView) -> str:
@@ -482,9 +506,9 @@ def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | Non
     if first is None:
         # Volcano takes it when another one fails; that one stays to be seen
         return "" if culprit is not None else "the pod that ran the script was deleted by somebody else"
-    if first.is_taken and culprit is None:
+    if (first.is_taken or any(pod.is_taken_early for pod in seen.pods)) and culprit is None:
         # with one pod gone Volcano takes the others as well: it was the one before them, whatever it made of its end
-        deleted = (pod for pod in seen.pods if pod.is_deleting)
+        deleted = (pod for pod in seen.pods if pod.is_deleting or pod.is_taken_early)
         taken = min(deleted, key=lambda pod: (not pod.is_first_taken, pod.dies_at or seen.now))
         return f"pod {taken.name} on node {_node_of(status, taken)} was deleted by somebody else"
     return ""

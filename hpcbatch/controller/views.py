@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from hpcbatch.api.port import Object
 from hpcbatch.controller.decide import PodView, VolcanoJobView
@@ -26,6 +26,13 @@ _BACK_OFF = re.compile(r'ImagePullBackOff: Back-off pulling image ".*?": (ErrIma
 _HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 
 
+class FirstTaken(NamedTuple):
+    """The pod of a job that was deleted before the others, and whether the script ran then."""
+
+    uid: str
+    script_ran: bool
+
+
 def volcano_job_view(job: Object) -> VolcanoJobView:
     phase = job.get("status", {}).get("state", {}).get("phase", "Pending")
     metadata = job["metadata"]
@@ -42,14 +49,14 @@ def pod_views(
     launcher: Launcher = Launcher.SHARED,
     gone: Collection[str] = (),
     ready_nodes: Collection[str] | None = None,
-    first_taken: str = "",
+    first_taken: FirstTaken | None = None,
     preempted: Collection[str] = (),
 ) -> list[PodView]:
     """The pods of one job in the order of `names`, which `volcano.translate.pod_names` gave.
 
     `gone` are the names of pods that have been deleted, and are shown as they were. `ready_nodes` are the nodes that
-    answer; None: all. `first_taken` is the uid of the pod that was deleted before the others, as far as known;
-    `preempted` are those of pods that the scheduler was seen to take away, whatever their status says now.
+    answer; None: all. `first_taken` is the pod that was deleted before the others, as far as known; `preempted` are
+    the uids of those that the scheduler was seen to take away, whatever their status says now.
     """
     place = {name: index for index, name in enumerate(names)}
     views = [
@@ -59,7 +66,7 @@ def pod_views(
             is_gone=pod["metadata"]["name"] in gone,
             is_launcher=launcher is Launcher.DEDICATED and place[pod["metadata"]["name"]] == 0,
             node_answers=ready_nodes is None or pod["spec"].get("nodeName") in ready_nodes,
-            is_first_taken=pod["metadata"]["uid"] == first_taken,
+            first_taken=first_taken if first_taken and first_taken.uid == pod["metadata"]["uid"] else None,
             was_preempted=pod["metadata"]["uid"] in preempted,
         )
         for pod in pods
@@ -75,7 +82,7 @@ def _pod_view(
     is_gone: bool,
     is_launcher: bool,
     node_answers: bool,
-    is_first_taken: bool,
+    first_taken: FirstTaken | None,
     was_preempted: bool,
 ) -> PodView:
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
@@ -109,7 +116,8 @@ def _pod_view(
         bound_at=_bound_at(status) if spec.get("nodeName") else None,
         dies_at=parse_rfc3339(dies_at) if dies_at else None,
         node_answers=node_answers,
-        is_first_taken=is_first_taken,
+        is_first_taken=first_taken is not None,
+        is_taken_early=first_taken is not None and first_taken.script_ran,
         is_gone=is_gone,
         is_launcher=is_launcher,
     )

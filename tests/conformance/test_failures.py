@@ -136,6 +136,28 @@ def test_a_lost_pod_ends_a_job_that_may_not_run_again(site: Site) -> None:
     )
 
 
+def test_a_host_that_goes_under_an_mpirun_is_named(site: Site) -> None:
+    """mpirun may see it first, and the script fails before anybody ends it."""
+    site.script("kill_sshd", KILL_SSHD)
+    ranks = "mpirun sh -c 'touch {0}.$(hostname); sleep 600'\n"
+    killer = "(until [ -e go ]; do sleep 0.2; done; ssh $(sort -u $PBS_NODEFILE | tail -n 1) sh $PWD/kill_sshd) &\n"
+    wants = ("-l", "select=2:ncpus=1:mpiprocs=1", "-j", "oe")
+    cd = f"cd {site.work}\n"
+    deleted = site.qsub("-r", "n", *wants, stdin=cd + ranks.format("deleted"))
+    failed = site.qsub("-r", "n", *wants, stdin=cd + killer + ranks.format("failed"))
+    wait_for("all ranks", lambda: len([*site.work.glob("deleted.*"), *site.work.glob("failed.*")]) == 4, 60)
+    (site.work / "go").touch()
+    lost = lose_pod(site, deleted, 1)
+    record = site.wait_end(deleted)
+    whys = [f"{lost} was {why}; not rerunnable" for why in ("deleted by somebody else", "lost")]
+    assert any(why in record["comment"] for why in whys), record["comment"]
+    assert record["Exit_status"] == -20
+    record = site.wait_end(failed)
+    host = f"job-{failed}-mpiworker-0"
+    assert f"pod {host} failed: sshd on {host} has ended" in record["comment"]
+    assert record["Exit_status"] == -1
+
+
 def test_a_lost_pod_makes_a_job_run_again(site: Site) -> None:
     pbs = site.qsub("-r", "y", "-l", "select=2:ncpus=1", "-j", "oe", stdin="sleep 600\n")
     other = site.sbatch("--requeue", "-N", "2", "-o", "/dev/null", "--wrap", "sleep 600")

@@ -386,6 +386,7 @@ PODS = st.lists(
         finished_at=st.sampled_from([None, END]),
         is_lost=st.booleans(),
         is_deleting=st.booleans(),
+        is_taken_early=st.booleans(),
         is_gone=st.booleans(),
         problem=st.sampled_from(["", "ErrImagePull: m"]),
         bound_at=st.sampled_from([None, START, NOW - timedelta(hours=1)]),
@@ -474,6 +475,47 @@ def test_which_pod_was_deleted_first() -> None:
     for pods, name in (([first, other], "pod-0"), ([first, known], "pod-1")):
         decision = decide(seen(phase="Terminated", pods=pods, spec={"rerunnable": False}))
         assert f"pod {name} on node" in decision.status.message
+
+
+BROKEN = pod(1, phase="Failed", started_at=START, finished_at=END, exit_code=137)
+DELETED = pod(1, is_deleting=True, is_gone=True, started_at=START, is_first_taken=True, is_taken_early=True)
+LATE = replace(DELETED, is_taken_early=False)
+
+
+@pytest.mark.parametrize("code", [0, 255])
+@pytest.mark.parametrize(
+    ("other", "reason", "message"),
+    [
+        pytest.param(
+            DELETED, Reason.NODE_LOST, "pod pod-1 on node node-0 was deleted by somebody else; not rerunnable",
+            id="deleted",
+        ),
+        pytest.param(
+            BROKEN, Reason.LAUNCH_FAILED, "pod pod-1 failed: it ended with exit code 137", id="killed"
+        ),
+        pytest.param(
+            replace(BROKEN, is_deleting=True), Reason.LAUNCH_FAILED, "pod pod-1 failed: it ended with exit code 137",
+            id="killed, and then deleted by Volcano",
+        ),
+        pytest.param(LATE, None, "", id="deleted by Volcano, which follows the script's end"),
+        pytest.param(replace(BROKEN, finished_at=NOW), None, "", id="failed after the script's end"),
+        pytest.param(replace(LATE, phase="Succeeded", finished_at=END), None, "", id="ended by Volcano at once"),
+    ],
+)  # fmt: skip
+def test_a_script_that_ends_with_its_host_before_volcano_ends_it(
+    other: PodView, reason: Reason | None, message: str, code: int
+) -> None:
+    """Its mpirun is often the first to see that a host has gone."""
+    observed = seen(phase="Terminated", pods=[ended_with(exit_code=code), other], spec={"rerunnable": False})
+    status = decide(observed).status
+    own = Reason.NON_ZERO_EXIT if code else Reason.NONE
+    assert (status.reason, status.message) == (reason or own, message)
+    assert status.exit_code == (code if reason is None else None)
+
+
+def test_a_time_limit_is_the_reason_whatever_became_of_the_hosts() -> None:
+    over = ended_with(exit_code=143, reason=Reason.TIME_LIMIT)
+    assert decide(seen(phase="Terminated", pods=[over, DELETED])).status.reason is Reason.TIME_LIMIT
 
 
 @pytest.mark.parametrize("phase", ["Terminating", "Completing", "Aborting"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.controller.views import node_rooms, pod_views, problem_from_events, volcano_job_view
+from hpcbatch.controller.views import FirstTaken, node_rooms, pod_views, problem_from_events, volcano_job_view
 from hpcbatch.model.site import Launcher
 
 NAME = "job-911-mpimaster-0"
@@ -88,6 +88,20 @@ def test_who_took_a_pod_away(kind: str, value: str, reason: str, is_lost: bool, 
     condition = {"type": kind, "status": value, "reason": reason}
     (view,) = pod_views([pod(deletion="2026-11-21T15:20:10Z", phase="Running", conditions=[condition])], [NAME])
     assert (view.is_lost, view.is_preempted) == (is_lost, is_preempted)
+
+
+@pytest.mark.parametrize(
+    ("first", "flags"),
+    [
+        (None, (False, False)),
+        (FirstTaken("u-2", script_ran=True), (False, False)),
+        (FirstTaken("u-1", script_ran=False), (True, False)),
+        (FirstTaken("u-1", script_ran=True), (True, True)),
+    ],
+)
+def test_which_pod_was_taken_first(first: FirstTaken | None, flags: tuple[bool, bool]) -> None:
+    (view,) = pod_views([pod()], [NAME], first_taken=first)
+    assert (view.is_first_taken, view.is_taken_early) == flags
 
 
 def test_a_dedicated_launcher_is_no_host() -> None:
