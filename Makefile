@@ -1,6 +1,6 @@
 # make demo: from nothing to the output of an MPI job.  make demo-wrf, demo-wrf-slurm: a forecast with the stand-in for WRF,
-# from its input to maps in build/wrf-pbs, build/wrf-slurm.  make test: everything that needs no cluster is tested.
-# make test-mpi: every way to launch with every MPI library, which it gets (350 MB; ten minutes).
+# from its input to maps in build/wrf-pbs, build/wrf-slurm.  make test: everything else that needs no cluster.
+# make test-mpi: every way to launch with every MPI library, which it gets (350 MB; eight minutes).
 # make test-cluster: the rest, on a real Kubernetes with Volcano that it starts on this machine (root; Go).
 # All install what they need into .venv, and as root Debian's packages.
 PYTHON ?= python3

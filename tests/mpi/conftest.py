@@ -1,9 +1,10 @@
-"""One engine with three nodes of four CPUs, and each family once."""
+"""One engine with three nodes of room for several jobs, and each family once."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -14,13 +15,21 @@ from tests.conformance.site import BIN, Site, login_environment
 from tests.mpi.families import FAMILIES, Family
 
 
+@contextmanager
+def engine_with(directory: Path, *options: str) -> Iterator[EngineRig]:
+    env = login_environment(directory)
+    up = [str(BIN / "hpcbatch"), "up", "--nodes", "3", "--cpus", "16", "--mem", "16Gi", *options]
+    subprocess.run(up, env=env, check=True, timeout=60)
+    try:
+        yield EngineRig(env)
+    finally:
+        subprocess.run([str(BIN / "hpcbatch"), "down"], env=env, check=True, timeout=60)
+
+
 @pytest.fixture(scope="session")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineRig]:
-    env = login_environment(tmp_path_factory.mktemp("engine"))
-    up = [str(BIN / "hpcbatch"), "up", "--nodes", "3", "--cpus", "4", "--mem", "4Gi"]
-    subprocess.run(up, env=env, check=True, timeout=60)
-    yield EngineRig(env)
-    subprocess.run([str(BIN / "hpcbatch"), "down"], env=env, check=True, timeout=60)
+    with engine_with(tmp_path_factory.mktemp("engine")) as rig:
+        yield rig
 
 
 @pytest.fixture(scope="session")

