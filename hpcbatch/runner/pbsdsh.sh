@@ -34,7 +34,7 @@ if [ -n "$index" ]; then
 fi
 [ -z "$copies" ] || lines=$(printf '%s\n' "$lines" | head -n "$copies")
 # shellcheck disable=SC2086
-tell_of_worlds "$1" "$(set -- $lines && echo $#)" "mpirun makes one"
+tell_of_single_ranks "$1" "$(set -- $lines && echo $#)" "mpirun makes one"
 children='' task=0 code=0
 for where in $lines; do
   PBS_TASKNUM=$((task + 2)) PBS_NODENUM=${index:-$task}

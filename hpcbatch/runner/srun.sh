@@ -347,7 +347,7 @@ start="$root/runner/task.sh"
 
 mpi_family
 if [ "$mpi" != none ] && [ -z "$family$multi_prog" ]; then
-  tell_of_worlds "$1" "$ntasks" "there is no mpirun on PATH"
+  tell_of_single_ranks "$1" "$ntasks" "there is no mpirun on PATH"
 fi
 if [ -n "$family" ] && [ "$mpi" != none ] && [ -z "$multi_prog" ] && wants_mpi "$1"; then
   tell_of_library "$1"

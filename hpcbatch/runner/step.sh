@@ -91,10 +91,13 @@ linked_to() {
   [ -n "$libraries" ]
 }
 
-# tell_of_worlds PROGRAM TASKS REASON: each task of an MPI program that no mpirun starts is rank 0 of a world of its own.
-tell_of_worlds() {
+# tell_of_single_ranks PROGRAM TASKS REASON: each task of an MPI program that no mpirun starts is rank 0 of a world of its own.
+# The job's record tells it too (worlds.sh).
+tell_of_single_ranks() {
   [ "$2" -gt 1 ] && linked_to "$1" || return 0
-  echo "$tool: hpcbatch: $1 is an MPI program: this starts $2 worlds of one rank, not one world of $2 ranks ($3)" >&2
+  apart="$1 is an MPI program: $tool starts $2 worlds of one rank, not one world of $2 ranks ($3)"
+  echo "hpcbatch: warning: $apart" >&2
+  grep -qs '^apart ' "$run/worlds" || echo "apart $apart" >>"$run/worlds"
 }
 
 # in_turn: the hosts of $layout, a line for each task in cyclic order
