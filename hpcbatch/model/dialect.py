@@ -8,3 +8,9 @@ from enum import StrEnum
 class Dialect(StrEnum):
     PBS = "pbs"
     SLURM = "slurm"
+
+
+SLURM_VERSION = "22.05.8"
+"""Of the Slurm that we answer as: its commands' `--version`, and srun's in a job."""
+SLURM_VERSION_TEXT = f"slurm-wlm {SLURM_VERSION}"
+"""What `--version` prints on Debian; other builds say `slurm 22.05.8`."""

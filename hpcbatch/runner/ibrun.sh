@@ -6,7 +6,10 @@ ntasks='' offset=0
 while :; do
   case $1 in
     -n | -np) number -n "$2" && ntasks=$2 && shift 2 ;;
-    -o) offset=$2 && shift 2 ;;
+    -o)
+      [ $# -gt 1 ] || die "option -o requires a value"
+      offset=$2 && shift 2
+      ;;
     -*) die "unknown option $1: expected -n or -o" ;;
     *) break ;;
   esac

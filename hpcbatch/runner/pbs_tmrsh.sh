@@ -2,21 +2,32 @@
 # shellcheck disable=SC2154 # variables of common.sh and step.sh
 # `pbs_tmrsh HOST COMMAND...`: as rsh, to a host of the job.
 
-while :; do
+usage() {
+  echo "usage: $tool [-n][-l username] host [-n][-l username] command" >&2
+  exit 254
+}
+where=
+while [ $# -gt 0 ]; do
   case $1 in
+    # both are there for rsh's sake and change nothing, as in PBS
     -n) shift ;;
-    -l) shift 2 ;;
-    *) break ;;
+    -l)
+      [ $# -gt 1 ] || usage
+      shift 2
+      ;;
+    *)
+      [ -z "$where" ] || break
+      where=$1
+      shift
+      ;;
   esac
 done
-[ $# -gt 1 ] || { echo "usage: $tool [-n][-l username] host [-n][-l username] command" >&2; exit 254; }
+[ $# -gt 0 ] || usage
 case " $hosts " in
-  *" $1 "*) ;;
+  *" $where "*) ;;
   *)
-    echo "$tool: host \"$1\" is not a node in job <$job_id>" >&2
+    echo "$tool: host \"$where\" is not a node in job <$job_id>" >&2
     exit 254
     ;;
 esac
-where=$1
-shift
 start_on "$where" "$sh" -c "$*"

@@ -23,11 +23,20 @@ done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || usage
 case $copies$index in *[!0-9]*) usage ;; esac
+if [ -n "$copies" ]; then
+  [ -z "$index" ] && [ "$copies" -gt 0 ] || usage
+fi
 lines=$(cat "$root/conf/nodefile")
 [ -z "$once" ] || lines=$(printf '%s\n' "$lines" | awk '!seen[$0]++')
 # shellcheck disable=SC2086
 set_lines() { set -- $lines && echo $#; }
 total=$(set_lines)
+every=$lines
+while [ "$total" -lt "${copies:-0}" ]; do # more copies than there are lines begin anew
+  lines="$lines
+$every"
+  total=$(set_lines)
+done
 if [ -n "$index" ]; then
   [ "$index" -lt "$total" ] || { echo "pbsdsh: only $total nodes available" >&2; exit 1; }
   lines=$(printf '%s\n' "$lines" | sed -n "$((index + 1))p")

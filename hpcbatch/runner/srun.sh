@@ -3,148 +3,7 @@
 # `srun` in a job: a step of some tasks on some of the job's hosts. MPI programs are started by the image's own mpirun as one
 # world, others directly; both find what Slurm sets for a task. A step gets CPUs of its own: while others have them, it waits.
 
-ntasks='' nodes='' cpus_per_task=${SRUN_CPUS_PER_TASK:-} per_node='' nodelist='' exclude='' relative=0 label='' out='' err='' input=''
-kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir='' distribution=${SLURM_DISTRIBUTION:-block} mpi=${SLURM_MPI_TYPE:-} multi_prog=''
-overlap='' overcommit='' quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name=''
-
-# unapplied OPTION REASON
-unapplied() { notes="$notes$tool: hpcbatch: $1 is not applied: $2
-"; }
-notes=
-
-# Options with a value, and those without; what Slurm has beyond these is refused.
-take_option() { # NAME VALUE
-  case $1 in
-    n | ntasks) number --ntasks "$2" && ntasks=$2 ;;
-    N | nodes) nodes=${2%%-*} && number --nodes "$nodes" ;;
-    c | cpus-per-task) number --cpus-per-task "$2" && cpus_per_task=$2 ;;
-    ntasks-per-node | tasks-per-node) number --ntasks-per-node "$2" && per_node=$2 ;;
-    w | nodelist) nodelist=$2 ;;
-    x | exclude) exclude=$2 ;;
-    r | relative)
-      case $2 in '' | *[!0-9]*) die "Invalid numeric value \"$2\" for --relative." ;; esac
-      relative=$2
-      ;;
-    o | output) out=$2 ;;
-    e | error) err=$2 ;;
-    i | input) input=$2 ;;
-    D | chdir) chdir=$2 ;;
-    m | distribution)
-      case $2 in
-        block* | cyclic*) distribution=$2 ;;
-        *) die "Invalid --distribution specification: '$2': expected block or cyclic" ;;
-      esac
-      ;;
-    mpi)
-      case $2 in
-        none | pmi2 | pmix* | openmpi | cray_shasta) mpi=$2 ;;
-        list) echo 'MPI plugin types are...
-	none
-	pmi2
-	pmix' >&2 && exit 0 ;;
-        *) die "MPI plugin \"$2\" is not there: expected none, pmi2 or pmix" ;;
-      esac
-      ;;
-    export) export=$2 ;;
-    J | job-name) step_name=$2 ;;
-    kill-on-bad-exit) kill_on_bad_exit=$2 ;;
-    het-group | pack-group) [ "$2" = 0 ] || die "a job here has one component: --het-group=$2 does not exist" ;;
-    jobid) [ "$2" = "$job_id" ] || die "srun starts steps of its own job only, not of job $2" ;;
-    t | time | cpu-bind | cpu_bind | mem-bind | mem_bind | hint | threads-per-core | cores-per-socket | ntasks-per-core | ntasks-per-socket | cpu-freq | \
-      gpu-bind | gpus-per-task | G | gpus | gres | gpus-per-node | mem | mem-per-cpu | mem-per-gpu | A | account | p | partition | q | qos | \
-      propagate | network | resv-ports | immediate | I | W | wait | C | constraint | open-mode | prolog | epilog | task-prolog | \
-      task-epilog | B | extra-node-info | comment | licenses | L | S | core-spec | switches | acctg-freq | bcast | slurmd-debug | \
-      cpus-per-gpu | ntasks-per-gpu | tres-per-task | tres-bind | treewidth | uid | gid | mail-type | mail-user | reservation | \
-      profile | container | wckey | begin | deadline | dependency | d | mcs-label | msg-timeout | thread-spec | tmp | mincpus | \
-      interactive | compress)
-      case $1 in
-        t | time) unapplied --time "the step ends with the job" ;;
-        cpu-bind | cpu_bind | mem-bind | mem_bind | hint | gpu-bind | tres-bind | threads-per-core | cores-per-socket | ntasks-per-core | ntasks-per-socket | B | extra-node-info)
-          unapplied "--$1" "a pod does not bind tasks" ;;
-        prolog | epilog | task-prolog | task-epilog | bcast | container) die "--$1 is not supported" ;;
-        *) unapplied "--$1" "a step has what its job has" ;;
-      esac
-      ;;
-    *) return 1 ;;
-  esac
-}
-
-take_flag() { # NAME
-  case $1 in
-    l | label) label=yes ;;
-    K | kill-on-bad-exit) kill_on_bad_exit=1 ;;
-    overlap | s | oversubscribe) overlap=yes ;;
-    O | overcommit) overcommit=yes ;;
-    Q | quiet) quiet=yes ;;
-    multi-prog) multi_prog=yes ;;
-    exclusive | exact | u | unbuffered | v | verbose | vv | H | hold | X | disable-status | Z | no-allocate | E | preserve-env | whole | j | \
-      spread-job | use-min-nodes | T | threads | contiguous | nice | no-kill | k | no-bell | quit-on-interrupt | accel-bind) ;;
-    V | version)
-      printf 'slurm-wlm 22.05.8\n'
-      exit 0
-      ;;
-    pty) die "--pty is not supported: a job's pods have no terminal" ;;
-    test-only) exit 0 ;;
-    help | h | usage)
-      echo "Usage: srun [OPTIONS(0)... [executable(0) [args(0)...]]]"
-      exit 0
-      ;;
-    *) return 1 ;;
-  esac
-}
-
-unknown() {
-  printf "srun: unrecognized option '%s'\nTry \"srun --help\" for more information\n" "$1" >&2
-  exit 1
-}
-
-while [ $# -gt 0 ]; do
-  case $1 in
-    --)
-      shift
-      break
-      ;;
-    --exclusive=* | --nice=* | --accel-bind=*) ;;
-    --*=*)
-      name=${1%%=*}
-      take_option "${name#--}" "${1#*=}" || unknown "$1"
-      ;;
-    --*)
-      if ! take_flag "${1#--}"; then
-        [ $# -gt 1 ] || unknown "$1"
-        take_option "${1#--}" "$2" || unknown "$1"
-        shift
-      fi
-      ;;
-    -?*)
-      rest=${1#-}
-      while [ -n "$rest" ]; do
-        letter=${rest%"${rest#?}"}
-        rest=${rest#?}
-        if [ "$letter" = K ] && [ -n "$rest" ]; then
-          kill_on_bad_exit=$rest rest=
-        elif ! take_flag "$letter"; then
-          if [ -z "$rest" ]; then
-            [ $# -gt 1 ] || die "option requires an argument -- '$letter'"
-            rest=$2
-            shift
-          fi
-          take_option "$letter" "${rest#=}" || {
-            printf "srun: invalid option -- '%s'\nTry \"srun --help\" for more information\n" "$letter" >&2
-            exit 1
-          }
-          rest=
-        fi
-      done
-      ;;
-    *) break ;;
-  esac
-  shift
-done
-[ $# -gt 0 ] || die "No command given to execute."
-for word in "$@"; do
-  [ "$word" != : ] || die "steps of several components (srun a : b) are not supported"
-done
+. "$root/runner/srun_options.sh"
 
 # Where
 
@@ -175,7 +34,8 @@ count_hosts() { set -- $chosen && echo $#; }
 available=$(count_hosts)
 [ -z "$nodes" ] || [ "$nodes" -le "$available" ] ||
   die "Unable to create step for job $job_id: More processors requested than permitted"
-wanted_nodes=${nodes:-$available}
+wanted_nodes=${max_nodes:-${nodes:-$available}}
+[ "$wanted_nodes" -le "$available" ] || wanted_nodes=$available
 if [ -z "$ntasks" ]; then
   if [ -n "$per_node" ]; then
     ntasks=$((wanted_nodes * per_node))
@@ -193,20 +53,30 @@ cpus_per_task=${cpus_per_task:-1}
 steps=$run/steps
 mkdir -p "$steps" || die "cannot write to $run"
 
+# lock: until `unlock` or this process has gone, however that is. Without flock the one who finds that its owner has gone
+# takes the lock away; its content is there at the moment it is.
 lock() {
-  until mkdir "$steps/lock" 2>/dev/null; do
+  if command -v flock >/dev/null 2>&1; then
+    exec 9>"$steps/lock" && flock 9
+    return
+  fi
+  echo $$ >"$steps/me.$$"
+  until ln "$steps/me.$$" "$steps/locked" 2>/dev/null; do
     owner=
-    { read -r owner <"$steps/lock/pid"; } 2>/dev/null
+    { read -r owner <"$steps/locked"; } 2>/dev/null
     if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; then
-      rm -rf "$steps/lock" # it was killed
+      rm -f "$steps/locked" "$steps/me.$owner"
     else
       nap
     fi
   done
-  echo $$ >"$steps/lock/pid"
 }
 
-unlock() { rm -rf "$steps/lock"; }
+unlock() {
+  exec 9>&-
+  rm -f "$steps/me.$$"
+  [ ! -e "$steps/locked" ] || rm -f "$steps/locked"
+}
 
 # free_hosts: sets $free to `host:tasks that fit:ranks` words of $chosen.
 free_hosts() {
@@ -254,7 +124,7 @@ choose() {
   done
   if [ $number_of -lt "$wanted_nodes" ]; then
     # fewer hosts than the job has may do
-    [ -z "$nodes" ] && [ $number_of -gt 0 ] || return 1
+    [ $number_of -ge "${nodes:-1}" ] || return 1
   fi
   # shellcheck disable=SC2086
   lay_out "$ntasks" "${per_node:-0}" $some
@@ -294,6 +164,7 @@ done
 
 # The tasks
 
+job_nodes=$SLURM_NNODES job_ntasks=$SLURM_NTASKS
 step_hosts='' per_host='' step_nodes=0 same='' times=0
 # end_run: of hosts with as many tasks each: `2(x3)`
 end_run() {
@@ -316,19 +187,13 @@ SLURM_STEP_NUM_TASKS=$ntasks SLURM_NTASKS=$ntasks SLURM_NPROCS=$ntasks SLURM_STE
 SLURM_DISTRIBUTION=$distribution SLURM_LAUNCH_NODE_IPADDR=$host SLURM_UMASK=$(umask)
 export SLURM_STEP_ID SLURM_STEPID SLURM_STEP_NODELIST SLURM_STEP_NUM_NODES SLURM_STEP_NUM_TASKS SLURM_NTASKS SLURM_NPROCS \
   SLURM_STEP_TASKS_PER_NODE SLURM_NNODES SLURM_DISTRIBUTION SLURM_LAUNCH_NODE_IPADDR SLURM_UMASK
+if [ -n "$preserve_env" ]; then
+  [ -z "$job_nodes" ] || SLURM_NNODES=$job_nodes
+  [ -z "$job_ntasks" ] || SLURM_NTASKS=$job_ntasks SLURM_NPROCS=$job_ntasks
+fi
 [ -z "$step_name" ] || export SLURM_JOB_NAME="$step_name"
-case $export in
-  ALL) ;;
-  NONE) die "--export=NONE is not supported: a task has the script's environment" ;;
-  ALL,*=* | *=*)
-    rest=${export#ALL,}
-    while [ -n "$rest" ]; do
-      word=${rest%%,*}
-      case $word in *=*) export "${word?}" ;; esac
-      case $rest in *,*) rest=${rest#*,} ;; *) rest= ;; esac
-    done
-    ;;
-esac
+given_variables set_variable
+[ -z "$kept" ] || export SRUN_KEPT="$kept" # for task.sh
 if [ -n "$chdir" ]; then
   cd "$chdir" 2>/dev/null || {
     echo "slurmstepd: error: couldn't chdir to \`$chdir': No such file or directory: going to /tmp instead" >&2

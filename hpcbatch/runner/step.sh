@@ -160,6 +160,9 @@ launch_world() {
   asked=$1 limit=$2
   shift 2
   [ $# -gt 0 ] || die "no program to run"
+  for word in "$@"; do
+    [ "$word" != : ] || die "several programs in one launch ($tool a : b) are not supported"
+  done
   mpi_family
   [ -n "$family" ] || die "there is no mpirun on PATH: it starts MPI programs with the image's own (Open MPI, MPICH or Intel MPI)" 127
   job_hosts

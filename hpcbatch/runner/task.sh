@@ -26,6 +26,8 @@ if [ "$mode" = signal ]; then
   exit 0
 fi
 
+kept=$SRUN_KEPT
+unset SRUN_KEPT
 label=${1#-} out=${2#-} err=${3#-}
 shift 3
 
@@ -113,6 +115,7 @@ if [ "$mode" = mpi ]; then
   SLURM_NODEID=$((${SLURM_NODEID:-1} - 1))
   export SLURM_PROCID SLURM_LOCALID SLURM_TASK_PID SLURM_NODEID
   redirect "$task" "$SLURM_NODEID"
+  [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
   [ -n "$label" ] || exec "$@"
   step=$SLURM_STEP_ID
   run_task() {
@@ -167,6 +170,7 @@ run_task() { # TASK LOCAL PROGRAM...
     echo "slurmstepd-$host: error: execve(): $1: $why" >&2
     exit "$errno"
   fi
+  [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
   # shellcheck disable=SC2086,SC2016
   exec $session "$sh" -c 'echo $$ >"$1"; [ ! -e "$2" ] || exit 143; shift 2; SLURM_TASK_PID=$$; export SLURM_TASK_PID; exec "$@"' \
     sh "$run/tasks.$step.$SLURM_PROCID" "$run/ended.$step" "$@"

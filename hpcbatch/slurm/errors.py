@@ -15,11 +15,11 @@ from hpcbatch.errors import (
     UnknownQueueError,
     UnreachableError,
 )
+from hpcbatch.model import dialect
 from hpcbatch.model.refusal import RefusalCode
 
-SLURM_VERSION = "22.05.8"
-VERSION_TEXT = f"slurm-wlm {SLURM_VERSION}"
-"""What `--version` prints on Debian; other builds say `slurm 22.05.8`."""
+SLURM_VERSION = dialect.SLURM_VERSION
+VERSION_TEXT = dialect.SLURM_VERSION_TEXT
 
 USAGE_EXIT = {"sbatch": 255}
 """Exit code of a command line that getopt refuses; 1 for all other commands."""

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.dialect import SLURM_VERSION_TEXT, Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob, PlacedPod
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Chunk
@@ -305,6 +305,7 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         # the first pod may run while other nodes still pull the image
         "start_timeout_s": str(site.start_timeout_s + site.image_pull_timeout_s),
         "ssh_port": str(site.ssh_port),
+        "slurm_version": SLURM_VERSION_TEXT,
     }
     return "".join(f"{name}={shellquote(value)}\n" for name, value in values.items())
 

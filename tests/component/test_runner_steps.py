@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,25 @@ REFUSED = {
     "-w elsewhere hostname": (
         "srun: error: Unable to create step for job 12: Requested node configuration is not available\n"
     ),
+    "--ntask-per hostname": "srun: unrecognized option '--ntask-per'\nTry \"srun --help\" for more information\n",
+    "--ntasks-per=2 hostname": (
+        "srun: option '--ntasks-per' is ambiguous; possibilities: '--ntasks-per-core' '--ntasks-per-gpu' "
+        "'--ntasks-per-node' '--ntasks-per-socket' '--ntasks-per-tres'\n"
+        'Try "srun --help" for more information\n'
+    ),
+    "--label=3 hostname": (
+        "srun: option '--label' doesn't allow an argument\nTry \"srun --help\" for more information\n"
+    ),
+    "--nodes": ("srun: option '--nodes' requires an argument\nTry \"srun --help\" for more information\n"),
+    "-j hostname": "srun: invalid option -- 'j'\nTry \"srun --help\" for more information\n",
+    "-n": "srun: option requires an argument -- 'n'\nTry \"srun --help\" for more information\n",
+    "-Z hostname": "srun: error: --no-allocate is not supported: a step is always its job's\n",
+    "-K2 hostname": 'srun: error: Invalid numeric value "2" for --kill-on-bad-exit.\n',
+    "-N 3-2 hostname": "srun: error: Invalid node count specification: 3-2\n",
+    "-i 1 hostname": "srun: error: --input=1 is not supported: task 0 alone reads the input\n",
+    "--export=ALL,1x=2 hostname": (
+        "srun: error: Invalid --export specification: '1x=2': expected ALL, NONE, NAME or NAME=value\n"
+    ),
     "-n1": "srun: error: No command given to execute.\n",
     "--pty bash": "srun: error: --pty is not supported: a job's pods have no terminal\n",
     "a : b": "srun: error: steps of several components (srun a : b) are not supported\n",
@@ -95,6 +116,99 @@ def test_what_is_not_applied_is_said(pod: RunnerPod) -> None:
         "srun: hpcbatch: --time is not applied: the step ends with the job",
         "srun: hpcbatch: --mem is not applied: a step has what its job has",
     ]
+
+
+# Without those that are refused, or end srun.
+TOLD_NOWHERE = {
+    "chdir", "cpus-per-task", "distribution", "error", "exclude", "exclusive", "exact", "export", "het-group", "input",
+    "job-name", "jobid", "kill-on-bad-exit", "label", "mpi", "multi-prog", "nodelist", "nodes", "ntasks",
+    "ntasks-per-node", "output", "overcommit", "overlap", "oversubscribe", "pack-group", "preserve-env", "quiet",
+    "relative", "tasks-per-node", "unbuffered", "disable-status", "quit-on-interrupt", "open-mode",
+}  # fmt: skip
+REFUSED_OR_LAST = {
+    "bcast", "container", "epilog", "help", "no-allocate", "prolog", "pty", "task-epilog", "task-prolog", "test-only",
+    "usage", "version", "x11",
+}  # fmt: skip
+
+
+def long_options(kind: str) -> set[str]:
+    text = (resources.files("hpcbatch.runner") / "srun_options.sh").read_text()
+    found = re.search(rf"^srun_{kind}='([^']*)'$", text, re.MULTILINE)
+    assert found is not None
+    return set(found[1].split())
+
+
+def test_every_option_is_applied_or_told(pod: RunnerPod) -> None:
+    values, others = long_options("values"), long_options("maybe") | long_options("flags")
+    told = (values | others) - TOLD_NOWHERE - REFUSED_OR_LAST
+    arguments = [f"--{name}=1" if name in values else f"--{name}" for name in sorted(told)]
+    lines, err = output(pod, f"srun -n1 --mpi=none {' '.join(arguments * 2)} echo hi")
+    assert lines == ["hi"]
+    said = re.findall(r"^srun: hpcbatch: --(\S+) is not applied: \w+", err, re.MULTILINE)
+    assert sorted(said) == sorted(told), "each once"
+    assert len(said) == len(err.splitlines())
+
+
+def test_letters_and_abbreviations(pod: RunnerPod) -> None:
+    lines, err = output(pod, "srun -ln2 -v -T 3 -k -mblock:cyclic --mp none --cpus-per-t=1 -N1-2 -I5 echo hi; srun -V")
+    assert sorted(lines) == ["0: hi", "1: hi", "slurm-wlm 22.05.8"]
+    assert re.findall(r"hpcbatch: (.*) is not applied", err) == [
+        "--verbose", "--threads", "--no-kill", "--distribution=block:cyclic beyond block", "--immediate",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "seen"),
+    [
+        ("", "red blue"), ("--export=ALL", "red blue"), ("--export=ALL,B=green", "red green"),
+        ("--export=A", "red "), ("--export=A,B=green", "red green"), ("--export=NONE", " "),
+        ("--export=B,ALL", "red blue"),
+    ],
+)  # fmt: skip
+def test_what_the_tasks_get_of_the_environment(pod: RunnerPod, option: str, seen: str) -> None:
+    lines, err = output(
+        pod,
+        f"export A=red B=blue\nsrun -n1 --mpi=none {option} sh -c 'echo \"$SLURM_PROCID-$A $B\"; echo ${{LOGNAME-no}}'",
+    )
+    assert (lines[0], err) == (f"0-{seen}", "")
+    assert (lines[1] == "no") == (option not in ("",) and "ALL" not in option)
+
+
+def test_settings_of_the_environment(pod: RunnerPod) -> None:
+    lines, err = output(
+        pod,
+        "export SLURM_LABELIO=1 SLURM_DISTRIBUTION=plane=2 SLURM_EXPORT_ENV=NONE\n"
+        "srun -n2 -E --mpi=none sh -c 'echo $SLURM_NTASKS'\nsrun -n1 -E --mpi=none sh -c 'echo $SLURM_NTASKS'",
+    )
+    assert sorted(lines) == ["0: 2", "0: 2", "1: 2"]
+    assert "srun: hpcbatch: SLURM_DISTRIBUTION=plane=2 is not applied: " in err
+
+
+@pytest.mark.parametrize("has_flock", [True, False], ids=["flock", "no flock"])
+def test_a_step_that_was_killed_while_it_chose_its_cpus(pod: RunnerPod, has_flock: bool) -> None:
+    """`cut` ends srun by KILL the first time that it is called in the lock."""
+    if Path(pod.shell).resolve().name == "busybox":
+        pytest.skip("busybox has a cut and a flock of its own")
+    tools = pod.root / "tools"
+    tools.mkdir()
+    hidden = set() if has_flock else {"flock"}
+    for directory in ("/usr/bin", "/bin"):
+        for path in Path(directory).iterdir():
+            if path.name not in {"cut", *hidden} and not (tools / path.name).exists():
+                (tools / path.name).symlink_to(path)
+    lock = pod.root / "run/job/steps" / ("lock" if has_flock else "locked")
+    (tools / "cut").write_text(
+        f"#!/bin/sh\nif [ -s pid ] && [ -e {lock} ] && mkdir killed 2>/dev/null; then kill -9 $(cat pid); fi\n"
+        'exec /usr/bin/cut "$@"\n'
+    )
+    (tools / "cut").chmod(0o755)
+    pod.environment["PATH"] = str(tools)
+    lines, _ = output(
+        pod,
+        "sh -c 'echo $$ >pid; exec srun -n2 --mpi=none echo never'; echo \"code $?\"\n"
+        "srun -n2 --mpi=none echo after; ls -d killed",
+    )
+    assert lines == ["code 137", "after", "after", "killed"]
 
 
 def test_the_first_task_reads_the_input(pod: RunnerPod) -> None:

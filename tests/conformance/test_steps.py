@@ -62,6 +62,17 @@ def test_tasks_of_srun(site: Site) -> None:
     assert text.endswith("code 2\n")
 
 
+def test_what_tasks_get_of_the_environment(ring: Site) -> None:
+    text = slurm_output(
+        ring,
+        "export COLOUR='deep blue' SIZE=big\n"
+        "srun -l --mpi=none --export=COLOUR,SHAPE=round sh -c 'echo \"<$COLOUR $SHAPE $SIZE>\"'\n"
+        "srun --export=NONE ./ring",
+    )
+    assert sorted(re.findall(r"^\d: (.*)", text, re.MULTILINE)) == ["<deep blue round >"] * 6, text
+    assert sorted(ranks_by_host(text).values()) == [[0, 1], [2, 3], [4, 5]], text
+
+
 def test_a_step_that_is_ended_leaves_nothing(site: Site) -> None:
     text = slurm_output(
         site,
@@ -79,7 +90,9 @@ def test_pbsdsh(site: Site) -> None:
         site,
         "export COLOUR='deep blue'\npbsdsh -- sh -c 'echo \"$(hostname) $PBS_NODENUM $COLOUR\"'\n"
         'pbsdsh -u hostname\npbsdsh -n 4 hostname\npbsdsh -n 6 hostname; echo "code $?"\n'
-        'pbs_tmrsh "$(tail -n 1 "$PBS_NODEFILE")" hostname\npbs_tmrsh elsewhere hostname; echo "code $?"',
+        "echo \"copies $(pbsdsh -c 7 -- sh -c 'echo x' | wc -l)\"\n"
+        'pbs_tmrsh "$(tail -n 1 "$PBS_NODEFILE")" hostname\npbs_tmrsh elsewhere hostname; echo "code $?"\n'
+        'pbs_tmrsh -n "$(head -n 1 "$PBS_NODEFILE")" -l me exit 3; echo "code $?"',
     )
     hosts = re.findall(r"^job-\d+-(\S+)$", text, re.MULTILINE)
     assert sorted(hosts[:3]) == ["mpimaster-0", "mpiworker-0", "mpiworker-1"], text
@@ -89,10 +102,13 @@ def test_pbsdsh(site: Site) -> None:
         text
     )
     assert "pbsdsh: only 6 nodes available\ncode 1\n" in text
-    assert 'pbs_tmrsh: host "elsewhere" is not a node in job' in text and text.endswith("code 254\n")
+    assert 'pbs_tmrsh: host "elsewhere" is not a node in job' in text and text.endswith("code 254\ncode 3\n")
+    assert "copies 7\n" in text
 
 
-@pytest.mark.parametrize("launcher", ["aprun -n 6 -N 2", "mpiexec_mpt", "mpiexec_mpt -n 6 omplace -nt 1", "ibrun"])
+@pytest.mark.parametrize(
+    "launcher", ["aprun -n 6 -N 2 -cc depth -b", "mpiexec_mpt", "mpiexec_mpt -n 6 omplace -nt 1", "ibrun"]
+)
 def test_launchers_of_sites(ring: Site, launcher: str) -> None:
     text = pbs_output(ring, f"{launcher} ./ring")
     assert sorted(ranks_by_host(text).values()) == [[0, 1], [2, 3], [4, 5]], text

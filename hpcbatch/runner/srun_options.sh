@@ -1,0 +1,261 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2034,SC2154 # variables of step.sh, and those that srun.sh uses
+# srun's command line, as srun 22.05 reads it: what stays of "$@" is the program. What an option cannot do here is told.
+
+srun_values=' accel-bind account acctg-freq bb bbf bcast-exclude begin chdir clusters comment constraint container core-spec
+cores-per-socket cpu-bind cpu-freq cpu_bind cpus-per-gpu cpus-per-task deadline delay-boot dependency distribution epilog error
+exclude export extra-node-info gid gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags het-group
+hint input job-name jobid kill-on-invalid-dep licenses mail-type mail-user max-exit-timeout mcs-label mem mem-bind mem-per-cpu
+mem-per-gpu mem_bind mincpus mpi msg-timeout network nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node
+ntasks-per-socket ntasks-per-tres open-mode output pack-group partition power prefer priority profile prolog qos relative
+reservation signal slurmd-debug sockets-per-node switches task-epilog task-prolog tasks-per-node thread-spec threads
+threads-per-core time time-min tmp tres-bind tres-per-task uid wait wckey '
+srun_maybe=' bcast compress exclusive immediate kill-on-bad-exit nice no-kill propagate resv-ports send-libs x11 '
+srun_flags=' contiguous debugger-test disable-status exact help hold interactive label launch-cmd multi-prog no-allocate overcommit
+overlap oversubscribe preserve-env pty quiet quit-on-interrupt reboot spread-job test-only unbuffered usage use-min-nodes verbose
+version whole '
+
+ntasks='' nodes='' max_nodes='' cpus_per_task=${SRUN_CPUS_PER_TASK:-} per_node='' nodelist='' exclude='' relative=0
+label=${SLURM_LABELIO:+yes} out=${SLURM_STDOUTMODE:-} err=${SLURM_STDERRMODE:-} input=${SLURM_STDINMODE:-}
+kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution=block mpi=${SLURM_MPI_TYPE:-} multi_prog=''
+overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name=''
+preserve_env='' test_only=''
+
+notes=
+# note TEXT: once
+note() {
+  case $notes in
+    *"$tool: hpcbatch: $1
+"*) ;;
+    *) notes="$notes$tool: hpcbatch: $1
+" ;;
+  esac
+}
+unapplied() { note "$1 is not applied: $2"; }
+
+# The job's own, of which sbatch has told what does not hold here.
+case ${SLURM_DISTRIBUTION:-} in
+  block* | cyclic*) distribution=$SLURM_DISTRIBUTION ;;
+  ?*) unapplied "SLURM_DISTRIBUTION=$SLURM_DISTRIBUTION" "tasks are laid out by block or cyclic" ;;
+esac
+
+# apply NAME VALUE
+apply() {
+  case $1 in
+    ntasks) number --ntasks "$2" && ntasks=$2 ;;
+    nodes)
+      nodes=${2%%-*} && number --nodes "$nodes"
+      case $2 in *-*) max_nodes=${2#*-} && number --nodes "$max_nodes" ;; esac
+      [ "${max_nodes:-$nodes}" -ge "$nodes" ] || die "Invalid node count specification: $2"
+      ;;
+    cpus-per-task) number --cpus-per-task "$2" && cpus_per_task=$2 ;;
+    ntasks-per-node | tasks-per-node) number --ntasks-per-node "$2" && per_node=$2 ;;
+    nodelist) nodelist=$2 ;;
+    exclude) exclude=$2 ;;
+    relative)
+      case $2 in '' | *[!0-9]*) die "Invalid numeric value \"$2\" for --relative." ;; esac
+      relative=$2
+      ;;
+    output) out=$2 ;;
+    error) err=$2 ;;
+    input)
+      case $2 in
+        all) unapplied --input=all "task 0 alone reads the input" ;;
+        0 | none | *[!0-9]*) ;;
+        *) die "--input=$2 is not supported: task 0 alone reads the input" ;;
+      esac
+      input=$2
+      ;;
+    chdir) chdir=$2 ;;
+    distribution)
+      case $2 in
+        block | cyclic) ;;
+        block[:,]* | cyclic[:,]*) unapplied "--distribution=$2 beyond ${2%%[:,]*}" "a pod does not bind tasks" ;;
+        *) die "Invalid --distribution specification: '$2': expected block or cyclic" ;;
+      esac
+      distribution=${2%%[:,]*}
+      ;;
+    mpi)
+      case $2 in
+        none | pmi2 | pmix* | openmpi | cray_shasta) mpi=$2 ;;
+        list) echo 'MPI plugin types are...
+	none
+	pmi2
+	pmix' >&2 && exit 0 ;;
+        *) die "MPI plugin \"$2\" is not there: expected none, pmi2 or pmix" ;;
+      esac
+      ;;
+    export) export=$2 ;;
+    job-name) step_name=$2 ;;
+    kill-on-bad-exit)
+      case ${2:-1} in
+        0 | 1) kill_on_bad_exit=${2:-1} ;;
+        *) die "Invalid numeric value \"$2\" for --kill-on-bad-exit." ;;
+      esac
+      ;;
+    label) label=yes ;;
+    overlap | oversubscribe) overlap=yes ;;
+    overcommit) overcommit=yes ;;
+    quiet) quiet=yes ;;
+    multi-prog) multi_prog=yes ;;
+    preserve-env) preserve_env=yes ;;
+    exact | unbuffered | disable-status | quit-on-interrupt) ;; # so it is in any case
+    exclusive) [ -z "$2" ] || unapplied "--exclusive=$2" "a step has what its job has" ;;
+    version)
+      echo "$slurm_version"
+      exit 0
+      ;;
+    help | usage)
+      echo "Usage: srun [OPTIONS(0)... [executable(0) [args(0)...]]]"
+      exit 0
+      ;;
+    test-only) test_only=yes ;;
+    het-group | pack-group) [ "$2" = 0 ] || die "a job here has one component: --het-group=$2 does not exist" ;;
+    jobid) [ "$2" = "$job_id" ] || die "srun starts steps of its own job only, not of job $2" ;;
+    pty | x11) die "--$1 is not supported: a job's pods have no terminal" ;;
+    no-allocate) die "--no-allocate is not supported: a step is always its job's" ;;
+    prolog | epilog | task-prolog | task-epilog | bcast | container) die "--$1 is not supported" ;;
+    bcast-exclude | send-libs) unapplied "--$1" "nothing is broadcast" ;;
+    time | time-min | signal) unapplied "--$1" "the step ends with the job" ;;
+    accel-bind | cpu-bind | cpu_bind | mem-bind | mem_bind | hint | gpu-bind | tres-bind | threads-per-core | cores-per-socket | \
+      sockets-per-node | ntasks-per-core | ntasks-per-socket | extra-node-info) unapplied "--$1" "a pod does not bind tasks" ;;
+    open-mode) [ "$2" = truncate ] || unapplied "--open-mode=$2" "a step begins its output files anew" ;;
+    wait) unapplied --wait "a step ends with its last task" ;;
+    whole) unapplied --whole "a step has the CPUs that its tasks ask for" ;;
+    immediate) unapplied --immediate "a step waits until it finds free CPUs" ;;
+    propagate) unapplied --propagate "every host has the job's limits" ;;
+    verbose) unapplied --verbose "there is no more to tell" ;;
+    profile | acctg-freq) unapplied "--$1" "steps are not accounted" ;;
+    compress | debugger-test | launch-cmd | max-exit-timeout | msg-timeout | network | resv-ports | slurmd-debug | threads)
+      unapplied "--$1" "there is no slurmd here" ;;
+    *) unapplied "--$1" "a step has what its job has" ;;
+  esac
+}
+
+# misused TEXT: in getopt's words
+misused() {
+  printf 'srun: %s\nTry "srun --help" for more information\n' "$1" >&2
+  exit 1
+}
+
+# complete GIVEN WORD: sets $name to the option of that name or the only one that begins with it, and $takes.
+complete() {
+  name='' alike=
+  for candidate in $srun_values $srun_maybe $srun_flags; do
+    case $candidate in
+      "$1")
+        name=$1 alike=
+        break
+        ;;
+      "$1"*) name=$candidate alike="$alike '--$candidate'" ;;
+    esac
+  done
+  case $alike in
+    *' '*' '*) misused "option '$2' is ambiguous; possibilities:$alike" ;;
+  esac
+  [ -n "$name" ] || misused "unrecognized option '$2'"
+  for candidate in $srun_values; do
+    [ "$candidate" != "$name" ] || { takes=value && return; }
+  done
+  for candidate in $srun_maybe; do
+    [ "$candidate" != "$name" ] || { takes=maybe && return; }
+  done
+  takes=
+}
+
+# of_letter LETTER: sets $name and $takes
+of_letter() {
+  takes=value
+  case $1 in
+    A) name=account ;; B) name=extra-node-info ;; C) name=constraint ;; D) name=chdir ;; G) name=gpus ;; J) name=job-name ;;
+    L) name=licenses ;; M) name=clusters ;; N) name=nodes ;; S) name=core-spec ;; T) name=threads ;; W) name=wait ;;
+    b) name=begin ;; c) name=cpus-per-task ;; d) name=dependency ;; e) name=error ;; i) name=input ;; m) name=distribution ;;
+    n) name=ntasks ;; o) name=output ;; p) name=partition ;; q) name=qos ;; r) name=relative ;; t) name=time ;;
+    w) name=nodelist ;; x) name=exclude ;;
+    I) name=immediate takes=maybe ;; K) name=kill-on-bad-exit takes=maybe ;; k) name=no-kill takes=maybe ;;
+    E) name=preserve-env takes='' ;; H) name=hold takes='' ;; O) name=overcommit takes='' ;; Q) name=quiet takes='' ;;
+    V) name=version takes='' ;; X) name=disable-status takes='' ;; Z) name=no-allocate takes='' ;; h) name=help takes='' ;;
+    l) name=label takes='' ;; s) name=oversubscribe takes='' ;; u) name=unbuffered takes='' ;; v) name=verbose takes='' ;;
+    *) misused "invalid option -- '$1'" ;;
+  esac
+}
+
+while [ $# -gt 0 ]; do
+  case $1 in
+    --)
+      shift
+      break
+      ;;
+    --*)
+      given=${1#--}
+      given=${given%%=*}
+      complete "$given" "--$given"
+      case $takes:$1 in
+        :*=*) misused "option '--$name' doesn't allow an argument" ;;
+        *=*) value=${1#*=} ;;
+        value:*)
+          [ $# -gt 1 ] || misused "option '--$name' requires an argument"
+          value=$2
+          shift
+          ;;
+        *) value= ;;
+      esac
+      apply "$name" "$value"
+      ;;
+    -?*)
+      rest=${1#-}
+      while [ -n "$rest" ]; do
+        letter=${rest%"${rest#?}"}
+        rest=${rest#?}
+        of_letter "$letter"
+        value=
+        if [ "$takes" = value ] && [ -z "$rest" ]; then
+          [ $# -gt 1 ] || misused "option requires an argument -- '$letter'"
+          value=$2
+          shift
+        elif [ -n "$takes" ]; then
+          value=$rest rest=
+        fi
+        apply "$name" "$value"
+      done
+      ;;
+    *) break ;;
+  esac
+  shift
+done
+[ $# -gt 0 ] || die "No command given to execute."
+for word in "$@"; do
+  [ "$word" != : ] || die "steps of several components (srun a : b) are not supported"
+done
+
+# What the tasks get of the environment: $kept has the names where it is not all of it, between commas.
+# given_variables COMMAND: for each NAME and NAME=value of --export
+given_variables() {
+  rest=$export,
+  while [ -n "$rest" ]; do
+    word=${rest%%,*}
+    rest=${rest#*,}
+    case $word in
+      ALL | NONE | NIL | '') ;;
+      *) "$1" "$word" ;;
+    esac
+  done
+}
+check_variable() {
+  case ${1%%=*} in
+    '' | [!A-Za-z_]* | *[!A-Za-z0-9_]*) die "Invalid --export specification: '$1': expected ALL, NONE, NAME or NAME=value" ;;
+  esac
+}
+keep_variable() { kept=$kept${1%%=*},; }
+set_variable() { case $1 in *=*) export "${1?}" ;; esac; }
+given_variables check_variable
+kept=
+case ,$export, in
+  *,ALL,*) ;;
+  *) kept=, && given_variables keep_variable ;;
+esac
+if [ -n "$test_only" ]; then
+  [ -n "$quiet" ] || printf '%s' "$notes$tool: hpcbatch: --test-only: no step is started
+" >&2
+  exit 0
+fi
