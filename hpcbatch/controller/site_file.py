@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from hpcbatch.controller.site_mail import read_mail
+from hpcbatch.controller.site_modules import read_modules
 from hpcbatch.controller.yaml_fields import (
     Fields,
     NoYamlError,
@@ -44,6 +45,7 @@ SITE_KEYS: Final = (
     "apiVersion", "kind", "serverName", "clusterDomain", "image", "allowedImages", "imagePullTimeout", "queues",
     "volumes", "mountPasswd", "strictGroups", "nodeProperties", "resources", "launcher", "launcherCPU", "maxArraySize",
     "historyKept", "historyMovedAfter", "killDelay", "startTimeout", "sshPort", "loginShell", "mail",
+    "modules",
 )  # fmt: skip
 QUEUE_KEYS: Final = (
     "name", "volcanoQueue", "default", "image", "allowedImages", "maxWalltime", "defaultWalltime", "maxNodes",
@@ -160,6 +162,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         ssh_port=fields.take("sshPort", _number(1, 65535), defaults.ssh_port),
         login_shell=fields.take("loginShell", boolean, defaults.login_shell),
         mail=read_mail(fields) or defaults.mail,
+        modules=read_modules(fields, _image) or defaults.modules,
     )
 
 

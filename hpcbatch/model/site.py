@@ -56,6 +56,19 @@ class Volume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SiteModule:
+    """What `module load` of that name does in a job. With neither image nor variables: nothing, the image has it."""
+
+    name: str
+    """May hold `*` and `?`, as `intel/*`."""
+    image: str | None = None
+    """The image that has it; a job in another is told."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    prepend_path: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Variable → directories that come in front of what it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SiteConfig:
     server_name: str = "hpcbatch"
     """What stands behind the dot of PBS ids; Slurm's ClusterName."""
@@ -103,6 +116,8 @@ class SiteConfig:
     user's own profile too. False: only /etc/profile, where sites have their `module` command, since some people's
     profile takes longer than a short job, and waits for locks when a hundred jobs start at once."""
 
+    modules: tuple[SiteModule, ...] = ()
+    """For images without a `module` of their own."""
     mail: MailConfig | None = None
     """How mail is sent; None: none is."""
 

@@ -192,7 +192,7 @@ if [ -n "$preserve_env" ]; then
   [ -z "$job_ntasks" ] || SLURM_NTASKS=$job_ntasks SLURM_NPROCS=$job_ntasks
 fi
 [ -z "$step_name" ] || export SLURM_JOB_NAME="$step_name"
-given_variables set_variable
+[ -z "$export_given" ] || given_variables set_variable
 [ -z "$kept" ] || export SRUN_KEPT="$kept" # for task.sh
 if [ -n "$chdir" ]; then
   cd "$chdir" 2>/dev/null || {

@@ -18,7 +18,7 @@ version whole '
 ntasks='' nodes='' max_nodes='' cpus_per_task=${SRUN_CPUS_PER_TASK:-} per_node='' nodelist='' exclude='' relative=0
 label=${SLURM_LABELIO:+yes} out=${SLURM_STDOUTMODE:-} err=${SLURM_STDERRMODE:-} input=${SLURM_STDINMODE:-}
 kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution=block mpi=${SLURM_MPI_TYPE:-} multi_prog=''
-overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name=''
+overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name='' export_given=''
 preserve_env='' test_only=''
 
 notes=
@@ -85,7 +85,7 @@ apply() {
         *) die "MPI plugin \"$2\" is not there: expected none, pmi2 or pmix" ;;
       esac
       ;;
-    export) export=$2 ;;
+    export) export=$2 export_given=yes ;;
     job-name) step_name=$2 ;;
     kill-on-bad-exit)
       case ${2:-1} in
@@ -138,8 +138,8 @@ misused() {
   exit 1
 }
 
-# complete GIVEN WORD: sets $name to the option of that name or the only one that begins with it, and $takes.
-complete() {
+# full_name GIVEN WORD: sets $name to the option of that name or the only one that begins with it, and $takes.
+full_name() {
   name='' alike=
   for candidate in $srun_values $srun_maybe $srun_flags; do
     case $candidate in
@@ -189,7 +189,7 @@ while [ $# -gt 0 ]; do
     --*)
       given=${1#--}
       given=${given%%=*}
-      complete "$given" "--$given"
+      full_name "$given" "--$given"
       case $takes:$1 in
         :*=*) misused "option '--$name' doesn't allow an argument" ;;
         *=*) value=${1#*=} ;;
@@ -236,7 +236,7 @@ given_variables() {
     word=${rest%%,*}
     rest=${rest#*,}
     case $word in
-      ALL | NONE | NIL | '') ;;
+      [Aa][Ll][Ll] | [Nn][Oo][Nn][Ee] | [Nn][Ii][Ll] | '') ;;
       *) "$1" "$word" ;;
     esac
   done
@@ -248,10 +248,11 @@ check_variable() {
 }
 keep_variable() { kept=$kept${1%%=*},; }
 set_variable() { case $1 in *=*) export "${1?}" ;; esac; }
-given_variables check_variable
+# the job has those of SLURM_EXPORT_ENV, however sbatch's commas were quoted
+[ -z "$export_given" ] || given_variables check_variable
 kept=
 case ,$export, in
-  *,ALL,*) ;;
+  *,[Aa][Ll][Ll],*) ;;
   *) kept=, && given_variables keep_variable ;;
 esac
 if [ -n "$test_only" ]; then

@@ -45,6 +45,7 @@ set -- "$@" "HOME=$home" "USER=$user" "LOGNAME=$user" "SHELL=$shell"
 . "$run/submitted.sh"
 . "$root/conf/environment"
 . "$root/runner/mpi.sh"
+. "$root/runner/modules.sh"
 if [ "$dialect" = pbs ]; then
   set -- "$@" "PBS_NODEFILE=$root/conf/nodefile" "TMPDIR=$run/tmp" "SHELL=$shell"
 else

@@ -20,6 +20,7 @@ from hpcbatch.model.placed import OutputFiles, PlacedJob, PlacedPod
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Chunk
 from hpcbatch.volcano import accounts, pod_needs
+from hpcbatch.volcano.modules import module_table
 from hpcbatch.volcano.pod_needs import JOB_ID_LABEL, MASTER_TASK
 from hpcbatch.volcano.quoting import check_text, shellquote, yaml_flow
 
@@ -260,6 +261,7 @@ def _configmap(
             "hostfile": "".join(f"{host} slots={count}\n" for host, count in ranks),
             "hydra": "".join(f"{host}:{count}\n" for host, count in ranks),
             **known_users,
+            **({"modules": module_table(site.modules, job.image)} if site.modules else {}),
         },
     }
 

@@ -109,6 +109,20 @@ def test_bash_functions_travel_with_V(site: Site) -> None:
     assert site.read(f"fun.o{job}") == "hello you\n"
 
 
+def test_module_load_without_modules_does_no_harm_and_is_told_once(site: Site) -> None:
+    site.script(
+        "job",
+        "#!/bin/bash\nset -e\nmodule purge\nmodule load intel/19 netcdf\nmodule load intel/19\nml list\necho on\n",
+    )
+    jobs = [site.sbatch("-o", "slurm.out", "job"), site.qsub("-N", "mod", "-j", "oe", "job")]
+    for job, name in zip(jobs, ("slurm.out", f"mod.o{jobs[1]}"), strict=True):
+        site.wait_end(job)
+        lines = site.read(name).splitlines()
+        assert [line.split(": ")[2] for line in lines[:2]] == ["intel/19", "netcdf"], lines
+        assert all("not in this site's table of modules" in line for line in lines[:2]), lines
+        assert lines[2:] == ["No Modulefiles Currently Loaded.", "on"], lines
+
+
 def test_start_directory(site: Site) -> None:
     pbs = site.qsub("-N", "where", "-j", "oe", stdin="pwd\n")
     slurm = site.sbatch("-o", "here", "--wrap", "pwd")

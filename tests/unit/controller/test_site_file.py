@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hpcbatch.controller import site_file
 from hpcbatch.controller.site_file import CLUSTER_DEFAULTS, SiteFileError, read_config, read_site
+from hpcbatch.controller.site_modules import MODULE_KEYS
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
 
 DOCS = (Path(__file__).parents[3] / "docs/site.md").read_text()
@@ -76,7 +77,7 @@ def test_the_documented_example() -> None:
 def test_all_keys_are_documented() -> None:
     documented = set(re.findall(r"^\| `(\w+)` \|", DOCS, re.MULTILINE))
     sources = {word for word in site_file.SOURCES if f"`{word}`" in DOCS}
-    assert documented == {*site_file.SITE_KEYS, *site_file.QUEUE_KEYS, *site_file.VOLUME_KEYS}
+    assert documented == {*site_file.SITE_KEYS, *site_file.QUEUE_KEYS, *site_file.VOLUME_KEYS, *MODULE_KEYS}
     assert sources == site_file.SOURCES.keys()
 
 
