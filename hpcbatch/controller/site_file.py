@@ -44,7 +44,7 @@ CLUSTER_DEFAULTS: Final = SiteConfig(mounts_passwd=True, image="")
 SITE_KEYS: Final = (
     "apiVersion", "kind", "serverName", "clusterDomain", "image", "allowedImages", "imagePullTimeout", "queues",
     "volumes", "mountPasswd", "strictGroups", "nodeProperties", "resources", "launcher", "launcherCPU", "maxArraySize",
-    "historyKept", "historyMovedAfter", "killDelay", "startTimeout", "sshPort", "loginShell", "mail",
+    "historyKept", "historyMovedAfter", "killDelay", "startTimeout", "sshPort", "sshTools", "loginShell", "mail",
     "modules",
 )  # fmt: skip
 QUEUE_KEYS: Final = (
@@ -160,6 +160,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         kill_delay_s=fields.take("killDelay", _duration(0), defaults.kill_delay_s),
         start_timeout_s=fields.take("startTimeout", _duration(1), defaults.start_timeout_s),
         ssh_port=fields.take("sshPort", _number(1, 65535), defaults.ssh_port),
+        ssh_tools=fields.take("sshTools", _absolute, defaults.ssh_tools),
         login_shell=fields.take("loginShell", boolean, defaults.login_shell),
         mail=read_mail(fields) or defaults.mail,
         modules=read_modules(fields, _image) or defaults.modules,

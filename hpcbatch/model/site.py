@@ -111,6 +111,8 @@ class SiteConfig:
     to pull the image."""
     ssh_port: int = 22
     """Where sshd listens in the pods; above 1023 where the sysctl net.ipv4.ip_unprivileged_port_start is forbidden."""
+    ssh_tools: str = ""
+    """Directory on a volume, as deploy/ssh-tools.sh makes it, with OpenSSH for images that have none; empty: none."""
     login_shell: bool = True
     """Whether a job that brings no environment along starts by a login shell, as PBS starts it: one that reads the
     user's own profile too. False: only /etc/profile, where sites have their `module` command, since some people's

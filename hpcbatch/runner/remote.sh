@@ -11,7 +11,8 @@ raise_limits
 umask "$umask"
 case $SSH_ORIGINAL_COMMAND in
   sftp-server*)
-    for server in /usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server /usr/lib/ssh/sftp-server /usr/libexec/sftp-server; do
+    for server in /usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server /usr/lib/ssh/sftp-server /usr/libexec/sftp-server \
+      ${ssh_tools:+"$ssh_tools/bin/sftp-server"}; do
       [ ! -x "$server" ] || exec "$server"
     done
     echo "hpcbatch: this image has no sftp-server" >&2

@@ -13,8 +13,8 @@ start_sshd() {
     *) me= ;; # busybox prints the number of an unknown user
   esac
   [ -n "$me" ] || fail LaunchFailed "user id $(id -u) has no name in /etc/passwd of this image, which ssh between the pods needs"
-  program=$(command -v sshd || command -v /usr/sbin/sshd) ||
-    fail LaunchFailed "this image has no sshd, which a job of several pods needs (package openssh-server)"
+  program=$(command -v sshd || command -v /usr/sbin/sshd || brought_along sshd) ||
+    fail LaunchFailed "this image has no sshd, which a job of several pods needs (package openssh-server, or the site's sshTools)"
   [ -r "$root/ssh/id_rsa" ] || fail LaunchFailed "the job's ssh keys are not in $root/ssh"
   (
     umask 077
@@ -95,14 +95,17 @@ CONFIG
 
 write_clients() {
   for client in ssh scp sftp; do
-    real=$(command -v "$client") || continue
+    real=$(command -v "$client" || brought_along "$client") || continue
     {
       printf '#!/bin/sh\nreal=%s run=%s\n' "$(quote "$real")" "$(quote "$run")"
       cat "$root/runner/ssh.sh"
     } >"$bin/$client" && chmod 700 "$bin/$client"
   done
-  [ -x "$bin/ssh" ] || fail LaunchFailed "this image has no ssh, which a job of several pods needs (package openssh-client)"
+  [ -x "$bin/ssh" ] || fail LaunchFailed "this image has no ssh, which a job of several pods needs (package openssh-client, or the site's sshTools)"
 }
+
+# brought_along PROGRAM: the site's own, for images that have it not
+brought_along() { [ -n "$ssh_tools" ] && command -v "$ssh_tools/bin/$1"; }
 
 sshd_problem() { tail -n 1 "$run/sshd.log" 2>/dev/null || :; }
 

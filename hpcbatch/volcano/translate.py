@@ -307,6 +307,7 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         # the first pod may run while other nodes still pull the image
         "start_timeout_s": str(site.start_timeout_s + site.image_pull_timeout_s),
         "ssh_port": str(site.ssh_port),
+        "ssh_tools": site.ssh_tools,
         "slurm_version": SLURM_VERSION_TEXT,
     }
     return "".join(f"{name}={shellquote(value)}\n" for name, value in values.items())

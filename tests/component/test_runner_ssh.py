@@ -119,3 +119,75 @@ def test_worker_whose_port_is_taken(pod: RunnerPod) -> None:
         code, report = pod.finish(pod.start("worker"))
     assert (code, report.reason) == (1, Reason.LAUNCH_FAILED)
     assert f"sshd on {socket.gethostname()} has ended: " in report.message
+
+
+@pytest.fixture
+def bare(pod: RunnerPod) -> RunnerPod:
+    """A pod whose image has no ssh and no bash, by mounts that only its processes see; the site has brought ssh."""
+    if Path(pod.shell).resolve().name == "bash":
+        pytest.skip("an image without bash has no sh that is bash")
+    tools = pod.root / "tools"
+    script = Path(__file__).parents[2] / "deploy/ssh-tools.sh"
+    subprocess.run(["sh", str(script), str(tools)], check=True)
+    (pod.root / "passwd").write_text(Path("/etc/passwd").read_text().replace("/bin/bash", "/bin/sh"))
+    (pod.root / "empty").mkdir()
+    mounts = [f"{pod.root}/passwd /etc/passwd", f"{pod.root}/empty /usr/lib/openssh"]
+    for directory in ("/usr/sbin", "/usr/bin"):
+        kept, real = pod.root / f"kept{directory}", pod.root / f"real{directory}"
+        kept.mkdir(parents=True)
+        real.mkdir(parents=True)
+        for path in Path(directory).iterdir():
+            if path.name not in {"sshd", "ssh", "scp", "sftp", "bash", "modulecmd"}:
+                (kept / path.name).symlink_to(real / path.name)
+        mounts += [f"{directory} {real}", f"{kept} {directory}"]
+    inside = f'{" && ".join(f"mount --bind {mount}" for mount in mounts)} && exec {pod.shell} "$@"'
+    (pod.root / "sh").write_text(
+        f'#!/bin/sh\n[ -x /usr/bin/bash ] || exec {pod.shell} "$@"\nexec unshare -m sh -c \'{inside}\' sh "$@"\n'
+    )
+    (pod.root / "sh").chmod(0o755)
+    if subprocess.run([str(pod.root / "sh"), "-c", "! [ -x /usr/bin/bash ]"], check=False).returncode:
+        pytest.skip("NOT TESTED: a mount namespace cannot be made here")
+    pod.shell = str(pod.root / "sh")
+    return pod
+
+
+def test_an_image_without_ssh_and_bash(bare: RunnerPod) -> None:
+    site = SiteConfig(ssh_port=free_port(), ssh_tools=str(bare.root / "tools"))
+    bare.prepare("", dialect=Dialect.SLURM, chunks=(Chunk(count=2, cpus=3),), site=site)
+    process = bare.start("worker")
+    client = bare.root / "run/job/bin/ssh"
+    try:
+        wait_for("the worker's sshd", lambda: os.access(client, os.X_OK) and ssh(bare, "true")[0] == 0)
+        shown = 'echo "$COLOUR"; cat /proc/$(cut -d " " -f 4 /proc/$PPID/stat)/comm; test -x /bin/bash || exit 3'
+        assert ssh(bare, shown, env={b"COLOUR": b"deep blue"}) == (3, b"deep blue\nsshd\n")
+        (bare.root / "sent").write_text("some text")
+        copied = subprocess.run(
+            [
+                str(bare.root / "run/job/bin/scp"), "-q", "-o", "HostName=127.0.0.1", str(bare.root / "sent"),
+                f"job-12-mpiworker-0:{bare.root}/received",
+            ],
+            capture_output=True, text=True, timeout=60, check=False, env={},
+        )  # fmt: skip
+        assert (copied.returncode, copied.stderr) == (0, "")
+        assert (bare.root / "received").read_text() == "some text"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def test_an_image_without_bash_runs_scripts(bare: RunnerPod) -> None:
+    script = "echo $0; command -v bash; module load x; srun -n2 --mpi=none echo task\n"
+    code, report = bare.run(script, dialect=Dialect.SLURM, chunks=(Chunk(count=1, cpus=2, ranks=2),), knows_shell=False)
+    assert code == 0, (report, bare.err.read_text())
+    lines = bare.out.read_text().splitlines()
+    assert lines[0].endswith("/slurm_script") and lines[1:] == ["task", "task"]
+    assert bare.err.read_text().startswith("module: hpcbatch: x: not in this site's table")
+
+
+def test_without_ssh_tools_it_is_said_what_is_missing(bare: RunnerPod) -> None:
+    bare.prepare("", dialect=Dialect.SLURM, chunks=(Chunk(count=2),), site=SiteConfig(ssh_port=free_port()))
+    code, report = bare.finish(bare.start("worker"))
+    assert (code, report.reason) == (1, Reason.LAUNCH_FAILED)
+    assert report.message == (
+        "this image has no sshd, which a job of several pods needs (package openssh-server, or the site's sshTools)"
+    )
