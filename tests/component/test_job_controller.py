@@ -334,6 +334,15 @@ def test_a_service_name_that_cannot_be_is_told(cluster: Cluster) -> None:
     assert messages(cluster, "PluginError")[0].startswith('Execute plugin when job add failed, err: Service "a.b" is')
 
 
+def test_a_plugin_that_cannot_work_is_told(cluster: Cluster) -> None:
+    cluster.submit("r", task("worker"), plugins={"ray": []})
+    cluster.wait("the event", lambda: messages(cluster, "FailedCreate"))
+    assert messages(cluster, "FailedCreate")[0] == (
+        "Error creating pods: [failed to create pod r-worker-0, err: job r doesn't have head task head]"
+    )
+    assert cluster.phase("r") == "Pending"
+
+
 def test_closed_queue(cluster: Cluster) -> None:
     cluster.create(QUEUES, {"metadata": {"name": "q"}})
     cluster.submit("one", task("t"), queue="q")

@@ -1,4 +1,4 @@
-"""The job plugins ssh, svc, env and mpi, and their arguments: what they put into pods and beside them."""
+"""The job plugins and their arguments: what they put into pods and beside them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.volcano_site import WORKER, Object, Volcano, job, on, task
+from tests.conformance.volcano_site import IMAGE, WORKER, Object, Volcano, job, on, task
 
 ROOT = {"securityContext": {"runAsUser": 0}}  # whose keys the plugin makes, whatever the image says
 SSHD = "mkdir -p /run/sshd; ssh-keygen -A >/dev/null; trap 'exit 0' TERM; /usr/sbin/sshd -D & wait"
@@ -29,6 +29,23 @@ for host in $(cat /etc/volcano/my_worker.host); do
 done
 """
 PRIVATE, PUBLIC = "-----BEGIN RSA PRIVATE KEY-----\nnone\n-----END RSA PRIVATE KEY-----\n", "ssh-rsa AAAA given\n"
+SAY_TORCH = 'echo "$MASTER_ADDR $MASTER_PORT $WORLD_SIZE [$RANK]"'
+SAY_TF = 'echo "[$TF_CONFIG]"'
+NOWHERE = {"nodeSelector": {"no-such": "node"}}
+# A small program takes the place of Ray.
+TOOLS = {
+    "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "tools"},
+    "data": {"ray": '#!/bin/sh\necho "ray $*"\n'},
+}  # fmt: skip
+WITH_RAY = {"volumes": [{"name": "tools", "configMap": {"name": "tools", "defaultMode": 0o755}}]}
+
+
+def ray_container(name: str) -> Object:
+    return {
+        "name": name, "env": [{"name": "PATH", "value": "/tools:/usr/bin:/bin"}],
+        "volumeMounts": [{"name": "tools", "mountPath": "/tools"}],
+    }  # fmt: skip
+
 
 JOBS = {
     "whole": job(
@@ -51,13 +68,36 @@ JOBS = {
                    plugins={"env": ["--nonsense"], "svc": ["--nosuch=1"]}),
     "mpi": job("mpi", task("master", 'echo "$MPI_HOST"'), task("worker", WORKER, 2),
                plugins={"mpi": ["--port=2222"]}, policies=[on("TaskCompleted", "CompleteJob")]),
+    "torch": job(
+        "torch", task("master", SAY_TORCH), task("worker", SAY_TORCH, 2), task("other", SAY_TORCH),
+        plugins={"pytorch": ["--port=29501"], "hcclrank": []},
+    ),
+    # nobody is placed: what would wait for the master needs nc, which an image may lack
+    "waits": job(
+        "waits", task("boss", "true", pod=NOWHERE), task("hand", "true", pod=NOWHERE),
+        plugins={"pytorch": [
+            "--master=boss", "--worker=hand", "--wait-master-enabled=true", "--wait-master-timeout=7",
+            f"--wait-master-image={IMAGE}",
+        ]},
+    ),
+    "flow": job(
+        "flow", task("server", SAY_TF), task("worker", SAY_TF, 2), task("chief", SAY_TF), task("other", SAY_TF),
+        plugins={"tensorflow": ["--ps=server"]},
+    ),
+    "alone": job("alone", task("worker", SAY_TF), plugins={"tensorflow": []}),
+    "hccl": job("hccl", task("master", "true"), task("worker", "true", 2), plugins={"hcclrank": []}),
+    "ray": job(
+        "ray", task("head", "exit 1", pod=WITH_RAY, container=ray_container("head")),
+        task("worker", "exit 1", pod=WITH_RAY, container=ray_container("worker")), task("other", "echo other"),
+        plugins={"ray": ["--port=7000"]},
+    ),
     "named": job("named", task("a", "hostname", pod={"hostname": "hh"}), plugins={"svc": []}),
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def running(volcano: Volcano) -> Volcano:
-    volcano.create(*JOBS.values())
+    volcano.create(TOOLS, *JOBS.values())
     return volcano
 
 
@@ -211,6 +251,70 @@ def test_mpi(running: Volcano) -> None:
     for name in ("mpi-master-0", "mpi-worker-1"):
         main = running.pod_record.history(name)[0]["spec"]["containers"][0]
         assert main["ports"] == [{"name": "mpijob-port", "containerPort": 2222, "protocol": "TCP"}]
+
+
+def test_pytorch(running: Volcano) -> None:
+    """It brings svc. Only master and workers have a rank, and count; hcclrank takes it over."""
+    running.wait_phase("torch", "Completed")
+    assert running.job("torch")["spec"]["plugins"] == {"pytorch": ["--port=29501"], "hcclrank": [], "svc": []}
+    ranks = {"master-0": "0", "worker-0": "1", "worker-1": "2", "other-0": ""}
+    for name, rank in ranks.items():
+        assert running.logs(f"torch-{name}") == f"torch-master-0.torch 29501 3 [{rank}]\n"
+        pod = running.pod_record.history(f"torch-{name}")[0]
+        assert pod["metadata"]["annotations"].get("hccl/rankIndex", "") == rank
+        port = {"name": "pytorchjob-port", "containerPort": 29501, "protocol": "TCP"}
+        assert pod["spec"]["containers"][0]["ports"] == [port]
+
+
+def test_workers_that_wait_for_the_master(running: Volcano) -> None:
+    running.pod_record.wait("its pods", lambda: len(running.pods("waits")) == 2)
+    pods = running.pods("waits")
+    (waiter,) = pods["hand-0"]["spec"]["initContainers"]
+    assert (waiter["name"], waiter["image"], waiter["command"][:2]) == ("wait-for-master", IMAGE, ["sh", "-c"])
+    script = waiter["command"][2]
+    assert all(word in script for word in ("waits-boss-0.waits", "23456", "7")), script
+    assert "initContainers" not in pods["boss-0"]["spec"]
+
+
+def test_tensorflow(running: Volcano) -> None:
+    running.wait_phase("flow", "Completed")
+    assert running.job("flow")["spec"]["plugins"] == {"tensorflow": ["--ps=server"], "svc": []}
+    cluster = (
+        '"cluster":{"ps":["flow-server-0.flow:2222"],"worker":["flow-worker-0.flow:2222","flow-worker-1.flow:2222"],'
+        '"chief":["flow-chief-0.flow:2222"]}'
+    )
+    for name, own in {
+        "server-0": '{"type":"ps","index":0}', "worker-1": '{"type":"worker","index":1}',
+        "chief-0": '{"type":"chief","index":0}', "other-0": '{"type":"other","index":0}',
+    }.items():  # fmt: skip
+        assert running.logs(f"flow-{name}") == f'[{{{cluster},"task":{own}}}]\n'
+        assert "ports" not in running.pod_record.history(f"flow-{name}")[0]["spec"]["containers"][0]
+    running.wait_phase("alone", "Completed")
+    assert running.logs("alone-worker-0") == "[]\n", "the one pod of a job is no cluster"
+
+
+def test_hcclrank(running: Volcano) -> None:
+    running.wait_phase("hccl", "Completed")
+    for name, rank in {"master-0": "0", "worker-0": "1", "worker-1": "2"}.items():
+        assert running.pod_record.history(f"hccl-{name}")[0]["metadata"]["annotations"]["hccl/rankIndex"] == rank
+    assert running.job("hccl")["spec"]["plugins"] == {"hcclrank": []}, "it brings no svc"
+
+
+def test_ray(running: Volcano) -> None:
+    """It replaces the command of containers of its names; a Service leads to the head."""
+    running.pod_record.wait("its pods", lambda: len(running.pod_record.history("ray-other-0")))
+    running.wait_phase("ray", "Completed")
+    ports = {"gcs": 7000, "dashboard": 8265, "client-server": 10001}
+    assert running.logs("ray-head-0") == (
+        "ray start --head --block --dashboard-host=0.0.0.0 --port=7000 --dashboard-port=8265 "
+        "--ray-client-server-port=10001\n"
+    )
+    assert running.logs("ray-worker-0") == "ray start --block --address=ray-head-0.ray:7000\n"
+    assert running.logs("ray-other-0") == "other\n"
+    head = running.pod_record.history("ray-head-0")[0]["spec"]["containers"][0]
+    assert {port["name"]: port["containerPort"] for port in head["ports"]} == ports
+    named = [state.get("status", {}).get("controlledResources") for state in running.jobs.history("ray")]
+    assert {"plugin-ray": "ray", "plugin-svc": "svc"} in named
 
 
 def test_a_host_name_of_the_template(running: Volcano) -> None:

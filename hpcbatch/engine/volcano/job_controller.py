@@ -62,7 +62,8 @@ from hpcbatch.volcano.lifecycle import (
     lost_between,
     unchanged,
 )
-from hpcbatch.volcano.plugins import JobPlugin, job_plugins, plugin_names
+from hpcbatch.volcano.plugins import JobPlugin, PluginError, job_plugins, plugin_names
+from hpcbatch.volcano.plugins.base import pod_name
 
 if TYPE_CHECKING:
     from hpcbatch.engine.registry.registry import Registry
@@ -428,16 +429,16 @@ class _Sync:
 
     def _create_pod(self, action: CreatePod, failed: list[str]) -> None:
         task = next(task for task in self.job["spec"]["tasks"] if task["name"] == action.task)
-        pod = build_pod(self.job, task, action.index, self.plugins)
-        name = pod["metadata"]["name"]
+        name = pod_name(self.job, action.task, action.index)
         try:
+            pod = build_pod(self.job, task, action.index, self.plugins)
             made = self.api.create(PODS, pod, self.namespace)
         except AlreadyExistsError:
             # Ours, and not told yet; or another's, for whose end the job waits.
             self.c._queue.add_after(("job", *self.key), _NAME_TAKEN_RECHECK_S)
             return
-        except ApiError as error:
-            if isinstance(error, ConflictError) or error.code >= 500:
+        except (ApiError, PluginError) as error:
+            if isinstance(error, ConflictError) or (isinstance(error, ApiError) and error.code >= 500):
                 raise
             failed.append(f"failed to create pod {name}, err: {error}")
             return

@@ -6,9 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from hpcbatch.errors import HpcBatchError
+
 Object = dict[str, Any]
 KeyMaker = Callable[[], tuple[str, str]]
 """Gives a fresh key pair: the private key as PEM, the public one as a line of authorized_keys with its newline."""
+
+
+class PluginError(HpcBatchError):
+    """A plugin cannot do its work for this job: none of its pods is created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,7 @@ class JobPlugin(Protocol):
     name: ClassVar[str]
 
     def on_pod_create(self, pod: Object, job: Object) -> Object:
-        """Change `pod`, which is the caller's own copy, before it is created, and give it back."""
+        """Change `pod`, which is the caller's own copy, before it is created, and give it back. Raises PluginError."""
 
     def on_job_add(self, job: Object) -> list[Object]:
         """The objects to make beside the job."""
@@ -97,6 +103,23 @@ def pod_name(job: Object, task_name: str, index: int) -> str:
     return f"{job['metadata']['name']}-{task_name}-{index}"
 
 
+def task_of(pod: Object) -> str:
+    """The name of the task that a pod is made for."""
+    return str(pod["metadata"]["annotations"]["volcano.sh/task-spec"])
+
+
+def find_task(job: Object, name: str) -> Object | None:
+    return next((task for task in job["spec"]["tasks"] if task["name"] == name), None)
+
+
+def pod_address(job: Object, task: Object, index: int) -> str:
+    """`<hostname>.<subdomain>` of one replica, whether or not there is one of that index."""
+    spec = task["template"].get("spec") or {}
+    return ".".join((
+        spec.get("hostname") or pod_name(job, task["name"], index), spec.get("subdomain") or job["metadata"]["name"],
+    ))  # fmt: skip
+
+
 def hosts(job: Object, task: Object) -> list[tuple[str, str]]:
     """Host name and subdomain of each replica; a host name in the template stands once for the whole task."""
     spec = task["template"].get("spec") or {}
@@ -122,6 +145,13 @@ def add_env(pod: Object, *variables: Object) -> None:
     """Append to every container, after the user's own variables."""
     for container in containers(pod):
         container["env"] = [*(container.get("env") or ()), *(dict(variable) for variable in variables)]
+
+
+def open_port(container: Object, name: str, number: int) -> None:
+    """Add a port, unless the container has that number."""
+    ports = container.get("ports") or []
+    if all(port.get("containerPort") != number for port in ports):
+        container["ports"] = [*ports, {"name": name, "containerPort": number, "protocol": "TCP"}]
 
 
 def add_volume(pod: Object, volume: Object, mount: Object) -> None:

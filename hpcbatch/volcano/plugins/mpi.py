@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from hpcbatch.volcano.plugins.base import Object, ObjectRef, add_env, containers, host_addresses, read_flags
+from hpcbatch.volcano.plugins.base import (
+    Object,
+    ObjectRef,
+    add_env,
+    containers,
+    find_task,
+    host_addresses,
+    open_port,
+    read_flags,
+    task_of,
+)
 
 
 class MpiPlugin:
@@ -18,16 +28,13 @@ class MpiPlugin:
         self.port: int = flags["port"]
 
     def on_pod_create(self, pod: Object, job: Object) -> Object:
-        workers = next((task for task in job["spec"]["tasks"] if task["name"] == self.worker), None)
+        workers = find_task(job, self.worker)
         if workers is None:
             return pod
-        if pod["metadata"]["annotations"]["volcano.sh/task-spec"] == self.master:
+        if task_of(pod) == self.master:
             add_env(pod, {"name": "MPI_HOST", "value": ",".join(host_addresses(job, workers))})
         for container in containers(pod):
-            ports = container.get("ports") or []
-            if all(port.get("containerPort") != self.port for port in ports):
-                port = {"name": "mpijob-port", "containerPort": self.port, "protocol": "TCP"}
-                container["ports"] = [*ports, port]
+            open_port(container, "mpijob-port", self.port)
         return pod
 
     def on_job_add(self, job: Object) -> list[Object]:  # noqa: ARG002

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hpcbatch.volcano.job_objects import build_pod
-from hpcbatch.volcano.plugins import BUILTIN, ObjectRef, job_plugins
+from hpcbatch.volcano.plugins import BUILTIN, ObjectRef, PluginError, job_plugins
 from hpcbatch.volcano.plugins.base import read_flags
 
 OWNER = {
@@ -160,6 +160,112 @@ def test_mpi() -> None:
     assert master["env"] == [{"name": "MPI_HOST", "value": "m1-mpiworker-0.m1,m1-mpiworker-1.m1"}]
     assert master["ports"] == worker["ports"] == [port]
     assert "env" not in worker
+
+
+def with_tasks(plugins: dict[str, list[str]], *tasks: tuple[str, int], **spec: Any) -> dict[str, Any]:
+    given = job(plugins)
+    template = {"spec": {"containers": [{"name": "main", "image": "x"}], "initContainers": [{"name": "ini"}], **spec}}
+    given["spec"]["tasks"] = [{"name": name, "replicas": count, "template": template} for name, count in tasks]
+    return given
+
+
+def values(container: dict[str, Any]) -> dict[str, str]:
+    return {variable["name"]: variable["value"] for variable in container.get("env", ())}
+
+
+def test_pytorch() -> None:
+    """Others than master and workers have no rank, and do not count."""
+    given = with_tasks({"pytorch": []}, ("master", 1), ("worker", 2), ("logger", 1))
+    common = {"MASTER_ADDR": "m1-master-0.m1", "MASTER_PORT": "23456", "WORLD_SIZE": "3"}
+    port = {"name": "pytorchjob-port", "containerPort": 23456, "protocol": "TCP"}
+    for task, index, rank in ((0, 0, {"RANK": "0"}), (1, 0, {"RANK": "1"}), (1, 1, {"RANK": "2"}), (2, 0, {})):
+        spec = pod(given, task, index)["spec"]
+        assert values(spec["containers"][0]) == common | rank
+        assert spec["containers"][0]["ports"] == [port]
+        assert spec["initContainers"] == [{"name": "ini"}]
+
+
+def test_pytorch_arguments() -> None:
+    arguments = ["--master=a", "--worker=b", "--port=5", "--wait-master-enabled", "--wait-master-timeout=7",
+                 "--wait-master-image=img"]  # fmt: skip
+    given = with_tasks({"pytorch": arguments}, ("a", 1), ("b", 1), hostname="hh", subdomain="sub")
+    spec = pod(given, 1)["spec"]
+    assert values(spec["containers"][0]) == {
+        "MASTER_ADDR": "hh.sub", "MASTER_PORT": "5", "WORLD_SIZE": "2", "RANK": "1",
+    }  # fmt: skip
+    waiter = spec["initContainers"][1]
+    assert (waiter["name"], waiter["image"], waiter["command"][:2]) == ("wait-for-master", "img", ["sh", "-c"])
+    assert waiter["command"][2].startswith("host=hh.sub port=5 left=7\n")
+    assert pod(given, 0)["spec"]["initContainers"] == [{"name": "ini"}], "the master waits for nobody"
+    assert "env" not in pod(with_tasks({"pytorch": []}, ("a", 2)))["spec"]["containers"][0], "no master"
+
+
+def test_tensorflow() -> None:
+    """As recorded; a task of no role names itself."""
+    roles = ("ps", 1), ("worker", 2), ("chief", 1), ("evaluator", 1), ("other", 1)
+    given = with_tasks({"tensorflow": []}, *roles)
+    cluster = (
+        '{"cluster":{"ps":["m1-ps-0.m1:2222"],"worker":["m1-worker-0.m1:2222","m1-worker-1.m1:2222"],'
+        '"chief":["m1-chief-0.m1:2222"],"evaluator":["m1-evaluator-0.m1:2222"]},"task":'
+    )
+    for task, index, own in (
+        (0, 0, '{"type":"ps","index":0}'), (1, 1, '{"type":"worker","index":1}'), (4, 0, '{"type":"other","index":0}'),
+    ):  # fmt: skip
+        spec = pod(given, task, index)["spec"]
+        assert values(spec["containers"][0]) == {"TF_CONFIG": f"{cluster}{own}}}"}
+        assert spec["initContainers"] == [{"name": "ini"}]
+        assert "ports" not in spec["containers"][0]
+
+
+def test_tensorflow_arguments() -> None:
+    given = with_tasks({"tensorflow": ["--ps=a", "--worker=b", "--port=5"]}, ("a", 1), ("b", 1), hostname="hh")
+    expected = '{"cluster":{"ps":["hh.m1:5"],"worker":["hh.m1:5"]},"task":{"type":"worker","index":0}}'
+    assert values(pod(given, 1)["spec"]["containers"][0]) == {"TF_CONFIG": expected}
+    assert "env" not in pod(with_tasks({"tensorflow": []}, ("worker", 1)))["spec"]["containers"][0]
+    assert "env" in pod(with_tasks({"tensorflow": []}, ("worker", 2)))["spec"]["containers"][0]
+
+
+def test_hcclrank() -> None:
+    given = with_tasks({"hcclrank": []}, ("master", 2), ("worker", 2), ("other", 1))
+    ranks = [pod(given, task, index)["metadata"]["annotations"].get("hccl/rankIndex")
+             for task, index in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0))]  # fmt: skip
+    assert ranks == ["0", "1", "2", "3", None]
+    given["spec"]["tasks"][1]["template"]["metadata"] = {"annotations": {"hccl/rankIndex": "9"}}
+    assert pod(given, 1)["metadata"]["annotations"]["hccl/rankIndex"] == "9"
+    both = with_tasks({"hcclrank": [], "pytorch": []}, ("master", 1), ("worker", 2))
+    assert pod(both, 1, 1)["metadata"]["annotations"]["hccl/rankIndex"] == "2"
+    named = with_tasks({"hcclrank": ["--master=a", "--worker=b"]}, ("a", 1), ("b", 1))
+    assert pod(named, 1)["metadata"]["annotations"]["hccl/rankIndex"] == "1"
+
+
+def test_ray() -> None:
+    """Only containers of the names are changed."""
+    arguments = ["--headContainer=main", "--port=1", "--dashboardPort=2", "--clientPort=3"]
+    given = with_tasks({"ray": arguments}, ("head", 1), ("worker", 1))
+    ports = [("gcs", 1), ("dashboard", 2), ("client-server", 3)]
+    head, worker = (pod(given, task)["spec"]["containers"][0] for task in (0, 1))
+    assert head["command"] == ["sh", "-c", (
+        "ray start --head --block --dashboard-host=0.0.0.0 --port=1 --dashboard-port=2 --ray-client-server-port=3"
+    )]  # fmt: skip
+    assert [(port["name"], port["containerPort"]) for port in head["ports"]] == ports
+    assert worker == {"name": "main", "image": "x"}
+    given["spec"]["plugins"]["ray"].append("--workerContainer=main")
+    assert pod(given, 1)["spec"]["containers"][0]["command"] == [
+        "sh",
+        "-c",
+        "ray start --block --address=m1-head-0.m1:1",
+    ]
+    service = objects(given)["Service"]
+    assert service["metadata"]["name"] == "m1-head-svc"
+    assert service["spec"]["selector"]["volcano.sh/task-spec"] == "head"
+    assert [(port["name"], port["port"], port["targetPort"]) for port in service["spec"]["ports"]] == [
+        (name, number, name) for name, number in ports
+    ]
+
+
+def test_ray_without_a_head() -> None:
+    with pytest.raises(PluginError, match=r"^job m1 doesn't have head task head$"):
+        pod(with_tasks({"ray": []}, ("worker", 1)))
 
 
 def test_without_plugins_nothing_is_added() -> None:

@@ -1,0 +1,51 @@
+"""Plugin tensorflow: TF_CONFIG, the cluster as tf.distribute reads it. Source: Volcano 1.14.1, tensorflow.go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import ClassVar
+
+from hpcbatch.volcano.plugins.base import Object, ObjectRef, find_task, pod_address, read_flags, task_of
+
+_ROLES = ("ps", "worker", "chief", "evaluator")
+
+
+class TensorflowPlugin:
+    name: ClassVar[str] = "tensorflow"
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        flags = read_flags(arguments, {**{role: role for role in _ROLES}, "port": 2222})
+        self.tasks: dict[str, str] = {role: flags[role] for role in _ROLES}
+        self.port: int = flags["port"]
+
+    def on_pod_create(self, pod: Object, job: Object) -> Object:
+        """Init containers get none; neither does the one pod of a job that has no other."""
+        tasks = job["spec"]["tasks"]
+        if len(tasks) == 1 and tasks[0].get("replicas", 0) == 1:
+            return pod
+        text = json.dumps(self._config(pod, job), separators=(",", ":"))
+        for container in pod["spec"]["containers"]:
+            container["env"] = [*(container.get("env") or ()), {"name": "TF_CONFIG", "value": text}]
+        return pod
+
+    def _config(self, pod: Object, job: Object) -> Object:
+        """A task of no role is in no cluster, and has its own name for its type."""
+        cluster = {}
+        for role, name in self.tasks.items():
+            task = find_task(job, name)
+            if task is not None and task.get("replicas", 0):
+                indices = range(task["replicas"])
+                cluster[role] = [f"{pod_address(job, task, index)}:{self.port}" for index in indices]
+        own = task_of(pod)
+        role = next((role for role, name in self.tasks.items() if name == own), own)
+        return {"cluster": cluster, "task": {"type": role, "index": int(pod["metadata"]["name"].rpartition("-")[2])}}
+
+    def on_job_add(self, job: Object) -> list[Object]:  # noqa: ARG002
+        return []
+
+    def on_job_update(self, job: Object) -> list[Object]:  # noqa: ARG002
+        return []
+
+    def on_job_delete(self, job: Object) -> list[ObjectRef]:  # noqa: ARG002
+        return []
