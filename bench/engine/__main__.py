@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Mapping
 
-from bench.engine import arrays, chain, history, memory, startup, throughput, waiting
+from bench.engine import arrays, chain, history, launch, memory, startup, throughput, waiting
 
 ALL: Mapping[str, Callable[[], None]] = {
     "startup": startup.main,
@@ -14,13 +14,18 @@ ALL: Mapping[str, Callable[[], None]] = {
     "memory": memory.main,
     "history": history.main,
 }
-GROWING: Mapping[str, Callable[..., None]] = {"arrays": arrays.main, "waiting": waiting.main, "chain": chain.main}
+GROWING: Mapping[str, Callable[..., None]] = {
+    "arrays": arrays.main,
+    "waiting": waiting.main,
+    "chain": chain.main,
+    "launch": launch.main,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.engine", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*ALL, *GROWING]))
-    parser.add_argument("--most", type=int, metavar="N", help=f"no more than N jobs in {', '.join(GROWING)}")
+    parser.add_argument("--most", type=int, metavar="N", help=f"no more than N jobs or pods in {', '.join(GROWING)}")
     asked = parser.parse_args()
     if unknown := [name for name in asked.names if name not in {*ALL, *GROWING}]:
         parser.error(f"no benchmark {', '.join(unknown)}: expected {', '.join([*ALL, *GROWING])}")

@@ -145,29 +145,51 @@ end_worker() {
   exit 0
 }
 
-# Waits for all hosts of the job at once; fails with the names of those that do not answer in time. For this one too: the
-# cluster's name server may learn of it last.
+# Waits for all hosts of the job; fails with the names of those that do not answer in time. For this one too: the cluster's
+# name server may learn of it last. Asking costs some 10 ms of CPU, which on one machine pods that are still starting need
+# more: as long as some of those asked do not answer, only a few are asked at once, and more seldom the longer it takes.
 wait_for_hosts() {
-  deadline=$(($(date +%s) + start_timeout_s))
-  waiters=
-  for peer in $hosts; do
-    wait_for_host "$peer" &
-    waiters="$waiters $!"
+  began=$(date +%s) silent=$hosts width=8
+  # shellcheck disable=SC2086
+  while ask_some $silent && [ -n "$silent" ]; do
+    waited=$(($(date +%s) - began))
+    [ $waited -lt "$start_timeout_s" ] || fail LaunchFailed "$(silent_hosts)"
+    if [ -z "$late" ]; then
+      width=$((width * 2))
+    else
+      width=8
+      case $waited in
+        0) nap 0.1 ;;
+        ?) nap "0.$waited" ;;
+        *) nap 1 ;;
+      esac
+    fi
   done
-  silent=
-  for waiter in $waiters; do
-    wait "$waiter" || silent=yes
-  done
-  [ -z "$silent" ] || fail LaunchFailed "$(cat "$run"/silent.* | sort | head -n 3 | tr '\n' ';' | sed 's/;$//; s/;/; /g')"
 }
 
-wait_for_host() {
-  trap - TERM
-  until HPCBATCH_PLAIN=1 "$bin/ssh" -n -o ConnectionAttempts=1 "$1" true 2>"$run/waiting.$1"; do
-    if [ "$(date +%s)" -ge "$deadline" ]; then
-      echo "host $1 did not answer ssh within $start_timeout_s s: $(tail -n 1 "$run/waiting.$1" | tr -d '\r')" >"$run/silent.$1"
-      return 1
-    fi
-    nap
+# ask_some HOST...: asks the first $width of these; sets $silent to those that are left, the ones in vain asked, $late, last.
+ask_some() {
+  asked='' late='' count=0
+  while [ $# -gt 0 ] && [ $count -lt "$width" ]; do
+    ask_host "$1" &
+    asked="$asked $1:$!"
+    count=$((count + 1))
+    shift
   done
+  for one in $asked; do
+    wait "${one#*:}" || late="$late ${one%:*}"
+  done
+  silent="$*$late"
+}
+
+ask_host() {
+  trap - TERM
+  HPCBATCH_PLAIN=1 exec "$bin/ssh" -n -o ConnectionAttempts=1 "$1" true 2>"$run/waiting.$1"
+}
+
+# Three of them at most, each with what ssh said.
+silent_hosts() {
+  for one in $silent; do
+    echo "host $one did not answer ssh within $start_timeout_s s: $(tail -n 1 "$run/waiting.$one" 2>/dev/null | tr -d '\r')"
+  done | sort | head -n 3 | tr '\n' ';' | sed 's/;$//; s/;/; /g'
 }
