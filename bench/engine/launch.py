@@ -112,7 +112,11 @@ def _sshds(config: Path, hosts: Sequence[str], port: int) -> Iterator[None]:
     running: list[subprocess.Popen[bytes]] = []
     try:
         for host in hosts:
-            running.append(subprocess.Popen([*argv, f"ListenAddress={host}"], stderr=subprocess.DEVNULL))
+            # daemons of Open MPI that take each other's files for their own end with a segmentation fault
+            own = config.with_name(host)
+            own.mkdir()
+            options = [f"ListenAddress={host}", "-o", f"SetEnv=TMPDIR={own}"]
+            running.append(subprocess.Popen([*argv, *options], stderr=subprocess.DEVNULL))
         for host in hosts:
             wait_for(f"sshd at {host}", lambda host=host: _listens(host, port), 60, every_s=0.02)  # type: ignore[misc]
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -106,9 +107,10 @@ def test_host_with_another_key_is_not_trusted(pod: RunnerPod, worker: subprocess
 
 def test_first_pod_names_the_hosts_that_do_not_answer(pod: RunnerPod) -> None:
     site = SiteConfig(ssh_port=free_port(), start_timeout_s=1, image_pull_timeout_s=0)
-    code, report = pod.run("#!/bin/sh\ntouch ran\n", chunks=(Chunk(count=2),), site=site)
+    code, report = pod.run("#!/bin/sh\ntouch ran\n", chunks=(Chunk(count=20),), site=site)
     assert (code, report.exit_code, report.reason) == (1, None, Reason.LAUNCH_FAILED)
-    assert "host job-12-mpiworker-0 did not answer ssh within 1 s: ssh: Could not resolve" in report.message
+    assert re.search(r"host job-12-mpi\w+-\d+ did not answer ssh within 1 s: ssh: Could not resolve", report.message)
+    assert report.message.count("did not answer") == 3, "of twenty"
     assert report.message in pod.err.read_text()
     assert not (pod.root / "ran").exists()
 
