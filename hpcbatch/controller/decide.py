@@ -528,6 +528,8 @@ def _reported(seen: Observed, report: RunReport, first: PodView | None) -> JobSt
     if report.exit_code == 0:
         message = report.message if starved is None else _too_much_memory(starved)
         return _ended(seen, JobState.FINISHED, Reason.NONE, message, first)
+    if report.reason is Reason.PROGRAM_FAILED:
+        return _ended(seen, JobState.FAILED, Reason.PROGRAM_FAILED, report.message, first)
     reason = Reason.NON_ZERO_EXIT if report.exit_code is not None else Reason.SIGNALLED
     return _ended(seen, JobState.FAILED, reason, report.message, first)
 

@@ -45,7 +45,7 @@ SITE_KEYS: Final = (
     "apiVersion", "kind", "serverName", "clusterDomain", "image", "allowedImages", "imagePullTimeout", "queues",
     "volumes", "mountPasswd", "strictGroups", "nodeProperties", "resources", "launcher", "launcherCPU", "maxArraySize",
     "historyKept", "historyMovedAfter", "killDelay", "startTimeout", "sshPort", "sshTools", "loginShell", "mail",
-    "modules",
+    "modules", "judgeWRF",
 )  # fmt: skip
 QUEUE_KEYS: Final = (
     "name", "volcanoQueue", "default", "image", "allowedImages", "maxWalltime", "defaultWalltime", "maxNodes",
@@ -162,6 +162,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         ssh_port=fields.take("sshPort", _number(1, 65535), defaults.ssh_port),
         ssh_tools=fields.take("sshTools", _absolute, defaults.ssh_tools),
         login_shell=fields.take("loginShell", boolean, defaults.login_shell),
+        judges_wrf=fields.take("judgeWRF", boolean, defaults.judges_wrf),
         mail=read_mail(fields) or defaults.mail,
         modules=read_modules(fields, _image) or defaults.modules,
     )

@@ -117,6 +117,8 @@ class SiteConfig:
     """Whether a job that brings no environment along starts by a login shell, as PBS starts it: one that reads the
     user's own profile too. False: only /etc/profile, where sites have their `module` command, since some people's
     profile takes longer than a short job, and waits for locks when a hundred jobs start at once."""
+    judges_wrf: bool = True
+    """Whether a job whose WRF failed by its own log fails too, whatever its script ended with."""
 
     modules: tuple[SiteModule, ...] = ()
     """For images without a `module` of their own."""

@@ -60,6 +60,7 @@ start_script() {
   launcher='setsid --fork --wait'
   $launcher true 2>/dev/null || launcher=setsid
   $launcher true 2>/dev/null || launcher=
+  prepare_to_judge_wrf
   [ "$launcher" = 'setsid --fork --wait' ] && is_raw=yes || is_raw=
   uptime
   began=$now
@@ -199,8 +200,13 @@ finish() {
     reason=OutOfMemory message="killed: the job used more memory than it asked for"
   elif [ -n "$signal" ]; then
     reason=Signalled message="killed by signal $signal"
-  elif [ "$exit_code" != 0 ]; then
-    reason=NonZeroExit
+  else
+    [ -n "$event" ] || judge_wrf
+    if [ -n "$message" ]; then
+      reason=ProgramFailed
+    elif [ "$exit_code" != 0 ]; then
+      reason=NonZeroExit
+    fi
   fi
   tell_of_worlds
   if [ -z "$event" ] && [ "$reason" != OutOfMemory ]; then

@@ -27,6 +27,7 @@ session_of() {
 #   $pages       memory pages that the job's hold now
 #   $count       how many processes were looked at
 #   $kin         `PID<PARENT` of the job's; $launchers, $clients: those named as MPI's launchers and daemons, and `ssh`
+#   $wrf_pids    those of the job that are WRF's programs
 look() {
   leader='' own_session='' outsiders=' '
   { read -r leader <"$run/session"; } 2>/dev/null
@@ -36,7 +37,7 @@ look() {
 }
 
 walk() {
-  in_session='' of_job='' ticks=0 pages=0 count=0 kin='' launchers='' clients=''
+  in_session='' of_job='' ticks=0 pages=0 count=0 kin='' launchers='' clients='' wrf_pids=''
   for file in /proc/[0-9]*/stat; do
     { read -r line <"$file"; } 2>/dev/null || continue
     # shellcheck disable=SC2086
@@ -60,6 +61,7 @@ walk() {
     case $line in
       *' (mpirun'* | *' (mpiexec'* | *' (orte'* | *' (prte'* | *' (hydra_'*) launchers="$launchers $1" ;;
       *' (ssh) '*) clients="$clients $1" ;;
+      *' (wrf.exe) '* | *' (real.exe) '*) wrf_pids="$wrf_pids $1" ;;
     esac
   done
 }

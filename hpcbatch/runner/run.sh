@@ -23,6 +23,7 @@ case $1 in
     . "$root/runner/output.sh"
     . "$root/runner/tools.sh"
     . "$root/runner/watch.sh"
+    . "$root/runner/wrf.sh"
     . "$root/runner/master.sh"
     run_master
     ;;

@@ -38,6 +38,7 @@ watch() {
       look
       keep_usage
       look_at_worlds
+      see_wrf
       next_sample=$((now + 100 + count / 2)) # more seldom where a walk takes longer
     fi
     rest "$((pause / 100)).$((pause / 10 % 10))$((pause % 10))"

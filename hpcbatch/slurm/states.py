@@ -48,6 +48,7 @@ REASON: dict[Reason, str] = {
     Reason.QUEUE_UNAVAILABLE: "PartitionInactive",
     Reason.STARTING: "None",
     Reason.NON_ZERO_EXIT: "NonZeroExitCode",
+    Reason.PROGRAM_FAILED: "NonZeroExitCode",
     Reason.SIGNALLED: "JobLaunchFailure",  # recorded: a script that killed itself with 9
     Reason.TIME_LIMIT: "TimeLimit",
     Reason.OUT_OF_MEMORY: "OutOfMemory",
@@ -60,7 +61,7 @@ REASON: dict[Reason, str] = {
 _BEFALLEN = frozenset(
     {
         Reason.STARTING, Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED, Reason.OUT_OF_MEMORY, Reason.NODE_LOST,
-        Reason.PREEMPTED,
+        Reason.PREEMPTED, Reason.PROGRAM_FAILED,
     }
 )  # fmt: skip
 
@@ -94,7 +95,7 @@ def shown_reason(state: JobState, reason: Reason, message: str) -> str:
 
 
 def system_comment(state: JobState, reason: Reason, message: str) -> str:
-    """What befell the job, in words, where the script has no part in it, and what it is warned of; "" where there is
+    """What befell the job, in words, where its exit code does not tell, and what it is warned of; "" where there is
     nothing to say.
     """
     is_told = state in {JobState.RUNNING, JobState.FINISHED} or reason in _BEFALLEN

@@ -309,6 +309,8 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         "ssh_port": str(site.ssh_port),
         "ssh_tools": site.ssh_tools,
         "slurm_version": SLURM_VERSION_TEXT,
+        "submit_dir": spec.submit_dir,
+        "judges_wrf": "yes" if site.judges_wrf else "no",
     }
     return "".join(f"{name}={shellquote(value)}\n" for name, value in values.items())
 
@@ -513,7 +515,7 @@ def _environment(loader: BaseLoader) -> Environment:
 def _runner_files() -> Mapping[str, str]:
     from importlib.resources import files
 
-    found = {entry.name: entry for entry in files("hpcbatch.runner").iterdir() if entry.name.endswith(".sh")}
+    found = {entry.name: entry for entry in files("hpcbatch.runner").iterdir() if entry.name.endswith((".sh", ".awk"))}
     return {name: found[name].read_text("utf-8") for name in sorted(found)}
 
 

@@ -85,6 +85,10 @@ def ended_with(**report: object) -> PodView:
             "OutputFailed", "", id="disk full, script failed",
         ),
         pytest.param(
+            seen(phase="Terminated", pods=[ended_with(exit_code=1, reason=Reason.PROGRAM_FAILED)]), "Failed",
+            "ProgramFailed", "", id="a program failed by its own log",
+        ),
+        pytest.param(
             seen(phase="Running", pods=[RUNNING], spec={"hold": True}), "Running", "None", "", id="hold too late"
         ),
         pytest.param(seen(phase="Completing", pods=[ENDED]), "Exiting", "None", "", id="script over, workers end"),

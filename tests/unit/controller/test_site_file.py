@@ -120,6 +120,7 @@ def test_no_durations(text: str) -> None:
         ("mountPasswd: false", "mounts_passwd", False),
         ("strictGroups: true", "strict_groups", True),
         ("loginShell: false", "login_shell", False),
+        ("judgeWRF: false", "judges_wrf", False),
         ("sshPort: 2222", "ssh_port", 2222),
         ("killDelay: 0", "kill_delay_s", 0),
         ("historyKept: 0", "history_kept_s", 0),

@@ -29,6 +29,7 @@ def test_tables_are_total() -> None:
         (RUNNING, JobState.FINISHED, Reason.NONE, "", f"{RUN} and finished"),
         (RUNNING, JobState.FINISHED, Reason.OUTPUT_FAILED, "disk full", f"{RUN} and finished: disk full"),
         (RUNNING, JobState.FAILED, Reason.NON_ZERO_EXIT, "exit 3", f"{RUN} and failed"),
+        (RUNNING, JobState.FAILED, Reason.PROGRAM_FAILED, "wrf.exe: why", f"{RUN} and failed: wrf.exe: why"),
         (RUNNING, JobState.FAILED, Reason.SIGNALLED, "signal 9", f"{RUN} and failed"),
         (RUNNING, JobState.FAILED, Reason.NODE_LOST, "node n1 went away", f"{RUN} and failed: node n1 went away"),
         (RUNNING, JobState.FAILED, Reason.OUT_OF_MEMORY, "", f"{RUN} and exceeded resource mem"),

@@ -103,6 +103,7 @@ def test_what_was_asked_is_shown() -> None:
 EXITS = [
     (JobState.FINISHED, Reason.NONE, 0, None, "COMPLETED", "0:0"),
     (JobState.FAILED, Reason.NON_ZERO_EXIT, 3, None, "FAILED", "3:0"),
+    (JobState.FAILED, Reason.PROGRAM_FAILED, 1, None, "FAILED", "1:0"),
     (JobState.FAILED, Reason.SIGNALLED, None, 9, "FAILED", "0:9"),
     (JobState.FAILED, Reason.OUTPUT_FAILED, None, None, "FAILED", "0:53"),
     (JobState.FAILED, Reason.NODE_LOST, None, None, "NODE_FAIL", "0:0"),

@@ -54,6 +54,7 @@ def test_shown_reason(state: JobState, reason: Reason, message: str, shown: str)
         (JobState.QUEUED, Reason.RESOURCES, "exceeded quota: q", ""),
         (JobState.FAILED, Reason.NODE_LOST, "pod x was lost", "pod x was lost"),
         (JobState.FAILED, Reason.SIGNALLED, "killed by signal 9", ""),
+        (JobState.FAILED, Reason.PROGRAM_FAILED, "wrf.exe: why", "wrf.exe: why"),
         (JobState.FINISHED, Reason.OUTPUT_FAILED, "no space", "no space"),
         (JobState.FINISHED, Reason.NONE, "", ""),
         (JobState.FINISHED, Reason.NONE, "warning: w", "warning: w"),
