@@ -34,7 +34,12 @@ def _body(session: Session) -> int:
     else:
         recent = session.now - MIN_JOB_AGE
         rows = jobs.list_rows(session.api, session.namespace, finished=ended_too, since=recent)
-    sys.stdout.write(format_queue(rows, options, session.now, session.zone))
+    wrf = None
+    if options.fields is not None and "wrf" in options.fields.lower():
+        from hpcbatch.cli.wrf_jobs import Columns
+
+        wrf = Columns(session).value
+    sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf))
     return 0
 
 

@@ -90,18 +90,26 @@ def _summary(exe: str, findings: Sequence[Finding]) -> str:
 
 
 @wrf.command()
-@click.argument("job_or_dir", metavar="JOBID|RUN_DIR")
+@click.argument("job_or_dir", metavar="[JOBID|RUN_DIR]", required=False)
 @click.option(
     "--dir", "run_dir", type=click.Path(path_type=Path), help="Where the job runs WRF, if not where it was submitted."
 )
 @click.option("--once", is_flag=True, help="Say how far it is, and do not wait.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON object for each change.")
 @click.pass_obj
-def progress(session: Session, job_or_dir: str, run_dir: Path | None, once: bool, is_json: bool) -> None:
-    """Follow a run of real.exe or wrf.exe until it ends, by its rsl.error.0000.
+def progress(session: Session, job_or_dir: str | None, run_dir: Path | None, once: bool, is_json: bool) -> None:
+    """Follow a run of real.exe or wrf.exe until it ends, by its rsl.error.0000. Without a job or directory: list all
+    running jobs of yours in which one is found, once.
 
     Exits with 0 if it ended well, with 1 if not; --once with 1 only if it has failed.
     """
+    if job_or_dir is None:
+        from hpcbatch.cli.wrf_jobs import print_all
+
+        if run_dir is not None:
+            raise click.UsageError("--dir needs a JOBID")
+        print_all(session, is_json=is_json)
+        return
     from hpcbatch.cli.wrf_progress import follow
 
     raise SystemExit(follow(session, job_or_dir, run_dir, is_once=once, is_json=is_json))

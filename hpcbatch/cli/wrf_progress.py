@@ -12,20 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain
-from hpcbatch.cli.wrf_directory import read_namelist
+from hpcbatch.cli.wrf_log_file import LogFile, directories, log_of, progress_of, settings_of
 from hpcbatch.cli.wrf_views import BarView, JsonView, LinesView, State, View
 from hpcbatch.errors import ForbiddenError, HpcBatchError, UnauthorizedError, UnknownJobError
-from hpcbatch.wrf.log import MAIN_LOG, Log, Progress, Verdict, judge_log, progress
-from hpcbatch.wrf.run import Program
-from hpcbatch.wrf.settings import Settings, dates
+from hpcbatch.wrf.log import MAIN_LOG, Log, Progress, Verdict, judge_log
+from hpcbatch.wrf.settings import Settings
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
 
 _POLL_S = 0.5
 _JOB_POLL_S = 2.0
-_PART = 1 << 22  # bytes read at once
-_HEAD = 256  # bytes by which a log that was begun anew is told
+_SEARCH_S = 5.0  # how often the directories below are looked through for the log
 _TAIL = 1 << 16  # bytes of the other ranks' logs, whose ends tell how they ended
 _APART_S = 3600.0  # so much older than rank 0's last line, another rank's log is of an earlier run
 _EARLY_S = 60.0  # the same for a run that ended before it knew its process grid
@@ -90,19 +88,17 @@ class _Job:
         return self.record.status.state.is_final
 
     def directories(self) -> list[Path]:
-        """Where its script may run WRF, the likeliest first: scripts change to where they were submitted."""
-        spec, status = self.record.spec, self.record.status
-        places = (spec.submit_dir, spec.work_dir, status.home)
-        return [Path(place) for place in dict.fromkeys(places) if place]
+        return directories(self.record)
 
 
 class _Watcher:
     def __init__(self, job: _Job | None, run_dir: Path | None) -> None:
         self._job, self._run_dir = job, run_dir
-        self._file: _LogFile | None = None
+        self._file: LogFile | None = None
         self._settings: Settings | None = None
         self._progress: Progress | None = None
         self._shown_bytes = -1
+        self._searched_at = float("-inf")
         if job is None and run_dir is not None and not (run_dir / MAIN_LOG).is_file():
             raise HpcBatchError(f"{run_dir / MAIN_LOG}: no such file: neither real.exe nor wrf.exe was started there")
         if job is not None and run_dir is None and not any(place.is_dir() for place in job.directories()):
@@ -119,19 +115,19 @@ class _Watcher:
             return State(job=_job_text(record), progress=None, quiet_s=0.0, verdict=self._without_log(record))
         is_new = file.read()
         if is_new or self._settings is None:
-            self._settings = _settings_of(file.path.parent)
+            self._settings = settings_of(file.path.parent)
         verdict = None
         if is_over or (self._job is None and file.log.is_over):
             file.log.finish()
             verdict = _verdict_of(record, self._judge(file))
         return State(
             job=_job_text(record),
-            progress=_progress_of(file.log, self._settings),
+            progress=progress_of(file.log, self._settings),
             quiet_s=file.quiet_s,
             verdict=verdict,
         )
 
-    def _log_file(self, record: JobRecord | None) -> _LogFile | None:
+    def _log_file(self, record: JobRecord | None) -> LogFile | None:
         """The log of this run; one from before the job started is another's."""
         places = [self._run_dir] if self._run_dir is not None else self._job.directories() if self._job else []
         since = record.status.start_time.timestamp() - 1 if record is not None and record.status.start_time else None
@@ -139,10 +135,15 @@ class _Watcher:
             return None
         if self._file is None:
             for place in places:
-                file = _LogFile(place / MAIN_LOG)
-                if file.is_newer(since):
+                file = LogFile(place / MAIN_LOG)
+                if file.is_newer(since) and (self._run_dir is not None or not _is_of_another_job(file, record)):
                     self._file = file
                     break
+        if self._file is None and record is not None and self._run_dir is None:
+            now = time.monotonic()
+            if now - self._searched_at >= _SEARCH_S or record.status.state.is_final:
+                self._searched_at = now
+                self._file = log_of(record)
         return self._file
 
     def _without_log(self, record: JobRecord | None) -> Verdict | None:
@@ -151,7 +152,7 @@ class _Watcher:
         missing = Verdict(False, f"neither real.exe nor wrf.exe has written a {MAIN_LOG}")
         return _verdict_of(record, missing)
 
-    def _judge(self, file: _LogFile) -> Verdict:
+    def _judge(self, file: LogFile) -> Verdict:
         folder = file.path.parent
         is_told = file.log.fatal or file.log.success or file.log.crash
         others = {} if is_told else dict(_other_logs(folder, file.log, file.modified))
@@ -165,49 +166,9 @@ class _Watcher:
         )  # fmt: skip
 
 
-class _LogFile:
-    """Reads what a log has got more since the last look; a program that starts anew cuts it to nothing first."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.log = path, Log()
-        self._offset, self._head = 0, b""
-        self.modified = 0.0
-
-    def is_newer(self, since: float | None) -> bool:
-        try:
-            return since is None or self.path.stat().st_mtime >= since
-        except OSError:
-            return False
-
-    @property
-    def size_bytes(self) -> int:
-        """As far as it was read."""
-        return self._offset
-
-    @property
-    def quiet_s(self) -> float:
-        return max(0.0, time.time() - self.modified) if self.modified else 0.0
-
-    def read(self) -> bool:
-        """Whether this is another log than at the last look. Raises HpcBatchError if it cannot be read."""
-        try:
-            with self.path.open("rb") as file:
-                status = os.fstat(file.fileno())
-                self.modified = status.st_mtime
-                head = file.read(_HEAD)
-                is_new = status.st_size < self._offset or not head.startswith(self._head)
-                if is_new:
-                    self.log, self._offset = Log(), 0
-                self._head = head
-                file.seek(self._offset)
-                while part := file.read(_PART):
-                    self._offset += len(part)
-                    self.log.feed(part.decode("latin-1"))
-                return is_new
-        except FileNotFoundError:
-            return False  # moved away, as scripts do after a run; what was read holds
-        except OSError as error:
-            raise HpcBatchError(f"{self.path}: {error.strerror}") from None
+def _is_of_another_job(file: LogFile, record: JobRecord | None) -> bool:
+    number = file.job_number()
+    return record is not None and number is not None and number != record.job_id
 
 
 def _other_logs(folder: Path, log: Log, modified: float) -> Iterator[tuple[str, str]]:
@@ -228,25 +189,6 @@ def _other_logs(folder: Path, log: Log, modified: float) -> Iterator[tuple[str, 
             continue
 
 
-def _settings_of(folder: Path) -> Settings | None:
-    try:
-        return Settings(read_namelist(folder))
-    except HpcBatchError as error:
-        complain(f"hpcbatch: {error}: without it there is no percentage and no time left")
-        return None
-
-
-def _progress_of(log: Log, settings: Settings | None) -> Progress:
-    if settings is None:
-        return progress(log, None, None)
-    start, end = settings.start(), settings.run_end()
-    total = None
-    if log.program is Program.REAL and start is not None:
-        last = settings.end()
-        total = len(dates(start, last, settings.interval)) if last is not None else None
-    return progress(log, start, end, total)
-
-
 def _job_text(record: JobRecord | None) -> str:
     if record is None:
         return ""
@@ -257,7 +199,7 @@ def _job_text(record: JobRecord | None) -> str:
 
 def _verdict_of(record: JobRecord | None, verdict: Verdict) -> Verdict:
     """Of an ended job: well only where both the job and its log say so."""
-    from hpcbatch.model.state import JobState
+    from hpcbatch.model.state import JobState, Reason
 
     if record is None:
         return verdict
@@ -271,4 +213,6 @@ def _verdict_of(record: JobRecord | None, verdict: Verdict) -> Verdict:
         end = f"signal {status.exit_signal}"
     else:
         end = status.message or status.reason.value
-    return Verdict(False, f"{what} {status.state.value.lower()} ({end}): {verdict.message}")
+    # the runner may have judged another run of the job, which failed, than the one that was followed
+    message = status.message if verdict.is_success and status.reason is Reason.PROGRAM_FAILED else verdict.message
+    return Verdict(False, f"{what} {status.state.value.lower()} ({end}): {message}")

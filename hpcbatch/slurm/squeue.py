@@ -65,12 +65,19 @@ def select_jobs(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -
     return _sorted([row for row in rows if _is_asked_for(row, options, now)], options, now)
 
 
-def format_queue(rows: Sequence[JobRow], options: SqueueOptions, now: datetime, tz: tzinfo) -> str:
-    """What squeue prints for `rows`, of which it takes what `options` ask for. Every line ends in a newline."""
+def format_queue(
+    rows: Sequence[JobRow], options: SqueueOptions, now: datetime, tz: tzinfo,
+    wrf: Callable[[JobRow, str], str] | None = None,
+) -> str:  # fmt: skip
+    """What squeue prints for `rows`, of which it takes what `options` ask for. Every line ends in a newline.
+    `wrf` gives the columns of WRF_NAMES; without it they have no value.
+    """
     chosen = select_jobs(rows, options, now)
     view = View(
         now=now, tz=tz, time_format=options.time_format, convert=options.convert, tasks_shown=options.tasks_shown
     )
+    if wrf is not None:
+        view = view._replace(wrf=wrf)
     if options.fields is not None:
         fields, columns = NAMES, parse_names(options.fields, NAMES.__contains__, "squeue")
     else:

@@ -38,6 +38,8 @@ class View(NamedTuple):
     time_format: str = ""
     convert: bool = True
     tasks_shown: int = SHOWN
+    wrf: Callable[[JobRow, str], str] = lambda _row, _name: "N/A"
+    """The value of one of WRF_NAMES; it takes reading a log."""
 
     def stamp(self, when: datetime | None, none: str = "N/A") -> str:
         return stamp(when, self.tz, self.time_format, self.now, none)
@@ -114,6 +116,10 @@ def _dependency(row: JobRow) -> str:
 
 def _priority(row: JobRow) -> int:
     return priority(own_number(row), row.state, row.priority - row.nice, row.reason)
+
+
+def _of_wrf(name: str) -> Value:
+    return lambda row, view: view.wrf(row, name)
 
 
 def _raw_exit(row: JobRow) -> str:
@@ -221,7 +227,13 @@ _ALWAYS = {
     "wait4switch": ("WAIT4SWITCH", "0:00"),
 }  # fmt: skip
 
+WRF_NAMES = {
+    "wrfprogress": "WRF_PROGRESS", "wrftime": "WRF_TIME", "wrfstep": "WRF_STEP_S", "wrfleft": "WRF_LEFT"
+}  # fmt: skip
+"""Ours: how far a run of WRF in the job is."""
+
 NAMES: dict[str, Field] = {
+    **{name: Field(heading, _of_wrf(name)) for name, heading in WRF_NAMES.items()},
     **{name: LETTERS[letter] for name, letter in _BY_LETTER.items()},
     **{name: Field(heading, _fixed(text)) for name, (heading, text) in _ALWAYS.items()},
     "accruetime": Field("ACCRUE_TIME", lambda row, view: view.stamp(row.eligible_time)),

@@ -111,6 +111,45 @@ def test_a_run_that_failed(site: Site, body: str, message: str) -> None:
     assert message in last
 
 
+def test_progress_of_all_jobs_and_in_columns(site: Site) -> None:
+    """Runs in directories of their own below that of submission, which two jobs share with one that runs no WRF."""
+    prepare(site)
+    run = 'cp ../namelist.input .; sed "s/node-1/$(hostname)/" ../head >rsl.error.0000; ' + GO.replace(
+        " go ", " ../go "
+    )
+    first = site.sbatch("-J", "first", "-o", "/dev/null", "--wrap", f"mkdir a; cd a; {run}")
+    second = site.qsub("-N", "second", "-j", "oe", stdin=f"cd $PBS_O_WORKDIR; mkdir b; cd b; {run}\n")
+    other = site.sbatch("-J", "other", "-o", "/dev/null", "--wrap", GO)
+    columns = "jobid:|,wrfprogress:|,WRFTime:|,wrfstep:|,wrfleft:"
+
+    def shown() -> list[str]:
+        return sorted(site.run("squeue", "-h", "-n", "first,second,other", "-O", columns).stdout.split())
+
+    left = "00:00:55"
+    try:
+        wait_for("both runs", lambda: ["|7%|" in line for line in shown()].count(True) == 2, 60)
+        wait_for("the third job", lambda: len(shown()) == 3)
+        assert shown() == sorted([
+            f"{first}|7%|2024-01-15_12:04:00|0.3|{left}", f"{second}|7%|2024-01-15_12:04:00|0.3|{left}",
+            f"{other}|N/A|N/A|N/A|N/A",
+        ])  # fmt: skip
+        listed = [line.split() for line in site.run("hpcbatch", "wrf", "progress").stdout.splitlines()]
+        assert listed[0] == ["JOBID", "NAME", "PROGRAM", "DONE", "TIME", "S/STEP", "LEFT"]
+        values = ["wrf.exe", "7%", "2024-01-15_12:04:00", "0.3", left]
+        assert [first, "first", *values] in listed
+        assert [f"{second}.{site.server}", "second", *values] in listed
+        assert not any("other" in line for line in listed)
+        as_json = [json.loads(line) for line in site.run("hpcbatch", "wrf", "progress", "--json").stdout.splitlines()]
+        assert {"name": "first", "percent": 6.67, "program": "wrf"}.items() <= as_json[0].items()
+        once = site.run("hpcbatch", "wrf", "progress", first, "--once")
+        assert "wrf.exe    7 %" in once.stdout
+    finally:
+        site.script("go", "")
+    for job in (first, second, other):
+        site.wait_end(job)
+    assert site.run("hpcbatch", "wrf", "progress").stdout.startswith("no WRF run was found in ")
+
+
 def test_a_waiting_job(site: Site) -> None:
     prepare(site)
     job = site.qsub("-h", "-N", "wrf", stdin="true\n")

@@ -1,0 +1,129 @@
+"""The log of a WRF run: where a job's is, and reading it as it grows."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import complain
+from hpcbatch.cli.wrf_directory import read_namelist
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.wrf.log import MAIN_LOG, Log, Progress, progress
+from hpcbatch.wrf.run import Program
+from hpcbatch.wrf.settings import Settings, dates
+
+if TYPE_CHECKING:
+    from hpcbatch.model.record import JobRecord
+
+_PART = 1 << 22  # bytes read at once
+_HEAD = 256  # bytes by which a log that was begun anew is told
+_FIRST_LINES = 4096  # bytes; the name of rank 0's host stands on the first line
+_JOB_HOST = re.compile(r"^\s*taskid: 0 hostname: job-([0-9]{1,18})-mpi", re.MULTILINE)
+
+
+def directories(record: JobRecord) -> list[Path]:
+    """Where a job's script may run WRF, the likeliest first: scripts change to where they were submitted."""
+    spec, status = record.spec, record.status
+    places = (spec.submit_dir, spec.work_dir, status.home)
+    return [Path(place) for place in dict.fromkeys(places) if place]
+
+
+def log_of(record: JobRecord) -> LogFile | None:
+    """The log that rank 0 has written in a pod of this job, in one of its directories or one level below."""
+    if record.status.start_time is None:
+        return None
+    since = record.status.start_time.timestamp() - 1
+    places = directories(record)
+    deeper = (below for upper in places[:2] for below in _below(upper))
+    for place in (*places, *deeper):
+        file = LogFile(place / MAIN_LOG)
+        if file.is_newer(since) and file.job_number() == record.job_id:
+            return file
+    return None
+
+
+def _below(place: Path) -> list[Path]:
+    """Its directories."""
+    try:
+        with os.scandir(place) as entries:
+            return sorted(Path(entry.path) for entry in entries if entry.is_dir())
+    except OSError:
+        return []
+
+
+class LogFile:
+    """Reads what a log has got more since the last look; a program that starts anew cuts it to nothing first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.log = path, Log()
+        self._offset, self._head = 0, b""
+        self.modified = 0.0
+
+    def is_newer(self, since: float | None) -> bool:
+        try:
+            return since is None or self.path.stat().st_mtime >= since
+        except OSError:
+            return False
+
+    @property
+    def size_bytes(self) -> int:
+        """As far as it was read."""
+        return self._offset
+
+    @property
+    def quiet_s(self) -> float:
+        return max(0.0, time.time() - self.modified) if self.modified else 0.0
+
+    def read(self) -> bool:
+        """Whether this is another log than at the last look. Raises HpcBatchError if it cannot be read."""
+        try:
+            with self.path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                self.modified = status.st_mtime
+                head = file.read(_HEAD)
+                is_new = status.st_size < self._offset or not head.startswith(self._head)
+                if is_new:
+                    self.log, self._offset = Log(), 0
+                self._head = head
+                file.seek(self._offset)
+                while part := file.read(_PART):
+                    self._offset += len(part)
+                    self.log.feed(part.decode("latin-1"))
+                return is_new
+        except FileNotFoundError:
+            return False  # moved away, as scripts do after a run; what was read holds
+        except OSError as error:
+            raise HpcBatchError(f"{self.path}: {error.strerror}") from None
+
+    def job_number(self) -> int | None:
+        """Of the job in whose pod rank 0 ran; None where the log does not say, or it ran in none of ours."""
+        try:
+            with self.path.open("rb") as file:
+                head = file.read(_FIRST_LINES).decode("latin-1")
+        except OSError:
+            return None
+        match = _JOB_HOST.search(head)
+        return None if match is None else int(match[1])
+
+
+def settings_of(folder: Path, *, is_told: bool = True) -> Settings | None:
+    try:
+        return Settings(read_namelist(folder))
+    except HpcBatchError as error:
+        if is_told:
+            complain(f"hpcbatch: {error}: without it there is no percentage and no time left")
+        return None
+
+
+def progress_of(log: Log, settings: Settings | None) -> Progress:
+    if settings is None:
+        return progress(log, None, None)
+    start, end = settings.start(), settings.run_end()
+    total = None
+    if log.program is Program.REAL and start is not None:
+        last = settings.end()
+        total = len(dates(start, last, settings.interval)) if last is not None else None
+    return progress(log, start, end, total)
