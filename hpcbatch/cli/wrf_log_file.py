@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _PART = 1 << 22  # bytes read at once
 _HEAD = 256  # bytes by which a log that was begun anew is told
 _FIRST_LINES = 4096  # bytes; the name of rank 0's host stands on the first line
+_MOST_DIRECTORIES = 2000  # looked into below those of a job
 _JOB_HOST = re.compile(r"^\s*taskid: 0 hostname: job-([0-9]{1,18})-mpi", re.MULTILINE)
 
 
@@ -32,26 +35,30 @@ def directories(record: JobRecord) -> list[Path]:
 
 
 def log_of(record: JobRecord) -> LogFile | None:
-    """The log that rank 0 has written in a pod of this job, in one of its directories or one level below."""
+    """The log that rank 0 has written in a pod of this job, in one of its directories or up to two levels below."""
     if record.status.start_time is None:
         return None
     since = record.status.start_time.timestamp() - 1
     places = directories(record)
-    deeper = (below for upper in places[:2] for below in _below(upper))
-    for place in (*places, *deeper):
+    for place in chain(places, islice(_below(places[:2]), _MOST_DIRECTORIES)):
         file = LogFile(place / MAIN_LOG)
         if file.is_newer(since) and file.job_number() == record.job_id:
             return file
     return None
 
 
-def _below(place: Path) -> list[Path]:
-    """Its directories."""
-    try:
-        with os.scandir(place) as entries:
-            return sorted(Path(entry.path) for entry in entries if entry.is_dir())
-    except OSError:
-        return []
+def _below(places: Iterable[Path], levels: int = 2) -> Iterator[Path]:
+    """The directories below, level by level; links are not followed."""
+    found = []
+    for place in places:
+        try:
+            with os.scandir(place) as entries:
+                found += sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
+        except OSError:
+            continue
+    yield from found
+    if levels > 1 and found:
+        yield from _below(found[:_MOST_DIRECTORIES], levels - 1)
 
 
 class LogFile:

@@ -149,7 +149,8 @@ class _Watcher:
     def _without_log(self, record: JobRecord | None) -> Verdict | None:
         if record is None or not record.status.state.is_final:
             return None
-        missing = Verdict(False, f"neither real.exe nor wrf.exe has written a {MAIN_LOG}")
+        where = self._run_dir or directories(record)[0]
+        missing = Verdict(False, f"neither real.exe nor wrf.exe has written a {MAIN_LOG} in {where} or near it")
         return _verdict_of(record, missing)
 
     def _judge(self, file: LogFile) -> Verdict:

@@ -282,3 +282,17 @@ def test_generic_resources_and_features() -> None:
     assert format_queue([row, ROWS[1]], options, NOW, UTC) == f"{row.job_id}\n"
     options = read_options(["-h", "-O", "tres-per-job:|,tres-per-task:|,feature:|"], {}, "tester")
     assert format_queue([row], options, NOW, UTC) == "gres:gpu:4|N/A|a&b|\n"
+
+
+def test_columns_of_wrf() -> None:
+    """Who asks for them gives them; without that there are none."""
+    options = read_options(["-h", "-t", "all", "-j", "113", "-O", "WRFProgress:5,wrfleft:4"], {}, "alice")
+    asked: list[str] = []
+
+    def value(row: JobRow, name: str) -> str:
+        asked.append(name)
+        return "7%"
+
+    assert format_queue(FINISHED, options, NOW, UTC) == "N/A  N/A \n"
+    assert format_queue(FINISHED, options, NOW, UTC, value) == "7%   7%  \n"
+    assert asked == ["wrfprogress", "wrfleft"]
