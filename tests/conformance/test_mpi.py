@@ -52,9 +52,7 @@ def test_ring_slurm(ring: Site) -> None:
 
 
 def test_a_failing_rank_fails_the_job(ring: Site) -> None:
-    job = ring.qsub(
-        "-l", "select=3:ncpus=1:mpiprocs=1", "-N", "bad", "-j", "oe", stdin="mpirun sh -c 'exit 5'\n"
-    )
+    job = ring.qsub("-l", "select=3:ncpus=1:mpiprocs=1", "-N", "bad", "-j", "oe", stdin="mpirun sh -c 'exit 5'\n")
     assert ring.wait_end(job)["Exit_status"] == 5
 
 
