@@ -76,7 +76,8 @@ def test_a_chain_ends_in_maps(forecast: Site, dialect: str) -> None:
     jobs = dict(re.findall(r"^(\w+): (\d+)", told, re.MULTILINE))
     assert list(jobs) == ["real", "wrf", "post"]
     assert forecast.state(jobs["post"]) == "H"
-    followed = forecast.run("hpcbatch", "wrf", "progress", jobs["wrf"], limit_s=150)
+    followed = forecast.run("hpcbatch", "wrf", "progress", jobs["wrf"], check=False, limit_s=150)
+    assert followed.returncode == 0, (followed.stdout, followed.stderr, output(forecast, jobs["wrf"]))
     assert "100 %" in followed.stdout
     assert "SUCCESS COMPLETE WRF" in followed.stdout.splitlines()[-1]
     for job in jobs.values():
