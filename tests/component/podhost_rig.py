@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import queue
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from hpcbatch.engine.agent.podhost_client import PodHostClient
 
 LIMIT_S = 30.0
+API_PORT = 41234
+"""Of networks that only pods have: free in each of them."""
 
 
 class PodHostRig:
@@ -20,7 +23,8 @@ class PodHostRig:
         self.directory = directory
         self.work = directory / "work"
         self.events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self.client = PodHostClient(self.work, self.events.put)
+        self.callers: queue.SimpleQueue[socket.socket] = queue.SimpleQueue()
+        self.client = PodHostClient(self.work, self.events.put, API_PORT, self.callers.put)
         self.mode = self.client.start()
 
     def stop(self) -> None:

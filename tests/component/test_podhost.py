@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.component.agent_rig import SLEEP, sleepers
-from tests.component.podhost_rig import PodHostRig, volume
+from tests.component.podhost_rig import API_PORT, LIMIT_S, PodHostRig, volume
 from tests.waiting import wait_for
 
 
@@ -304,6 +304,20 @@ def test_pods_of_a_subdomain_know_and_reach_each_other(rig: PodHostRig) -> None:
         f"{first} a.job a a.job.ns.svc.cluster.local",
         f"{second} b.job b b.job.ns.svc.cluster.local",
     ]
+
+
+def test_callers_of_the_api_server_are_handed_over(rig: PodHostRig) -> None:
+    there = "/dev/tcp/127.0.0.1"
+    for uid in ("one", "two"):
+        rig.pod(uid, subdomain="job")
+        ask = f"exec 3<>{there}/{API_PORT} && echo {uid} >&3 && cat <&3; : 2>/dev/null >{there}/1"
+        rig.start(uid, "", argv=["bash", "-c", ask])
+        rig.hear("started", uid)
+        with rig.callers.get(timeout=LIMIT_S) as caller:
+            assert caller.recv(100) == f"{uid}\n".encode()
+            caller.sendall(b"answered\n")
+        assert rig.end(uid)["code"] == 1, "nothing else is to be reached"
+        assert rig.log(uid, stream="stdout") == "answered\n"
 
 
 def test_hosts_file_follows_in_place(rig: PodHostRig) -> None:

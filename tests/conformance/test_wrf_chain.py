@@ -61,7 +61,7 @@ def forecast(site: Site, programs: Path) -> Site:
 
 def output(site: Site, job: str) -> str:
     """What a job that has ended wrote."""
-    return "".join(path.read_text() for path in site.work.glob(f"*[.o]{job}*") if path.is_file())
+    return "".join(path.read_text() for form in (f"*.o{job}", f"*.{job}.out") for path in site.work.glob(form))
 
 
 def ended_well(site: Site, job: str) -> None:
@@ -119,10 +119,10 @@ def test_a_restart_chain_submits_itself(forecast: Site, dialect: str) -> None:
     assert sorted(path.name for path in forecast.work.glob("wrfout*")) == FRAMES
 
 
-def test_parts_over_several_pods_are_submitted_beforehand(forecast: Site) -> None:
+def test_parts_that_are_submitted_beforehand(forecast: Site) -> None:
     """Where jobs cannot submit. The last finds nothing left to do."""
     forecast.run("qsub", "-W", "block=true", "real.pbs", limit_s=150)
-    argv = ("-l", "select=3:ncpus=1:mpiprocs=1", "-v", "RESUBMIT=no,HOURS=1")
+    argv = ("-v", "RESUBMIT=no,HOURS=1")
     jobs = [forecast.qsub(*argv, "restart.pbs")]
     for _ in range(2):
         jobs.append(forecast.qsub(*argv, "-W", f"depend=afterok:{jobs[-1]}", "restart.pbs"))

@@ -13,6 +13,7 @@ import os
 import pwd
 import queue
 import shutil
+import socket
 import stat
 import sys
 import threading
@@ -73,11 +74,19 @@ class Agent:
             )
         ]  # fmt: skip
         self._pod_host: PodHostClient | None = None
+        self._api_port = 0
+        self._on_caller: Callable[[socket.socket], None] = socket.socket.close
         self._stopping = False
         self._idle = threading.Event()
         self._cleaner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="agent-cleaner")
 
     # --- life ---
+
+    def let_call(self, api_port: int, on_caller: Callable[[socket.socket], None]) -> None:
+        """Before the start: pods with a network of their own may call `api_port` of 127.0.0.1; `on_caller` gets the
+        connections, in a thread of its own.
+        """
+        self._api_port, self._on_caller = api_port, on_caller
 
     def start(self) -> None:
         """Returns when the nodes are registered and what an earlier engine left is cleared away."""
@@ -311,7 +320,12 @@ class Agent:
     def _start_pod_host(self) -> None:
         _clear_stale(self._work_dir)
         self._host_work = str(self._work_dir)
-        client = PodHostClient(self._work_dir, lambda message: self._queue.put(lambda: self._host_said(message)))
+        client = PodHostClient(
+            self._work_dir,
+            lambda message: self._queue.put(lambda: self._host_said(message)),
+            self._api_port,
+            self._on_caller,
+        )
         mode = client.start()
         path = _search_path()
         self._pod_host = client

@@ -33,10 +33,18 @@ class PodHostMode:
 
 
 class PodHostClient:
-    """One pod host process. `on_event` runs in a thread of its own; {"event": "lost"} is the last, if it died."""
+    """One pod host process. `on_event` runs in a thread of its own; {"event": "lost"} is the last, if it died.
+    `on_caller` runs in another: it gets the connections to `api_port` of 127.0.0.1 from pods with their own networks.
+    """
 
-    def __init__(self, work: Path, on_event: Callable[[dict[str, Any]], None]) -> None:
-        self._work, self._on_event = work, on_event
+    def __init__(
+        self,
+        work: Path,
+        on_event: Callable[[dict[str, Any]], None],
+        api_port: int = 0,
+        on_caller: Callable[[socket.socket], None] = socket.socket.close,
+    ) -> None:
+        self._work, self._on_event, self._api_port, self._on_caller = work, on_event, api_port, on_caller
         self._send_lock = threading.Lock()
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -48,11 +56,13 @@ class PodHostClient:
         except OSError as error:
             raise PodHostError(f"{self._work} cannot be used: {error.strerror}") from None
         self._socket, theirs = socket.socketpair()
-        with theirs:
+        self._callers, their_callers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, their_callers:
+            argv = [str(theirs.fileno()), str(self._work), str(their_callers.fileno()), str(self._api_port)]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "hpcbatch.engine.podhost.main", str(theirs.fileno()), str(self._work)],
-                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd="/",
-                start_new_session=True,
+                [sys.executable, "-m", "hpcbatch.engine.podhost.main", *argv],
+                pass_fds=[theirs.fileno(), their_callers.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                cwd="/", start_new_session=True,
             )  # fmt: skip
         self._socket.settimeout(_START_LIMIT_S)
         self._reader = self._socket.makefile("rb")
@@ -68,6 +78,7 @@ class PodHostClient:
         ready = json.loads(line)
         self._thread = threading.Thread(target=self._read, name="podhost", daemon=True)
         self._thread.start()
+        threading.Thread(target=self._receive_callers, name="callers", daemon=True).start()
         return PodHostMode(ready["mode"], ready["why"])
 
     @property
@@ -100,6 +111,16 @@ class PodHostClient:
             self._thread.join(timeout=10)
         self._reader.close()
         self._socket.close()
+
+    def _receive_callers(self) -> None:
+        """Until the pod host has ended."""
+        with self._callers:
+            while True:
+                data, descriptors, _, _ = socket.recv_fds(self._callers, 1, 1, socket.MSG_CMSG_CLOEXEC)
+                if not data:
+                    return
+                for descriptor in descriptors:
+                    self._on_caller(socket.socket(fileno=descriptor))
 
     def _read(self) -> None:
         try:

@@ -1,9 +1,13 @@
 """The parent of all pods: one small single-threaded process that the agent talks to in JSON lines over a socket.
 
-`python -m hpcbatch.engine.podhost.main FD WORK`: FD is the socket, WORK a private directory. It runs as process 1 of a
-process id namespace (and, for an ordinary user, as root of a user namespace, so that it may make networks and mounts).
+`python -m hpcbatch.engine.podhost.main FD WORK CALLERS PORT`: FD is the socket, WORK a private directory. It runs as
+process 1 of a process id namespace (and, for an ordinary user, as root of a user namespace, so that it may make
+networks and mounts).
 When the engine ends, however it ends, the socket closes, this process ends, and the kernel takes away all pods with
 their processes, mounts, networks and addresses: nothing outside this process's namespaces was ever touched.
+
+Pods with a network of their own reach nothing outside but the API server, by the address that it has for everybody:
+who connects to PORT on 127.0.0.1 in such a pod is handed over as a descriptor through the socket CALLERS. PORT 0: none.
 
 Messages to it (`pod` is the pod's uid):
     {"op": "pod", "pod", "hostname", "namespace", "subdomain", "network": bool, "host_ip", "aliases", "sysctls",
@@ -72,6 +76,8 @@ class Pod:
     namespaces: list[tuple[int, int]] = field(default_factory=list)
     containers: dict[str, Container] = field(default_factory=dict)
     tmpfs: list[str] = field(default_factory=list)
+    door: socket.socket | None = None
+    """Listens in its network for callers of the API server."""
 
 
 class PodHost:
@@ -79,20 +85,24 @@ class PodHost:
 
     def __init__(
         self,
+        *,
         control: socket.socket,
         work: str,
         mode: str,
         outside_user: tuple[int, int] | None,
         limits: memory.Hierarchy | None,
+        callers: socket.socket,
+        api_port: int,
     ) -> None:
-        self._limits = limits
+        self._limits, self._callers = limits, callers
         self._control, self._work, self._mode, self._outside_user = control, work, mode, outside_user
         self._pods: dict[str, Pod] = {}
         self._reports: dict[int, tuple[str, str]] = {}
         self._timers: list[tuple[float, int, str, str]] = []
         """When, process id, pod, container: whom to kill if still there."""
         self._changed_groups: set[tuple[str, str]] = set()
-        self._network = Network()
+        self._network = Network(api_port)
+        self._doors: dict[int, socket.socket] = {}
         self._input = bytearray()
         self._own_ids = os.open("/proc/self/ns/pid", os.O_RDONLY) if mode != "plain" else -1
 
@@ -115,6 +125,8 @@ class PodHost:
                         os.read(wake_read, 4096)
                 elif descriptor in self._reports:
                     self._read_report(descriptor)
+                elif descriptor in self._doors:
+                    self._hand_over(self._doors[descriptor])
             self._reap()
             self._fire_timers()
             self._write_hosts()
@@ -147,6 +159,13 @@ class PodHost:
             for line in lines:
                 self._handle(json.loads(line))
         return True
+
+    def _hand_over(self, door: socket.socket) -> None:
+        """A caller that has gone again, or that the server has no time for, finds its connection closed."""
+        with contextlib.suppress(OSError):
+            caller, _ = door.accept()
+            with caller:
+                socket.send_fds(self._callers, [b"."], [caller.fileno()], socket.MSG_DONTWAIT)
 
     def _handle(self, message: Message) -> None:
         uid, name = message["pod"], message.get("container", "")
@@ -193,8 +212,11 @@ class PodHost:
             for name, kind in _POD_NAMESPACES:
                 pod.namespaces.append((os.open(f"/proc/self/ns/{name}", os.O_RDONLY), kind))
             if group is not None:
-                pod.ip, descriptor = self._network.join(message["sysctls"])
+                pod.ip, descriptor, pod.door = self._network.join(message["sysctls"])
                 pod.namespaces.append((descriptor, linux.CLONE_NEWNET))
+                if pod.door is not None:
+                    self._doors[pod.door.fileno()] = pod.door
+                    self._poll.register(pod.door, select.POLLIN)
                 self._changed_groups.add(group)
             else:
                 _write_in_place(f"{pod.directory}/hosts", pod.head.encode())
@@ -364,6 +386,10 @@ class PodHost:
             self._let_go(one)
         for descriptor, _ in pod.namespaces:
             os.close(descriptor)
+        if pod.door is not None:
+            self._poll.unregister(pod.door)
+            del self._doors[pod.door.fileno()]
+            pod.door.close()
         if pod.ip:
             self._network.leave(pod.ip)
         if pod.group is not None:
@@ -517,9 +543,10 @@ def _enter(mode: str) -> None:
 
 def main() -> None:
     """See the module's text."""
-    control = socket.socket(fileno=int(sys.argv[1]))
+    control, callers = socket.socket(fileno=int(sys.argv[1])), socket.socket(fileno=int(sys.argv[3]))
     control.set_inheritable(False)
-    work = os.path.realpath(sys.argv[2])
+    callers.set_inheritable(False)
+    work, api_port = os.path.realpath(sys.argv[2]), int(sys.argv[4])
     mode, why = _probe()
     outside_user = (os.getuid(), os.getgid()) if mode == "user" else None
     os.umask(0o022)
@@ -529,6 +556,7 @@ def main() -> None:
         pid = os.fork()
         if pid:
             control.close()
+            callers.close()
             # A signal from the terminal is the engine's business; this process lives as long as its child.
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
@@ -540,7 +568,10 @@ def main() -> None:
         linux.mount("tmpfs", work, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=0700")
     for name in ("root", "stage", "pods"):
         os.makedirs(f"{work}/{name}", exist_ok=True)
-    host = PodHost(control, work, mode, outside_user, limits)
+    host = PodHost(
+        control=control, work=work, mode=mode, outside_user=outside_user, limits=limits,
+        callers=callers, api_port=api_port,
+    )  # fmt: skip
     host.say(event="ready", mode=mode, why=why)
     gc.collect()
     gc.freeze()  # so that a collection in a child does not copy the parent's pages

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import json
 import os
 import socket
@@ -13,6 +12,8 @@ from typing import Final
 
 from hpcbatch.engine.podhost import netlink
 
+_MOST_DESCRIPTORS: Final = 2
+_DOOR_BACKLOG: Final = 128
 _LAST_HOST: Final = (1 << (32 - netlink.PREFIX_LENGTH)) - 2
 
 
@@ -25,7 +26,8 @@ class Network:
     an ordinary user could not come back from there to the host's network, which other pods use.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, door_port: int) -> None:
+        self._door_port = door_port
         self._switch = -1
         self._bridge_index = 0
         self._base = ""
@@ -33,22 +35,27 @@ class Network:
         self._port = 0
         self._used: set[str] = set()
 
-    def join(self, sysctls: Mapping[str, str]) -> tuple[str, int]:
-        """A new network namespace on the switch: its address and its descriptor."""
+    def join(self, sysctls: Mapping[str, str]) -> tuple[str, int, socket.socket | None]:
+        """A new network namespace on the switch: its address, its descriptor and, unless `door_port` is 0, what listens
+        there on 127.0.0.1 in it.
+        """
         if self._switch < 0:
             self._base = free_range(_routes())
-            self._switch, self._bridge_index = _in_child(netlink.make_switch)
+            (self._switch,), self._bridge_index = _in_child(_switch)
         address = self._take()
         self._port += 1
         port = self._port
+
+        def make() -> tuple[list[int], int]:
+            network = netlink.make_pod_network(self._switch, self._bridge_index, port, address, sysctls)
+            return [network, _open_door(self._door_port)] if self._door_port else [network], 0
+
         try:
-            descriptor, _ = _in_child(
-                lambda: (netlink.make_pod_network(self._switch, self._bridge_index, port, address, sysctls), 0)
-            )
+            (descriptor, *doors), _ = _in_child(make)
         except BaseException:
             self.leave(address)
             raise
-        return address, descriptor
+        return address, descriptor, socket.socket(fileno=doors[0]) if doors else None
 
     def leave(self, address: str) -> None:
         self._used.discard(address)
@@ -65,16 +72,27 @@ class Network:
         raise NetworkError("no free pod address is left")
 
 
-def _in_child(work: Callable[[], tuple[int, int]]) -> tuple[int, int]:
-    """Call `work` in a forked child; returns the descriptor, passed over a socket, and the number that it gave."""
+def _switch() -> tuple[list[int], int]:
+    descriptor, bridge_index = netlink.make_switch()
+    return [descriptor], bridge_index
+
+
+def _open_door(port: int) -> int:
+    """In a child process: what listens on 127.0.0.1 of the network that it is in. Returns its descriptor."""
+    door = socket.create_server(("127.0.0.1", port), backlog=_DOOR_BACKLOG)
+    door.setblocking(False)
+    return door.detach()
+
+
+def _in_child(work: Callable[[], tuple[list[int], int]]) -> tuple[list[int], int]:
+    """Call `work` in a forked child; returns the descriptors, passed over a socket, and the number that it gave."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         pid = os.fork()
         if pid == 0:
             try:
-                descriptor, number = work()
-                rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
-                theirs.sendmsg([json.dumps({"number": number}).encode()], rights)
+                descriptors, number = work()
+                socket.send_fds(theirs, [json.dumps({"number": number}).encode()], descriptors)
             except OSError as error:
                 theirs.send(json.dumps({"error": str(error)}).encode())
             except BaseException as error:
@@ -83,13 +101,12 @@ def _in_child(work: Callable[[], tuple[int, int]]) -> tuple[int, int]:
             finally:
                 os._exit(0)
         theirs.close()
-        data, ancillary, _, _ = ours.recvmsg(4096, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
+        data, descriptors, _, _ = socket.recv_fds(ours, 4096, _MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
         os.waitpid(pid, 0)
     answer = json.loads(data) if data else {"error": "the child ended without a word"}
     if "error" in answer:
         raise NetworkError(f"pod network: {answer['error']}")
-    (descriptor,) = array.array("i", ancillary[0][2][:4])
-    return descriptor, int(answer["number"])
+    return descriptors, int(answer["number"])
 
 
 def _routes() -> str:

@@ -7,6 +7,7 @@ import contextlib
 import hmac
 import json
 import logging
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Coroutine, Mapping
@@ -71,6 +72,7 @@ class ApiServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stopping: asyncio.Event | None = None
+        self._server: web.Server | None = None
         self._streams: set[EventStream] = set()
         self._documents: tuple[int, dict[str, Any]] = (-1, {})
 
@@ -111,10 +113,23 @@ class ApiServer:
         if self._thread is not None:
             self._thread.join(_STOP_LIMIT_S * 2)
 
+    def take(self, connection: socket.socket) -> None:
+        """Serve a connection that was accepted elsewhere. From any thread, after the start."""
+        if self._loop is None or self._server is None:
+            connection.close()
+            return
+        connection.setblocking(False)
+        accepted = self._loop.connect_accepted_socket(self._server, connection, ssl=self._context)
+        try:
+            asyncio.run_coroutine_threadsafe(accepted, self._loop)
+        except RuntimeError:  # the loop is closed already
+            accepted.close()
+            connection.close()
+
     async def _serve(self, started: threading.Event) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        server = web.Server(self._handle, handler_cancellation=True, access_log=None)
-        runner = web.ServerRunner(server, shutdown_timeout=0.5)
+        self._server = web.Server(self._handle, handler_cancellation=True, access_log=None)
+        runner = web.ServerRunner(self._server, shutdown_timeout=0.5)
         await runner.setup()
         try:
             site = web.TCPSite(
