@@ -146,7 +146,7 @@ wait_for_script() {
   sum_up_usage
   kill_all
   [ "$event" != walltime ] || broadcast 9
-  for process in $killer $sshd; do
+  for process in $killer $watcher $sshd; do
     kill "$process" 2>/dev/null
   done
 }
