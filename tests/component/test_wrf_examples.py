@@ -18,7 +18,7 @@ from hpcbatch.wrf.namelist import parse
 EXAMPLES = Path(__file__).parents[2] / "examples/wrf"
 BIN = Path(sys.executable).parent
 SCRIPTS = sorted([*EXAMPLES.glob("pbs/*.pbs"), *EXAMPLES.glob("slurm/*.slurm")])
-PODS = {"wps": 3, "real": 3, "wrf": 3, "all": 3, "post": 1, "ensemble": 1, "restart": 1}
+PODS = {"wps": 3, "real": 3, "wrf": 3, "all": 3, "post": 1, "ensemble": 1, "restart": 3}
 START = "2024-01-15_00:00:00"
 
 
