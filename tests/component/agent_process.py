@@ -1,4 +1,7 @@
-"""An agent in a process of its own, to be killed: `python -m tests.component.agent_process DIRECTORY`, says `ready`."""
+"""An agent in a process of its own, to be killed: `python -m tests.component.agent_process DIRECTORY POD`.
+
+It says `ready` when it has started, and `over` when the store has the pod's end.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ from tests.component.agent_rig import Rig
 
 
 def main() -> None:
-    Rig(Path(sys.argv[1])).start()
+    rig = Rig(Path(sys.argv[1])).start()
     print("ready", flush=True)
+    rig.wait_phase(sys.argv[2], "Succeeded", "Failed")
+    print("over", flush=True)
     signal.pause()
 
 

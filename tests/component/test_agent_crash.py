@@ -30,11 +30,14 @@ class Victim:
         self.pods(rig)
         rig.registry.store.close()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.component.agent_process", str(directory)],
+            [sys.executable, "-m", "tests.component.agent_process", str(directory), "done"],
             stdout=subprocess.PIPE, text=True, cwd=CHECKOUT, start_new_session=True,
         )  # fmt: skip
+        assert self.heard() == "ready"
+
+    def heard(self) -> str:
         assert self.process.stdout is not None
-        assert self.process.stdout.readline() == "ready\n"
+        return self.process.stdout.readline().strip()
 
     def pods(self, rig: Rig) -> None:
         mark = self.directory / "mark"
@@ -106,6 +109,7 @@ def test_killed(tmp_path: Path, which: str) -> None:
     victim = Victim(tmp_path / "engine")
     mark = victim.directory / "mark"
     wait_for("both pods to run", lambda: mark.exists() and mark.read_text() == "up\nup\n" and len(sleepers()) == 4)
+    assert victim.heard() == "over"
     made = namespaces(victim.descendants()) - own
     assert {name.split(":")[0] for name in made} >= {"mnt", "net", "pid", "uts", "ipc"}
     targets = [victim.process.pid] if which == "the agent alone" else [*victim.descendants(), victim.process.pid]
