@@ -8,6 +8,7 @@
 #   ssh/     the ssh plugin's keys (jobs of several pods)
 #   run/     an empty directory to work in      requests/  what is asked of the running job (first pod only)
 
+trap 'exit 143' TERM INT # the pod's first process would not be ended by them
 root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
 . "$root/runner/sshd.sh"
