@@ -58,7 +58,7 @@ def test_a_failing_rank_fails_the_job(ring: Site) -> None:
 
 def test_environment_and_limits_reach_every_rank(ring: Site) -> None:
     text = "export COLOUR='deep blue'; mpirun sh -c 'echo \"$COLOUR $PBS_JOBNAME $(hostname)\"'\n"
-    job = ring.qsub("-l", "select=3:ncpus=1:mpiprocs=1", "-N", "far", "-j", "oe", stdin=text)
+    job = ring.qsub("-l", "select=3:ncpus=1:mpiprocs=1", "-N", "far", stdin=text)
     ring.wait_end(job)
     lines = ring.read(f"far.o{job}").splitlines()
     assert len(lines) == 3, lines
@@ -74,7 +74,8 @@ def test_programs_that_are_over_at_once(ring: Site) -> None:
 
 def test_daemons_of_open_mpi_5_share_no_directory(ring: Site) -> None:
     """Named after a process id, which is the same in many pods; those of the engine have the host's /tmp in common."""
-    text = "#!/bin/sh\n#SBATCH -N 3 -o where.out\necho $PRTE_MCA_prte_tmpdir_base\nmpirun printenv PMIX_SERVER_TMPDIR\n"
+    text = "#!/bin/sh\n#SBATCH -N 3 -o where.out -e where.err\necho $PRTE_MCA_prte_tmpdir_base\n"
+    text += "mpirun printenv PMIX_SERVER_TMPDIR\n"
     assert ring.wait_end(ring.sbatch(stdin=text))["Exit_status"] == 0
     wanted, *used = ring.read("where.out").splitlines()
     assert len(used) == 3
