@@ -74,10 +74,12 @@ def test_programs_that_are_over_at_once(ring: Site) -> None:
 
 def test_daemons_of_open_mpi_5_share_no_directory(ring: Site) -> None:
     """Named after a process id, which is the same in many pods; those of the engine have the host's /tmp in common."""
-    text = "#!/bin/sh\n#SBATCH -N 3 -o where.out -e where.err\necho $PRTE_MCA_prte_tmpdir_base\n"
-    text += "mpirun printenv PMIX_SERVER_TMPDIR\n"
+    text = "#!/bin/sh\n#SBATCH -N 3 -o where.out -e where.err\nmpirun --version | head -n 1\n"
+    text += "echo $PRTE_MCA_prte_tmpdir_base\nmpirun printenv PMIX_SERVER_TMPDIR\n"
     assert ring.wait_end(ring.sbatch(stdin=text))["Exit_status"] == 0
-    wanted, *used = ring.read("where.out").splitlines()
+    version, wanted, *used = ring.read("where.out").splitlines()
+    if not version.startswith("mpirun (Open MPI) 5"):
+        pytest.skip(f"the jobs have {version}, whose daemons are others")
     assert len(used) == 3
     assert all(directory.startswith(f"{wanted}/") for directory in used), (wanted, used)
 
