@@ -212,8 +212,9 @@ def test_wait(api: Cluster) -> None:
             env={"HOME": str(api.directory), "KUBECONFIG": str(api.kubeconfig)}, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
+    watchers = api.registry.store.subscription_count()
     waiting = [later("--for=jsonpath={.status.state}=Running", "bj/b1"), later("--for=delete", "pod/p1")]
-    time.sleep(0.5)
+    wait_for("both to watch", lambda: api.registry.store.subscription_count() == watchers + len(waiting))
     status = '{"status":{"state":"Running"}}'
     api.kubectl("patch", "bj", "b1", "--subresource=status", "--type=merge", "-p", status)
     api.kubectl("delete", "pod", "p1")
