@@ -78,6 +78,11 @@ def members(cluster: Cluster, name: str) -> dict[int, Object]:
     return {o["spec"]["memberOf"]["index"]: o for o in found if o["spec"]["memberOf"]["arrayName"] == name}
 
 
+def in_state(cluster: Cluster, name: str, state: JobState) -> set[int]:
+    """The members whose records say so."""
+    return {index for index, obj in members(cluster, name).items() if obj.get("status", {}).get("state") == state.value}
+
+
 def end_pods(cluster: Cluster, fails: Callable[[str], bool] = lambda _: False) -> None:
     """Let every pod that runs now come to its end."""
     for name, pod in cluster.pods().items():
@@ -352,8 +357,8 @@ def test_members_with_an_early_record_wait_their_turn(cluster: Cluster) -> None:
 def test_a_dependency_that_comes_late_holds_those_that_have_a_record(cluster: Cluster) -> None:
     with controlled(cluster.registry):
         first, name = put(cluster, "1-2", hold=True), put(cluster, "1-20")
-        wait_for("eight to run", lambda: len(cluster.kubelet.started) == 8)
-        waiting = {i for i, o in members(cluster, name).items() if o.get("status", {}).get("state") == "Queued"}
+        wait_for("eight to run", lambda: len(in_state(cluster, name, JobState.RUNNING)) == 8)
+        waiting = in_state(cluster, name, JobState.QUEUED)
         assert waiting
         clause = Clause(
             kind=DependencyKind.AFTER_OK, jobs=(JobRef(job_id=int(get(cluster, first)["status"]["jobId"])),)
