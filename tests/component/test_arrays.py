@@ -322,7 +322,7 @@ def test_an_alteration_reaches_all_that_have_not_started(cluster: Cluster) -> No
         name = put(cluster, "1-20")
         wait_for("eight to run", lambda: len(cluster.kubelet.started) == 8)
         cluster.settled()
-        began = {index for index, obj in members(cluster, name).items() if obj["status"].get("state") == "Running"}
+        began = in_state(cluster, name, JobState.RUNNING)
         alteration = {"id": "a1", "fields": {"walltimeSeconds": 77, "name": "other", "arrayLimit": 9}}
         cluster.registry.patch(BATCHJOBS, name, {"spec": {"alteration": alteration}}, NS)
         wait_for("the answer", lambda: get(cluster, name)["status"].get("answered") == {"id": "a1"})
