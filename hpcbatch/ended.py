@@ -21,6 +21,7 @@ from hpcbatch.api.history import (
 )
 from hpcbatch.api.jobrow import row_from_cells
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError
+from hpcbatch.model.text import printable_tree
 
 if TYPE_CHECKING:
     from hpcbatch.api.client import Table, TableApi
@@ -72,7 +73,7 @@ def usage(api: TableApi, namespace: str, fields: str) -> list[list[Any]]:
 def _rows(answer: Object) -> list[list[Any]]:
     if answer.get("kind") != USAGE_KIND:
         raise HpcBatchError("the cluster's hpcbatch is older than this one: it cannot tell what jobs have used")
-    rows: list[list[Any]] = answer["rows"]
+    rows: list[list[Any]] = printable_tree(answer["rows"])
     return rows
 
 

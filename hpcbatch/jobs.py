@@ -40,11 +40,13 @@ from hpcbatch.errors import (
 )
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.text import printable, printable_tree
 from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339
 
 if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 8 ms to make
     from datetime import datetime
 
+    from hpcbatch.model.mail import MailConfig
     from hpcbatch.model.record import JobRecord
     from hpcbatch.model.spec import Submission
 
@@ -351,8 +353,8 @@ def _parts(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Object]:
-    """The admitted BatchJobs, whole, in order of their numbers; `record_from` reads them. `list_ended` knows also those
-    that have moved.
+    """The admitted BatchJobs, whole, in order of their numbers; `shown_record` reads them. `list_ended` knows also
+    those that have moved.
     """
     fields = "" if finished else UNFINISHED
     found = _everywhere(api, lambda where: api.list(BATCHJOBS, where, fields=fields).items, namespace)
@@ -417,11 +419,14 @@ def _is_wanted(
     if (numbers and int(status["jobId"]) not in numbers) or (owners and status.get("owner") not in owners):
         return False
     started, ended = status.get("startTime"), status.get("endTime")
-    if until is not None and parse_rfc3339(started or ended or obj["metadata"]["creationTimestamp"]) >= until:
-        return False
-    if not JobState(status.get("state", JobState.QUEUED)).is_final:
-        return include_unfinished
-    return since is None or ended is None or parse_rfc3339(ended) >= since
+    try:
+        if until is not None and parse_rfc3339(started or ended or obj["metadata"]["creationTimestamp"]) >= until:
+            return False
+        if not JobState(status.get("state", JobState.QUEUED)).is_final:
+            return include_unfinished
+        return since is None or ended is None or parse_rfc3339(ended) >= since
+    except HpcBatchError:  # the row of one that cannot be read says so
+        return True
 
 
 def get_object(api: Api, job: Named) -> Object:
@@ -438,10 +443,10 @@ def get_object(api: Api, job: Named) -> Object:
 
 
 def get_record(api: Api, job: Named) -> JobRecord:
-    """The whole record of a job that a listing named. Raises UnknownJobError if it has gone since."""
-    from hpcbatch.api.batchjob import record_from
+    """The whole record of a job that a listing named, to be shown. Raises UnknownJobError if it has gone since."""
+    from hpcbatch.api.batchjob import shown_record
 
-    return record_from(get_object(api, job))
+    return shown_record(get_object(api, job))
 
 
 def environment_of(api: Api, obj: Object) -> dict[str, str] | None:
@@ -504,12 +509,16 @@ def release(api: Api, row: JobRow) -> Object:
     return _request(api, row, {"hold": False})
 
 
-def forget(api: Api, row: JobRow) -> None:
-    """Remove the record of a job (`qdel -x`); one that has not ended is ended first.
-    Raises HpcBatchError if that takes too long: the record stays then.
-    """
+def end(api: Api, row: JobRow) -> None:
+    """End a job and wait for that; nothing where it has ended. Raises HpcBatchError if it takes too long."""
     if not row.state.is_final:
         _await_end(api, row, request_delete(api, row))
+
+
+def forget(api: Api, row: JobRow) -> None:
+    """Remove the record of an ended job (`qdel -x`). Raises ForbiddenError for those whose usage is not theirs to
+    remove: on a cluster all but its admins.
+    """
     from hpcbatch import ended
 
     was_there = True
@@ -644,15 +653,15 @@ def queues(api: Api) -> list[QueueRow]:
     return queues_from_json((published.get("data") or {}).get(QUEUES_KEY, ""), is_open)
 
 
-def sends_mail(api: Api) -> bool:
-    """Whether the site sends mail about jobs, as far as users may know."""
-    from hpcbatch.api.queuelist import sends_mail as says_so
+def mail_rules(api: Api) -> MailConfig | None:
+    """Whom the site sends mail about jobs to, as far as users may know; None where it sends none."""
+    from hpcbatch.api.queuelist import mail_from_json
 
     try:
         published = api.get(CONFIGMAPS, QUEUES_CONFIGMAP, SYSTEM_NAMESPACE)
-        return says_so((published.get("data") or {}).get(QUEUES_KEY, "{}"))
+        return mail_from_json((published.get("data") or {}).get(QUEUES_KEY, "{}"))
     except HpcBatchError:
-        return False
+        return None
 
 
 class _Use:
@@ -705,9 +714,9 @@ def _node_row(node: Object, use: _Use) -> NodeRow:
         cpus_used=use.milli // 1000,  # parts of a CPU, as daemons ask for, do not make a node busy
         mem_used_bytes=use.mem_bytes,
         jobs=tuple(sorted(use.jobs, key=int)),
-        arch=(status.get("nodeInfo") or {}).get("architecture") or "amd64",
+        arch=printable((status.get("nodeInfo") or {}).get("architecture") or "amd64"),
         since=parse_rfc3339(since) if since else None,
-        labels=frozenset((node["metadata"].get("labels") or {}).items()),
+        labels=frozenset(printable_tree(node["metadata"].get("labels") or {}).items()),
     )
 
 

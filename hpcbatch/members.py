@@ -16,6 +16,7 @@ from hpcbatch.api.names import ARRAY_ID_LABEL
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.errors import HpcBatchError, JobFinishedError, NotFoundError, UnknownJobError, UnreachableError
+from hpcbatch.model.array import MAX_OWN
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import by_array, unended
 from hpcbatch.model.row import JobRow
@@ -52,25 +53,25 @@ def own_rows(api: TableApi, array: JobRow, wanted: Indices | None = None, *, end
 
 def get_records(api: Api, array: JobRow, rows: Collection[JobRow]) -> list[JobRecord]:
     """The whole records of members of an array."""
-    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.api.batchjob import shown_record
 
     there: dict[str, Object] = {}
     if len(rows) > _FEW:
         listed = api.list(BATCHJOBS, array.namespace, labels=_label(array)).items
         there = {obj["metadata"]["name"]: obj for obj in listed}
-    return [record_from(there.get(row.object_name) or jobs.get_object(api, row)) for row in rows]
+    return [shown_record(there.get(row.object_name) or jobs.get_object(api, row)) for row in rows]
 
 
 def _moved(api: TableApi, array: JobRow, members: list[int]) -> dict[int, JobRow]:
     """Those that have left the BatchJobs for the history."""
     from hpcbatch import ended
-    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.api.batchjob import shown_record
 
     if len(members) > _FEW:
         rows = ended.rows(api, array.namespace, f"spec.memberOf.arrayId={array.job_id}")
     else:
         objects = (ended.get(api, f"{array.object_name}-{index}", array.namespace) for index in members)
-        rows = [record_from(obj).row() for obj in objects if obj is not None]
+        rows = [shown_record(obj).row() for obj in objects if obj is not None]
     return by_array(rows).get(array.job_id, {})
 
 
@@ -107,8 +108,10 @@ def hold(api: Api, array: JobRow, members: Indices) -> Object:
 
 def split(api: TableApi, array: JobRow, members: Indices, *, timeout_s: float = SPLIT_S) -> dict[int, JobRow]:
     """Have members that wait given a record of their own. Returns the rows of `members` by index, without those that
-    have ended meanwhile. Raises UnreachableError if the controller takes too long.
+    have ended meanwhile. Raises UnreachableError if the controller takes too long, HpcBatchError for too many members.
     """
+    if (count := len(members & Indices.parse(array.array_pending))) > MAX_OWN:
+        raise HpcBatchError(f"{count} waiting members cannot be altered singly at once, only {MAX_OWN}")
     deadline = time.monotonic() + timeout_s
     _ask(api, array, lambda request, _: {"own": str(_asked(request, "own") | (members & unended(array)))})
     while True:

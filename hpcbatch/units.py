@@ -5,17 +5,24 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hpcbatch.errors import HpcBatchError
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+YEARS: Final = range(1970, 5000)
+"""Those of a job's times: with a walltime added, in whatever time zone, they can still be shown."""
+FIRST_TIME, LAST_TIME = datetime(YEARS[0], 1, 1, tzinfo=UTC), datetime(YEARS[-1] + 1, 1, 1, tzinfo=UTC)
+MAX_WALLTIME_S = 2**31 * 60
+"""Slurm's longest."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d{1,3})?")
 _POWER = {"": (10, 0), "m": (10, -3), "k": (10, 3), "M": (10, 6), "G": (10, 9), "T": (10, 12), "P": (10, 15)} | {
     "E": (10, 18), "Ki": (2, 10), "Mi": (2, 20), "Gi": (2, 30), "Ti": (2, 40), "Pi": (2, 50), "Ei": (2, 60)
 }  # fmt: skip
+_LONGEST = 100
+"""Characters of a quantity. Of the real ones, which fit into 64 bits, none comes near."""
 
 
 def parse_quantity(text: str | int | float) -> Fraction:
@@ -25,8 +32,9 @@ def parse_quantity(text: str | int | float) -> Fraction:
     from fractions import Fraction  # 5 ms that only some commands need
 
     match = _QUANTITY.fullmatch(str(text))
-    if match is None:
-        raise HpcBatchError(f"{text!r} is not a quantity: expected a number, with a suffix such as m, k, Mi or Gi")
+    if match is None or match.end() > _LONGEST:
+        shown = text if len(str(text)) <= _LONGEST else f"{str(text)[:_LONGEST]}…"
+        raise HpcBatchError(f"{shown!r} is not a quantity: expected a number, with a suffix such as m, k, Mi or Gi")
     number, suffix = match[1], match[2] or ""
     base, power = _POWER[suffix] if suffix in _POWER else (10, int(suffix[1:]))
     return Fraction(number) * Fraction(base) ** power
@@ -65,6 +73,13 @@ def rfc3339(when: datetime) -> str:
 def parse_rfc3339(text: str) -> datetime:
     """Read a Kubernetes time, with or without fractions of a second, as an aware datetime."""
     try:
-        return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
-    except ValueError:
+        return datetime.fromisoformat(text.upper().replace("Z", "+00:00")).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise HpcBatchError(f"{text!r} is not a time: expected 2026-11-21T10:17:35Z") from None
+
+
+def check_time(when: datetime) -> datetime:
+    """`when`. Raises HpcBatchError unless it is one that a job can have."""
+    if not FIRST_TIME <= when < LAST_TIME:
+        raise HpcBatchError(f"{when:%d %b} {when.year} is no time for a job: expected one from 1970 to 4999")
+    return when

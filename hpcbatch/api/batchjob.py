@@ -9,15 +9,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from hpcbatch.api.jobrow import parse_time
+from hpcbatch.api.jobrow import UNREADABLE, parse_time, unreadable
 from hpcbatch.api.jobspec import chunk_from_json, chunk_to_json, spec_from_json
 from hpcbatch.api.port import Object
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.array import ArrayStatus
-from hpcbatch.model.dependency import DependencyProgress
+from hpcbatch.model.array import ArrayStatus, check_size
+from hpcbatch.model.dependency import DependencyProgress, Wait, parse_left
+from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import Alteration, Answer, ExecHost, HostUsage, JobRecord, JobStatus, PastRun, Suspension
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.text import printable_tree
 from hpcbatch.units import parse_rfc3339, rfc3339
 
 _SETS = ("pending", "active", "succeeded", "failed", "deleted")
@@ -116,14 +119,48 @@ def record_from(obj: Object) -> JobRecord:
     metadata, status = obj["metadata"], obj.get("status", {})
     if "jobId" not in status:
         raise HpcBatchError(f"BatchJob {metadata['namespace']}/{metadata['name']} has not been admitted yet")
+    spec = spec_from_json(altered_spec(obj["spec"], status.get("altered", {})))
+    if spec.array is not None:
+        check_size(spec.array.indices)
     return JobRecord(
         job_id=int(status["jobId"]),
         namespace=metadata["namespace"],
         object_name=metadata["name"],
-        spec=spec_from_json(altered_spec(obj["spec"], status.get("altered", {}))),
+        spec=spec,
         status=status_from_json(status, parse_time(metadata.get("creationTimestamp"))),
         queue=status.get("queue", ""),
     )
+
+
+def shown_record(obj: Object) -> JobRecord:
+    """As `record_from`, for views: of a record that cannot be read what is left of it, marked BROKEN, so that one job
+    never ends the listing of all. Nothing in it reaches a terminal as more than text on its line. Raises HpcBatchError
+    only if it has no number yet.
+    """
+    obj = {**obj, "spec": printable_tree(obj.get("spec", {})), "status": printable_tree(obj.get("status", {}))}
+    try:
+        return record_from(obj)
+    except UNREADABLE as error:
+        metadata, spec, status = obj["metadata"], obj["spec"], obj["status"]
+        if "jobId" not in status:
+            raise
+        state = status.get("state")
+        dialect = spec.get("dialect")
+        return JobRecord(
+            job_id=int(status["jobId"]),
+            namespace=metadata["namespace"],
+            object_name=metadata["name"],
+            spec=JobSpec(
+                dialect=Dialect(dialect) if dialect in list(Dialect) else Dialect.SLURM, name=str(spec.get("name"))
+            ),
+            status=JobStatus(
+                state=JobState(state) if state in list(JobState) else JobState.HELD,
+                reason=Reason.BROKEN,
+                message=unreadable(error),
+                owner=str(status.get("owner", "")),
+            ),
+            queue=str(status.get("queue", "")),
+        )
 
 
 def altered_spec(spec: Mapping[str, Any], altered: Mapping[str, Any]) -> Object:
@@ -227,7 +264,10 @@ def _array_status_to_json(array: ArrayStatus) -> Object:
 
 
 def _array_status_from_json(array: Mapping[str, Any]) -> ArrayStatus:
-    return ArrayStatus(limit=array.get("limit"), **{name: Indices.parse(array.get(name, "")) for name in _SETS})
+    sets = {name: Indices.parse(array.get(name, "")) for name in _SETS}
+    for indices in sets.values():
+        check_size(indices)
+    return ArrayStatus(limit=array.get("limit"), **sets)
 
 
 def _progress_to_json(progress: DependencyProgress) -> Object:
@@ -237,6 +277,10 @@ def _progress_to_json(progress: DependencyProgress) -> Object:
 
 
 def _progress_from_json(progress: Mapping[str, Any]) -> DependencyProgress:
+    """Raises ValueError for what views could not take apart."""
+    parse_left(progress.get("left", ""))
+    for name in progress.get("followers", ()):
+        Wait.parse(name)
     return DependencyProgress(
         met=tuple(progress.get("met", ())),
         joined=tuple(progress.get("joined", ())),

@@ -14,7 +14,7 @@ from hpcbatch import __version__, errors
 from hpcbatch.api.http import Answer
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.api.port import Api, Object, ObjectList, Propagation, WatchEvent
-from hpcbatch.api.resources import Resource
+from hpcbatch.api.resources import PODS, Resource
 from hpcbatch.api.transport import Transport, Wire
 from hpcbatch.errors import ApiError, GoneError, UnreachableError
 
@@ -24,6 +24,7 @@ _MERGE_PATCH = "application/merge-patch+json"
 _PAGE, _LARGE_PAGE = 500, 5000
 _HISTORY = "/apis/history.hpcbatch.io/"
 _TRIES = 3
+_LOG_LINES = 10
 _LONGEST_PAUSE_S = 5.0
 
 _BY_CODE: dict[int, type[ApiError]] = {
@@ -124,6 +125,13 @@ class HttpApi:
     def ask(self, resource: Resource, namespace: str | None = None, *, query: Mapping[str, str]) -> Object:
         """What a list answers to parameters of its own."""
         return self._call("GET", resource.path(namespace), query)
+
+    def log_end(self, pod: Object) -> str:
+        """The last lines in the log of a pod's container `main`."""
+        meta = pod["metadata"]
+        path = PODS.path(meta["namespace"], meta["name"], "log")
+        query = {"container": "main", "tailLines": str(_LOG_LINES)}
+        return self._send("GET", path, query, None, {"Accept": _JSON}).decode(errors="replace")
 
     def version(self) -> Object:
         """What runs there: `{"gitVersion": "v1.34.1", "major": "1", "minor": "34", …}`."""
@@ -230,13 +238,18 @@ class HttpApi:
         content_type: str = _JSON,
         accept: str = _JSON,
     ) -> Object:
-        """One request and its answer. GETs are tried again once when the connection breaks; anything else may have
-        been done by then, and only the caller knows how to find out."""
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         headers = {"Accept": accept} | ({"Content-Type": content_type} if data is not None else {})
+        return _parse(self._send(method, path, query or {}, data, headers))
+
+    def _send(
+        self, method: str, path: str, query: Mapping[str, str], data: bytes | None, headers: Mapping[str, str]
+    ) -> bytes:
+        """One request and its answer. GETs are tried again once when the connection breaks; anything else may have
+        been done by then, and only the caller knows how to find out."""
         for attempt in range(_TRIES):
             try:
-                _, answer = self._exchange(method, path, query or {}, data, headers)
+                _, answer = self._exchange(method, path, query, data, headers)
                 content = answer.read()
             except OSError as error:
                 self.close()
@@ -244,7 +257,7 @@ class HttpApi:
                     continue
                 raise self._transport.lost(error, self._answer_timeout_s) from None
             if answer.status < 300:
-                return _parse(content)
+                return content
             pause_s = _pause(answer)
             if pause_s is None or attempt == _TRIES - 1 or not (answer.status == 429 or method == "GET"):
                 raise status_error(answer.status, content)

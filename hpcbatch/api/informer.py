@@ -20,6 +20,7 @@ _FIRST_BACKOFF_S = 0.05
 _LONGEST_BACKOFF_S = 5.0
 _TRIES_OF_ONE_VERSION = 5  # then a list: a server restored from a backup has never heard of that version
 _WATCH_LIMIT_S = 300.0  # a watch that a dead connection keeps open ends by this at the latest
+_LONGEST_DELAY_S = 3600.0  # a later moment is looked at on the way: no timed wait takes a user's year 2400
 
 Key = tuple[str, str]
 K = TypeVar("K", bound=Hashable)
@@ -222,14 +223,14 @@ class WorkQueue(Generic[K]):
             self._add(key)
 
     def add_after(self, key: K, delay_s: float) -> None:
-        """Add `key` after `delay_s`; of several delays of one key the shortest counts."""
+        """Add `key` after `delay_s`, at most an hour; of several delays of one key the shortest counts."""
         with self._changed:
             if self._stopped:
                 return
             if delay_s <= 0:
                 self._add(key)
                 return
-            due = self._clock() + delay_s
+            due = self._clock() + min(delay_s, _LONGEST_DELAY_S)
             if key in self._due and self._due[key] <= due:
                 return
             self._due[key] = due
@@ -237,13 +238,13 @@ class WorkQueue(Generic[K]):
             heapq.heappush(self._later, (due, self._count, key))
             self._changed.notify()
 
-    def retry(self, key: K) -> float:
+    def retry(self, key: K, longest_backoff_s: float | None = None) -> float:
         """Add `key` after its back-off, which doubles with each retry until `forget`; returns that delay."""
         with self._changed:
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
             self.retried += 1
-        delay_s = min(self._first_backoff_s * 2.0 ** min(failures, 32), self._longest_backoff_s)
+        delay_s = min(self._first_backoff_s * 2.0 ** min(failures, 32), longest_backoff_s or self._longest_backoff_s)
         self.add_after(key, delay_s)
         return delay_s
 
@@ -322,6 +323,12 @@ class Workers(Generic[K]):
     def start(self) -> None:
         for thread in self._threads:
             thread.start()
+
+    @property
+    def dead(self) -> list[str]:
+        """Names of the threads that have ended, though nobody stopped them."""
+        threads = [] if self._queue.stopped else self._threads
+        return [thread.name for thread in threads if thread.ident is not None and not thread.is_alive()]
 
     def stop(self, timeout_s: float = 10.0) -> None:
         """Stop the queue and wait so long for what is being worked on. Safe more than once."""

@@ -181,11 +181,17 @@ def _array_from_json(array: Mapping[str, Any]) -> Array:
 
 
 def _membership_to_json(member: Membership) -> Object:
-    return {"arrayId": member.array_id, "arrayName": member.array_name, "index": member.index}
+    body: Object = {"arrayId": member.array_id, "arrayName": member.array_name, "index": member.index}
+    return body | {"keepsNumber": True} if member.keeps_number else body
 
 
 def _membership_from_json(member: Mapping[str, Any]) -> Membership:
-    return Membership(array_id=member["arrayId"], array_name=member["arrayName"], index=member["index"])
+    return Membership(
+        array_id=member["arrayId"],
+        array_name=member["arrayName"],
+        index=member["index"],
+        keeps_number=member.get("keepsNumber", False),
+    )
 
 
 def dependency_to_json(dependency: Dependency) -> Object:

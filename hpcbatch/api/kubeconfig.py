@@ -7,9 +7,9 @@ command. What needs a program or a token exchange (exec plugins, auth providers)
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
+import pwd
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,11 +43,28 @@ class Connection(NamedTuple):
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
-    """Where the embedded engine keeps what it must not lose."""
+    """Where the embedded engine keeps what it must not lose.
+
+    Some programs give the commands another HOME (Snap, test harnesses, R's checks): where that holds no such directory,
+    the one in the password file's home counts, if it is there.
+    """
     if own := environ.get("HPCBATCH_STATE_DIR"):
         return Path(own)
-    base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME") or Path.home()) / ".local" / "state")
-    return Path(base) / "hpcbatch"
+    if base := environ.get("XDG_STATE_HOME"):
+        return Path(base) / "hpcbatch"
+    here = Path(environ.get("HOME") or Path.home(), ".local/state/hpcbatch")
+    if _is_there(here):
+        return here
+    try:
+        real = Path(pwd.getpwuid(os.getuid()).pw_dir, ".local/state/hpcbatch")
+    except KeyError:  # a user without an entry
+        return here
+    return real if _is_there(real) else here
+
+
+def _is_there(path: Path) -> bool:
+    """Whether we can see it. In a HOME that is somebody else's, as after `sudo -u`, we may not even look."""
+    return os.access(path, os.F_OK)
 
 
 def find(environ: Mapping[str, str]) -> list[Path]:
@@ -62,7 +79,7 @@ def find(environ: Mapping[str, str]) -> list[Path]:
             raise UnreachableError(f"{variable} names {text}, which does not exist")
     home = Path(environ.get("HOME") or Path.home())
     for path in (state_dir(environ) / "kubeconfig", home / ".kube" / "config"):
-        if path.exists():
+        if _is_there(path):
             return [path]
     return []
 
@@ -161,7 +178,7 @@ def _pem(body: Mapping[str, Any], key: str, path: Path) -> bytes | None:
     if data := body.get(f"{key}-data"):
         try:
             return base64.b64decode(str(data), validate=False)
-        except binascii.Error:
+        except ValueError:  # of base64, or of text that is not ASCII
             raise HpcBatchError(f"{path}: {key}-data is not base64") from None
     if not body.get(key):
         return None

@@ -10,16 +10,21 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.row import QueueRow
 
 if TYPE_CHECKING:  # listings do without
+    from hpcbatch.model.mail import MailConfig
     from hpcbatch.model.site import QueueConfig, SiteConfig
 
 
 def queues_to_json(site: SiteConfig) -> str:
-    """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is one of its own name. `"mail": true` where
-    the site sends mail about jobs.
+    """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is one of its own name. `"mail"` where the
+    site sends mail about jobs: whom it writes to.
     """
     body: dict[str, Any] = {"default": site.default_queue, "queues": [_queue_to_json(queue) for queue in site.queues]}
     if site.mail is not None:
-        body["mail"] = True
+        mail = site.mail
+        body["mail"] = {
+            "domain": mail.domain, "maxRecipients": mail.max_recipients,
+            **({} if mail.allowed_domains is None else {"allowedDomains": list(mail.allowed_domains)}),
+        }  # fmt: skip
     return json.dumps(body, indent=1)
 
 
@@ -67,9 +72,21 @@ def queues_from_json(text: str, is_open: Mapping[str, bool]) -> list[QueueRow]:
         raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
 
 
-def sends_mail(text: str) -> bool:
-    """Whether the site sends mail about jobs. Raises HpcBatchError for a text that no controller has written."""
+def mail_from_json(text: str) -> MailConfig | None:
+    """Whom the site sends mail about jobs to; None where it sends none. Raises HpcBatchError for a text that no
+    controller has written.
+    """
+    from hpcbatch.model.mail import MailConfig
+
     try:
-        return bool(json.loads(text).get("mail"))
-    except (ValueError, AttributeError) as error:
+        mail = json.loads(text).get("mail")
+        if not mail:
+            return None
+        allowed = mail.get("allowedDomains")
+        return MailConfig(
+            domain=str(mail["domain"]),
+            max_recipients=int(mail["maxRecipients"]),
+            allowed_domains=None if allowed is None else tuple(map(str, allowed)),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None

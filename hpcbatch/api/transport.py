@@ -17,6 +17,8 @@ from hpcbatch.api.http import Answer, BrokenAnswerError, HttpConnection
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.errors import HpcBatchError, UnreachableError
 
+TELLS = ": is the cluster up? `hpcbatch status` tells"
+"""Where nothing answers; that command itself leaves it out."""
 # OpenSSL's X509_V_ERR_…
 _OF_ANOTHER_TIME = frozenset({9, 10})  # CERT_NOT_YET_VALID, CERT_HAS_EXPIRED
 _OF_ANOTHER_AUTHORITY = frozenset({7, 18, 19, 20, 21})  # CERT_SIGNATURE_FAILURE, self-signed ones, UNABLE_TO_…
@@ -69,7 +71,10 @@ class Transport:
     def __init__(self, connection: Connection, *, connect_timeout_s: float) -> None:
         self.connection = connection
         self._connect_timeout_s = connect_timeout_s
-        url = urlsplit(connection.server if "://" in connection.server else f"https://{connection.server}")
+        try:
+            url = urlsplit(connection.server if "://" in connection.server else f"https://{connection.server}")
+        except ValueError:
+            raise HpcBatchError(f"the kubeconfig's server {connection.server!r} is not an https URL") from None
         if url.scheme not in {"https", "http"} or not url.hostname:
             raise HpcBatchError(f"the kubeconfig's server {connection.server!r} is not an https URL")
         try:
@@ -77,7 +82,11 @@ class Transport:
         except ValueError:
             raise HpcBatchError(f"the kubeconfig's server {connection.server!r} has a bad port") from None
         self.host = url.hostname
-        self._authority = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        try:
+            name = _ascii(self.host).decode()
+        except UnicodeError:
+            raise HpcBatchError(f"the kubeconfig's server {connection.server!r} has no host that may be") from None
+        self._authority = f"[{name}]:{self.port}" if ":" in name else f"{name}:{self.port}"
         self.prefix = url.path.rstrip("/")
         self.proxy = _proxy(connection.proxy_url)
         self._secure = url.scheme == "https"
@@ -120,11 +129,13 @@ class Transport:
             return None
         if connection.token_file:
             try:
-                return f"Bearer {Path(connection.token_file).read_text().strip()}"
+                return _bearer(Path(connection.token_file).read_text().strip())
             except OSError as error:
                 raise HpcBatchError(f"cannot read the token {connection.token_file}: {error.strerror}") from None
+            except UnicodeError:
+                raise HpcBatchError(f"the token in {connection.token_file} is not text") from None
         if connection.token:
-            return f"Bearer {connection.token}"
+            return _bearer(str(connection.token))
         if connection.username:
             pair = f"{connection.username}:{connection.password or ''}".encode()
             return f"Basic {base64.b64encode(pair).decode('ascii')}"
@@ -145,13 +156,19 @@ class Transport:
         if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
             return f"what answers at {server} does not speak TLS: is the kubeconfig's server right?"
         if isinstance(error, ConnectionRefusedError):
-            return f"nothing answers at {server}: is the cluster up? `hpcbatch status` tells"
+            return f"nothing answers at {server}{TELLS}"
         if isinstance(error, TimeoutError):
             return f"{server} does not answer" + (f": gave up after {waited_s:g} seconds" if waited_s else "")
         if isinstance(error, socket.gaierror):
             return f"the host of {server} is not known ({error.strerror})"
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
         return f"the connection to {server} broke: {reason.splitlines()[0]}"
+
+
+def _bearer(token: str) -> str:
+    if not (token.isascii() and token.isprintable()):
+        raise HpcBatchError("the kubeconfig's token has characters that no token has: expected plain ASCII on one line")
+    return f"Bearer {token}"
 
 
 def _now() -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.indices import Indices
 
 MAX_MEMBERS = 100_000
 """Of one array, unless the site says less."""
+_MAX_SHOWN = 10**6  # what a site can allow at most; a view may have a row for each
+MAX_OWN = 1000
+"""Waiting members of one array that have a record of their own: what a user asks for beyond that is not done."""
 _NONE = Indices()
 
 
@@ -31,6 +35,13 @@ class Membership:
     array_name: str
     """Name of the array's BatchJob, in the same namespace."""
     index: int
+    keeps_number: bool = False
+    """Slurm's: this member was made last, so it is known by the array's number."""
+
+
+def shown_number(job_id: int, member: Membership | None) -> int:
+    """The number by which Slurm knows a job alone (`%A`, JobIDRaw, SLURM_JOB_ID); records and pods have `job_id`."""
+    return member.array_id if member is not None and member.keeps_number else job_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,3 +62,9 @@ class ArrayStatus:
     @property
     def is_over(self) -> bool:
         return not (self.pending or self.active)
+
+
+def check_size(indices: Indices) -> None:
+    """Raise HpcBatchError for more members than an admitted array can have."""
+    if len(indices) > _MAX_SHOWN:
+        raise HpcBatchError(f"an array of {len(indices)} members")

@@ -11,6 +11,9 @@ from hpcbatch.errors import HpcBatchError
 
 MAX_JOBS = 5000
 """That a job can depend on, each member of an array counted: looking for one that is gone costs two requests."""
+MAX_DELAY_S = 2**31 * 60
+_MAX_COUNT = 2**31 - 1
+_MAX_DIGITS = 18  # of a number: the history's database takes no larger ones
 
 
 class DependencyKind(StrEnum):
@@ -54,6 +57,8 @@ class JobRef:
         """The inverse of `str`; also reads `12[]`. Raises ValueError."""
         number, _, index = text.partition("[")
         index = index.removesuffix("]")
+        if max(len(number), len(index)) > _MAX_DIGITS:
+            raise ValueError(f"a job number of {len(number)} digits, an index of {len(index)}")
         return cls(job_id=int(number), index=int(index) if index else None)
 
 
@@ -73,8 +78,10 @@ class Clause:
             is_right = self.count >= 1 and not self.jobs
         else:
             is_right = bool(self.jobs) is not (self.kind is DependencyKind.SINGLETON)
-        if not is_right or self.delay_s < 0:
-            raise HpcBatchError(f"not a dependency: {self.kind} of {len(self.jobs)} jobs, count {self.count}")
+        if not is_right or not 0 <= self.delay_s <= MAX_DELAY_S or self.count > _MAX_COUNT:
+            raise HpcBatchError(
+                f"not a dependency: {self.kind} of {len(self.jobs)} jobs, count {self.count}, +{self.delay_s} s"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

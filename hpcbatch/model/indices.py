@@ -13,6 +13,8 @@ from hpcbatch.errors import HpcBatchError
 
 MAX_INDEX = 10**15
 """Larger than any that a user means, and small enough to count with."""
+MAX_OVERLAPPING = 200_000
+"""Numbers in parts of a text that do not stand in order, apart from each other: only these have to be counted out."""
 _RANGE = r"([0-9]{1,16})(?:-([0-9]{1,16})(?::([0-9]{1,16}))?)?"
 _PART = re.compile(_RANGE)
 _TEXT = re.compile(rf",*(?:{_RANGE}(?:,+|\Z))*")
@@ -36,7 +38,9 @@ class Indices:
 
     @classmethod
     def parse(cls, text: str) -> Indices:
-        """The inverse of `str`; "" is the empty set. Raises HpcBatchError for anything else than ranges with steps."""
+        """The inverse of `str`; "" is the empty set. Raises HpcBatchError for anything else than ranges with steps, and
+        for parts that overlap and hold more than MAX_OVERLAPPING numbers. Costs no more than the text is long.
+        """
         if not _TEXT.fullmatch(text):
             raise HpcBatchError(f"{text!r} are no array indices: expected ranges such as 1-9:2,20")
         found = [(int(first), int(last or first), int(step or 1)) for first, last, step in _PART.findall(text)]
@@ -47,7 +51,9 @@ class Indices:
         parts.sort(key=lambda part: part[0])
         if all(before[-1] < after[0] for before, after in pairwise(parts)):
             return cls._from(parts)
-        return _union([cls._from([part]) for part in parts])
+        if (count := sum(map(len, parts))) > MAX_OVERLAPPING:  # `0-30000000:3,1-30000000` would be millions of ranges
+            raise HpcBatchError(f"array indices: {count} in ranges that overlap, at most {MAX_OVERLAPPING}")
+        return cls.of(number for part in parts for number in part)
 
     @classmethod
     def _from(cls, parts: Iterable[range]) -> Indices:
@@ -109,14 +115,6 @@ class Indices:
             found.append(part[:count])
             count -= len(part)
         return Indices._from(found)
-
-
-def _union(sets: Sequence[Indices]) -> Indices:
-    """Of any number of sets, halves first: the cost stays near that of sorting them."""
-    if len(sets) < 2:
-        return sets[0] if sets else Indices()
-    middle = len(sets) // 2
-    return _union(sets[:middle]) | _union(sets[middle:])
 
 
 def _merged(left: Sequence[range], right: Sequence[range]) -> Iterator[range]:

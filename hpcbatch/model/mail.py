@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,6 +13,7 @@ _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 # front, which mail programs take for a command, an option or a file.
 _ADDRESS = re.compile(rf"(?![-/]){_ATOM}(?:\.{_ATOM})*(?:@{_LABEL}(?:\.{_LABEL})*\.?)?", re.ASCII)
 _MAX_ADDRESS = 254
+MAX_RECIPIENTS, MAX_PER_HOUR = 10, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,12 @@ class MailConfig:
     """A Secret in the controller's namespace with `username` and `password` for the mail server; "": no login."""
     domain: str = ""
     """Behind names without one, and instead of the submit host's: PBS_MAIL_HOST_NAME and Slurm's MailDomain."""
+    allowed_domains: tuple[str, ...] | None = None
+    """The domains that mail goes to, and what is below them; None: any. A bare name is the mail server's to know."""
+    max_recipients: int = MAX_RECIPIENTS
+    """Of one job."""
+    max_per_hour: int = MAX_PER_HOUR
+    """Letters that one user's jobs give cause for, each counted for each of its recipients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +51,37 @@ class Mail:
     """As the user gave them or the dialect has them by default; not checked yet."""
     subject: str
     body: str = ""
+
+
+def recipients(given: Sequence[str], config: MailConfig, owner: str) -> tuple[list[str], list[str]]:
+    """The addresses to send to, and why the others get nothing. The site's domain goes behind bare names, and takes
+    the place of the submit host's in `owner`, the default address.
+    """
+    good: list[str] = []
+    bad: list[str] = []
+    over: list[str] = []
+    for named in dict.fromkeys(given):
+        is_bare = config.domain and ("@" not in named or named == owner)
+        address = f"{named.partition('@')[0]}@{config.domain}" if is_bare else named
+        if not is_address(address):
+            bad.append(f"{named!r} is no mail address; nothing is sent to it")
+        elif not _is_allowed(address, config):
+            where = " and ".join(config.allowed_domains or ()) or "this site"
+            bad.append(f"mail goes to {where} only; nothing is sent to {address}")
+        elif address not in good:
+            (good if len(good) < config.max_recipients else over).append(address)
+    if over:
+        more = f" and {len(over) - 1} more" if len(over) > 1 else ""
+        bad.append(f"a job's mail goes to {config.max_recipients} addresses; nothing is sent to {over[0]}{more}")
+    return good, bad
+
+
+def _is_allowed(address: str, config: MailConfig) -> bool:
+    _, at, host = address.lower().rstrip(".").partition("@")
+    if not at or config.allowed_domains is None:
+        return True
+    allowed = (*config.allowed_domains, *([config.domain] if config.domain else []))
+    return any(host == domain.lower() or host.endswith(f".{domain.lower()}") for domain in allowed)
 
 
 def is_address(text: str) -> bool:

@@ -52,6 +52,9 @@ class OutputFiles:
     """None: joined into stdout."""
     stdout_in_dir: str | None = None
     stderr_in_dir: str | None = None
+    stdout_meanwhile: str = ""
+    stderr_meanwhile: str = ""
+    """Name, in the same directory, of what is written while the job runs and gets its own name at the end; "": none."""
     append: bool = False
     umask: int | None = None
     """Of the output files and the job; None is the submitter's default 022."""

@@ -104,7 +104,7 @@ class JobStatus:
     walltime_used_s: int | None = None
     cpu_used_s: int | None = None
     max_rss_bytes: int | None = None
-    """The largest of its hosts."""
+    """Of all its hosts together, each at its most; as is `cpu_used_s`, while it runs what was told last."""
     past_runs: tuple[PastRun, ...] = ()
     """Those before the present one, the oldest first, as far as they are kept (controller.past_runs)."""
     suspensions: tuple[Suspension, ...] = ()
@@ -213,6 +213,7 @@ class JobRecord:
             qos=spec.attributes.get("qos", ""),
             array_id=None if spec.member_of is None else spec.member_of.array_id,
             array_index=None if spec.member_of is None else spec.member_of.index,
+            keeps_number=spec.member_of is not None and spec.member_of.keeps_number,
             array_indices="" if spec.array is None else str(spec.array.indices),
             array_pending="" if status.array is None else str(status.array.pending),
             array_active="" if status.array is None else str(status.array.active),
@@ -224,4 +225,5 @@ class JobRecord:
             dependency="" if status.dependency is None else status.dependency.left,
             run_count=status.run_count,
             rerunnable=spec.rerunnable,
+            uid=status.uid,
         )

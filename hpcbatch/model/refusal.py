@@ -8,7 +8,7 @@ from enum import StrEnum
 class RefusalCode(StrEnum):
     """Values are what `status.refusal.code` of a BatchJob holds."""
 
-    UNKNOWN_QUEUE = "UnknownQueue"
+    UNKNOWN_QUEUE = "UnknownQueue"  # the message is its name, `; there are: ` and those that there are
     QUEUE_CLOSED = "QueueClosed"
     NO_SCRIPT = "NoScript"  # the Secret with script and environment did not come
     BAD_SPEC = "BadSpec"

@@ -58,6 +58,8 @@ class JobRow(NamedTuple):
     array_id: int | None = None
     """Of a member: the number of its array."""
     array_index: int | None = None
+    keeps_number: bool = False
+    """A member that Slurm knows by its array's number (model.array.Membership)."""
     array_indices: str = ""
     """Of an array, as model.indices writes them: all, and below where they stand (model.array.ArrayStatus)."""
     array_pending: str = ""
@@ -73,6 +75,8 @@ class JobRow(NamedTuple):
     """What it still waits for of other jobs, as model.dependency.format_left writes it."""
     run_count: int = 0
     rerunnable: bool = True
+    uid: int | None = None
+    """Whose job it is; None as long as an older controller has not said so."""
 
 
 class NodeRow(NamedTuple):

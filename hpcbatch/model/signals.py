@@ -19,5 +19,6 @@ def signal_number(text: str, *, ignore_case: bool = False) -> int | None:
     """The signal that a number, or a name with or without SIG in front, means; 0 is no signal. None: no such signal."""
     name = text.upper() if ignore_case else text
     if name.isascii() and name.isdigit():
-        return int(name) if int(name) <= HIGHEST else None
+        short = name.lstrip("0") or "0"
+        return int(short) if len(short) <= 2 and int(short) <= HIGHEST else None
     return NUMBERS.get(name.removeprefix("SIG"))

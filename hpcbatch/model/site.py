@@ -88,13 +88,15 @@ class SiteConfig:
     mounts_passwd: bool = False
     """Whether pods get an /etc/passwd and /etc/group that know the job's user: no image knows them, and neither ssh nor
     sshd works without. The embedded engine's pods have the host's."""
-    strict_groups: bool = False
+    strict_groups: bool = True
     """Whether a job's groups are the user's alone. Else the container runtime adds those that the image's own
     /etc/group gives the user: whoever brings an image chooses groups. Needs containerd 2.0 or CRI-O 1.31."""
     node_properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """PBS node property or Slurm feature → the node labels that it means."""
     resources: Mapping[str, str] = field(default_factory=lambda: {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"})
     """PBS resource or Slurm gres → Kubernetes' extended resource."""
+    autoscaling: bool = False
+    """Whether nodes come when jobs wait for them: sbatch refuses none for what no present node has."""
     launcher: Launcher = Launcher.SHARED
     launcher_cpu_milli: int = 100
     """What a dedicated launcher asks for."""

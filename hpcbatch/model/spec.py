@@ -11,12 +11,17 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import Array, Membership
 from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.units import MAX_WALLTIME_S, check_time
 
 MAX_CHUNKS = 100_000
 """Of a job, counted one by one."""
 MAX_WEIGHT = 1024
 MAX_RANKS = 1_000_000
 """Of a job: each has a line in its node file."""
+MAX_TOTAL = 2**63 - 1
+"""Of CPUs, bytes and the like, of all chunks together: what the API and the history's database can hold."""
+MAX_ATTRIBUTES = 512 * 1024
+"""Characters of all that a dialect keeps of one job."""
 
 
 class Arrangement(StrEnum):
@@ -164,6 +169,26 @@ class JobSpec:
         if sum(chunk.count * chunk.ranks for chunk in self.chunks) > MAX_RANKS:
             raise HpcBatchError(f"a job has at most {MAX_RANKS} MPI processes")
         check_resources(self.resources_per_pod)
+        self._check_sizes()
+        if self.begin_time is not None:
+            check_time(self.begin_time)
+        if self.walltime_s is not None and not 0 < self.walltime_s <= MAX_WALLTIME_S:
+            raise HpcBatchError(f"a walltime of {self.walltime_s} s: expected 1 to {MAX_WALLTIME_S}")
+        if sum(len(name) + len(text) for name, text in self.attributes.items()) > MAX_ATTRIBUTES:
+            raise HpcBatchError(f"the attributes of a job have at most {MAX_ATTRIBUTES} characters")
+
+    def _check_sizes(self) -> None:
+        """Of the chunks, and of as many pods as these can become."""
+        count = sum(chunk.count for chunk in self.chunks)
+        totals = [
+            sum(chunk.count * chunk.cpus for chunk in self.chunks),
+            sum(chunk.count * (chunk.mem_bytes or 0) for chunk in self.chunks),
+            count * (self.mem_per_pod_bytes or 0),
+            *(count * amount for chunk in self.chunks for _, amount in chunk.resources),
+            *(count * amount for _, amount in self.resources_per_pod),
+        ]
+        if max(totals) > MAX_TOTAL:
+            raise HpcBatchError(f"all chunks of a job together ask for at most {MAX_TOTAL} of anything")
 
     @property
     def weight(self) -> int:

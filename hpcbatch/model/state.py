@@ -54,3 +54,4 @@ class Reason(StrEnum):
     PREEMPTED = "Preempted"  # by the scheduler, for a job of more weight
     WITHDRAWN = "Withdrawn"  # its first pod came too late: the job was no longer to start; it is queued again
     DELETED_BY_USER = "DeletedByUser"
+    BROKEN = "Broken"  # its record cannot be read or handled; the message says why

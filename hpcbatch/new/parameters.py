@@ -21,6 +21,7 @@ Given = str | bool | Sequence[str] | None
 
 _MAX_COUNT = 10**6
 _CLOCK = re.compile(r"(?:(?P<d>\d{1,5})-)?(?P<h>\d{1,6}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)", re.ASCII)
+_SHORT_CLOCK = re.compile(r"(\d{1,6}):([0-5]\d)", re.ASCII)
 _WITH_UNIT = re.compile(r"(\d{1,8})([smhd])", re.ASCII)
 _UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -120,6 +121,8 @@ def _duration(parameter: Parameter, given: Given) -> int:
         if clock := _CLOCK.fullmatch(given):
             days, hours, minutes, rest = (int(clock[part] or 0) for part in "dhms")
             seconds = ((days * 24 + hours) * 60 + minutes) * 60 + rest
+        elif short := _SHORT_CLOCK.fullmatch(given):  # minutes and seconds, as in PBS and in Slurm
+            seconds = int(short[1]) * 60 + int(short[2])
         elif number := _WITH_UNIT.fullmatch(given):
             seconds = int(number[1]) * _UNIT_S[number[2]]
     if seconds <= 0:
@@ -186,7 +189,7 @@ def _command(parameter: Parameter, given: Given) -> tuple[str, ...]:
 
 _PRINTABLE = "printable text on one line"
 _EXPECTED: Final[Mapping[str, str]] = {
-    "duration": "a duration such as 06:00:00, 2-00:00:00, 90m, 12h or 3d",
+    "duration": "a duration such as 06:00:00, 10:00 (minutes and seconds), 2-00:00:00, 90m, 12h or 3d",
     "memory": "an amount of memory such as 4G or 512M",
     "text": _PRINTABLE,
     "path": f"a path, {_PRINTABLE}",

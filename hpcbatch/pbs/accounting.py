@@ -7,6 +7,7 @@ Log" of the administrator's guide.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
@@ -16,13 +17,15 @@ from typing import NamedTuple
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus, PastRun
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.text import printable
 from hpcbatch.pbs.depend import format_depend
 from hpcbatch.pbs.ids import row_id
 from hpcbatch.pbs.qstat_full import resource_list, resources_used
-from hpcbatch.pbs.states import exec_host, exec_vnode, exit_status, one_line
+from hpcbatch.pbs.states import exec_host, exec_vnode, exit_status
 from hpcbatch.pbs.values import DEFAULT_PROJECT, quoted
 from hpcbatch.units import hms
 
+_NO_NAME = re.compile(r"[^\w.:+-]")
 _RERUN = -11  # JOB_EXEC_RERUN of job.h
 GroupName = Callable[[int], str]
 """The name of a gid; "" where it has none."""
@@ -40,7 +43,8 @@ class Entry(NamedTuple):
 
     def line(self, timezone: tzinfo | None) -> str:
         """With its newline, in `timezone` (None: this machine's). What users name their jobs adds no line."""
-        return f"{stamp(self.when, timezone)};{self.letter};{self.job_id};{one_line(self.text)}\n"
+        job_id = quoted(self.job_id)  # of a record from before servers' names were looked at
+        return f"{stamp(self.when, timezone)};{self.letter};{job_id};{printable(self.text)}\n"
 
 
 def stamp(when: datetime, timezone: tzinfo | None) -> str:
@@ -85,7 +89,7 @@ def _entries(record: JobRecord, group_name: GroupName) -> Iterator[Entry]:
         return
     if status.state is JobState.DELETED and status.reason is Reason.DELETED_BY_USER:
         who = status.deleted_by or status.owner
-        yield entry(end, "D", f"requestor={who if '@' in who else f'{who}@{spec.submit_host}'}")
+        yield entry(end, "D", f"requestor={quoted(who if '@' in who else f'{who}@{spec.submit_host}')}")
     elif status.start_time is None:
         yield entry(end, "A", " ".join((status.message or "Aborted by PBS Server").split()))
     if status.start_time is not None:
@@ -175,11 +179,10 @@ def _who(record: JobRecord, group_name: GroupName, start: datetime | None = None
     yield "user", status.owner
     yield "group", group_name(status.gid) or str(status.gid)
     if spec.account:
-        yield "account", f'"{spec.account}"'
-    project = spec.attributes.get("project", DEFAULT_PROJECT)
-    yield "project", f'"{project}"' if " " in project else project
-    yield "jobname", spec.name
-    yield "queue", record.queue
+        yield "account", quoted(spec.account, always=True)
+    yield "project", quoted(spec.attributes.get("project", DEFAULT_PROJECT))
+    yield "jobname", quoted(spec.name)
+    yield "queue", quoted(record.queue)
     yield "ctime", _seconds(status.submit_time)
     yield "qtime", _seconds(status.submit_time)
     yield "etime", _seconds(status.eligible_time)
@@ -207,7 +210,7 @@ def _pods(record: JobRecord) -> list[Chunk]:
 
 def _what(record: JobRecord) -> Iterator[tuple[str, str]]:
     for name, value in resource_list(record).items():
-        yield f"Resource_List.{name}", quoted(value)
+        yield f"Resource_List.{_NO_NAME.sub('_', name)}", quoted(value)
 
 
 def _assigned(record: JobRecord) -> str:

@@ -15,7 +15,7 @@ from hpcbatch.model.state import JobState
 from hpcbatch.pbs import options, usage
 from hpcbatch.pbs.depend import replaced
 from hpcbatch.pbs.errors import PBSE_MODATRRUN, PBSE_UNKRESC, USAGE_CODE, PbsError, PbsUsageError
-from hpcbatch.pbs.resources import IN_CHUNK, JOB_WIDE, ResourceRequest, Resources, read_resources
+from hpcbatch.pbs.resources import IN_CHUNK, JOB_WIDE, MEMORY, ResourceRequest, Resources, read_resources
 from hpcbatch.pbs.select import parse_select
 from hpcbatch.pbs.settings import MAX_RUN, Settings, illegal
 from hpcbatch.pbs.submit import OptionReader
@@ -255,6 +255,8 @@ def altered_resources(asked: Sequence[ResourceRequest], spec: JobSpec) -> Resour
             before["place"] = shown["place"]
     elif _is_implicit(shown):
         before |= parse_select(shown["select"])[0].values
+        if names & {*MEMORY}:  # what was there may come from such a limit too
+            before.pop("mem", None)
     elif "select" in shown:
         _check_known(names, spec)
         before |= {"select": shown["select"], "place": shown["place"]}

@@ -6,11 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from hpcbatch.model.text import UNPRINTABLE
+
 Json: TypeAlias = "str | int | float | bool | Mapping[str, Json] | Sequence[Json] | None"
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _ESCAPE = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+_ESCAPED = re.compile(rf'["\\{UNPRINTABLE}]')
 _EPSILON = 2.0**-52
 _BLANK = "".join(map(chr, range(33)))
 

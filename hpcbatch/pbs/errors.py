@@ -69,12 +69,13 @@ EXIT_CODE: Final[Mapping[type[Exception], int]] = {
     HpcBatchError: 1,
 }
 
+_UNKNOWN_QUEUE: Final = "Unknown queue"
 _OVER_LIMIT: Final = "Job violates queue and/or server resource limits"
 _BAD_STATE: Final = "Request invalid for state of job"
 _UNAUTHORIZED: Final = "Unauthorized Request"
 _BAD_DEPENDENCY: Final = "Invalid Job Dependency"
 REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
-    RefusalCode.UNKNOWN_QUEUE: ("Unknown queue", PBSE_UNKQUE & 0xFF),
+    RefusalCode.UNKNOWN_QUEUE: (_UNKNOWN_QUEUE, PBSE_UNKQUE & 0xFF),
     RefusalCode.QUEUE_CLOSED: ("Queue is not enabled", PBSE_QUNOENB & 0xFF),
     RefusalCode.NO_SCRIPT: ("", PBSE_IVALREQ & 0xFF),
     RefusalCode.BAD_SPEC: ("", PBSE_BADATVAL & 0xFF),
@@ -99,7 +100,7 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
 }
 """PBS's text and exit code; `{}` stands for the controller's own line, to which an empty text gives way."""
 
-_EXPLAINED: Final = frozenset({_OVER_LIMIT, _UNAUTHORIZED, _BAD_DEPENDENCY})
+_EXPLAINED: Final = frozenset({_UNKNOWN_QUEUE, _OVER_LIMIT, _UNAUTHORIZED, _BAD_DEPENDENCY})
 """Texts that say too little: the controller's own line follows."""
 
 
@@ -167,7 +168,7 @@ def _text(error: Exception, command: str, operand: str) -> str:
                 return f"{operand or error} Job has finished, use -x or -H to obtain historical job information"
             return f"Job has finished {operand or error}"
         case UnknownQueueError():
-            return f"Unknown queue destination {operand or error}" if command == "qstat" else "Unknown queue"
+            return f"Unknown queue destination {operand or error}" if command == "qstat" else _UNKNOWN_QUEUE
         case ForbiddenError():
             if operand:
                 return f"Unauthorized Request  {operand}"
@@ -211,7 +212,8 @@ def _refusal_text(error: RefusedError, command: str, operand: str) -> tuple[str,
     known = error.code in set(RefusalCode)
     text, code = REFUSAL[RefusalCode(error.code)] if known else ("", 1)
     said = _one_line(error)
-    lines = [f"{text.replace('{}', said) or said} {operand}".rstrip(), *([said] if text in _EXPLAINED else [])]
+    detail = f"no queue {said}" if text == _UNKNOWN_QUEUE else said
+    lines = [f"{text.replace('{}', said) or said} {operand}".rstrip(), *([detail] if text in _EXPLAINED else [])]
     return "\n".join(f"{command}: {line}" for line in lines), code
 
 

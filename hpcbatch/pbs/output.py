@@ -1,8 +1,9 @@
 """Where a job's output goes.
 
-PBS spools output and delivers it at the end; here it is always written directly, as `-k oed` does. So -k maps to:
-`o` or `e` without `d` keeps that stream under its default name in the home directory, whatever -o or -e say;
-`n`, and anything with `d`, is the final path.
+PBS spools output and delivers it at the end: clients take a file with the final name for the end of the job. Here it is
+written beside that, under the name that it has in PBS's spool with `.running` behind, and renamed at the end. A stream
+in -k is written directly: with `d` to its final path, else under its default name in the home directory, whatever -o or
+-e say.
 """
 
 from __future__ import annotations
@@ -28,19 +29,28 @@ def output_files(job: PlacedJob) -> OutputFiles:
     again = job.run_count > 1  # what the run before has written stays
     stdout = _path(job, spec.stdout, "o")
     stderr = _path(job, spec.stderr if spec.stderr is not None else Output(), "e")
+    out, err = f"{job_id}.OU", f"{job_id}.ER"
     if spec.stdout_to_stderr:
-        return OutputFiles(stdout=stderr, stderr=None, stdout_in_dir=f"{job_id}.ER", umask=spec.umask, append=again)
+        return OutputFiles(
+            stdout=stderr, stderr=None, stdout_in_dir=err, stdout_meanwhile=_meanwhile(job, err, "e"),
+            umask=spec.umask, append=again,
+        )  # fmt: skip
     # Same directory for both is no clash: the names in it differ.
-    if spec.stderr is None or (stderr == stdout and not stdout.endswith("/")):
-        return OutputFiles(stdout=stdout, stderr=None, stdout_in_dir=f"{job_id}.OU", umask=spec.umask, append=again)
+    is_joined = spec.stderr is None or (stderr == stdout and not stdout.endswith("/"))
     return OutputFiles(
         stdout=stdout,
-        stderr=stderr,
-        stdout_in_dir=f"{job_id}.OU",
-        stderr_in_dir=f"{job_id}.ER",
+        stderr=None if is_joined else stderr,
+        stdout_in_dir=out,
+        stderr_in_dir=None if is_joined else err,
+        stdout_meanwhile=_meanwhile(job, out, "o"),
+        stderr_meanwhile="" if is_joined else _meanwhile(job, err, "e"),
         umask=spec.umask,
         append=again,
     )
+
+
+def _meanwhile(job: PlacedJob, name: str, letter: str) -> str:
+    return "" if letter in job.spec.attributes.get("Keep_Files", "n") else f"{name}.running"
 
 
 def default_name(name: str, letter: str, job_id: int) -> str:

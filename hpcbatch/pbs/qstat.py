@@ -11,7 +11,7 @@ from datetime import datetime, tzinfo
 
 from hpcbatch.model.row import JobRow
 from hpcbatch.pbs.ids import row_id
-from hpcbatch.pbs.states import comment, elapsed_s, exec_host, letter, printable
+from hpcbatch.pbs.states import comment, elapsed_s, exec_host, letter
 from hpcbatch.pbs.values import size_of_bytes
 from hpcbatch.units import hms
 
@@ -57,7 +57,7 @@ def format_default(
         else:
             cells = (_cut(job_id, 17), _cut_at(name, 16), _cut(row.user, 16), used)
             lines.append("{:<17} {:<16} {:<16}  {:>8}".format(*cells) + f" {state} {row.queue:<16}\n")
-    return printable("".join(lines))
+    return "".join(lines)
 
 
 def format_alternate(
@@ -106,7 +106,7 @@ def format_alternate(
             text = comment(row, timezone=timezone) or _BLANK
             limit = 114 if wide else 74
             lines.append(f"   {text if len(text) <= limit else text[: limit - 4] + '...'}\n")
-    return printable("".join(lines))
+    return "".join(lines)
 
 
 def _alternate_header(server: str, *, wide: bool, estimates: bool) -> str:

@@ -10,6 +10,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.text import printable
 from hpcbatch.pbs.array_attributes import array_attributes, shown_name
 from hpcbatch.pbs.cjson import Json, dump, parsed
 from hpcbatch.pbs.depend import format_depend, waits_for_others
@@ -23,7 +24,6 @@ from hpcbatch.pbs.states import (
     exec_vnode,
     exit_status,
     letter,
-    printable,
     substate,
 )
 from hpcbatch.pbs.values import DEFAULT_PROJECT, Size, size_of_bytes, sum_sizes
@@ -233,7 +233,7 @@ def format_dsv(heading: str, attributes: Attributes, *, delimiter: str = "|") ->
     values = [heading]
     for name, text in _flat(attributes):
         escaped = text.replace("\\", "\\\\").replace(delimiter, f"\\{delimiter}")
-        values.append(f"{name}={printable(_one_line(escaped))}")
+        values.append(f"{name}={escaped}")
     return delimiter.join(values) + "\n"
 
 
@@ -265,7 +265,7 @@ def _json(attributes: Attributes) -> dict[str, Json]:
 
 
 def _flat(attributes: Attributes) -> list[tuple[str, str]]:
-    """Attributes as text has them: `Resource_List.ncpus`, and Variable_List in one."""
+    """Attributes as text has them: `Resource_List.ncpus`, and Variable_List in one. Each keeps to its own line."""
     flat: list[tuple[str, str]] = []
     for name, value in attributes:
         if isinstance(value, str):
@@ -274,7 +274,7 @@ def _flat(attributes: Attributes) -> list[tuple[str, str]]:
             flat.append((name, format_variable_list(value)))
         else:
             flat += [(f"{name}.{inner}", text) for inner, text in value.items()]
-    return flat
+    return [(name, printable(_one_line(text))) for name, text in flat]
 
 
 def _one_line(text: str) -> str:
@@ -286,21 +286,21 @@ def _attribute(name: str, value: str, wide: bool) -> str:
     too long. Source: OpenPBS, prt_attr(), whose way of counting this follows.
     """
     if wide:
-        return f"    {name} = {printable(_one_line(value))}"
+        return f"    {name} = {value}"
     out = [f"    {name} = "]
     column = len(name) + 7
     for index, part in enumerate(value.split(",")):
         if index:
             out.append(",")
         if column + len(part) < _LINE:
-            out.append(printable(part))
+            out.append(part)
             column += len(part)
             continue
         if index:
             out.append("\n\t")
             column = 9
         for char in part:
-            out.append(printable(char))
+            out.append(char)
             column += 1
             if column > _LINE:
                 out.append("\n\t")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hpcbatch.pbs import options, usage
-from hpcbatch.pbs.errors import PbsUsageError
+from hpcbatch.pbs.errors import PBSE_PERM, PbsError, PbsUsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,12 @@ class HoldOptions:
     def admin(self) -> str:
         """Letters of o (operator) and s (system)."""
         return "".join(letter for letter in "os" if letter in self.hold_types)
+
+
+def record_stays(shown_id: str) -> PbsError:
+    """`qdel -x` of one who may not remove records. Real PBS lets users remove those of their own jobs."""
+    why = f"{shown_id} has ended, and its record stays: accounting is told from it, and only the site removes it"
+    return PbsError(f"Unauthorized Request  {shown_id}\n{why}", PBSE_PERM & 0xFF)
 
 
 def parse_qdel(argv: Sequence[str]) -> DeleteOptions:

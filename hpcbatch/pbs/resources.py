@@ -35,6 +35,9 @@ def _names(text: str) -> frozenset[str]:
 IN_CHUNK: Final = ("ncpus", "mem", "mpiprocs", "ompthreads")
 """Resources of a chunk that are honoured, in the order in which a select text is made of them."""
 JOB_WIDE: Final = ("walltime", "select", "place", "nodes")
+MEMORY: Final[tuple[str, ...]] = ("pmem", "vmem", "pvmem")
+"""Job-wide limits of Torque's: of a process's memory, of all address space, of a process's. Without `mem` the
+first that is given says how much memory the job gets."""
 # What OpenPBS knows (its master_resc_def_all.xml) and what sites have most often added to it, but no count of things
 # on a node: those are for the site to know.
 KNOWN_IN_CHUNK: Final = _names(
@@ -52,7 +55,9 @@ SITE_RESOURCES: Final = _names(
 )
 
 _RESOURCE = re.compile(r"\s*([^=,]*)(=?)", re.ASCII)
-_NUMBER = r"\s*\+?[0-9]{1,9}"
+_BLANK = " \t\n\v\f\r"  # C's isspace()
+_WORD = re.compile(r"\s+", re.ASCII)
+_NUMBER = rf"[{_BLANK}]*\+?[0-9]{{1,9}}"
 _CUSTOM_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]*"
 _TRUE, _FALSE = _names("t true y yes"), _names("f false n no")  # of decode_b(); 1 and 0 are amounts
 
@@ -73,6 +78,8 @@ class Resources(NamedTuple):
     sharing: Sharing
     walltime_s: int | None
     shown: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+    """What the user is told."""
 
 
 def split_resources(text: str) -> Iterator[tuple[str, str]]:
@@ -83,7 +90,7 @@ def split_resources(text: str) -> Iterator[tuple[str, str]]:
     position = 0
     while position < len(text):
         match = _RESOURCE.match(text, position)
-        name = match[1].split()[0] if match and match[1].strip() else ""
+        name = _WORD.split(match[1].strip(_BLANK))[0] if match else ""
         if match is None or not name:
             raise HpcBatchError("a resource name is missing")
         position, value = match.end(), ""
@@ -94,17 +101,17 @@ def split_resources(text: str) -> Iterator[tuple[str, str]]:
             position += 1
             if position == len(text):
                 raise HpcBatchError("the list ends in a comma")
-        elif not text[position:].strip():
+        elif not text[position:].strip(_BLANK):
             return
 
 
 def _value(text: str, start: int) -> tuple[str, int]:
     value: list[str] = []
-    position = start + len(text[start:]) - len(text[start:].lstrip())
+    position = start + len(text[start:]) - len(text[start:].lstrip(_BLANK))
     quote = opened = ""
     while position < len(text):
         char = text[position]
-        if char == "&" or not (char.isprintable() or char.isspace()):
+        if char == "&" or not (char.isprintable() or char in f"{_BLANK}\xa0"):
             raise HpcBatchError(f"illegal character {char!r}")
         if opened:
             if char == opened:
@@ -113,7 +120,7 @@ def _value(text: str, start: int) -> tuple[str, int]:
                 value.append(char)
         elif char in "\"'" and quote in {"", char}:
             quote = opened = char
-        elif char == "," or char.isspace():
+        elif char == "," or char in _BLANK:
             break
         else:
             value.append(char)
@@ -137,7 +144,14 @@ def read_resources(requests: Sequence[ResourceRequest]) -> Resources:
         raise _bad(asked["walltime"])
     wide = {name: _number(asked.get(name)) for name in ("ncpus", "mpiprocs", "ompthreads")}
     mem = _convert(asked.get("mem"), parse_size)
-    shown: dict[str, str] = {}
+    limits = {name: _convert(asked[name], parse_size) for name in MEMORY if name in asked}
+    shown = {name: str(size) for name, size in limits.items()}
+    by = "mem" if "mem" in asked else next(iter(limits), "mem")
+    notes = tuple(
+        f"-l {name}={asked[name].value.strip()} is kept, not enforced: {by} says how much memory the job has"
+        for name in ("vmem", "pvmem")
+        if name in limits and name != by
+    )
     origin = COMMAND_LINE
     if "select" in asked:
         origin = asked["select"].origin
@@ -156,7 +170,7 @@ def read_resources(requests: Sequence[ResourceRequest]) -> Resources:
             raise not_supported(f"-l nodes: {form.not_supported[0]}", origin)
         place_text = form.place
         chunks = _convert(ResourceRequest("nodes", form.select, origin), parse_select) or ()
-        chunks = _share_mem(chunks, mem)
+        chunks = _with_mem(chunks, mem, is_shared=True)
         shown["nodes"] = request.value
     else:
         in_chunk = [name for name in IN_CHUNK if name in asked] + _custom(asked)
@@ -166,9 +180,12 @@ def read_resources(requests: Sequence[ResourceRequest]) -> Resources:
         chunks = (SelectChunk(1, tuple(values), ":".join(["1", *(f"{name}={value}" for name, value in values)])),)
         origin = next((asked[name].origin for name in in_chunk), origin)
         place_text = "pack"
-    return _complete(
+    if by != "mem":
+        chunks = _with_mem(chunks, limits[by], is_shared=by == "vmem")
+    found = _complete(
         chunks, place_text=place_text, walltime_s=walltime_s, mem=mem, asked=asked, shown=shown, origin=origin
     )
+    return found._replace(notes=notes)
 
 
 def _complete(
@@ -261,22 +278,33 @@ class _ReadChunk(NamedTuple):
         return cls(chunk, mem, ranks is not None, amounts, text)
 
 
-def _share_mem(chunks: Sequence[SelectChunk], mem: Size | None) -> tuple[SelectChunk, ...]:
-    """Old form: the job's memory is divided among its nodes (source: cvt_nodespec_to_select)."""
+def _with_mem(chunks: Sequence[SelectChunk], mem: Size | None, *, is_shared: bool) -> tuple[SelectChunk, ...]:
+    """Chunks that have no memory of their own get their share of the job's (old form; source: cvt_nodespec_to_select),
+    or that of all their processes.
+    """
     if mem is None:
         return tuple(chunks)
-    share = f"{(mem.bytes >> 10) // sum(chunk.number for chunk in chunks)}kb"
-    shared = []
+    found = []
     for chunk in chunks:
-        head, ncpus, *rest = chunk.text.split(":")
-        text = ":".join([head, ncpus, f"mem={share}", *rest])
-        shared.append(SelectChunk(chunk.number, (*chunk.values, ("mem", share)), text))
-    return tuple(shared)
+        values = dict(chunk.values)
+        if "mem" in values:
+            found.append(chunk)
+            continue
+        if is_shared:
+            kib = (mem.bytes >> 10) // sum(chunk.number for chunk in chunks)
+        else:
+            processes = values.get("mpiprocs", "1")
+            kib = -(-mem.bytes // 1024) * int(processes if re.fullmatch(_NUMBER, processes) else 1)
+        head, *rest = chunk.text.split(":")
+        at = 1 if rest and rest[0].startswith("ncpus=") else 0
+        text = ":".join([head, *rest[:at], f"mem={kib}kb", *rest[at:]])
+        found.append(SelectChunk(chunk.number, (*chunk.values, ("mem", f"{kib}kb")), text))
+    return tuple(found)
 
 
 def _custom(asked: Mapping[str, ResourceRequest]) -> list[str]:
     """The names that the site may know, in order."""
-    return [name for name in asked if name not in IN_CHUNK and name not in JOB_WIDE]
+    return [name for name in asked if name not in {*IN_CHUNK, *JOB_WIDE, *MEMORY}]
 
 
 def _beside_nodes(request: ResourceRequest) -> NotSupportedError:
@@ -287,7 +315,7 @@ def _beside_nodes(request: ResourceRequest) -> NotSupportedError:
 def _check_known(request: ResourceRequest) -> None:
     """Refuse a job-wide resource that is not honoured. Amounts of others are for the site to know or to refuse."""
     name = request.name
-    if name in IN_CHUNK or name in JOB_WIDE:
+    if name in {*IN_CHUNK, *JOB_WIDE, *MEMORY}:
         return
     if name in KNOWN_IN_CHUNK or name in KNOWN_JOB_WIDE or name in SITE_RESOURCES:
         raise not_supported(f"-l {name}", request.origin)
@@ -314,7 +342,7 @@ def _check_mix(asked: Mapping[str, ResourceRequest]) -> None:
     new = next((asked[name] for name in ("select", "place") if name in asked), None)
     if new is None:
         return
-    old = [asked[name] for name in sorted(asked) if name in (*IN_CHUNK, *_custom(asked), "nodes")]
+    old = [asked[name] for name in sorted(asked) if name in (*IN_CHUNK, *_custom(asked), "nodes", "vmem")]
     if old and old[-1].name == "nodes":
         raise _refuse("Cannot be used with select or place", "nodes", PBSE_INVALNODEPLACE, old[-1].origin)
     if old:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.text import is_printable
 from hpcbatch.pbs import usage
 from hpcbatch.pbs.depend import DependSyntaxError, parse_depend
 from hpcbatch.pbs.directives import Directive
@@ -45,6 +46,8 @@ _NOT_SUPPORTED = {
 }
 
 
+_ANY_TEXT = frozenset({"l", "v"})
+"""`-v` no listing shows; `-l` has rules of its own, by which a tab is a blank."""
 MAX_RUN: Final = "max_run_subjobs"
 
 
@@ -83,7 +86,9 @@ class Settings:
         """Take `options` over; return qsub's complaints about those that it checks at once."""
         complaints: list[str] = []
         for option in options:
-            if option.name == "l":
+            if option.name not in _ANY_TEXT and not is_printable(option.value):
+                complaints.append(f"illegal -{option.name} value")
+            elif option.name == "l":
                 complaints += self._take_resources(option, from_script)
             elif option.name == "W":
                 complaints += self._take_attributes(option, from_script)

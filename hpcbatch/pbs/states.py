@@ -63,7 +63,6 @@ _EXIT_NUMBER: Mapping[Reason, int] = {
     Reason.PREEMPTED: -20,
 }
 _SIGTERM = 15
-_CONTROL = {code: f"^{chr(code + 64)}" for code in range(32) if chr(code) not in "\n\t"}
 
 
 def letter(row: JobRow, living: Collection[int] = ()) -> str:
@@ -179,22 +178,12 @@ def _waiting(row: JobRow) -> str | None:
         return None
     if row.state.is_final:
         return f"Job could not be started: {row.message}" if row.message else "Job could not be started"
-    if row.state in {JobState.HELD, JobState.WAITING}:
+    if row.state in {JobState.HELD, JobState.WAITING} and row.reason is not Reason.BROKEN:
         return None
     text = row.message or WAITING_TEXT.get(row.reason, "")
     if not text:
         return None
     return f"Can Never Run: {text}" if row.reason is Reason.NEVER_FITS else f"Not Running: {text}"
-
-
-def one_line(text: str) -> str:
-    """`text` without any control character, for logs that tell one thing a line."""
-    return printable(text).replace("\n", "^J").replace("\t", "^I")
-
-
-def printable(text: str) -> str:
-    """`text` with control characters, but for tab and newline, as `^X`. Source: OpenPBS, show_nonprint_chars()."""
-    return text if text.isprintable() else text.translate(_CONTROL)
 
 
 def ctime(when: datetime, timezone: tzinfo | None) -> str:

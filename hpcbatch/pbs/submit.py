@@ -12,8 +12,10 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import Array
 from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.free_text import check_text
 from hpcbatch.model.image import parse_image
 from hpcbatch.model.spec import JobSpec, Output, Submission
+from hpcbatch.model.text import printable
 from hpcbatch.pbs import options, usage
 from hpcbatch.pbs.array_range import parse_array_range
 from hpcbatch.pbs.depend import parse_depend
@@ -31,7 +33,7 @@ from hpcbatch.pbs.options import Parsed
 from hpcbatch.pbs.resources import Resources, read_resources
 from hpcbatch.pbs.settings import MAX_RUN, Settings, illegal
 from hpcbatch.pbs.values import DEFAULT_PROJECT
-from hpcbatch.pbs.variables import job_variables
+from hpcbatch.pbs.variables import job_variables, names_only
 
 DRY_RUN: Final = "--dry-run"
 """The one option that is ours and not PBS's."""
@@ -131,14 +133,17 @@ def read_submission(
         remove_output=reader.remove_output(),
         image=reader.image(variables, environ),
         server=server,
-        attributes=reader.attributes(argv, resources, join, stdout, stderr),
+        attributes=reader.attributes(_submit_arguments(parsed, argv), resources, join, stdout, stderr),
     )
     reader.check_ignored()
+    check_text(spec)
     variables |= ({"PBS_O_QUEUE": queue} if queue else {}) | {"PBS_O_HOST": host}
     wants_mail = ("M" in settings.given or "m" in settings.given) and mail_points != "n"
     mail_note = "this site sends no mail; -m and -M are only kept in the job's record" if wants_mail else ""
     return PbsSubmission(
-        submission=Submission(spec=spec, script=text, environment=variables, mail_note=mail_note),
+        submission=Submission(
+            spec=spec, script=text, environment=variables, mail_note=mail_note, notes=resources.notes
+        ),
         quiet="z" in settings.given,
         block="block" in settings.given,
         dry_run=DRY_RUN in settings.given,
@@ -157,6 +162,20 @@ def _command_line(argv: Sequence[str]) -> Parsed:
     if not has_dashes and len(parsed.operands) > 1:
         raise PbsUsageError("\n".join(parsed.errors), usage.QSUB)
     return parsed
+
+
+def _submit_arguments(parsed: Parsed, argv: Sequence[str]) -> str:
+    """The command line as the record shows it: of the variables of `-v` their names."""
+    lists = [option.value for option in parsed.options if option.name == "v" and option.value]
+    shown: list[str] = []
+    for at, word in enumerate(argv):
+        if word == "--":  # the job's command is shown anyway
+            shown += argv[at:]
+            break
+        given = next((text for text in lists if word == text or (word[:1] == "-" and word.endswith(text))), None)
+        if word != DRY_RUN:
+            shown.append(word if given is None else word.removesuffix(given) + names_only(given))
+    return printable(" ".join(shown))
 
 
 def _prefix(settings: Settings, environ: Mapping[str, str]) -> str:
@@ -195,6 +214,9 @@ class OptionReader(NamedTuple):
         if len(name) > MAX_NAME:
             raise PbsError("Job name is too long ", USAGE_CODE, origin=self.origin("N"))
         if not re.fullmatch(_NAME, name):
+            if self.value("N") is None:
+                why = f"{name!r} can name no job, which its script's name does: qsub -N NAME (letters, digits and _+.-)"
+                raise PbsError(f"illegal -N value\n{why}", USAGE_CODE)
             raise illegal("N", self.origin("N"))
         return name
 
@@ -362,7 +384,7 @@ class OptionReader(NamedTuple):
         raise not_supported("-c (checkpoints)", self.origin("c"))
 
     def attributes(
-        self, argv: Sequence[str], resources: Resources, join: str, stdout: Output, stderr: Output
+        self, arguments: str, resources: Resources, join: str, stdout: Output, stderr: Output
     ) -> dict[str, str]:
         """What `qstat -f` shows again and the other fields do not hold, under PBS's names."""
         attributes = {f"Resource_List.{name}": value for name, value in resources.shown.items()}
@@ -380,6 +402,6 @@ class OptionReader(NamedTuple):
             attributes["Shell_Path_List"] = shells
         if umask := self.value("umask"):
             attributes["umask"] = umask.lstrip("0") or "0"
-        if arguments := " ".join(word for word in argv if word != DRY_RUN):
+        if arguments:
             attributes["Submit_arguments"] = arguments
         return attributes

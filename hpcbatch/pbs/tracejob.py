@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.text import printable
 from hpcbatch.model.warning import warning_in
 from hpcbatch.pbs.accounting import GroupName, entries, stamp
 from hpcbatch.pbs.qstat_full import resources_used
-from hpcbatch.pbs.states import WAITING_TEXT, exec_vnode, exit_status, one_line, printable
+from hpcbatch.pbs.states import WAITING_TEXT, exec_vnode, exit_status
 from hpcbatch.units import hms
 
 USAGE = """\
@@ -198,7 +199,7 @@ def format_trace(
     lines = [f"\nJob: {job_id}\n\n"]
     for event in in_time:
         if not event.kind & options.filtered:
-            lines.append(f"{stamp(event.when, timezone):<20} {event.log:<5}{_wrapped(one_line(event.text), 26, width)}")
+            lines.append(f"{stamp(event.when, timezone):<20} {event.log:<5}{_wrapped(event.text, 26, width)}")
     return "".join(lines)
 
 

@@ -1,14 +1,14 @@
-"""The usage texts of the PBS commands, as OpenPBS 23.06.06 prints them."""
+"""The usage texts of the PBS commands: as OpenPBS 23.06.06 prints them, qsub's without what it does not do here."""
 
 from __future__ import annotations
 
 QSUB = """\
-usage: qsub [-a date_time] [-A account_string] [-c interval]
-\t[-C directive_prefix] [-e path] [-f ] [-h ] [-I [-X]] [-j oe|eo] [-J X-Y[:Z]]
-\t[-k keep] [-l resource_list] [-m mail_options] [-M user_list]
-\t[-N jobname] [-o path] [-p priority] [-P project] [-q queue] [-r y|n]
-\t[-R o|e|oe] [-S path] [-u user_list] [-W otherattributes=value...]
-\t[-v variable_list] [-V ] [-z] [script | -- command [arg1 ...]]
+usage: qsub [-a date_time] [-A account_string] [-C directive_prefix]
+\t[-e path] [-f] [-h] [-j oe|eo|n] [-J X-Y[:Z][%N]] [-k keep]
+\t[-l resource_list] [-m mail_options] [-M user_list] [-N jobname]
+\t[-o path] [-p priority] [-P project] [-q queue] [-r y|n]
+\t[-R o|e|oe] [-S path] [-W otherattributes=value...]
+\t[-v variable_list] [-V] [-z] [--dry-run] [script | -- command [arg1 ...]]
        qsub --version"""
 
 QSTAT = """\

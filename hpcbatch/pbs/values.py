@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.text import printable
+from hpcbatch.units import YEARS
 
 DEFAULT_PROJECT: Final = "_pbs_project_default"
 
@@ -117,13 +119,21 @@ def parse_date(text: str, now: datetime) -> datetime:
     try:
         # A 31st in a shorter month is the 1st of the next one, as mktime() has it.
         first = datetime(year + (month > 12), (month - 1) % 12 + 1, 1, hour, minute, second, tzinfo=now.tzinfo)
-        return first + timedelta(days=day - 1)
+        when = first + timedelta(days=day - 1)
+        if when.year in YEARS:
+            return when
     except (ValueError, OverflowError):
-        raise HpcBatchError(f"{text!r} is not a date: a part is out of range") from None
+        pass
+    raise HpcBatchError(f"{text!r} is not a date: a part is out of range")
 
 
-def quoted(value: str) -> str:
-    """As the accounting log writes a value."""
-    if " " not in value:
-        return value
-    return f"'{value}'" if '"' in value else f'"{value}"'
+def quoted(value: str, *, always: bool = False) -> str:
+    """As the accounting log writes a value: one with a blank in double quotes, or in single ones if it has double ones
+    (OpenPBS, cpy_quote_value()). What would end the field all the same is `\\ooo`, its octal code: a semicolon, a
+    backslash, the quote in use, and `=` beside a blank, since many readers look for `name=value` and know no quotes.
+    """
+    is_quoted = always or any(char in " \"'" for char in value)
+    quote = "'" if '"' in value and not always else '"'
+    octal = {"\\", ";", quote} | ({"="} if " " in value else set()) if is_quoted else {"\\", ";"}
+    text = "".join(f"\\{ord(char):03o}" if char in octal else char for char in printable(value))
+    return f"{quote}{text}{quote}" if is_quoted else text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.text import HIDDEN
 
 _ORIGINAL = {
     "PBS_O_HOME": "HOME",
@@ -68,6 +69,12 @@ def parse_variable_list(text: str, environ: Mapping[str, str]) -> dict[str, str]
         else:
             raise HpcBatchError(f"{name} is not set")
     return variables
+
+
+def names_only(text: str) -> str:
+    """A list of `-v` without the values that it gives."""
+    items = (item.partition("=") for item in _items(text))
+    return ",".join(f"{name}{equals}{HIDDEN if equals else ''}" for name, equals, _ in items)
 
 
 def _items(text: str) -> Iterator[str]:

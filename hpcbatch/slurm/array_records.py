@@ -53,11 +53,16 @@ def shown_array(array: JobRecord, own: Iterable[JobRecord], held: str = "") -> l
 
 
 def shown_index(array: JobRecord, own: Iterable[JobRecord], index: int, held: str = "") -> ShownJob | None:
-    """One member, with or without a record; None if the array has no such."""
+    """One member, with or without a record; None if the array has no such, or not any more: of a member that was
+    cancelled while it waited slurmctld keeps nothing, unless the array was as a whole.
+    """
+    is_left = array.status.state is not JobState.DELETED
     for record in own:
         if record.spec.member_of is not None and record.spec.member_of.index == index:
-            return shown_member(record, array, held)
-    if index not in _indices(array):
+            is_gone = is_left and record.status.state is JobState.DELETED and record.status.start_time is None
+            return None if is_gone else shown_member(record, array, held)
+    cancelled = Indices() if array.status.array is None else array.status.array.deleted
+    if index not in _indices(array) or (is_left and index in cancelled):
         return None
     found = next((record for members, record in _blocks(array, (), held) if index in members), array)
     member = Membership(array_id=array.job_id, array_name=array.object_name, index=index)

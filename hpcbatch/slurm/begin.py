@@ -6,6 +6,7 @@ import re
 from datetime import datetime, timedelta
 
 from hpcbatch.slurm.errors import SlurmUsageError
+from hpcbatch.units import YEARS
 
 _NOW = re.compile(r"now(?:\s*([+-])\s*([0-9]{1,9})(?:\s*(seconds?|minutes?|hours?|days?|weeks?))?)?", re.IGNORECASE)
 _WORDS = {"today": None, "tomorrow": None, "midnight": 0, "elevenses": 11, "noon": 12, "fika": 15, "teatime": 16}
@@ -35,9 +36,19 @@ def parse_time(text: str, now: datetime, *, past: bool = False) -> datetime:
     `past` one of today or the last one. Raises SlurmUsageError, exit 1, with the position of what is no time.
     Source: parse_time() of parse_time.c.
     """
+    try:
+        when = _read_time(text, now.replace(microsecond=0), past=past)
+        if when.year in YEARS:
+            return when
+    except (ValueError, OverflowError):  # beyond what a date can be, in this zone or UTC
+        pass
+    raise _invalid(text, 0)
+
+
+def _read_time(text: str, now: datetime, *, past: bool) -> datetime:
     clock: tuple[int, int, int] | None = None
     day: datetime | None = None
-    at, now = 0, now.replace(microsecond=0)
+    at = 0
     while at < len(text):
         if text[at].isspace() or text[at] == "-" or (text[at] in "Tt" and not _word_at(text, at)):
             at += 1

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hpcbatch.slurm.errors import SlurmUsageError
-
 _FIELD = re.compile(r"%(\.?)(#?)([0-9]*)(.?)", re.DOTALL)
 _NAMED = re.compile(r"(\.?)([0-9]*)(.*)", re.DOTALL)
 NAMED_WIDTH = 20
@@ -24,6 +22,8 @@ class Column(NamedTuple):
     before: str = ""
     grow: bool = False
     """`#` of sinfo: as wide as the longest value, at least `width`."""
+    unknown: str = ""
+    """The letter or name of a field that there is not: it has no value, and `complaint` tells the user."""
 
     def cell(self, value: str) -> str:
         """The value padded or cut to the width, with the text around it."""
@@ -33,8 +33,13 @@ class Column(NamedTuple):
         return f"{self.before}{value}{self.suffix}"
 
 
-def parse_format(text: str, known: Callable[[str], bool], command: str) -> list[Column]:
-    """Read an -o format. Text that is no field stays as it is. Raises SlurmUsageError for an unknown letter."""
+def complaint(columns: Sequence[Column], words: str) -> str:
+    """What the command says on stderr about unknown fields before it goes on; "" where there are none."""
+    return "\n".join(f"{words} format specification: {column.unknown}" for column in columns if column.unknown)
+
+
+def parse_format(text: str, known: Callable[[str], bool]) -> list[Column]:
+    """Read an -o format. Text that is no field stays as it is, an unknown field too. Source: parse_format()."""
     columns: list[Column] = []
     before, at = "", 0
     for match in _FIELD.finditer(text):
@@ -42,7 +47,9 @@ def parse_format(text: str, known: Callable[[str], bool], command: str) -> list[
         at = match.end()
         dot, grow, width, letter = match.groups()
         if not known(letter):
-            raise SlurmUsageError(f"{command}: error: Invalid job format specification: {letter}")
+            columns.append(Column("", before=before + match[0], unknown=letter))
+            before = ""
+            continue
         columns.append(Column(letter, _width(width), bool(dot), before=before, grow=bool(grow)))
         before = ""
     rest = before + text[at:]
@@ -51,23 +58,23 @@ def parse_format(text: str, known: Callable[[str], bool], command: str) -> list[
     return columns
 
 
-def parse_names(text: str, known: Callable[[str], bool], command: str) -> list[Column]:
+def parse_names(text: str, known: Callable[[str], bool]) -> list[Column]:
     """Read an -O list: 20 wide by default, cut and without separator; `name:|` is unpadded with a `|` behind it.
-    Raises SlurmUsageError for an unknown name.
+    Of an unknown name only that stays. Source: parse_long_format().
     """
     columns: list[Column] = []
     for part in text.split(","):
         if not part:
             continue
         name, colon, size = part.partition(":")
-        if not known(name.lower()):
-            raise SlurmUsageError(f"{command}: error: Invalid job format specification: {name}")
-        if not colon:
-            columns.append(Column(name.lower(), NAMED_WIDTH))
-            continue
         match = _NAMED.fullmatch(size)
         dot, width, suffix = match.groups() if match else ("", "", size)
-        columns.append(Column(name.lower(), _width(width), bool(dot), suffix=suffix))
+        if not known(name.lower()):
+            columns.append(Column("", suffix=suffix, unknown=name))
+        elif not colon:
+            columns.append(Column(name.lower(), NAMED_WIDTH))
+        else:
+            columns.append(Column(name.lower(), _width(width), bool(dot), suffix=suffix))
     return columns
 
 
@@ -76,5 +83,10 @@ def _width(text: str) -> int:
 
 
 def line(columns: Sequence[Column], value: Callable[[str], str]) -> str:
-    """One line of output; `value` gives the value of a key."""
-    return "".join(column.cell(value(column.key) if column.key else "") for column in columns)
+    """One line of output; `value` gives the value of a key. Where the format sets columns apart by `|`, a job's name
+    makes none of its own by it.
+    """
+    cells = (value(column.key) if column.key else "" for column in columns)
+    if any("|" in column.before or "|" in column.suffix for column in columns):
+        cells = (cell.replace("|", "?") for cell in cells)
+    return "".join(column.cell(cell) for column, cell in zip(columns, cells, strict=True))

@@ -86,7 +86,10 @@ def format_dependency(left: str, state: JobState) -> str:
     """
     if not left or state not in _SHOWN_IN:
         return "(null)"
-    parts, is_any = parse_left(left)
+    try:
+        parts, is_any = parse_left(left)
+    except ValueError:  # the row of one job must not end the listing of all
+        return "(unreadable)"
     return ("?" if is_any else ",").join(map(_shown, parts))
 
 

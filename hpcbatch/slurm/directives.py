@@ -9,6 +9,7 @@ from hpcbatch.slurm.errors import SlurmUsageError
 
 DIRECTIVE, OLD_DIRECTIVE = "#SBATCH", "#SLURM"
 FOREIGN = ("#PBS", "#BSUB")
+_BLANK = " \t\n\v\f\r"  # C's isspace(); Python's str.isspace() knows more, U+00A0 among them
 
 
 class Word(NamedTuple):
@@ -62,7 +63,7 @@ def read_directives(script: bytes, path: str) -> Directives:
     foreign: Word | None = None
     for number, raw in enumerate(script.split(b"\n"), start=1):
         line = raw.decode("utf-8", "surrogateescape")
-        text = line.lstrip(" \t\v\f\r")
+        text = line.lstrip(_BLANK)
         if text and not text.startswith("#"):
             break
         if line.startswith(DIRECTIVE):
@@ -86,7 +87,7 @@ def split_line(line: str, start: int, number: int, path: str) -> list[Word]:
     words: list[Word] = []
     at = start
     while at < len(line):
-        if line[at].isspace():
+        if line[at] in _BLANK:
             at += 1
             continue
         text, end, over = _next_word(line, at, start, number, path)
@@ -104,11 +105,11 @@ def _next_word(line: str, at: int, start: int, number: int, path: str) -> tuple[
     quote = ""
     while at < len(line):
         c = line[at]
-        if not quote and c.isspace():  # a backslash does not save a blank outside of quotes
+        if not quote and c in _BLANK:  # a backslash does not save a blank outside of quotes
             return "".join(text), at, False
         if c == "\\":
             following = line[at + 1 : at + 2]
-            literal = following if quote or not following.isspace() else ""
+            literal = "" if not quote and following and following in _BLANK else following
             text.append(literal)
             at += 1 + len(literal)
             continue

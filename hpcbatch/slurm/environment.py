@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
+from hpcbatch.model.array import shown_number
 from hpcbatch.model.placed import PlacedJob
+from hpcbatch.model.text import HIDDEN
 from hpcbatch.slurm.hostlist import compress
 from hpcbatch.slurm.tres import gpus_of
 
@@ -15,7 +17,7 @@ _MAX_GPUS = 1024  # more than any node has: such a job never starts
 def environment(job: PlacedJob) -> dict[str, str]:
     """All that is known before the job starts. The runner adds SLURM_TASK_PID and SLURM_JOB_START_TIME."""
     hosts = [pod.host for pod in job.pods]
-    nodelist, nodes, job_id = compress(hosts), str(len(hosts)), str(job.job_id)
+    nodelist, nodes, job_id = compress(hosts), str(len(hosts)), str(shown_number(job.job_id, job.spec.member_of))
     first = job.pods[0]
     variables = {
         "ENVIRONMENT": "BATCH",
@@ -95,8 +97,11 @@ def _asked_for(job: PlacedJob) -> dict[str, str]:
         variables |= {"SLURM_GPUS_ON_NODE": str(gpus), "SLURM_JOB_GPUS": ",".join(map(str, range(gpus)))}
     if job.spec.account is not None:
         variables["SLURM_JOB_ACCOUNT"] = job.spec.account
-    if given.get("export", "ALL").upper() != "ALL":
-        variables |= {"SLURM_EXPORT_ENV": given["export"], "SLURM_GET_USER_ENV": "1"}
+    if (export := given.get("export", "ALL")).upper() != "ALL":
+        # one with values comes with the job's own variables
+        variables |= {"SLURM_GET_USER_ENV": "1"} | ({} if f"={HIDDEN}" in export else {"SLURM_EXPORT_ENV": export})
+    if "get_user_env" in given:
+        variables["SLURM_GET_USER_ENV"] = "1"
     if job.run_count > 1:
         variables["SLURM_RESTART_COUNT"] = str(job.run_count - 1)
     return variables

@@ -192,7 +192,9 @@ def _refused(error: RefusedError, operand: str) -> str:
     except ValueError:
         return f"sbatch: error: Batch job submission failed: {error}"
     if code is RefusalCode.UNKNOWN_QUEUE:
-        return _unknown_partition(operand)
+        return _unknown_partition(operand.rpartition("; there ")[0] or operand)
+    if code is RefusalCode.UNKNOWN_RESOURCE:  # which sbatch itself finds out
+        return f"sbatch: error: {_NAMED[code]}{error}\nsbatch: error: {SUBMIT_TEXT[code]}"
     # The reason in the controller's own words comes first, as Slurm's own details do.
     return (
         f"sbatch: error: {_NAMED.get(code, '')}{error}\nsbatch: error: Batch job submission failed: {SUBMIT_TEXT[code]}"

@@ -11,6 +11,7 @@ SBATCH_HELP = f"""\
 {SBATCH_USAGE}
 
   -A, --account=name          charge job to specified account
+  -a, --array=indexes         job array index values
   -b, --begin=time            defer job until HH:MM MM/DD/YY
       --comment=name          arbitrary comment
   -C, --constraint=list       features that nodes must have, joined by &
@@ -18,10 +19,12 @@ SBATCH_HELP = f"""\
       --cpus-per-gpu=ncpus    cpus of each GPU
   -c, --cpus-per-task=ncpus   number of cpus required per task
   -D, --chdir=directory       set working directory for batch script
+  -d, --dependency=type:jobid[:time]  defer job until condition on jobid is satisfied
       --dry-run               print the Kubernetes manifests, submit nothing
   -e, --error=err             file for batch script's standard error
       --exclusive             allocate whole nodes
       --export=names          environment variables to export: ALL, NONE, NIL or a list
+      --get-user-env          start the script by a login shell of the user
   -G, --gpus=n                GPUs of the whole job, [type:]n
       --gpus-per-node=n       GPUs of each node, [type:]n
       --gpus-per-task=n       GPUs of each task, [type:]n
@@ -29,6 +32,7 @@ SBATCH_HELP = f"""\
   -H, --hold                  submit job in held state
       --ignore-pbs            pass over #PBS and #BSUB lines in the batch script
   -J, --job-name=jobname      name of job
+      --kill-on-invalid-dep=yes|no  terminate job if dependency can never be met
       --mail-type=type        notify on state change: BEGIN, END, FAIL, ALL and others
       --mail-user=user        who to send email notification for job state changes
       --mem=MB                memory per node
@@ -43,8 +47,10 @@ SBATCH_HELP = f"""\
       --open-mode=mode        append or truncate the output files
   -p, --partition=partition   partition requested
       --parsable              print the job id only
+      --priority=value        set the priority of the job
   -Q, --quiet                 suppress informational messages
       --requeue               permit the job to be requeued
+      --signal=[[R][B]:]num[@time]  send signal when time limit within time seconds
   -t, --time=minutes          time limit
   -v, --verbose               verbose mode
   -W, --wait                  wait for completion of submitted job
@@ -114,9 +120,16 @@ Usage: scontrol [-o] [-Q] COMMAND
   show node [NAME]            one node, or all
   show partition [NAME]       one partition, or all
   show hostnames [LIST]       the names in a host list, default $SLURM_JOB_NODELIST
-  show hostlist NAMES         the host list of these names
+  show hostlist NAMES         the host list of these names, show hostlistsorted NAMES: sorted
   hold ID...                  keep pending jobs from starting
+  uhold ID...                 the same, so that their user may release them
   release ID...               let held jobs start
+  requeue ID...               end running jobs and queue them again
+  requeuehold ID...           the same, held
+  suspend ID...               stop running jobs
+  resume ID...                let suspended jobs go on
+  top ID                      the first of one's pending jobs
+  update JobId=ID KEY=VALUE...  change a job
   ping                        whether the controller answers
   version                     output version information"""
 

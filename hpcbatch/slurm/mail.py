@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from hpcbatch.model.array import shown_number
 from hpcbatch.model.mail import Mail
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
@@ -52,7 +53,7 @@ def _name(record: JobRecord) -> str:
     if record.spec.array is not None:
         return f"Array Summary Job_id={record.job_id}_* ({record.job_id})"
     if member is not None:
-        return f"Array Task Job_id={member.array_id}_{member.index} ({record.job_id})"
+        return f"Array Task Job_id={member.array_id}_{member.index} ({shown_number(record.job_id, member)})"
     return f"Job_id={record.job_id}"
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from hpcbatch.model.array import shown_number
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import JobSpec
@@ -45,7 +46,7 @@ def _in_array(job_id: int, spec: JobSpec) -> dict[str, Any]:
 def output_files(job: PlacedJob) -> OutputFiles:
     """The absolute files that the runner writes. A directory in their place is an error, as in Slurm."""
     names = _Names(
-        job_id=job.job_id,
+        job_id=shown_number(job.job_id, job.spec.member_of),
         name=job.spec.name,
         user=job.owner,
         restarts=max(0, job.run_count - 1),
@@ -66,7 +67,7 @@ def shown_paths(record: JobRecord) -> tuple[str, str]:
     """StdOut and StdErr of `scontrol show job`."""
     spec, status = record.spec, record.status
     names = _Names(
-        job_id=record.job_id,
+        job_id=shown_number(record.job_id, spec.member_of),
         name=spec.name,
         user=status.owner,
         restarts=max(0, status.run_count - 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,6 +11,7 @@ from hpcbatch.errors import DirectiveError, HpcBatchError, NotSupportedError
 from hpcbatch.model.array import Array
 from hpcbatch.model.image import parse_image
 from hpcbatch.model.spec import JobSpec, WarnSignal
+from hpcbatch.model.text import is_printable, printable
 from hpcbatch.slurm import tres, values
 from hpcbatch.slurm.array_spec import parse_array
 from hpcbatch.slurm.begin import parse_begin
@@ -42,6 +44,8 @@ class Request:
     exclusive: bool = False
     export: str | None = None
     features: tuple[str, ...] = ()
+    login: bool | None = None
+    """--get-user-env: whether the login environment is loaded (L), or none (S); None: not given."""
     gpus: Amounts = field(default_factory=dict)
     gpus_per_node: Amounts = field(default_factory=dict)
     gpus_per_task: Amounts = field(default_factory=dict)
@@ -95,6 +99,8 @@ class Request:
         return found
 
 
+_ANY_TEXT = frozenset({"export", "wrap"})
+"""The options whose values no listing shows."""
 Reader = Callable[[Request, str, datetime], None]
 
 
@@ -135,7 +141,7 @@ def apply_environment(request: Request, environ: Mapping[str, str], now: datetim
             _check_utf8(value, variable)
             takes_none = option.takes is Takes.NOTHING or (option.takes is Takes.OPTIONAL and not value)
             if option.name == "verbose":
-                request.verbose = int(value) if value.isascii() and value.isdigit() else 0
+                request.verbose = values.leading_number(value) if value.isascii() and value.isdigit() else 0
                 break
             try:
                 _apply(request, Given(option, None if takes_none else value, 0), now)
@@ -258,6 +264,11 @@ def _apply(request: Request, given: Given, now: datetime) -> None:
     assert isinstance(option, SbatchOption)  # noqa: S101  for the type checker: PARSER holds no other
     if value is not None:
         _check_utf8(value, f"--{option.name}")
+        if option.name not in _ANY_TEXT and not is_printable(value):
+            raise SlurmUsageError(
+                f"sbatch: error: Invalid --{option.name} specification: {printable(value)}: "
+                "it has a character that cannot be printed", 255,
+            )  # fmt: skip
     if option.support is Support.HONOURED:
         _READERS[option.name](request, "" if value is None else value, now)
     elif option.support is Support.KEPT:
@@ -377,6 +388,15 @@ def _export(request: Request, value: str, _now: datetime) -> None:
     request.export = value
 
 
+def _get_user_env(request: Request, value: str, _now: datetime) -> None:
+    """`[timeout][mode]`; what stands behind the mode's letter is not read. Source: arg_set_get_user_env()."""
+    match = _USER_ENV.fullmatch(value)
+    if match is None:
+        raise invalid("get-user-env")
+    request.login = (match[1] or "L") in "lL"
+
+
+_USER_ENV = re.compile(r"\s*[+-]?[0-9]*(?:([slSL]).*)?", re.DOTALL | re.ASCII)
 _GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-task")
 
 
@@ -415,9 +435,11 @@ def _image(request: Request, value: str, _now: datetime) -> None:
 
 def _mail_type(request: Request, value: str, _now: datetime) -> None:
     try:
-        request.mail_types = values.parse_mail_types(value)
+        # What the directives and the command line say adds up. Source: arg_set_mail_type().
+        types = {*request.mail_types, *values.parse_mail_types(value)}
     except ValueError:
         raise invalid("mail-type") from None
+    request.mail_types = tuple(name for name in values.MAIL_TYPES if name in types)
 
 
 def _mail_user(request: Request, value: str, _now: datetime) -> None:
@@ -505,6 +527,7 @@ _READERS: dict[str, Reader] = {
     "error": _text("error"),
     "exclusive": _exclusive,
     "export": _export,
+    "get-user-env": _get_user_env,
     "gpus": _amounts("gpus", tres.parse_gpus),
     "gpus-per-node": _amounts("gpus-per-node", tres.parse_gpus),
     "gpus-per-task": _amounts("gpus-per-task", tres.parse_gpus),

@@ -6,6 +6,7 @@ has the step `extern` too, in which Slurm counts what arrives by ssh: the ranks 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from hpcbatch.slurm.hostlist import compress
 from hpcbatch.slurm.sacct_fields import FIELDS, Kind, Line, View
 from hpcbatch.slurm.sacct_options import SacctOptions, WantedJob
 
+_OWN = re.compile(r"[\w ,.:/+=()\[\]-]")
 _SIGTERM = 15
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_ASSIGNED = "None assigned"
@@ -65,7 +67,9 @@ def format_lines(lines: Sequence[Line], options: SacctOptions, view: View) -> It
         if options.header:
             yield options.delimiter.join(names) + end
         for line in lines:
-            cells = (_dated(field.value(line, view), field.width, field.kind) for field in fields)
+            cells = (
+                _apart(_dated(field.value(line, view), field.width, field.kind), options.delimiter) for field in fields
+            )
             yield options.delimiter.join(cells) + end
         return
     if options.header:
@@ -74,6 +78,13 @@ def format_lines(lines: Sequence[Line], options: SacctOptions, view: View) -> It
         yield "".join(f"{'-' * abs(field.width)} " for field in fields) + "\n"
     for line in lines:
         yield "".join(f"{_cell(field.value(line, view), field.width, field.kind)} " for field in fields) + "\n"
+
+
+def _apart(cell: str, delimiter: str) -> str:
+    """Without the delimiter, by which a job's name would make fields of its own; one that Slurm's own values are full
+    of is its user's choice. The real sacct leaves it there in any case.
+    """
+    return cell if not delimiter or _OWN.search(delimiter) else cell.replace(delimiter, "?")
 
 
 def _cell(text: str, width: int, kind: Kind) -> str:
@@ -246,7 +257,7 @@ def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
         row=row,
         step="",
         job_id=entry.job_id,
-        job_id_raw=str(record.job_id),
+        job_id_raw=str(states.alone_number(row)),
         name=row.name,
         state=entry.state,
         state_text=_state_text(entry, facts),
@@ -264,7 +275,7 @@ def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
         node_list=compress(tuple(dict.fromkeys(row.hosts))) if started and row.hosts else _NOT_ASSIGNED,
         reason=_reason(entry),
         priority=states.priority(record.job_id, status.state, row.priority - row.nice, status.reason),
-        cpu_s=status.cpu_used_s if started and status.state.is_final else 0,
+        cpu_s=(status.cpu_used_s if status.state.is_final else status.cpu_used_s or 0) if started else 0,
     )
 
 
@@ -338,7 +349,7 @@ def _steps(job: Line, entry: _Entry) -> Iterator[Line]:
 
 
 def _sum(pairs: Sequence[tuple[str, int]], *, is_over: bool) -> int | None:
-    """CPU time of some hosts; 0 while they run, since they tell at their end."""
+    """CPU time of some hosts; 0 while they run and have not told any yet."""
     return sum(seconds for _, seconds in pairs) if pairs or not is_over else None
 
 

@@ -72,7 +72,7 @@ def _job(line: Line, steps: Sequence[Line], group_name: Callable[[int], str]) ->
         "flags": ["STARTED_ON_SCHEDULE"] if line.allocated_nodes else [],
         "group": group_name(status.gid) or str(status.gid),
         "het": {"job_id": 0, "job_offset": None},
-        "job_id": record.job_id,
+        "job_id": int(line.job_id_raw),
         "name": line.name,
         "mcs": {"label": ""},
         "nodes": line.node_list,
@@ -106,7 +106,7 @@ def _step(line: Line) -> dict[str, Any]:
         "state": LONG[line.state],
         "statistics": {"CPU": {"actual_frequency": 0}, "energy": {"consumed": 0}},
         "step": {
-            "job_id": line.record.job_id,
+            "job_id": int(line.job_id_raw),
             "het": {"component": None},
             "id": line.step,
             "name": line.name,

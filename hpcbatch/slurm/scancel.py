@@ -158,7 +158,7 @@ def matching(rows: Sequence[JobRow], options: ScancelOptions) -> list[JobRow]:
         row
         for row in (named(lines, options.ids) if options.ids else lines)
         if not row.state.is_final
-        and options.user in {None, row.user}
+        and options.user in {None, row.user, str(row.uid)}
         and options.name in {None, row.name}
         and options.partition in {None, row.queue}
         and options.account in {None, row.account}

@@ -8,12 +8,14 @@ from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 
 from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.array import shown_number
 from hpcbatch.model.named import NamedJob
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState
 from hpcbatch.slurm import states
+from hpcbatch.slurm.attributes import number
 from hpcbatch.slurm.clock import full, stamp
 from hpcbatch.slurm.dependency import format_dependency
 from hpcbatch.slurm.errors import SLURM_VERSION, VERSION_TEXT, SlurmAnswer, SlurmUsageError
@@ -273,7 +275,7 @@ def _job_lines(
     kills = None if spec.dependency is None else spec.dependency.kill_if_never
     told = states.system_comment(status.state, status.reason, status.message)
     return [
-        f"JobId={record.job_id} {in_array}JobName={spec.name}",
+        f"JobId={shown_number(record.job_id, spec.member_of)} {in_array}JobName={spec.name}",
         f"UserId={status.owner}({status.uid}) GroupId={group or status.gid}({status.gid}) MCS_label=N/A",
         f"Priority={states.priority(states.own_number(row), status.state, spec.priority - spec.nice, status.reason)} "
         f"Nice={spec.nice} Account={spec.account or '(null)'} QOS={given.get('qos', 'normal')}",
@@ -333,14 +335,13 @@ def _sizes(record: JobRecord) -> list[str]:
     waiting = status.state in states.WAITING
     nodes = given.get("nodes", str(row.nodes)) if waiting else str(row.nodes)
     tasks = sum(chunk.count * chunk.ranks for chunk in layout)
-    per_task = int(given.get("cpus_per_task", "1"))
-    per_node = int(given.get("ntasks_per_node", "0"))
+    per_task, per_node = number(given, "cpus_per_task") or 1, number(given, "ntasks_per_node") or 0
     mem_mb = 0 if row.mem_bytes is None else -(-row.mem_bytes // MIB)
     memory = f"mem={size(mem_mb)}," if mem_mb else ""
-    if "mem_per_cpu_mb" in given:
-        least = f"MinMemoryCPU={size(int(given['mem_per_cpu_mb']))}"
-    elif "mem_per_node_mb" in given:
-        least = f"MinMemoryNode={size(int(given['mem_per_node_mb']))}"
+    if (per_cpu_mb := number(given, "mem_per_cpu_mb")) is not None:
+        least = f"MinMemoryCPU={size(per_cpu_mb)}"
+    elif (per_node_mb := number(given, "mem_per_node_mb")) is not None:
+        least = f"MinMemoryNode={size(per_node_mb)}"
     else:
         least = f"MinMemoryNode={size(-(-mem_mb // max(row.nodes, 1)))}"
     return [

@@ -263,15 +263,18 @@ def _states(text: str) -> frozenset[NodeState] | None:
     return frozenset().union(*(ASKED[name] for name in names))
 
 
+def columns_of(options: SinfoOptions) -> list[Column]:
+    if options.fields is None:
+        return parse_format(options.format, LETTERS.__contains__)
+    columns = parse_names(options.fields, NAMES.__contains__)
+    return [column._replace(key=NAMES[column.key]) if column.key else column for column in columns]
+
+
 def format_sinfo(
     nodes: Sequence[NodeRow], queues: Sequence[QueueRow], options: SinfoOptions, now: datetime, tz: tzinfo
 ) -> str:
     """What sinfo prints for these nodes and queues. Every line ends in a newline."""
-    if options.fields is not None:
-        columns = parse_names(options.fields, NAMES.__contains__, "sinfo")
-        columns = [column._replace(key=NAMES[column.key]) for column in columns]
-    else:
-        columns = parse_format(options.format, LETTERS.__contains__, "sinfo")
+    columns = columns_of(options)
     groups = _groups(nodes, queues, {column.key for column in columns}, options, tz)
     columns = _grown(columns, groups)
     lines = [] if options.no_header else [line(columns, lambda key: LETTERS[key][0])]

@@ -10,7 +10,7 @@ from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
 from hpcbatch.slurm.clock import ctime
-from hpcbatch.slurm.columns import line, parse_format, parse_names
+from hpcbatch.slurm.columns import Column, line, parse_format, parse_names
 from hpcbatch.slurm.errors import SlurmUsageError
 from hpcbatch.slurm.squeue_format import LETTERS, NAMES, Field, View
 from hpcbatch.slurm.squeue_options import SqueueOptions
@@ -65,6 +65,12 @@ def select_jobs(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -
     return _sorted([row for row in rows if _is_asked_for(row, options, now)], options, now)
 
 
+def columns_of(options: SqueueOptions) -> list[Column]:
+    if options.fields is not None:
+        return parse_names(options.fields, NAMES.__contains__)
+    return parse_format(options.format, LETTERS.__contains__)
+
+
 def format_queue(
     rows: Sequence[JobRow], options: SqueueOptions, now: datetime, tz: tzinfo,
     wrf: Callable[[JobRow, str], str] | None = None,
@@ -78,10 +84,7 @@ def format_queue(
     )
     if wrf is not None:
         view = view._replace(wrf=wrf)
-    if options.fields is not None:
-        fields, columns = NAMES, parse_names(options.fields, NAMES.__contains__, "squeue")
-    else:
-        fields, columns = LETTERS, parse_format(options.format, LETTERS.__contains__, "squeue")
+    fields, columns = NAMES if options.fields is not None else LETTERS, columns_of(options)
     lines = [] if options.no_header else [line(columns, lambda key: fields[key].heading)]
     if options.long and not options.no_header:
         lines.insert(0, ctime(now, tz))
@@ -100,13 +103,14 @@ def _is_asked_for(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
         return False
     restrictions = (
         (options.states, compact(row.state, row.reason)),
-        (options.users, row.user),
         (options.names, row.name),
         (options.partitions, row.queue),
         (options.accounts, row.account),
         (options.qos, row.qos or "normal"),
     )
     if any(asked is not None and value not in asked for asked, value in restrictions):
+        return False
+    if options.users is not None and not options.users & {row.user, str(row.uid)}:
         return False
     return options.hosts is None or bool(options.hosts & set(row.hosts))
 

@@ -16,6 +16,7 @@ from hpcbatch.slurm.hostlist import compress
 from hpcbatch.slurm.ids import SHOWN
 from hpcbatch.slurm.memory import MIB, size
 from hpcbatch.slurm.states import (
+    alone_number,
     compact,
     exit_status,
     expected_end,
@@ -140,7 +141,7 @@ def _tres(row: JobRow) -> str:
 
 LETTERS: dict[str, Field] = {
     "a": Field("ACCOUNT", lambda row, _: row.account or "(null)"),
-    "A": Field("JOBID", lambda row, _: str(row.job_id)),
+    "A": Field("JOBID", lambda row, _: str(alone_number(row))),
     "b": Field("TRES_PER_NODE", lambda row, _: row.tres_per_node or "N/A"),
     "B": Field("EXEC_HOST", lambda row, _: row.hosts[0] if row.hosts else "n/a"),
     "c": Field("MIN_CPUS", lambda row, _: str(max(1, row.cpus // max(row.nodes, 1)))),
@@ -180,7 +181,7 @@ LETTERS: dict[str, Field] = {
     "t": Field("ST", lambda row, _: compact(row.state, row.reason)),
     "T": Field("STATE", lambda row, _: long(row.state, row.reason)),
     "u": Field("USER", lambda row, _: row.user),
-    "U": Field("UID", NA),
+    "U": Field("UID", lambda row, _: "N/A" if row.uid is None else str(row.uid)),
     "v": Field("RESERVATION", NULL),
     "V": Field("SUBMIT_TIME", lambda row, view: view.stamp(row.submit_time)),
     "w": Field("WCKEY", NULL),

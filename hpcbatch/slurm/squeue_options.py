@@ -13,6 +13,7 @@ from hpcbatch.slurm.help import SQUEUE_HELP, SQUEUE_USAGE
 from hpcbatch.slurm.hostlist import expand
 from hpcbatch.slurm.ids import SHOWN, parse_id, split_ids
 from hpcbatch.slurm.states import ACTIVE, LONG
+from hpcbatch.slurm.values import leading_number
 
 DEFAULT_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 LONG_FORMAT = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
@@ -112,7 +113,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> 
     options = _build(settings, asked, user, environ.get("SLURM_TIME_FORMAT", ""))
     shown = environ.get("SLURM_BITSTR_LEN", "")
     is_unfolded = options.unfold or "SQUEUE_ARRAY" in environ
-    return options._replace(unfold=is_unfolded, tasks_shown=int(shown) if shown.isdecimal() else SHOWN)
+    return options._replace(unfold=is_unfolded, tasks_shown=leading_number(shown) if shown.isdecimal() else SHOWN)
 
 
 def _check_format(name: str, asked: Mapping[str, str]) -> None:

@@ -56,6 +56,7 @@ REASON: dict[Reason, str] = {
     Reason.OUTPUT_FAILED: "JobLaunchFailure",
     Reason.NODE_LOST: "NodeDown",
     Reason.DELETED_BY_USER: "None",
+    Reason.BROKEN: "SystemFailure",
 }
 
 _BEFALLEN = frozenset(
@@ -105,6 +106,11 @@ def system_comment(state: JobState, reason: Reason, message: str) -> str:
 def own_number(row: JobRow) -> int:
     """The job's number, of a member of an array that of its array."""
     return row.job_id if row.array_id is None else row.array_id
+
+
+def alone_number(row: JobRow) -> int:
+    """The number that Slurm shows of the job alone: see model.array.shown_number."""
+    return row.array_id if row.keeps_number and row.array_id is not None else row.job_id
 
 
 def priority(job_id: int, state: JobState, priority: int, reason: Reason = Reason.HELD_BY_USER) -> int:

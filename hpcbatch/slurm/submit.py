@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.free_text import check_text
 from hpcbatch.model.image import parse_image
 from hpcbatch.model.spec import JobSpec, Output, Sharing, Submission
 from hpcbatch.slurm.array_spec import limit_note
@@ -24,7 +25,7 @@ from hpcbatch.slurm.request import (
     read_command_line,
 )
 from hpcbatch.slurm.sizes import failed, size_of
-from hpcbatch.slurm.values import split_export
+from hpcbatch.slurm.values import names_only, split_export
 
 MAX_NAME = 1024
 """Longest job name; MAX_CHAR_LEN limits slurmctld likewise."""
@@ -93,13 +94,14 @@ def read_submission(
         request, source, tuple(operands[1:]), cwd=cwd, host=host, user=user, server=server, umask=umask,
         image=request.image or _default_image(environ),
     )  # fmt: skip
+    check_text(spec)
     environment, export_none = _environment(request.export, environ)
     submission = Submission(
         spec=spec,
         script=source.script,
         environment=environment,
         notes=() if request.quiet else tuple(_notes(request)),
-        export_none=export_none,
+        export_none=export_none or bool(request.login),
         mail_note="" if request.quiet or not (request.mail_types or request.mail_users) else _MAIL_NOTE,
     )
     return SlurmSubmission(
@@ -221,7 +223,8 @@ def _attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, st
     """What the environment of the job and `scontrol show job` need again; only what was given."""
     found: dict[str, object] = {
         **size_attributes(request, nodes),
-        "export": request.export,
+        "export": None if request.export is None else names_only(request.export),
+        "get_user_env": None if request.login is None else int(request.login),
         "open_mode": None if request.append is None else "at"[not request.append],
     }
     found |= {name.replace("-", "_"): value for name, value in request.kept.items()}
@@ -270,4 +273,6 @@ def _environment(export: str | None, environ: Mapping[str, str]) -> tuple[dict[s
             kept[name] = value
         elif name in environ:
             kept[name] = environ[name]
+    if export is not None and any("=" in item for item in items):
+        kept["SLURM_EXPORT_ENV"] = export  # the record has the names alone
     return kept, not words & {"ALL", "NIL"}

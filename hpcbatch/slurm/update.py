@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import JobSpec, Output
 from hpcbatch.model.state import JobState
+from hpcbatch.model.text import is_printable, printable
 from hpcbatch.slurm import states, values
 from hpcbatch.slurm.begin import parse_begin
 from hpcbatch.slurm.dependency import parse_dependency
@@ -23,6 +25,7 @@ from hpcbatch.slurm.submit import SIZE_ATTRIBUTES, node_range, output_path, size
 
 RELEASE = 2**32 - 1
 """Slurm's INFINITE: as a priority it takes the hold off."""
+_COUNT = re.compile(r"[0-9]{1,18}")
 _HELD = "Job is in held state, pending scheduler release"
 _NOT_RUNNING = "Job is not running"
 # Tags with the length down to which they may be cut short, in the order in which they are looked for.
@@ -159,18 +162,22 @@ def _checked(change: Change, *, has_id: bool) -> Change:
         return Change(tag, value, sign)
     if sign:
         raise _error(f"Option {tag} does not accept [+|-]= syntax")
+    if not is_printable(value):
+        raise _error(f"Invalid {tag} value: {printable(value)}: it has a character that cannot be printed")
     match tag:
         case "ArrayTaskThrottle":
-            if not value.isdecimal():
+            if not _COUNT.fullmatch(value):
                 raise _error("Invalid ArrayTaskThrottle value")
         case "Priority":
-            if not value.isdecimal() or int(value) > RELEASE:
+            if not _COUNT.fullmatch(value) or int(value) > RELEASE:
                 raise _error(f"Invalid Priority value: {value}")
         case "Nice":
             value = _nice(value)
         case "NumCPUs" | "NumTasks" | "CPUsPerTask" | "TasksPerNode" | "MinMemoryNode" | "MinMemoryCPU" | "Requeue":
             number = value.partition("-")[0] if tag == "NumCPUs" else value
-            if not number.isdecimal() or (int(number) == 0 and tag not in {"MinMemoryNode", "MinMemoryCPU", "Requeue"}):
+            if not _COUNT.fullmatch(number) or (
+                int(number) == 0 and tag not in {"MinMemoryNode", "MinMemoryCPU", "Requeue"}
+            ):
                 raise _error(f"Invalid {tag} value: {value}")
             value = number
         case "TimeMin":

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 
+from hpcbatch.model.text import HIDDEN
+
 _TIME = re.compile(r"([0-9]+)(?::([0-9]+))?(?::([0-9]+))?")
 _DAYS = re.compile(r"([0-9]+)-(?:([0-9]+)(?::([0-9]+))?(?::([0-9]+))?)?")
 _MEMORY = re.compile(r"\+?([0-9]+)(?:([kmgt])(?:i?b)?)?", re.IGNORECASE)
-_NODES = re.compile(r"\s*\+?([0-9]+)([km]?)\s*", re.IGNORECASE)
-_POSITIVE = re.compile(r"\s*\+?([0-9]+)\s*")
-_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_NODES = re.compile(r"\s*\+?([0-9]+)([km]?)\s*", re.IGNORECASE | re.ASCII)
+_POSITIVE = re.compile(r"\s*\+?([0-9]+)\s*", re.ASCII)
+_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*", re.ASCII)
 
 MAX_MINUTES = 2**31
+_INT64 = 2**63 - 1
 MAX_COUNT = 2**31 - 1
 MAX_NICE = 2147483645
 MAX_PRIORITY = 2**32 - 3
@@ -89,9 +92,16 @@ def parse_nice(text: str) -> int:
 
 
 def leading_number(text: str) -> int:
-    """The whole number that `text` begins with, 0 if it does with none. Source: strtoll(3)."""
+    """The whole number that `text` begins with, 0 if it does with none; beyond 64 bits the greatest or least of these.
+    Source: strtoll(3).
+    """
     match = _INTEGER.match(text)
-    return int(match[0]) if match else 0
+    if match is None:
+        return 0
+    word = match[0].strip()
+    digits = word.lstrip("+-").lstrip("0")
+    size = int(digits or 0) if len(digits) < 20 else _INT64
+    return max(-_INT64 - 1, -size) if word[0] == "-" else min(_INT64, size)
 
 
 def split_export(text: str) -> list[str]:
@@ -117,6 +127,12 @@ def split_export(text: str) -> list[str]:
     if quote:
         raise ValueError(text)
     return [part for part in (*items, "".join(item)) if part]
+
+
+def names_only(text: str) -> str:
+    """An --export list without the values that it gives."""
+    items = (item.partition("=") for item in split_export(text))
+    return ",".join(f"{name}{equals}{HIDDEN if equals else ''}" for name, equals, _ in items)
 
 
 MAIL_TYPES = (

@@ -178,7 +178,7 @@ def _task_faults(spec: Object, job_name: str) -> str:
             message += (
                 f" create job with name {job_name} validate failed [name part must be no more than 63 characters]"
             )
-        message += _template_faults(task["template"], index)
+        message += _template_faults(task.get("template") or {}, index)
         message += _topology_faults(task, index)
         partition = task.get("partitionPolicy")
         if partition and partition["totalPartitions"] * partition["partitionSize"] != replicas:
@@ -264,7 +264,7 @@ def _container_faults(container: Object) -> list[str]:
 def _topology_faults(task: Object, index: int) -> str:
     if task.get("topologyPolicy") in {None, "", "none"}:
         return ""
-    containers = (task["template"].get("spec") or {}).get("containers") or ()
+    containers = ((task.get("template") or {}).get("spec") or {}).get("containers") or ()
     return "".join(
         f" the cpu request isn't  an integer in spec.task[{index}] container[{position}]."
         for position, container in enumerate(containers)
@@ -325,10 +325,10 @@ def _is_acyclic(tasks: Sequence[Object]) -> bool:
 
 def validate_job_update(job: Object, old: Object) -> None:
     """Only the sizes of a job and its priority class may change."""
-    new, was = job["spec"], old["spec"]
+    new, was = job.get("spec") or {}, old["spec"]
     if new == was:
         return
-    if len(new["tasks"]) != len(was["tasks"]):
+    if len(new.get("tasks") or ()) != len(was["tasks"]):
         raise _denied(_VALIDATE_JOB, "job updates may not add or remove tasks")
     total = 0
     for task in new["tasks"]:

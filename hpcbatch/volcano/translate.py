@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.array import shown_number
 from hpcbatch.model.dialect import SLURM_VERSION_TEXT, Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob, PlacedPod
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
@@ -274,7 +275,7 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
     warn = spec.warn_signal
     values = {
         "dialect": spec.dialect.value,
-        "job_id": str(job.job_id),
+        "job_id": str(shown_number(job.job_id, spec.member_of)),
         "job_name": job_name(job.job_id),
         "user": job.owner,
         "home": job.home,
@@ -294,6 +295,8 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         "stderr": output.stderr or "",
         "stdout_in_dir": output.stdout_in_dir or "",
         "stderr_in_dir": output.stderr_in_dir or "",
+        "stdout_meanwhile": output.stdout_meanwhile,
+        "stderr_meanwhile": output.stderr_meanwhile,
         "append": "yes" if output.append else "no",
         "restarts": str(job.run_count - 1),
         "remove_output": spec.remove_output,

@@ -1,0 +1,48 @@
+"""Text that users give: what of it may reach a terminal, a log or a listing of other users."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+UNPRINTABLE: Final = "\\x00-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""As part of a regular expression's class: control characters, line and paragraph separators, and what turns the
+direction of the text round. Letters of any language are none of these. The BatchJob's definition has the same class.
+"""
+
+HIDDEN: Final = "***"
+"""Stands in a record for a variable's value, which travels in the job's Secret: all users may read the record."""
+_UNPRINTABLE = re.compile(f"[{UNPRINTABLE}]")
+_SHOWN = {code: f"^{chr(code ^ 64)}" for code in (*range(32), 127)}
+_BREAKS = frozenset("\n\t")
+
+
+def is_printable(text: str) -> bool:
+    return _UNPRINTABLE.search(text) is None
+
+
+def printable(text: str) -> str:
+    """`text` as it may stand in a cell: a control character as `^X`, what else must not be there as `?`.
+    Source of the form: OpenPBS, show_nonprint_chars().
+    """
+    return text if text.isprintable() else _UNPRINTABLE.sub(_shown, text)
+
+
+def printable_lines(text: str) -> str:
+    """The same of a text that has lines and tabs of its own."""
+    return text if text.isprintable() else _UNPRINTABLE.sub(lambda m: m[0] if m[0] in _BREAKS else _shown(m), text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    return _SHOWN.get(ord(match[0]), "?")
+
+
+def printable_tree(value: Any) -> Any:
+    """A JSON value with all of its texts, the names of its fields too, in the form in which they may be shown."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {printable(name): printable_tree(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [printable_tree(item) for item in value]
+    return value
