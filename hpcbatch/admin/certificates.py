@@ -16,8 +16,8 @@ from hpcbatch.errors import HpcBatchError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-SHORTEST, LONGEST = timedelta(minutes=10), timedelta(days=366)
-"""Kubernetes refuses less; more outlives the people it was made for."""
+SHORTEST, LONGEST = timedelta(minutes=10), timedelta(days=30)
+"""Kubernetes refuses less. It cannot take a certificate back, so one that is stolen works until it expires."""
 _SIGNER = "kubernetes.io/kube-apiserver-client"
 _SIGNED_WITHIN_S = 30.0
 _POLL_S = 0.2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -13,6 +14,9 @@ from typing import Any
 from hpcbatch.admin.certificates import Issued
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.errors import HpcBatchError
+
+_LARGEST = 1 << 20
+"""Bytes of a kubeconfig."""
 
 
 def check_connection(connection: Connection) -> None:
@@ -37,19 +41,20 @@ def kubeconfig_text(
         entry["proxy-url"] = connection.proxy_url
     if connection.tls_server_name:
         entry["tls-server-name"] = connection.tls_server_name
-    credentials = {
-        "client-certificate-data": _base64(issued.certificate),
-        "client-key-data": _base64(issued.key),
-    }
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": cluster, "cluster": entry}],
-        "users": [{"name": user, "user": credentials}],
+        "users": [{"name": user, "user": credentials(issued)}],
         "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": user, "namespace": namespace}}],
         "current-context": cluster,
     }
     return json.dumps(config, indent=2) + "\n"
+
+
+def credentials(issued: Issued) -> dict[str, str]:
+    """What a kubeconfig says of its user."""
+    return {"client-certificate-data": _base64(issued.certificate), "client-key-data": _base64(issued.key)}
 
 
 def check_target(path: Path, user: str) -> None:
@@ -59,15 +64,26 @@ def check_target(path: Path, user: str) -> None:
         raise HpcBatchError(f"{path}: there is no directory {folder}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise HpcBatchError(f"{path}: you may not write in {folder}")
-    if not path.is_symlink() and not path.exists():
-        return
+    if path.is_symlink() or path.exists():
+        read(path, user)
+
+
+def read(path: Path, user: str) -> Any:
+    """The kubeconfig at `path`. Raises HpcBatchError if it is not one that was made for `user`. It lies in the user's
+    directory: root follows no link there, and waits for no pipe.
+    """
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        names = [entry["name"] for entry in config["users"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        names = []
-    if path.is_symlink() or names != [user]:
-        raise HpcBatchError(f"{path} exists and is not a kubeconfig that was made for {user}: remove it first")
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError
+            text = file.read(_LARGEST + 1)
+        config = json.loads(text if len(text) <= _LARGEST else b"")
+        json.dumps(config, indent=2)  # what can be read may be nested too deeply to be written again
+        if [entry["name"] for entry in config["users"]] == [user]:
+            return config
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise HpcBatchError(f"{path} exists and is not a kubeconfig that was made for {user}: remove it first") from None
 
 
 def write(path: Path, text: str, *, uid: int, gid: int) -> None:

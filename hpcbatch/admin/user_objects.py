@@ -22,6 +22,9 @@ from hpcbatch.model.site import Volume
 
 USER_ROLE = "hpcbatch-user"
 """ClusterRole that a user has in his own namespace; also the name of the objects that `user add` makes there."""
+JOBS_QUOTA = "count/batchjobs.hpcbatch.io"
+DEFAULT_QUOTA: Mapping[str, str] = {JOBS_QUOTA: "20k"}  # as Kubernetes writes it
+"""Of a new user: without any limit on records one user can fill the API server's store, which all share."""
 _CONTROLLER = "hpcbatch-controller"
 """The controller's ServiceAccount in SYSTEM_NAMESPACE, and what is bound to it in a user's namespace."""
 _MANAGED = {"app.kubernetes.io/managed-by": "hpcbatch"}

@@ -10,6 +10,7 @@ from hpcbatch.admin import apply
 from hpcbatch.admin.embedded import is_embedded
 from hpcbatch.admin.user_names import check_namespace_name, check_user_name, default_namespace
 from hpcbatch.admin.user_objects import (
+    DEFAULT_QUOTA,
     USER_ROLE,
     Account,
     Claim,
@@ -81,7 +82,8 @@ def plan(api: HttpApi, wish: Wish, site: SiteConfig) -> Plan:
     there = next((obj for obj in found if obj["metadata"]["name"] == name), None)
     if there is not None:
         _check_ours(there, wish)
-    identity = _identity(wish, next((row.identity for row in users if row.namespace == name), None))
+    known = next((row.identity for row in users if row.namespace == name), None)
+    identity = _identity(wish, known)
     if not wish.force:
         _check_uid(identity, users)
     embedded = is_embedded(api)
@@ -91,13 +93,17 @@ def plan(api: HttpApi, wish: Wish, site: SiteConfig) -> Plan:
         identity=identity,
         namespace=name,
         pod_security=pod_security_level(site.volumes),
-        quota=wish.quota,
+        quota=wish.quota if known is not None else _given({**DEFAULT_QUOTA, **wish.quota}),
         claims=wish.claims,
     )
     wanted = parts(account)
     if embedded:
         return Plan(account, [part for part in wanted if part.resource is NAMESPACES], [_EMBEDDED])
     return Plan(account, wanted, _warnings(api, account, site, is_new=there is None))
+
+
+def _given(quota: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {name: amount for name, amount in quota.items() if amount is not None}
 
 
 def carry_out(api: HttpApi, planned: Plan) -> list[str]:

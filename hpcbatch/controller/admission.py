@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hpcbatch.controller.identity import Identity
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.free_text import check_text
 from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.units import format_bytes, hms
 from hpcbatch.volcano import pod_needs
+
+_MOST_NAMES = 20  # of queues in an answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +32,15 @@ def choose_queue(spec: JobSpec, site: SiteConfig) -> QueueConfig:
     name = spec.queue or site.default_queue
     queue = site.queue(name)
     if queue is None or queue.volcano_queue == "root":  # the parent of all Volcano Queues takes no jobs
-        raise RefusedError(RefusalCode.UNKNOWN_QUEUE, name)
+        raise unknown_queue(name, [each.name for each in site.queues])
     return queue
+
+
+def unknown_queue(name: str, known: Iterable[str]) -> RefusedError:
+    names = sorted(set(known) - {"root"})
+    more = ", …" if len(names) > _MOST_NAMES else ""
+    there = f"there are: {', '.join(names[:_MOST_NAMES])}{more}" if names else "there is none"
+    return RefusedError(RefusalCode.UNKNOWN_QUEUE, f"{name}; {there}")
 
 
 def closed_because(queue: QueueConfig, volcano_state: str | None) -> str:
@@ -48,8 +58,9 @@ def admit(
     *,
     volcano_state: str | None,
     nodes: Sequence[NodeSize],
+    stays: bool = False,
 ) -> Granted:
-    """What the job gets. `nodes` are all that the queue reaches.
+    """What the job gets. `nodes` are all that the queue reaches. A job that `stays` in its queue was taken before.
     Raises RefusedError, or another HpcBatchError where the job contradicts itself.
     """
     if owner.is_disabled:
@@ -58,10 +69,13 @@ def admit(
         raise RefusedError(RefusalCode.QUEUE_CLOSED, why)
     if spec.image is not None and not site.allows_image(spec.image, queue):
         raise RefusedError(RefusalCode.IMAGE_NOT_ALLOWED, f"image {spec.image} is not allowed in {queue.name}")
+    check_text(spec)
     _check_array(spec, site)
     _check_names(spec, site)
     granted = Granted(walltime_s=_walltime_s(spec, queue), layout=_with_memory(lay_out(spec, nodes), queue))
     _check_limits(granted, queue)
+    if spec.dialect is Dialect.SLURM and not site.autoscaling and not stays:
+        _check_some_node_has(granted.layout, nodes)
     for chunk in granted.layout:
         pod_needs.node_selector(chunk, queue, site)
     return granted
@@ -97,6 +111,22 @@ def _check_names(spec: JobSpec, site: SiteConfig) -> None:
     for name in spec.property_names:
         if name not in site.node_properties:
             raise RefusedError(RefusalCode.UNKNOWN_PROPERTY, name)
+
+
+def _check_some_node_has(layout: Sequence[Chunk], nodes: Sequence[NodeSize]) -> None:
+    """As slurmctld does, which lets CPUs and nodes that it does not have wait. PBS lets all wait."""
+    for chunk in layout:
+        able = [node for node in nodes if node.properties is None or set(chunk.properties) <= node.properties]
+        if not able:
+            continue  # nothing is known of those that may come
+        for name, amount in chunk.resources:
+            most = max(amount if node.resources is None else dict(node.resources).get(name, 0) for node in able)
+            if most == 0:
+                raise RefusedError(RefusalCode.UNKNOWN_RESOURCE, name)
+            if amount > most:
+                raise RefusedError(RefusalCode.BAD_SPEC, f"{name}: {amount} asked of a node, none has more than {most}")
+        if all(node.mem_bytes is not None and (chunk.mem_bytes or 0) > node.mem_bytes for node in able):
+            raise RefusedError(RefusalCode.BAD_SPEC, "Memory specification can not be satisfied")
 
 
 def _with_memory(layout: Sequence[Chunk], queue: QueueConfig) -> tuple[Chunk, ...]:

@@ -110,13 +110,27 @@ class Archive:
         ready = _ready(jobs, self._batchjobs)[:_AT_ONCE]
         if not ready:
             return False
-        self._store.put(ready)
-        for job in ready:
+        is_full = len(ready) == _AT_ONCE
+        for job in self._put(ready):
             metadata = job["metadata"]
             remove(self._api, BATCHJOBS, metadata["name"], metadata["namespace"], uid=metadata["uid"])
             self._drop(object_key(job))
             self.moved += 1
-        return len(ready) == _AT_ONCE
+        return is_full
+
+    def _put(self, jobs: list[Object]) -> list[Object]:
+        """Those that the history has taken: one that it cannot take keeps no others back. Raises HistoryError."""
+        try:
+            self._store.put(jobs)
+        except HistoryError:
+            raise
+        except Exception:
+            if len(jobs) > 1:
+                return [job for one in jobs for job in self._put([one])]
+            _LOG.exception("job %s/%s cannot be moved to the history, it stays a BatchJob", *object_key(jobs[0]))
+            self._drop(object_key(jobs[0]))
+            return []
+        return jobs
 
     def _due(self, now: datetime) -> list[Key]:
         """The oldest first."""

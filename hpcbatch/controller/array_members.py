@@ -78,13 +78,17 @@ def member_name(array_name: str, index: int) -> str:
     return f"{array_name}-{index}"
 
 
-def member_manifest(array: Object, record: JobRecord, index: int, is_kept: bool = False) -> Object:
+def member_manifest(
+    array: Object, record: JobRecord, index: int, *, is_kept: bool = False, keeps_number: bool = False
+) -> Object:
     """The BatchJob to make for one member: what was submitted, as altered since, under the array's Secret.
-    With `is_kept` it is held until the array lets it go.
+    With `is_kept` it is held until the array lets it go; `keeps_number` is that of model.array.Membership.
     """
     spec = altered_spec(array["spec"], record.status.altered)
     spec = {key: value for key, value in spec.items() if key not in _OF_THE_ARRAY}
     spec["memberOf"] = {"arrayId": record.job_id, "arrayName": record.object_name, "index": index}
+    if keeps_number:
+        spec["memberOf"]["keepsNumber"] = True
     kept: Object = {"annotations": {HELD_BY_ARRAY: "true"}} if is_kept else {}
     if is_kept:
         spec["hold"] = True

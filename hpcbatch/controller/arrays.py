@@ -36,7 +36,7 @@ from hpcbatch.controller.array_members import (
 from hpcbatch.controller.decide_array import ArrayDecision, ArraySeen, Obstacle, decide_array
 from hpcbatch.controller.records import remove, write_status
 from hpcbatch.controller.requests import ALTERABLE, OF_SIZE
-from hpcbatch.errors import AlreadyExistsError, ApiError, NotFoundError
+from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError, NotFoundError
 from hpcbatch.model.array import Array, ArrayStatus
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import Answer, JobRecord, JobStatus
@@ -126,7 +126,7 @@ class Arrays:
     def _observe(
         self, key: Key, obj: Object, record: JobRecord, obstacle: Obstacle | None, ready: Indices | None
     ) -> ArraySeen:
-        request = obj["spec"].get("arrayRequest", {})
+        deletes = bool(obj["spec"].get("deleteRequested"))
         with self._lock:
             members = self._members.setdefault(key, Members())
             unstarted, ended = dict(members.unstarted), dict(members.ended)
@@ -137,11 +137,12 @@ class Arrays:
         return ArraySeen(
             record=record,
             now=datetime.now(UTC),
-            delete_requested=bool(obj["spec"].get("deleteRequested")),
+            delete_requested=deletes,
             is_suspended=bool(obj["spec"].get("suspended")),
-            asked_deleted=Indices.parse(request.get("deleted", "")),
-            asked_held=Indices.parse(request.get("held", "")),
-            asked_own=Indices.parse(request.get("own", "")),
+            # whatever is wrong with what was asked before, an array can be deleted
+            asked_deleted=Indices() if deletes else _asked(obj, "deleted"),
+            asked_held=Indices() if deletes else _asked(obj, "held"),
+            asked_own=Indices() if deletes else _asked(obj, "own"),
             unstarted={index: view_of(member) for index, member in unstarted.items()},
             running=running,
             ended={index: state_of(member) for index, member in ended.items()},
@@ -176,7 +177,7 @@ class Arrays:
         made: dict[int, Object | None] = {}
         for index in decision.make:
             try:
-                made[index] = self._make(obj, record, index, is_kept=index in decision.kept)
+                made[index] = self._make(obj, record, index, decision)
             except ApiError as error:
                 array = decision.status.array
                 if error.code not in _DENIED or array is None:
@@ -187,9 +188,12 @@ class Arrays:
                 return made, replace(decision, status=status, look_again_s=_DENIED_LOOK_S)
         return made, decision
 
-    def _make(self, obj: Object, record: JobRecord, index: int, *, is_kept: bool) -> Object | None:
+    def _make(self, obj: Object, record: JobRecord, index: int, decision: ArrayDecision) -> Object | None:
+        manifest = member_manifest(
+            obj, record, index, is_kept=index in decision.kept, keeps_number=index == decision.keeps_number
+        )
         try:
-            return self._api.create(BATCHJOBS, member_manifest(obj, record, index, is_kept), record.namespace)
+            return self._api.create(BATCHJOBS, manifest, record.namespace)
         except AlreadyExistsError:
             return None  # before a kill; its event tells
 
@@ -343,3 +347,10 @@ class Arrays:
         if obj is None:
             obj = self._api.get(BATCHJOBS, member.array_name, record.namespace)
         return spec_from_json(obj["spec"]).array
+
+
+def _asked(array: Object, name: str) -> Indices:
+    try:
+        return Indices.parse(array["spec"].get("arrayRequest", {}).get(name, ""))
+    except HpcBatchError as error:
+        raise HpcBatchError(f"arrayRequest.{name}: {str(error)[:200]}") from None

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -33,14 +33,18 @@ from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.array_gate import array_gate
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.decide import Decision, Observed, PodView, Waiting, decide
+from hpcbatch.controller.deliveries import Deliveries, owes_output
 from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.dialects import DIALECTS
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
+from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
+from hpcbatch.controller.plausible import NodeSize, node_size, plausible_usage
 from hpcbatch.controller.pod_creation import FAILED_CREATE, Refusals
 from hpcbatch.controller.pod_requests import pass_on, tell_of_requeue
 from hpcbatch.controller.records import digest_of, owner_reference, remove, write_status
 from hpcbatch.controller.requests import Requests
+from hpcbatch.controller.set_aside import SetAside, unmarked
 from hpcbatch.controller.site_file import Site
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
@@ -61,17 +65,17 @@ from hpcbatch.errors import (
     ConflictError,
     HpcBatchError,
     NotFoundError,
-    UnreachableError,
 )
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import PlacedJob
-from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.record import HostUsage, JobRecord, JobStatus
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Arrangement
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import translate
+from hpcbatch.volcano.delivery import delivery
 
 _LOG = logging.getLogger(__name__)
 _SWEEP_S = 300.0
@@ -106,11 +110,13 @@ class Controller:
     """Admits BatchJobs, makes their Volcano Jobs, and writes back what became of them. May be killed at any instant."""
 
     def __init__(
-        self, api: Api, defaults: SiteConfig, history: HistoryStore | None = None,
-        is_history_served: Callable[[], bool] = lambda: True,
+        self, api: Api, defaults: SiteConfig, history: HistoryStore | None = None, *,
+        is_history_served: Callable[[], bool] = lambda: True, read_log: ReadLog | None = None,
+        prepare_site: Callable[[SiteConfig], None] = lambda _: None,
     ) -> None:  # fmt: skip
-        """`defaults` hold for what the site's configuration does not say. Without a `history` ended jobs stay BatchJobs
-        for as long as the site keeps them.
+        """`defaults` hold for what the site's configuration does not say; `prepare_site` makes what another one needs.
+        Without a `history` ended jobs stay BatchJobs for as long as the site keeps them; without `read_log` running
+        ones show no usage.
         """
         self._api = api
         self._queue: WorkQueue[Key] = WorkQueue()
@@ -132,7 +138,7 @@ class Controller:
         self._volcano_queues = Informer(api, QUEUES, on_event=self._on_volcano_queue)
         self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
         self._queue_states: dict[str, str] = {}
-        self._sites = SiteSource(api, defaults, on_change=self._look_at_unplaced)
+        self._sites = SiteSource(api, defaults, prepare=prepare_site, on_change=self._look_at_unplaced)
         self._dependents = Dependents(
             api, self._batchjobs, key_of=self._key_of, ended=self._from_history, wake=self._queue.add
         )
@@ -143,10 +149,13 @@ class Controller:
         self._arrays = Arrays(
             api, self._batchjobs, take_number=self._intake.numbers.take, wake=self._queue.add_after, wrote=self._wrote
         )
+        self._set_aside = SetAside(api, self._batchjobs, self._queue, refuse=self._intake.refuse, wrote=self._wrote)
         self._archive = None if history is None else Archive(
             api, history, self._batchjobs, self._sites, is_history_served
         )  # fmt: skip
         self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None)
+        self._usage = LiveUsage(read_log, self._batchjobs.items, self._pods_of, self._queue.add) if read_log else None
+        self._deliveries = Deliveries(api, self._volcano_jobs)
         self._requests = Requests(self._intake, self._sites)
         self._confs: dict[int, str] = {}  # what the ConfigMap of an altered job was last made from
         self._made: dict[Key, tuple[Object, float]] = {}  # Volcano Jobs that the cache may not show yet
@@ -167,6 +176,8 @@ class Controller:
         self._threads.append(threading.Thread(target=self._sweep, name="batchjobs-sweep", daemon=True))
         if self._archive is not None:
             self._threads.append(self._archive.thread)
+        if self._usage is not None:
+            self._threads.append(self._usage.thread)
         self._stopping = threading.Event()
 
     def start(self) -> None:
@@ -183,6 +194,8 @@ class Controller:
         self._stopping.set()
         if self._archive is not None:
             self._archive.stop()
+        if self._usage is not None:
+            self._usage.stop()
         self._queue.stop()
         for informer in self._informers:
             informer.stop()
@@ -207,9 +220,17 @@ class Controller:
         """What keeps it from working that only a restart mends; "" if nothing does."""
         if (longest_s := self._queue.longest_s()) > _HUNG_S:
             return f"a job has been worked on for {longest_s:.0f} s"
+        return self.failure
+
+    @property
+    def failure(self) -> str:
+        """That threads have ended, though nobody stopped them; "" if all live. Nothing waits for better then."""
+        if self._stopping.is_set():
+            return ""
         # those that `start` has not started yet have no ident
         dead = [thread.name for thread in self._threads if thread.ident is not None and not thread.is_alive()]
         dead += [informer.name for informer in self._informers if informer.has_died]
+        dead += self.mailer.dead
         return f"threads have ended: {', '.join(dead)}" if dead else ""
 
     @property
@@ -231,6 +252,13 @@ class Controller:
     # What changed, and whose job that is
 
     def _on_batchjob(self, event: WatchEvent) -> None:
+        try:
+            self._note(event)
+        finally:  # whatever is wrong with the record, somebody waits for an answer about it
+            if event.type != "DELETED":
+                self._queue.add(object_key(event.object))
+
+    def _note(self, event: WatchEvent) -> None:
         key = object_key(event.object)
         number = event.object.get("status", {}).get("jobId")
         self._arrays.on_event(event)
@@ -246,7 +274,6 @@ class Controller:
         if number is not None:
             self._by_number[number] = key
         self._dependents.on_event(event)
-        self._queue.add(key)
 
     def _key_of(self, number: int) -> Key | None:
         return self._by_number.get(str(number))
@@ -312,12 +339,11 @@ class Controller:
                 look_again_s = self._reconcile(key)
             except (ConflictError, NotFoundError):
                 self._queue.retry(key)
-            except (ApiError, UnreachableError) as error:
-                _LOG.warning("job %s/%s: %s; next try in %.1f s", *key, error, self._queue.retry(key))
-            except Exception:
-                _LOG.exception("job %s/%s; next try in %.1f s", *key, self._queue.retry(key))
+            except Exception as error:
+                self._set_aside.failed(key, error)
             else:
                 self._queue.forget(key)
+                self._set_aside.handled(key)
                 if look_again_s is not None:
                     self._queue.add_after(key, look_again_s)
             finally:
@@ -339,10 +365,12 @@ class Controller:
             if obj is None:
                 return REFUSED_KEPT_S
             self._wrote(obj)
-        admitted = _Admitted(obj, record_from(obj))
+        admitted = _Admitted(obj, unmarked(record_from(obj)))
         self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:
             if not obj["status"].get("cleaned"):
+                if (left_s := self._deliver(admitted)) is not None:
+                    return left_s
                 self._clean(admitted)
             else:
                 self._remove_latecomer(admitted)
@@ -439,10 +467,12 @@ class Controller:
                 # Each kind has a watch of its own: the job's end may be known here before that of its pods.
                 pods |= self._pods_as_they_are(record)
             gone = {name: pod for name, pod in ended.items() if name not in pods}
+        sizes = self._node_sizes(pods.values(), gone.values())
         views = pod_views(
             (*pods.values(), *gone.values()), names, launcher=launcher, gone=gone, ready_nodes=self._ready_nodes(pods),
             first_taken=self._first_taken.get((record.namespace, record.object_name)),
             preempted=self._preempted.get((record.namespace, record.object_name), ()),
+            sizes=sizes,
         )  # fmt: skip
         return Observed(
             record=record,
@@ -456,10 +486,12 @@ class Controller:
             now=now,
             is_barred=is_final and not views and self._start_bar.has_started(record),
             refused_pods=self._refusals.about(made) if made is not None and len(pods) < len(names) else None,
+            kill_delay_s=self._site.kill_delay_s,
             start_limit_s=self._site.image_pull_timeout_s,
             outlook=self._dependents.look(record, now),
             followers=self._dependents.followers(record),
             is_suspended=is_suspended(job.obj["spec"], record.status.run_count),
+            usage=() if self._usage is None else self._plausible_usage(self._usage.of(job.obj), views, sizes, now),
         )  # fmt: skip
 
     def _pods_as_they_are(self, record: JobRecord) -> dict[str, Object]:
@@ -472,6 +504,29 @@ class Controller:
         found = {pod["spec"]["nodeName"]: None for pod in pods.values() if pod["spec"].get("nodeName")}
         nodes = {name: self._nodes.get(None, name) for name in found}
         return {name for name, node in nodes.items() if node is not None and is_ready(node)}
+
+    def _pods_of(self, obj: Object) -> list[Object]:
+        """The pods of a running job, that of a launcher too."""
+        first = translate.script_host(int(obj["status"]["jobId"]))
+        names = dict.fromkeys([first, *(host["pod"] for host in obj["status"].get("hosts") or ())])
+        pods = (self._pods.get(obj["metadata"]["namespace"], name) for name in names)
+        return [pod for pod in pods if _runs(pod) and pod is not None]
+
+    @staticmethod
+    def _plausible_usage(
+        told: Iterable[HostUsage], views: Iterable[PodView], sizes: Mapping[str, NodeSize], now: datetime
+    ) -> tuple[HostUsage, ...]:
+        begun = {view.name: (view.started_at, sizes.get(view.node)) for view in views if view.started_at is not None}
+        return tuple(
+            plausible_usage(one, (now - begun[one.pod][0]).total_seconds(), begun[one.pod][1])
+            for one in told
+            if one.pod in begun
+        )
+
+    def _node_sizes(self, *pods: Iterable[Object]) -> dict[str, NodeSize]:
+        names = {pod["spec"].get("nodeName") for some in pods for pod in some}
+        nodes = {name: self._nodes.get(None, name) for name in names if name}
+        return {name: node_size(node) for name, node in nodes.items() if node is not None}
 
     def _with_events(self, namespace: str, views: list[PodView], now: datetime) -> list[PodView]:
         """What only Events tell of pods that take long to start; of a few, since they mostly share their trouble."""
@@ -686,9 +741,21 @@ class Controller:
         except AlreadyExistsError:
             pass
 
+    def _deliver(self, job: _Admitted) -> float | None:
+        """See to it that the output of an ended job has its own names; seconds until the next look, None: it has."""
+        record, site = job.record, self._sites.in_force
+        queue, name = site.config.queue(record.queue), translate.script_host(record.job_id)
+        gone = self._ended_pods.get((record.namespace, record.object_name), {})
+        first = self._pods.get(record.namespace, name) or gone.get(name)
+        if queue is None or not owes_output(record, first):
+            return None
+        make = lambda: delivery(self._manifests(job, queue, site)[1], site.config)  # noqa: E731
+        return self._deliveries.wait_s(record, make, datetime.now(UTC))
+
     def _clean(self, job: _Admitted) -> None:
         """Of an ended job only the record stays."""
         record, namespace = job.record, job.record.namespace
+        self._deliveries.remove(record)
         remove(self._api, VOLCANO_JOBS, translate.job_name(record.job_id), namespace)
         remove(self._api, CONFIGMAPS, translate.conf_name(record.job_id), namespace)
         self._start_bar.forget(record.job_id)
@@ -718,6 +785,8 @@ class Controller:
                     pause_s = _SWEEP_MORE_S
             except HpcBatchError as error:
                 _LOG.warning("removing what is no longer needed: %s", error)
+            except Exception:
+                _LOG.exception("removing what is no longer needed")
 
     def sweep_history(self, now: datetime) -> bool:
         """Remove records that the site no longer keeps; True if there are more of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -29,6 +29,11 @@ _STARTING_LOOK_S = 10.0
 # only slow to say that it has ended.
 _GIVEN_UP_AFTER = timedelta(seconds=10)
 _ENDING_LOOK_S = 10.0
+_OVERDUE_AFTER = timedelta(seconds=20)
+_OVERDUE_AFTER_WITH_PEERS = timedelta(seconds=60)
+"""How long after the time limit and the delay before KILL a run is ended that its runner has not ended. It starts the
+script some time after the pods, once they find each other. A script can stop the runner, or what keeps its time."""
+_NOTHING_USED: dict[str, Any] = {"cpu_used_s": None, "max_rss_bytes": None, "usage": ()}
 _CLOCKS = timedelta(seconds=1)
 """To spare where times of different pods are compared: they are whole seconds, each by the clock of its node."""
 
@@ -145,6 +150,8 @@ class Observed:
     refused_pods: RefusedPods | None = None
     is_barred: bool = False
     """Known of an ended run without pods: its first pod had started, and the job must not run twice."""
+    kill_delay_s: int = 10
+    """What a pod has between TERM and KILL."""
     start_limit_s: int = 300
     """How long a pod may try to start, and Volcano to make the pods."""
     outlook: Outlook | None = None
@@ -155,6 +162,8 @@ class Observed:
     """The Volcano Job was made before the job was altered."""
     is_suspended: bool = False
     """Its processes are to be stopped."""
+    usage: tuple[HostUsage, ...] = ()
+    """What the pods of the running job have told of their use so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +227,8 @@ def _without_volcano_job(seen: Observed) -> Decision:
     if status.is_rerunning and not seen.delete_requested:
         # a step of its own, before anything is made: the new run must not be taken for the one that was to end
         return Decision(status=replace(_queued_again(status, seen.now), is_rerunning=False), delete=True)
+    if _is_overdue(status) and not seen.delete_requested:
+        return _timed_out(seen, None, is_over=True)
     if seen.was_created and not (seen.delete_requested or status.state in {JobState.HELD, JobState.WAITING}):
         return Decision(
             status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, "its Volcano Job was deleted by somebody else")
@@ -275,6 +286,7 @@ def _queued_again(status: JobStatus, now: datetime) -> JobStatus:
         start_time=None,
         session_id=None,
         eligible_time=now,
+        **_NOTHING_USED,
     )
 
 
@@ -293,7 +305,13 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
     is_late = first is not None and is_given_up and _is_seen_late(seen, first)
     if first is not None and is_new and (is_late or not is_given_up):
         status = replace(
-            status, start_time=first.started_at, run_count=status.run_count + 1, end_time=None, exit_code=None, hosts=()
+            status,
+            start_time=first.started_at,
+            run_count=status.run_count + 1,
+            end_time=None,
+            exit_code=None,
+            hosts=(),
+            **_NOTHING_USED,
         )
         # what is known was asked of the run before this one, if there was any
         is_suspended = seen.is_suspended and status.run_count == 1
@@ -302,6 +320,8 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return _deleting(seen, first, is_over=is_over)
     if status.is_rerunning:
         return _rerunning(seen, is_over=is_over)
+    if _is_overdue(status):
+        return _timed_out(seen, first, is_over=is_over)
     if is_over:
         return _over(seen, first)
     if first is not None and first.finished_at is not None:
@@ -313,13 +333,17 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return Decision(status=_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, message, first))
     if first is not None and first.started_at is not None and (is_late or volcano_job.phase != "Restarting"):
         message = "" if stuck is None else f"pod {stuck.name} on node {stuck.node}: {stuck.problem}"
+        left = None if is_starting or first.is_deleting else _left_s(seen)
+        if left is not None and left <= 0:
+            # a step of its own: whatever becomes of the pods, the next look knows why
+            return Decision(status=replace(_running(seen), state=JobState.EXITING, reason=Reason.TIME_LIMIT))
         state = JobState.SUSPENDED if seen.is_suspended else JobState.RUNNING
         running = replace(_running(seen), state=state, reason=Reason.NONE, message=message)
         return Decision(
             status=running,
             # not earlier: pods on their way still read what tells them
             let_start=not (seen.record.spec.rerunnable or is_starting),
-            look_again_s=_STARTING_LOOK_S if is_starting else None,
+            look_again_s=_STARTING_LOOK_S if is_starting else left,
         )
     if status.start_time is not None and (volcano_job.phase in _VOLCANO_ENDING or not seen.record.spec.rerunnable):
         # its pods are gone before Volcano says so: the run is over, not given back to the queue
@@ -405,6 +429,35 @@ def _rerunning(seen: Observed, *, is_over: bool) -> Decision:
     return Decision(status=replace(_running(seen), state=JobState.EXITING), terminate=True)
 
 
+def _left_s(seen: Observed) -> float | None:
+    """Seconds until a run is overdue, which its runner should have ended before. None: no limit, or suspended."""
+    record, status = seen.record, seen.record.status
+    began = max((pod.started_at for pod in seen.pods if pod.started_at), default=None)
+    if began is None or record.walltime_s is None or seen.is_suspended or status.state is JobState.SUSPENDED:
+        return None
+    over = began + timedelta(seconds=record.walltime_s + status.suspended_s(began, seen.now))
+    # a limit that has passed when it is set, or a job that goes on beyond it: the runner needs its time for that, too
+    changes = [over, *(one.time for one in status.alterations[-1:]), *(one.end_time for one in status.suspensions[-1:])]
+    latest = max(one for one in changes if one is not None)
+    return (latest + _late(seen) - seen.now).total_seconds() + seen.kill_delay_s
+
+
+def _late(seen: Observed) -> timedelta:
+    return _OVERDUE_AFTER if len(seen.pods) == 1 else _OVERDUE_AFTER_WITH_PEERS
+
+
+def _is_overdue(status: JobStatus) -> bool:
+    return status.state is JobState.EXITING and status.reason is Reason.TIME_LIMIT
+
+
+def _timed_out(seen: Observed, first: PodView | None, *, is_over: bool) -> Decision:
+    """End the pods of a run that is overdue."""
+    if not is_over:
+        return Decision(status=seen.record.status, terminate=True)
+    message = f"walltime exceeded limit {seen.record.walltime_s} s"
+    return Decision(status=_ended(seen, JobState.TIMEOUT, Reason.TIME_LIMIT, message, first))
+
+
 def _over(seen: Observed, first: PodView | None) -> Decision:
     """The Volcano Job has come to its end by itself."""
     spec, report = seen.record.spec, None if first is None else first.report
@@ -440,6 +493,7 @@ def _over(seen: Observed, first: PodView | None) -> Decision:
             start_time=None,
             session_id=None,
             eligible_time=seen.now,
+            **_NOTHING_USED,
         )
         return Decision(status=again, delete=True)
     if lost:
@@ -545,6 +599,7 @@ def _running(seen: Observed) -> JobStatus:
         status,
         hosts=hosts if len(hosts) >= len(status.hosts) else status.hosts,
         session_id=status.session_id if report is None else report.session_id,
+        **(_sums(seen.usage, {pod.name for pod in pods if pod.is_launcher}) if seen.usage else {}),
     )
 
 
@@ -576,24 +631,45 @@ def _ended(seen: Observed, state: JobState, reason: Reason, message: str, first:
         ended,
         exit_code=report.exit_code,
         exit_signal=report.signal,
-        walltime_used_s=report.walltime_s if report.walltime_s is not None else elapsed_s,
+        walltime_used_s=_walltime_used_s(seen, report, end, elapsed_s),
         session_id=report.session_id,
         **_usage(seen),
     )
 
 
+def _walltime_used_s(seen: Observed, report: RunReport, end: datetime, elapsed_s: int) -> int:
+    """What the runner says, who knows best when the script began; not much less than the pods have run together."""
+    if report.walltime_s is None:
+        return elapsed_s
+    began = max(pod.started_at for pod in seen.pods if pod.started_at)
+    ran_s = (end - began).total_seconds() - seen.record.status.suspended_s(began, end) - _late(seen).total_seconds()
+    return min(max(report.walltime_s, round(ran_s)), max(elapsed_s, 0) + 1)
+
+
 def _usage(seen: Observed) -> dict[str, Any]:
-    """The fields of the status that say what all pods used, as far as they have reported it."""
-    reports = [(pod, pod.report) for pod in sorted(seen.pods, key=lambda pod: pod.index) if pod.report is not None]
-    cpu_s = [report.cpu_s for _, report in reports if report.cpu_s is not None]
-    rss = [report.max_rss_bytes for _, report in reports if report.max_rss_bytes is not None]
-    hosts = (
-        HostUsage(pod=pod.name, cpu_s=report.cpu_s, max_rss_bytes=report.max_rss_bytes)
-        for pod, report in reports
-        if not pod.is_launcher
-    )
+    """What all pods used: as they have reported it at their end, else as they told it last."""
+    told = {usage.pod: usage for usage in (*seen.record.status.usage, *seen.usage)}
+    used = []
+    for pod in sorted(seen.pods, key=lambda pod: pod.index):
+        before = told.get(pod.name, HostUsage(pod=pod.name))
+        cpu_s, rss = (None, None) if pod.report is None else (pod.report.cpu_s, pod.report.max_rss_bytes)
+        used.append(
+            HostUsage(
+                pod=pod.name,
+                cpu_s=before.cpu_s if cpu_s is None else cpu_s,
+                max_rss_bytes=before.max_rss_bytes if rss is None else rss,
+            )
+        )
+    return _sums(used, {pod.name for pod in seen.pods if pod.is_launcher})
+
+
+def _sums(usage: Sequence[HostUsage], launchers: Collection[str]) -> dict[str, Any]:
+    """The fields of the status. A launcher counts in the sums, and is none of the hosts."""
+    cpu_s = [host.cpu_s for host in usage if host.cpu_s is not None]
+    rss = [host.max_rss_bytes for host in usage if host.max_rss_bytes is not None]
+    known = (host for host in usage if host.cpu_s is not None or host.max_rss_bytes is not None)
     return {
         "cpu_used_s": sum(cpu_s) if cpu_s else None,
-        "max_rss_bytes": max(rss, default=None),
-        "usage": tuple(host for host in hosts if host.cpu_s is not None or host.max_rss_bytes is not None),
+        "max_rss_bytes": sum(rss) if rss else None,
+        "usage": tuple(host for host in known if host.pod not in launchers),
     }

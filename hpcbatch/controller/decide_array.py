@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from hpcbatch.model.array import ArrayStatus
+from hpcbatch.model.array import MAX_OWN, ArrayStatus
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.state import JobState, Reason
@@ -19,6 +19,10 @@ WINDOW = 50
 LEAST_WINDOW = 10
 """So many members of an array wait for the scheduler at once, or as many as run, up to WINDOW; all others are only
 numbers. Each that waits costs the scheduler something, and where few run, few start at once."""
+OWN_AT_ONCE = 50
+_OWN_PAUSE_S = 0.1
+"""Records that are asked for before their members may run are made in steps, each of which looks at the array again:
+one that was deleted meanwhile, or of which less is wanted, gets no more of them."""
 _NONE = Indices()
 
 
@@ -79,6 +83,9 @@ class ArrayDecision:
     make: Indices = _NONE
     kept: Indices = _NONE
     """Those of `make` that are made held: they may not run yet."""
+    keeps_number: int | None = None
+    """The last of `make`, where no member is left to be made. Made behind the others, it is never told of a second one,
+    wherever a kill comes in between."""
     end: Indices = _NONE
     hold: tuple[int, ...] = ()
     release: tuple[int, ...] = ()
@@ -111,7 +118,8 @@ def decide_array(seen: ArraySeen) -> ArrayDecision:
     if not (is_held or is_early or seen.obstacle):
         free = array.pending - seen.asked_held
         make = (free if seen.ready is None else free & seen.ready).take(room)
-    kept = (array.pending & seen.asked_own) - make
+    asked_own = (array.pending & seen.asked_own) - make
+    kept = asked_own.take(min(OWN_AT_ONCE, MAX_OWN - len(seen.unstarted) - len(make)))
     make |= kept
     array = replace(array, pending=array.pending - make, active=array.active | make)
     state, reason, message = _state(seen, status, array, waits, is_held=is_held, is_early=is_early)
@@ -128,10 +136,13 @@ def decide_array(seen: ArraySeen) -> ArrayDecision:
         status=status,
         make=make,
         kept=kept,
+        keeps_number=make.last if make and not array.pending else None,
         end=end,
         hold=hold,
         release=release,
-        look_again_s=(begin - seen.now).total_seconds() if begin is not None and is_early else None,
+        look_again_s=_OWN_PAUSE_S
+        if len(kept) == OWN_AT_ONCE
+        else ((begin - seen.now).total_seconds() if begin is not None and is_early else None),
     )
 
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from hpcbatch.api.informer import Informer
-from hpcbatch.api.jobspec import spec_from_json
 from hpcbatch.api.names import SECRET_TYPE
 from hpcbatch.api.nodes import is_reserved
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, QUEUES, SECRETS
-from hpcbatch.controller.admission import Granted, admit, choose_queue
+from hpcbatch.controller.admission import Granted, admit, choose_queue, unknown_queue
 from hpcbatch.controller.decide import behind_others, hold_reason
 from hpcbatch.controller.dependencies import Outlook, Verdict, dropped
 from hpcbatch.controller.dependents import Dependents
+from hpcbatch.controller.dialects import taken_spec
 from hpcbatch.controller.identity import Identity, identity_of
 from hpcbatch.controller.numbers import JobNumbers
 from hpcbatch.controller.records import owner_reference, remove, write_status
@@ -50,19 +50,19 @@ class Intake:
         namespace = obj["metadata"]["namespace"]
         site = self._sites.in_force.config
         try:
-            spec = spec_from_json(obj["spec"])
+            spec = taken_spec(obj["spec"])
             owner = self.owner(namespace)
             queue, granted = self.grant(spec, owner, site)
             if spec.dependency is not None and spec.dependency.befores:
                 self.dependents.check_no_cycle(_unnumbered(obj, spec))
             self._own_submission(obj)
         except RefusedError as refused:
-            self._refuse(obj, refused.code, str(refused))
+            self.refuse(obj, refused.code, str(refused))
             return None
         except (ApiError, UnreachableError):
             raise
         except HpcBatchError as error:
-            self._refuse(obj, RefusalCode.BAD_SPEC, str(error))
+            self.refuse(obj, RefusalCode.BAD_SPEC, str(error))
             return None
         status = JobStatus(
             owner=owner.user,
@@ -96,9 +96,10 @@ class Intake:
         queue = choose_queue(spec, site)
         volcano_state = "Open" if queue.name == stays_in else self.volcano_state(queue.volcano_queue)
         if volcano_state is None and not site.queues:
-            raise RefusedError(RefusalCode.UNKNOWN_QUEUE, queue.name)
+            raise unknown_queue(queue.name, (each["metadata"]["name"] for each in self._queues.items()))
         nodes = self._node_sizes(queue, site)
-        return queue, admit(spec, queue, site, owner, volcano_state=volcano_state, nodes=nodes)
+        stays = queue.name == stays_in
+        return queue, admit(spec, queue, site, owner, volcano_state=volcano_state, nodes=nodes, stays=stays)
 
     def forget_refused(self, obj: Object) -> float | None:
         """Remove a refused record when its time is over; else the seconds until then."""
@@ -129,7 +130,7 @@ class Intake:
         except NotFoundError:
             return None
 
-    def _refuse(self, obj: Object, code: str, message: str) -> None:
+    def refuse(self, obj: Object, code: str, message: str) -> None:
         status = {"state": JobState.REFUSED.value, "refusal": {"code": str(code), "message": message}}
         self._api.replace(BATCHJOBS, obj | {"status": status}, obj["metadata"]["namespace"], subresource="status")
 

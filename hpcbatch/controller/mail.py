@@ -21,10 +21,11 @@ from hpcbatch.api.informer import Workers, WorkQueue, object_key
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS
+from hpcbatch.controller.mail_limit import Letters, LimitError
 from hpcbatch.controller.mail_send import ClosedError, MailError, compose, send
 from hpcbatch.errors import HpcBatchError, NotFoundError, UnreachableError
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.mail import Mail, MailConfig, is_address
+from hpcbatch.model.mail import Mail, MailConfig, is_address, recipients
 from hpcbatch.model.record import JobRecord
 
 _LOG = logging.getLogger(__name__)
@@ -59,19 +60,6 @@ def next_look_s(record: JobRecord, now: datetime) -> float | None:
     return None if when is None else (when - now).total_seconds()
 
 
-def recipients(mail: Mail, domain: str, owner: str) -> tuple[list[str], list[str]]:
-    """The addresses to send to, and those that are none. `domain` goes behind bare names, and takes the place of the
-    submit host's in `owner`, the default address."""
-    good: list[str] = []
-    bad: list[str] = []
-    for given in mail.to:
-        address = given
-        if domain and ("@" not in address or address == owner):
-            address = f"{address.partition('@')[0]}@{domain}"
-        (good if is_address(address) else bad).append(address)
-    return list(dict.fromkeys(good)), bad
-
-
 class Mailer:
     """Sends what is due, in a thread of its own. `config` is asked each time; None: no mail is sent."""
 
@@ -82,11 +70,16 @@ class Mailer:
         self._tries: dict[tuple[Key, str], int] = {}
         self._to_unmark: set[tuple[Key, str]] = set()  # perhaps marked, certainly not sent
         self._closed_until, self._pause_s = 0.0, _FIRST_PAUSE_S
+        self._letters = Letters()
         self.sent = self.failed = 0
         """Letters that the mail server has taken, and those given up, since the start."""
 
     def start(self) -> None:
         self._workers.start()
+
+    @property
+    def dead(self) -> list[str]:
+        return self._workers.dead
 
     def stop(self) -> None:
         """A letter on its way to a slow server is not waited for long."""
@@ -136,16 +129,21 @@ class Mailer:
             except ClosedError as error:
                 self._close(key, mail, error)
                 return
+            except LimitError as error:
+                self._wait(key, mail, error.wait_s, config)
+                return
             except MailError as error:
                 obj = self._not_sent(key, mail, error)
         if (later_s := next_look_s(record, now)) is not None:
             self._queue.add_after(key, later_s)
 
     def _send(self, key: Key, obj: Object, record: JobRecord, mail: Mail, config: MailConfig) -> Object:
-        """Send one letter; the record as it is then."""
-        to, bad = recipients(mail, config.domain, f"{record.status.owner}@{record.spec.submit_host}")
-        for address in bad:
-            _LOG.warning("mail %s about job %s/%s: %r is not an address", mail.mail_id, *key, address)
+        """Send one letter; the record as it is then. Raises LimitError while its user has had as many as may be."""
+        to, bad = recipients(mail.to, config, f"{record.status.owner}@{record.spec.submit_host}")
+        if (wait_s := self._letters.wait_s(key[0], len(to), config.max_per_hour)) > 0:
+            raise LimitError(wait_s)
+        for why in bad:
+            _LOG.warning("mail %s about job %s/%s: %s", mail.mail_id, *key, why)
         if not to:
             self.failed += 1
             return self._mark(obj, add=mail.mail_id)
@@ -164,6 +162,7 @@ class Mailer:
         for refusal in send(letter, to, config, self._login(config), commit):
             _LOG.warning("mail %s about job %s/%s: %s", mail.mail_id, *key, refusal)
         self.sent += 1
+        self._letters.add(key[0], len(to))
         self._closed_until, self._pause_s = 0.0, _FIRST_PAUSE_S
         self._tries.pop((key, mail.mail_id), None)
         _LOG.info("mail %s about job %s/%s sent to %s", mail.mail_id, *key, ", ".join(to))
@@ -211,6 +210,14 @@ class Mailer:
         self._queue.add_after(key, self._pause_s)
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
         self._unmark(key, mail.mail_id)  # a program that cannot be started was marked before
+
+    def _wait(self, key: Key, mail: Mail, wait_s: float, config: MailConfig) -> None:
+        """This user's letters wait; those of others go on."""
+        if (key, mail.mail_id) not in self._tries:
+            text = "mail %s about job %s/%s waits: %s of this user's were sent within an hour"
+            _LOG.warning(text, mail.mail_id, *key, config.max_per_hour)
+        self._tries.setdefault((key, mail.mail_id), 0)
+        self._queue.add_after(key, wait_s)
 
     def _give_up_old(self, key: Key, letters: Collection[Mail]) -> None:
         """Those that were tried in vain until they were too old."""

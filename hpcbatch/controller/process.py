@@ -88,8 +88,12 @@ class Process:
             # After a pause (SIGSTOP) CPython 3.11 may return what no signal filled in.
             if caught is not None and caught.si_signo in SIGNALS:
                 return self._end(f"got {signal.Signals(caught.si_signo).name}")
-            if self._failure:
-                _LOG.error("%s", self._failure)
+            # first: a worker thread that may no longer write ends too
+            if self._candidate is not None and self._candidate.has_lost:
+                _LOG.error("lost the lease: another controller may act now")
+                return 1
+            if failure := self._failure or ("" if self._controller is None else self._controller.failure):
+                _LOG.error("%s", failure)
                 return 1
             if self._has_new_credentials():
                 return self._end("the credentials were renewed")
@@ -97,9 +101,6 @@ class Process:
                 return self._end("the history's database is another")
             if self._candidate is None:
                 continue
-            if self._candidate.has_lost:
-                _LOG.error("lost the lease: another controller may act now")
-                return 1
             if self._controller is None and self._candidate.has_led.is_set():
                 self._begin()
 
@@ -136,7 +137,10 @@ class Process:
         self._connection = kubeconfig.load(self._environ)
         may_write = (lambda: True) if candidate is None else (lambda: candidate.may_act)
         self._api = GuardedApi(HttpApi(self._connection), may_write)
-        self._controller = Controller(self._api, CLUSTER_DEFAULTS, self._history, self._is_history_served)
+        self._controller = Controller(
+            self._api, CLUSTER_DEFAULTS, self._history,
+            is_history_served=self._is_history_served, read_log=HttpApi(self._connection).log_end,
+        )  # fmt: skip
         threading.Thread(target=self._start, args=(self._controller,), name="start", daemon=True).start()
 
     def _start(self, controller: Controller) -> None:

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hpcbatch.api.batchjob import altered_spec
-from hpcbatch.api.jobspec import spec_from_json
 from hpcbatch.api.port import Object
 from hpcbatch.controller.admission import grant_walltime
 from hpcbatch.controller.alterations import noted
+from hpcbatch.controller.dialects import taken_spec
 from hpcbatch.controller.intake import Intake
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ApiError, HpcBatchError, RefusedError, UnreachableError
@@ -70,7 +70,7 @@ class Requests:
         is_array = record.spec.array is not None
         has_started = (status.state in _RUNNING or is_placed) and not is_array
         altered = merge(record, asked, has_started=has_started)
-        spec = spec_from_json(altered_spec(obj["spec"], altered))
+        spec = taken_spec(altered_spec(obj["spec"], altered))
         new = replace(record, spec=spec, status=replace(status, altered=altered))
         if spec.dependency is None:
             new = replace(new, status=replace(new.status, dependency=None))

@@ -23,6 +23,7 @@ from hpcbatch.controller.yaml_fields import (
     boolean,
     compose,
     list_of,
+    number,
     plain,
     text,
 )
@@ -45,7 +46,7 @@ SITE_KEYS: Final = (
     "apiVersion", "kind", "serverName", "clusterDomain", "image", "allowedImages", "imagePullTimeout", "queues",
     "volumes", "mountPasswd", "strictGroups", "nodeProperties", "resources", "launcher", "launcherCPU", "maxArraySize",
     "historyKept", "historyMovedAfter", "killDelay", "startTimeout", "sshPort", "sshTools", "loginShell", "mail",
-    "modules", "judgeWRF",
+    "modules", "judgeWRF", "autoscaling",
 )  # fmt: skip
 QUEUE_KEYS: Final = (
     "name", "volcanoQueue", "default", "image", "allowedImages", "maxWalltime", "defaultWalltime", "maxNodes",
@@ -154,15 +155,16 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         resources=_resources(fields, defaults.resources),
         launcher=fields.take("launcher", _launcher, defaults.launcher),
         launcher_cpu_milli=fields.take("launcherCPU", _milli, defaults.launcher_cpu_milli),
-        max_array_size=fields.take("maxArraySize", _number(1, _MAX_COUNT), defaults.max_array_size),
+        max_array_size=fields.take("maxArraySize", number(1, _MAX_COUNT), defaults.max_array_size),
         history_kept_s=fields.take("historyKept", _duration(0), defaults.history_kept_s),
         history_moved_after_s=fields.take("historyMovedAfter", _duration(0), defaults.history_moved_after_s),
         kill_delay_s=fields.take("killDelay", _duration(0), defaults.kill_delay_s),
         start_timeout_s=fields.take("startTimeout", _duration(1), defaults.start_timeout_s),
-        ssh_port=fields.take("sshPort", _number(1, 65535), defaults.ssh_port),
+        ssh_port=fields.take("sshPort", number(1, 65535), defaults.ssh_port),
         ssh_tools=fields.take("sshTools", _absolute, defaults.ssh_tools),
         login_shell=fields.take("loginShell", boolean, defaults.login_shell),
         judges_wrf=fields.take("judgeWRF", boolean, defaults.judges_wrf),
+        autoscaling=fields.take("autoscaling", boolean, defaults.autoscaling),
         mail=read_mail(fields) or defaults.mail,
         modules=read_modules(fields, _image) or defaults.modules,
     )
@@ -202,8 +204,8 @@ def _queue(item: Fields) -> QueueConfig:
         allowed_images=item.take("allowedImages", list_of(_image_pattern), ()),
         max_walltime_s=item.take("maxWalltime", _duration(1), None),
         default_walltime_s=item.take("defaultWalltime", _duration(1), None),
-        max_nodes=item.take("maxNodes", _number(1, _MAX_COUNT), None),
-        max_cpus=item.take("maxCPUs", _number(1, _MAX_COUNT), None),
+        max_nodes=item.take("maxNodes", number(1, _MAX_COUNT), None),
+        max_cpus=item.take("maxCPUs", number(1, _MAX_COUNT), None),
         max_mem_per_node_bytes=item.take("maxMemoryPerNode", _memory, None),
         default_mem_per_node_bytes=item.take("defaultMemoryPerNode", _memory, None),
         node_selector=_labels(item, "nodeSelector"),
@@ -418,16 +420,6 @@ def _duration(least: int) -> Callable[[yaml.Node], int]:
         if found < least:
             raise UnfitError(f"expected {least} second at least, found {value!r}")
         return found
-
-    return read
-
-
-def _number(least: int, most: int) -> Callable[[yaml.Node], int]:
-    def read(node: yaml.Node) -> int:
-        value = text(node)
-        if not re.fullmatch(r"\d{1,9}", value, re.ASCII) or not least <= int(value) <= most:
-            raise UnfitError(f"expected a whole number from {least} to {most}, found {value!r}")
-        return int(value)
 
     return read
 

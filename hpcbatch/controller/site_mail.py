@@ -7,14 +7,18 @@ from typing import Final
 
 import yaml
 
-from hpcbatch.controller.yaml_fields import Fields, UnfitError, boolean, text
-from hpcbatch.model.mail import MailConfig, is_address
+from hpcbatch.controller.yaml_fields import Fields, UnfitError, boolean, list_of, number, text
+from hpcbatch.model.mail import MAX_PER_HOUR, MAX_RECIPIENTS, MailConfig, is_address
 
-MAIL_KEYS: Final = ("smtp", "sendmail", "from", "startTLS", "secret", "domain")
+MAIL_KEYS: Final = (
+    "smtp", "sendmail", "from", "startTLS", "secret", "domain",
+    "allowedDomains", "maxRecipients", "maxPerHour",
+)  # fmt: skip
 _HOST = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*")
 _SECRET = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _SMTP_PORT = 25
 _MAX_PORT = 65535
+_MOST = 1_000_000
 
 
 def read_mail(fields: Fields) -> MailConfig | None:
@@ -40,6 +44,9 @@ def read_mail(fields: Fields) -> MailConfig | None:
         starttls=mail.take("startTLS", boolean, False),
         secret=mail.take("secret", _secret, ""),
         domain=mail.take("domain", _domain, ""),
+        allowed_domains=mail.take("allowedDomains", list_of(_domain), None),
+        max_recipients=mail.take("maxRecipients", number(1, _MOST), MAX_RECIPIENTS),
+        max_per_hour=mail.take("maxPerHour", number(1, _MOST), MAX_PER_HOUR),
     )
     if config.secret and not config.starttls:
         mail.complain("secret", "a password is sent over TLS only: startTLS: true is missing")

@@ -52,11 +52,14 @@ class _Texts(NamedTuple):
 
 
 class SiteSource:
-    """Keeps `in_force` up to date. `defaults` are the values of missing keys; `on_change` is called, in a thread of
-    its own, each time another configuration has taken effect."""
+    """Keeps `in_force` up to date. `defaults` are the values of missing keys; `prepare` is called before another
+    configuration takes effect, `on_change` when it has, in a thread of its own."""
 
-    def __init__(self, api: Api, defaults: SiteConfig, *, on_change: Callable[[], None] = lambda: None) -> None:
-        self._api, self._defaults, self._on_change = api, defaults, on_change
+    def __init__(
+        self, api: Api, defaults: SiteConfig, *, prepare: Callable[[SiteConfig], None] = lambda _: None,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self._api, self._defaults, self._prepare, self._on_change = api, defaults, prepare, on_change
         self._in_force: Site | None = None
         self._texts_in_force = _Texts()
         self._tried: tuple[_Texts, tuple[str, ...]] | None = None
@@ -122,6 +125,7 @@ class SiteSource:
         return problems
 
     def _put_in_force(self, site: Site, texts: _Texts) -> None:
+        self._prepare(site.config)
         self._in_force, self._texts_in_force = site, texts
         self.is_in_force.set()
         _LOG.info(

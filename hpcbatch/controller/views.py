@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from hpcbatch.api.port import Object
 from hpcbatch.controller.decide import PodView, VolcanoJobView
+from hpcbatch.controller.plausible import ContainerEnd, NodeSize, plausible
 from hpcbatch.controller.waiting import NodeRoom
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import Reason
@@ -51,12 +52,14 @@ def pod_views(
     ready_nodes: Collection[str] | None = None,
     first_taken: FirstTaken | None = None,
     preempted: Collection[str] = (),
+    sizes: Mapping[str, NodeSize] | None = None,
 ) -> list[PodView]:
     """The pods of one job in the order of `names`, which `volcano.translate.pod_names` gave.
 
     `gone` are the names of pods that have been deleted, and are shown as they were. `ready_nodes` are the nodes that
     answer; None: all. `first_taken` is the pod that was deleted before the others, as far as known; `preempted` are
-    the uids of those that the scheduler was seen to take away, whatever their status says now.
+    the uids of those that the scheduler was seen to take away, whatever their status says now. `sizes` are those of the
+    nodes by name.
     """
     place = {name: index for index, name in enumerate(names)}
     views = [
@@ -68,6 +71,7 @@ def pod_views(
             node_answers=ready_nodes is None or pod["spec"].get("nodeName") in ready_nodes,
             first_taken=first_taken if first_taken and first_taken.uid == pod["metadata"]["uid"] else None,
             was_preempted=pod["metadata"]["uid"] in preempted,
+            size=(sizes or {}).get(pod["spec"].get("nodeName", "")),
         )
         for pod in pods
         if pod["metadata"]["name"] in place
@@ -84,6 +88,7 @@ def _pod_view(
     node_answers: bool,
     first_taken: FirstTaken | None,
     was_preempted: bool,
+    size: NodeSize | None,
 ) -> PodView:
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
     dies_at = metadata.get("deletionTimestamp") if spec.get("nodeName") else None
@@ -92,7 +97,15 @@ def _pod_view(
     ended = state.get("terminated")
     running = state.get("running") or ended or {}
     started_at = running.get("startedAt")
+    is_lost, is_deleting = was_preempted or _is_lost(status, ended or {}), "deletionTimestamp" in metadata
+    # a container that never came to run is dated 1970
+    began = parse_rfc3339(started_at) if started_at and not started_at.startswith("1970") else None
+    finished = parse_rfc3339(ended["finishedAt"]) if ended and ended.get("finishedAt") else None
     report = parse_report(ended.get("message", "")) if ended else None
+    if report is not None and ended is not None:
+        ran_s = None if began is None or finished is None else max(0, round((finished - began).total_seconds()))
+        end = ContainerEnd(exit_code=ended["exitCode"], seconds=ran_s, was_told=is_lost or is_deleting or is_gone)
+        report = plausible(report, end, size)
     requests = spec["containers"][0].get("resources", {}).get("requests", {})
     return PodView(
         index=index,
@@ -101,14 +114,13 @@ def _pod_view(
         node=spec.get("nodeName", ""),
         cpus=round(parse_quantity(requests.get("cpu", "0"))),
         phase=status.get("phase", "Pending"),
-        is_deleting="deletionTimestamp" in metadata,
-        is_lost=was_preempted or _is_lost(status, ended or {}),
+        is_deleting=is_deleting,
+        is_lost=is_lost,
         is_preempted=was_preempted or is_preempted(status),
         is_out_of_memory=(ended is not None and ended.get("reason") == "OOMKilled")
         or (report is not None and report.reason is Reason.OUT_OF_MEMORY),
-        # a container that never came to run is dated 1970
-        started_at=parse_rfc3339(started_at) if started_at and not started_at.startswith("1970") else None,
-        finished_at=parse_rfc3339(ended["finishedAt"]) if ended and ended.get("finishedAt") else None,
+        started_at=began,
+        finished_at=finished,
         exit_code=None if ended is None else ended["exitCode"],
         report=report,
         problem=_problem(status, state),

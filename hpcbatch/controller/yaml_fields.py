@@ -5,6 +5,7 @@ Scalars are read as they are written: what YAML would make of `24:00:00` (a numb
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeVar
@@ -161,6 +162,16 @@ def boolean(node: yaml.Node) -> bool:
     if not isinstance(node, yaml.ScalarNode) or node.value not in {"true", "false"}:
         raise UnfitError(f"expected true or false, found {_shown(node)}")
     return bool(node.value == "true")
+
+
+def number(least: int, most: int) -> Callable[[yaml.Node], int]:
+    def read(node: yaml.Node) -> int:
+        value = text(node)
+        if not re.fullmatch(r"\d{1,9}", value, re.ASCII) or not least <= int(value) <= most:
+            raise UnfitError(f"expected a whole number from {least} to {most}, found {value!r}")
+        return int(value)
+
+    return read
 
 
 def list_of(convert: Callable[[yaml.Node], _T]) -> Callable[[yaml.Node], tuple[_T, ...]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hpcbatch.admin.check.cluster import Cluster
 from hpcbatch.admin.check.finding import Finding, Reporter, one_line
+from hpcbatch.admin.check.nodes import takes_pods
 from hpcbatch.admin.check.storage import users_of
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import PODS
@@ -30,6 +31,8 @@ def job_pods(cluster: Cluster) -> Iterable[Finding]:
     if not people:
         yield _SAY.skipped("pods of jobs", "there is no user to try one as")
     site = cluster.site
+    if site.config.strict_groups:
+        yield judge_groups(cluster.nodes)
     for namespace, identity in people:
         subject = f"pods of {identity.user}'s jobs"
         try:
@@ -43,6 +46,24 @@ def job_pods(cluster: Cluster) -> Iterable[Finding]:
             yield judge_refusal(error, subject, namespace)
         else:
             yield _SAY.ok(subject, f"admitted, sshd on port {site.config.ssh_port} included")
+
+
+def judge_groups(found: Sequence[Object]) -> Finding:
+    """Whether the nodes can give a job its user's groups alone: else the kubelet refuses its pods."""
+    subject, usable = "groups of jobs", [node for node in found if takes_pods(node)]
+    lacking = [node["metadata"]["name"] for node in usable if not _knows_strict(node)]
+    if lacking:
+        few = ", ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
+        return _SAY.error(
+            subject,
+            f"{few}: its container runtime knows no supplementalGroupsPolicy: Strict, so it refuses jobs' pods",
+            "containerd 2.0 or CRI-O 1.31 on all nodes, or `strictGroups: false` in the site configuration",
+        )
+    return _SAY.ok(subject, "the user's alone, whatever the image says")
+
+
+def _knows_strict(node: Object) -> bool:
+    return bool(((node.get("status") or {}).get("features") or {}).get("supplementalGroupsPolicy"))
 
 
 def judge_refusal(error: ApiError, subject: str, namespace: str) -> Finding:

@@ -1,0 +1,75 @@
+"""Output of PBS jobs whose runner was killed: by the kernel for memory, with its node, or by its own script.
+
+The runner gives the files of a job their own names at its end (runner/output.sh). Where it could not, a pod does it
+that is made for that, before anything of the job is removed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from hpcbatch.api.informer import Informer
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import VOLCANO_JOBS
+from hpcbatch.controller.records import remove
+from hpcbatch.controller.views import volcano_job_view
+from hpcbatch.errors import AlreadyExistsError, HpcBatchError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import JobRecord
+from hpcbatch.units import parse_rfc3339
+from hpcbatch.volcano.delivery import delivery_name
+from hpcbatch.volcano.report import parse_report
+from hpcbatch.volcano.translate import job_name
+
+_LOG = logging.getLogger(__name__)
+_LOOK_S: Final = 5.0
+_LIMIT_S: Final = 600.0
+"""Then the output stays as it is: no room for the pod, or no way to start it."""
+
+
+def owes_output(record: JobRecord, first: Object | None) -> bool:
+    """Whether the first pod of an ended job, as last seen, ended without having delivered what its script wrote."""
+    if record.spec.dialect is not Dialect.PBS or record.status.start_time is None or first is None:
+        return False
+    container: Object = next(iter(first.get("status", {}).get("containerStatuses", ())), {})
+    ended = container.get("state", {}).get("terminated") or {}
+    if not ended.get("startedAt"):
+        return False
+    report = parse_report(ended.get("message", ""))
+    # the runner writes when it begins that it was killed, and all else at its end
+    return ended["exitCode"] != 0 and (report is None or (report.started is not None and report.ended is None))
+
+
+class Deliveries:
+    """`make` gives the Volcano Job that delivers the output of a job."""
+
+    def __init__(self, api: Api, volcano_jobs: Informer) -> None:
+        self._api, self._volcano_jobs = api, volcano_jobs
+
+    def wait_s(self, record: JobRecord, make: Callable[[], Object], now: datetime) -> float | None:
+        """After how many seconds to look again; None when all is done that can be."""
+        name, namespace = delivery_name(job_name(record.job_id)), record.namespace
+        found = self._volcano_jobs.get(namespace, name)
+        if found is None:
+            try:
+                self._api.create(VOLCANO_JOBS, make(), namespace)
+            except AlreadyExistsError:
+                pass
+            except HpcBatchError as error:
+                _LOG.warning("output of job %s/%d is not delivered: %s", namespace, record.job_id, error)
+                return None
+            return _LOOK_S
+        if volcano_job_view(found).is_final:
+            return None
+        if (now - parse_rfc3339(found["metadata"]["creationTimestamp"])).total_seconds() > _LIMIT_S:
+            _LOG.warning("output of job %s/%d is not delivered: its pod does not end", namespace, record.job_id)
+            return None
+        return _LOOK_S
+
+    def remove(self, record: JobRecord) -> None:
+        name = delivery_name(job_name(record.job_id))
+        if self._volcano_jobs.get(record.namespace, name) is not None:
+            remove(self._api, VOLCANO_JOBS, name, record.namespace)

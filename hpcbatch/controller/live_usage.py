@@ -1,0 +1,116 @@
+"""What running jobs have used so far, for qstat and sacct.
+
+Pods do not talk to the API. A runner writes now and then into its pod's log, where nothing of the job's own output is,
+what its pod has used; the controller reads the end of these logs through the API server, one after the other. So it
+needs no right to nodes, whose proxy is a way into every pod, and no metrics server, which knows no CPU time.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from hpcbatch.api.informer import object_key
+from hpcbatch.api.port import Object
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.record import HostUsage
+from hpcbatch.model.state import JobState
+from hpcbatch.units import parse_rfc3339
+
+_LOG = logging.getLogger(__name__)
+_LOOK_S: Final = 1.0
+_BETWEEN_READS_S: Final = 0.02
+"""Between two logs: with many jobs what is shown gets older, and the API server no busier."""
+_OFTEN_S, _SELDOM_S = 3.0, 60.0
+_SHARE: Final = 10
+"""A job is looked at again after this part of the time that it has run; its runner writes as often."""
+_LINE = re.compile(r"hpcbatch: usage cpu_s=(\d{1,12}) max_rss_bytes=(\d{1,18})")
+
+Key = tuple[str, str]
+ReadLog = Callable[[Object], str]
+"""The end of the log of a pod's container `main`. Raises HpcBatchError."""
+
+
+class Seen(NamedTuple):
+    start_time: str
+    """Of the run: another one has used nothing of it."""
+    usage: tuple[HostUsage, ...]
+
+
+class LiveUsage:
+    """`pods_of` gives the running pods of a job; `wake` is told of a job of which something new is known."""
+
+    def __init__(
+        self,
+        read_log: ReadLog,
+        batchjobs: Callable[[], Iterable[Object]],
+        pods_of: Callable[[Object], Iterable[Object]],
+        wake: Callable[[Key], None],
+    ) -> None:
+        self._read_log, self._batchjobs, self._pods_of, self._wake = read_log, batchjobs, pods_of, wake
+        self._seen: dict[Key, Seen] = {}
+        self._due: dict[Key, float] = {}
+        self._stopping = threading.Event()
+        self.thread = threading.Thread(target=self._work, name="batchjobs-usage", daemon=True)
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def of(self, obj: Object) -> tuple[HostUsage, ...]:
+        """What is known of the job's present run, by pod."""
+        seen = self._seen.get(object_key(obj))
+        return seen.usage if seen is not None and seen.start_time == obj["status"].get("startTime") else ()
+
+    def _work(self) -> None:
+        while not self._stopping.wait(_LOOK_S):
+            try:
+                self._look()
+            except Exception:
+                _LOG.exception("usage of running jobs")
+
+    def _look(self) -> None:
+        running = {object_key(obj): obj for obj in self._batchjobs() if is_running(obj)}
+        for known in (self._seen, self._due):
+            for key in [key for key in known if key not in running]:
+                del known[key]
+        for key, obj in running.items():
+            # not at once: there is nothing to read yet, and short jobs cost no request
+            if self._due.setdefault(key, time.monotonic() + _OFTEN_S) > time.monotonic():
+                continue
+            found = self._read(obj)
+            ran_s = (datetime.now(UTC) - parse_rfc3339(obj["status"]["startTime"])).total_seconds()
+            self._due[key] = time.monotonic() + min(max(ran_s / _SHARE, _OFTEN_S), _SELDOM_S)
+            if found and found != self.of(obj):
+                self._seen[key] = Seen(obj["status"]["startTime"], found)
+                self._wake(key)
+
+    def _read(self, obj: Object) -> tuple[HostUsage, ...]:
+        found = {one.pod: one for one in self.of(obj)}
+        for pod in self._pods_of(obj):
+            if self._stopping.wait(_BETWEEN_READS_S):
+                break
+            name = pod["metadata"]["name"]
+            try:
+                usage = last_usage(name, self._read_log(pod))
+            except HpcBatchError as error:
+                _LOG.debug("log of pod %s: %s", name, error)
+                continue
+            if usage is not None:
+                found[name] = usage
+        return tuple(found.values())
+
+
+def is_running(obj: Object) -> bool:
+    status = obj.get("status", {})
+    return status.get("state") == JobState.RUNNING and "startTime" in status and "array" not in obj["spec"]
+
+
+def last_usage(pod: str, log: str) -> HostUsage | None:
+    """The last that a runner has written of its pod's usage; None if it has not yet."""
+    found = _LINE.findall(log)
+    return HostUsage(pod=pod, cpu_s=int(found[-1][0]), max_rss_bytes=int(found[-1][1])) if found else None

@@ -1,0 +1,86 @@
+"""What can be true of a runner's report. The script runs as the same user and may have written it: its end must be
+what the kubelet says of the container, and nobody uses more than there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hpcbatch.api.names import MACHINE_CPUS, MACHINE_MEMORY
+from hpcbatch.api.port import Object
+from hpcbatch.model.record import HostUsage
+from hpcbatch.model.state import Reason
+from hpcbatch.units import memory_bytes, parse_quantity
+from hpcbatch.volcano.report import RunReport
+
+_ROUNDING_S = 1
+_STOPPED = frozenset({143, 137})
+"""The exit codes of a container that was told to end: its runner's, and that of one that took too long."""
+_SIGNALLED = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSize:
+    cpus: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerEnd:
+    """In the kubelet's words."""
+
+    exit_code: int
+    seconds: int | None
+    """For how long it ran, as far as known."""
+    was_told: bool = False
+    """Somebody asked for its end, or took its node away."""
+
+
+def node_size(node: Object) -> NodeSize:
+    """What all pods of a node can use together. Of the embedded engine: all of its machine."""
+    capacity, notes = node["status"].get("capacity") or {}, node["metadata"].get("annotations") or {}
+    return NodeSize(
+        cpus=round(parse_quantity(notes.get(MACHINE_CPUS) or capacity.get("cpu", "0"))),
+        memory_bytes=memory_bytes(notes.get(MACHINE_MEMORY) or capacity.get("memory", "0")),
+    )
+
+
+def plausible(report: RunReport, end: ContainerEnd, size: NodeSize | None) -> RunReport:
+    """`report`, or what the container's end tells if they do not agree; no figure larger than can be."""
+    if not _agrees(report, end):
+        code = end.exit_code
+        signal = code - _SIGNALLED if code > _SIGNALLED else None
+        reason = Reason.NONE if code == 0 else Reason.NON_ZERO_EXIT if signal is None else Reason.SIGNALLED
+        return RunReport(
+            exit_code=None if signal else code, signal=signal, reason=reason, session_id=report.session_id,
+            message=f"its report of another end was not believed: the container ended with exit code {code}",
+        )  # fmt: skip
+    seconds = None if end.seconds is None else end.seconds + _ROUNDING_S
+    return replace(
+        report,
+        walltime_s=_at_most(report.walltime_s, seconds),
+        cpu_s=_at_most(report.cpu_s, None if size is None or seconds is None else size.cpus * seconds),
+        max_rss_bytes=_at_most(report.max_rss_bytes, None if size is None else size.memory_bytes),
+    )
+
+
+def plausible_usage(usage: HostUsage, seconds: float, size: NodeSize | None) -> HostUsage:
+    """Of a pod that has run for so long."""
+    return replace(
+        usage,
+        cpu_s=_at_most(usage.cpu_s, None if size is None else size.cpus * (max(0, round(seconds)) + _ROUNDING_S)),
+        max_rss_bytes=_at_most(usage.max_rss_bytes, None if size is None else size.memory_bytes),
+    )
+
+
+def _agrees(report: RunReport, end: ContainerEnd) -> bool:
+    """A runner ends with its script's code, or 128 and the signal; with 143 when it was told to end."""
+    if report.exit_code is None and report.signal is None:
+        return True  # it says nothing of the script's end, which is no success
+    said = report.exit_code if report.exit_code is not None else _SIGNALLED + (report.signal or 0)
+    return said == end.exit_code or (end.was_told and end.exit_code in _STOPPED)
+
+
+def _at_most(figure: int | None, bound: int | None) -> int | None:
+    """A bound of 0 is not known."""
+    return figure if figure is None or not bound else min(figure, bound)
