@@ -6,13 +6,14 @@ import argparse
 import os
 from collections.abc import Callable, Mapping
 
-from bench.engine import arrays, chain, history, launch, memory, startup, throughput, waiting
+from bench.engine import arrays, chain, halo, history, launch, memory, startup, throughput, waiting
 
 ALL: Mapping[str, Callable[[], None]] = {
     "startup": startup.main,
     "throughput": throughput.main,
     "memory": memory.main,
     "history": history.main,
+    "halo": halo.main,
 }
 GROWING: Mapping[str, Callable[..., None]] = {
     "arrays": arrays.main,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import pwd
 import select
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from hpcbatch.engine import python
 from hpcbatch.errors import HpcBatchError
 
 _START_LIMIT_S = 60.0
@@ -48,13 +50,58 @@ def read_options(state_dir: Path) -> EngineOptions | None:
 def prepare(state_dir: Path, options: EngineOptions) -> None:
     """Make the state directory, for its owner only, and keep the options."""
     try:
-        state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        state_dir.chmod(0o700)
+        _make_private(state_dir)
+        _check_private(state_dir)
         scratch = state_dir / "engine.json.new"
         scratch.write_text(json.dumps(asdict(options)))
         scratch.replace(state_dir / "engine.json")
     except OSError as error:
         raise EngineError(f"state directory {state_dir} cannot be used: {error.strerror}") from None
+
+
+def _make_private(directory: Path) -> None:
+    """With all that is missing above it, for the owner only: mkdir's own `parents` would leave those to the umask."""
+    try:
+        directory.mkdir(mode=0o700)
+    except FileNotFoundError:
+        _make_private(directory.parent)
+        directory.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+
+
+def _check_private(state_dir: Path) -> None:
+    """Refuse a directory that is not one's own, or in which somebody else may have put something: the engine would
+    follow their links, and write its token and its jobs' scripts into their files.
+    """
+    unsafe = f"state directory {state_dir} cannot be used"
+    try:
+        directory = os.open(state_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENOTDIR} and state_dir.is_symlink():
+            raise EngineError(f"{unsafe}: it is a symbolic link; name the directory itself") from None
+        raise
+    try:
+        found = os.fstat(directory)
+        if found.st_uid != os.geteuid():
+            raise EngineError(f"{unsafe}: it belongs to {_name(found.st_uid)}")
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    raise EngineError(f"{unsafe}: {entry.name} in it is a symbolic link")
+                owner = entry.stat(follow_symlinks=False).st_uid
+                if owner != os.geteuid():
+                    raise EngineError(f"{unsafe}: {entry.name} in it belongs to {_name(owner)}")
+        os.fchmod(directory, 0o700)
+    finally:
+        os.close(directory)
+
+
+def _name(uid: int) -> str:
+    try:
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"uid {uid}"
 
 
 def running_pid(state_dir: Path) -> int | None:
@@ -81,10 +128,11 @@ def sole_engine(state_dir: Path) -> Iterator[None]:
         yield
 
 
-def start(state_dir: Path, options: EngineOptions) -> tuple[int, str]:
+def start(state_dir: Path, options: EngineOptions) -> tuple[int, str, str]:
     """Start the engine in the background and wait until it answers. Raises EngineError.
 
-    Returns its process id, and one line about what it cannot do on this machine, or "".
+    Returns its process id, one line on how memory limits are enforced, and one about what it cannot do on this
+    machine, or "".
     """
     if (pid := running_pid(state_dir)) is not None:
         raise EngineError(f"an engine is already running on {state_dir} (process {pid}); `hpcbatch down` stops it")
@@ -92,16 +140,27 @@ def start(state_dir: Path, options: EngineOptions) -> tuple[int, str]:
     ready, told = os.pipe()
     with (state_dir / "engine.log").open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "hpcbatch.cli.engine", str(state_dir), str(told)],
+            python.module("hpcbatch.cli.engine", str(state_dir), str(told)), env=_environment(),
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[told], start_new_session=True, cwd="/",
         )  # fmt: skip
     os.close(told)
     with os.fdopen(ready) as answer:
-        line = answer.readline().strip()
-    if line.partition(" ")[0] == "ready":
-        return process.pid, line.partition(" ")[2]
+        line = answer.readline().rstrip("\n")
+    if line.startswith("ready\t"):
+        _, memory_limits, warning = line.split("\t", 2)
+        return process.pid, memory_limits, warning
     process.wait(timeout=_START_LIMIT_S)
     raise EngineError(line or f"the engine did not start; {state_dir / 'engine.log'} says why")
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without an LD_LIBRARY_PATH that this Python was started without.
+    The launcher (scripts/hpcbatch) puts it back for other programs.
+    """
+    environment = dict(os.environ)
+    if b"\0LD_LIBRARY_PATH=" not in b"\0" + Path("/proc/self/environ").read_bytes():
+        environment.pop("LD_LIBRARY_PATH", None)
+    return environment
 
 
 def stop(state_dir: Path) -> bool:

@@ -26,7 +26,7 @@ from typing import Any
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
-from hpcbatch.api.resources import CONFIGMAPS, LEASES, NAMESPACES, NODES, PODS, SECRETS, Resource
+from hpcbatch.api.resources import CONFIGMAPS, LEASES, NAMESPACES, NODES, PODS, SECRETS, VOLCANO_JOBS, Resource
 from hpcbatch.engine.agent.node import (
     LEASE_NAMESPACE,
     LEASE_S,
@@ -37,12 +37,15 @@ from hpcbatch.engine.agent.node import (
     node_metadata,
     node_status,
 )
+from hpcbatch.engine.agent.oversubscribed import yielding
 from hpcbatch.engine.agent.podhost_client import PodHostClient, PodHostError
 from hpcbatch.engine.agent.run import PodRun
-from hpcbatch.engine.agent.spec import Host
+from hpcbatch.engine.agent.spec import Host, never_starts
 from hpcbatch.engine.agent.sshd import prepare_ssh_directory
 from hpcbatch.engine.agent.status import lost_parts, pod_status
+from hpcbatch.engine.registry.objects import Operation
 from hpcbatch.engine.registry.registry import Registry
+from hpcbatch.engine.registry.statuses import forbidden
 from hpcbatch.errors import AlreadyExistsError, ConflictError, NotFoundError
 from hpcbatch.units import cpu_milli, memory_bytes, rfc3339
 
@@ -53,6 +56,7 @@ _STOP_GRACE_S = 5.0
 _SHUTDOWN = ("Terminated", "Pod was terminated in response to imminent node shutdown.")
 """What a kubelet writes that ends with its node."""
 _HOST_RETRY_S = 5.0
+_LOG_END_BYTES = 2048
 
 
 class Agent:
@@ -94,6 +98,7 @@ class Agent:
         self._start_pod_host()
         if self.host.mode == "plain":
             _LOG.warning("%s", self.host.why_plain)
+        self.registry.admission[VOLCANO_JOBS].validators.append(self._admit_job)
         self._register_nodes()
         self._bury_the_lost()
         self._thread.start()
@@ -127,6 +132,27 @@ class Agent:
             return None
         wanted = numbers[:-1] if previous else numbers
         return directory / container / f"{wanted[-1]}.log" if wanted else None
+
+    def log_end(self, pod: Object) -> str:
+        """The last lines in the log of its container `main`."""
+        path = self.log_path(pod, "main")
+        if path is None:
+            return ""
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_END_BYTES))
+                return file.read().decode(errors="replace")
+        except OSError:  # removed meanwhile
+            return ""
+
+    @property
+    def memory_limits(self) -> str:
+        """How the memory limits of pods are enforced here, in one line."""
+        if not self._why_sampling:
+            return "Memory limits are enforced by control groups."
+        return (
+            f"Memory limits are enforced by looking once a second: control groups cannot be had ({self._why_sampling})."
+        )
 
     @property
     def namespaces_unavailable(self) -> str:
@@ -191,7 +217,8 @@ class Agent:
     def pod_directory(self, uid: str) -> Path:
         """Made, private: volumes and logs of one pod."""
         directory = self._directory(uid)
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        directory.parent.mkdir(exist_ok=True, mode=0o700)
+        directory.mkdir(exist_ok=True, mode=0o700)
         return directory
 
     def volumes_directory(self, uid: str) -> str:
@@ -223,6 +250,16 @@ class Agent:
                 )
                 return f"OutOf{word}", text
         return None
+
+    def _admit_job(self, operation: Operation, job: Object, _old: Object | None) -> None:
+        """Its pods would wait for ever, and hold their nodes' CPUs meanwhile."""
+        if operation != "CREATE":
+            return
+        for task in job["spec"]["tasks"]:
+            why = never_starts((task.get("template") or {}).get("spec") or {}, self.host)
+            if why:
+                kind = self.registry.kind(VOLCANO_JOBS)
+                raise forbidden(kind, job["metadata"]["name"], f"task {task['name']}, {why}")
 
     # --- the thread ---
 
@@ -328,11 +365,12 @@ class Agent:
         )
         mode = client.start()
         path = _search_path()
-        self._pod_host = client
+        self._pod_host, self._why_sampling = client, mode.why_sampling
         self.host = Host(
             mode=mode.name, why_plain=mode.why_plain, uid=os.getuid(), gid=os.getgid(), groups=tuple(os.getgroups()),
             home=_home(), path=path, ip=host_address(),
             ssh_dir=prepare_ssh_directory(self.state_dir.resolve() / "ssh", path) if mode.name != "plain" else "",
+            variables=yielding((node.cpus for node in self._nodes.values()), len(os.sched_getaffinity(0))),
         )  # fmt: skip
 
     def _register_nodes(self) -> None:

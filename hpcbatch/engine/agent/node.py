@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import hpcbatch
+from hpcbatch.api.names import MACHINE_CPUS, MACHINE_MEMORY
 from hpcbatch.api.port import Object
 from hpcbatch.units import rfc3339
 
@@ -47,6 +48,8 @@ def node_metadata(spec: NodeSpec) -> dict[str, Any]:
     annotations = {
         "node.alpha.kubernetes.io/ttl": "0",
         "volumes.kubernetes.io/controller-managed-attach-detach": "true",
+        MACHINE_CPUS: str(os.cpu_count() or 1),
+        MACHINE_MEMORY: str(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")),
     }
     return {"name": spec.name, "labels": labels, "annotations": annotations}
 

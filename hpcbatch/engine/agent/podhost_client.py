@@ -6,13 +6,13 @@ import json
 import logging
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hpcbatch.engine import handles, python
 from hpcbatch.errors import HpcBatchError
 
 _LOG = logging.getLogger(__name__)
@@ -26,10 +26,12 @@ class PodHostError(HpcBatchError):
 
 @dataclass(frozen=True, slots=True)
 class PodHostMode:
-    """`name` is root, user or plain; `why_plain` one line for the user."""
+    """`name` is root, user or plain; `why_plain` one line for the user; so is `why_sampling`, "" where control groups
+    limit memory."""
 
     name: str
     why_plain: str
+    why_sampling: str = ""
 
 
 class PodHostClient:
@@ -60,10 +62,11 @@ class PodHostClient:
         with theirs, their_callers:
             argv = [str(theirs.fileno()), str(self._work), str(their_callers.fileno()), str(self._api_port)]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "hpcbatch.engine.podhost.main", *argv],
+                python.module("hpcbatch.engine.podhost.main", *argv),
                 pass_fds=[theirs.fileno(), their_callers.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 cwd="/", start_new_session=True,
             )  # fmt: skip
+        handles.restore_limit(self._process.pid)
         self._socket.settimeout(_START_LIMIT_S)
         self._reader = self._socket.makefile("rb")
         try:
@@ -79,7 +82,7 @@ class PodHostClient:
         self._thread = threading.Thread(target=self._read, name="podhost", daemon=True)
         self._thread.start()
         threading.Thread(target=self._receive_callers, name="callers", daemon=True).start()
-        return PodHostMode(ready["mode"], ready["why"])
+        return PodHostMode(ready["mode"], ready["why"], ready["memory"])
 
     @property
     def pid(self) -> int:

@@ -311,7 +311,8 @@ class PodRun:
 
     def _start(self, one: ContainerRun) -> None:
         log = self.agent.pod_directory(self.uid) / "logs" / one.name / f"{one.restarts}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
+        log.parent.parent.mkdir(exist_ok=True, mode=0o700)
+        log.parent.mkdir(exist_ok=True, mode=0o700)
         try:
             message = start_message(
                 self.pod, one.spec, self._volumes, self.agent.host, fetch=self.agent.fetch(self.namespace),
@@ -444,7 +445,8 @@ class PodRun:
             if volume.make:
                 path = Path(volume.path)
                 try:
-                    path.mkdir(parents=True, exist_ok=True)
+                    path.parent.mkdir(exist_ok=True, mode=0o700)
+                    path.mkdir(exist_ok=True)
                     if gid is not None:
                         os.chown(path, -1, gid)
                     path.chmod(0o777 if gid is None else 0o2777)

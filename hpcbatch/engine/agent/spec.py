@@ -6,7 +6,7 @@ import grp
 import os
 import pwd
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -33,6 +33,8 @@ class Host:
     ip: str
     ssh_dir: str = ""
     """A private /etc/ssh for pods with a network of their own; empty if there is no sshd."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What containers get that do not set it themselves."""
 
     @property
     def may_switch_user(self) -> bool:
@@ -86,24 +88,29 @@ def start_message(
     """The `start` message of one container. Raises NotReadyError."""
     user = _user(pod, container, host)
     own = environment(pod, container, fetch, facts)
-    variables = {"PATH": host.path, "HOSTNAME": hostname(pod), "HOME": _home(user, host), **own}
-    if not container.get("command"):
-        raise config_error(
-            "no command specified: the engine runs this machine's programs and has no images, so no entry points either"
-        )
+    defaults = {"PATH": host.path, "HOSTNAME": hostname(pod), "HOME": _home(user, host), **host.variables}
+    _check_command(container)
     words = [*container["command"], *(container.get("args") or ())]
     security = _security(pod, container)
     drop = ((security.get("capabilities") or {}).get("drop")) or ()
     memory = (((container.get("resources") or {}).get("limits")) or {}).get("memory")
     return {
         "op": "start", "pod": pod["metadata"]["uid"], "container": container["name"],
-        "argv": [expand(word, own) for word in words], "env": variables, "cwd": container.get("workingDir") or "",
+        "argv": [expand(word, own) for word in words], "env": {**defaults, **own},
+        "cwd": container.get("workingDir") or "",
         "mounts": _mounts(pod, container, volumes, host, own), "log": log,
         "termination": container.get("terminationMessagePath") or "/dev/termination-log",
         "user": user, "drop_capabilities": "ALL" in drop,
         "no_new_privileges": security.get("allowPrivilegeEscalation") is False,
         "memory_bytes": memory_bytes(memory) if memory else 0,
     }  # fmt: skip
+
+
+def _check_command(container: Object) -> None:
+    if not container.get("command"):
+        raise config_error(
+            "no command specified: the engine runs this machine's programs and has no images, so no entry points either"
+        )
 
 
 def _security(pod: Object, container: Object) -> dict[str, Any]:
@@ -147,6 +154,19 @@ def _user(pod: Object, container: Object, host: Host) -> Message | None:
 
 def _groups_of_root() -> list[grp.struct_group]:
     return [one for one in grp.getgrall() if "root" in one.gr_mem]
+
+
+def never_starts(spec: Object, host: Host) -> str:
+    """Why no pod of that spec can start here, whatever happens; empty where one may. Who pods run as stays the
+    same for the life of an engine.
+    """
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        try:
+            _check_command(container)
+            _user({"spec": spec}, container, host)
+        except NotReadyError as error:
+            return f"container {container['name']}: {error}"
+    return ""
 
 
 def _home(user: Message | None, host: Host) -> str:

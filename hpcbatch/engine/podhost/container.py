@@ -111,6 +111,14 @@ def run(spec: dict[str, Any], around: Surroundings) -> NoReturn:
         os._exit(status)
 
 
+def reset_signals() -> None:
+    """An ignored signal stays so after exec, and a shell cannot trap it: Python ignores SIGPIPE, nohup SIGHUP."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
 def _tell(report: int, message: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
         os.write(report, json.dumps(message).encode() + b"\n")
@@ -202,11 +210,7 @@ class _Init:
             if self._group >= 0:
                 os.write(self._group, b"0")
             signal.set_wakeup_fd(-1)
-            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-                # an ignored signal would stay so after exec, and Python ignores SIGPIPE
-                with contextlib.suppress(OSError, ValueError):
-                    signal.signal(number, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            reset_signals()
             null = os.open("/dev/null", os.O_RDONLY)
             for source, target in ((null, 0), (out, 1), (err, 2)):
                 os.dup2(source, target)

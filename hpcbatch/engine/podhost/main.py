@@ -17,7 +17,8 @@ Messages to it (`pod` is the pod's uid):
     {"op": "stop", "pod", "container": name or "" for all, "grace_s"}
     {"op": "remove", "pod"}                 after its containers have ended
 Messages from it:
-    {"event": "ready", "mode": "root" | "user" | "plain", "why": why there are no namespaces}
+    {"event": "ready", "mode": "root" | "user" | "plain", "why": why there are no namespaces,
+     "memory": why limits are enforced by looking, "" where control groups do it}
     {"event": "sandbox", "pod", "ip": "" for the host's network} or {.., "error": message}
     {"event": "started", "pod", "container", "at"}
     {"event": "exited", "pod", "container", "code", "reason", "message", "at", "cpu_s", "max_rss_kib"}
@@ -39,12 +40,14 @@ import traceback
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
-from hpcbatch.engine.podhost import container, linux, memory
+from hpcbatch.engine.podhost import container, control_groups, cpu_share, linux, memory, sampling
 from hpcbatch.engine.podhost.network import Network
 from hpcbatch.engine.podhost.root import mount_proc
 from hpcbatch.engine.podhost.volume import write_volume
 
 _TERMINATION_LIMIT: Final = 4096
+_MEMORY_EVENTS: Final = "/dev/hpcbatch-memory-events"
+"""In containers whose memory is looked at: the line of a control group's memory.events, and how much it was of what."""
 _POD_NAMESPACES: Final = (("uts", linux.CLONE_NEWUTS), ("ipc", linux.CLONE_NEWIPC))
 
 Message = dict[str, Any]
@@ -56,7 +59,12 @@ class Container:
     report: int
     termination: str
     group: str = ""
-    """Its control group, if its memory is limited."""
+    """Its control group, if that limits its memory."""
+    limit_bytes: int = 0
+    """Of its memory, if that is looked at; 0: none."""
+    memory_events: str = ""
+    is_over: bool = False
+    """It held more than its limit, and processes of it were killed."""
     text: bytes = b""
     """A line of its report that is not yet complete."""
     end: Message = field(default_factory=dict)
@@ -102,6 +110,7 @@ class PodHost:
         """When, process id, pod, container: whom to kill if still there."""
         self._changed_groups: set[tuple[str, str]] = set()
         self._network = Network(api_port)
+        self._sampler = sampling.Sampler()
         self._doors: dict[int, socket.socket] = {}
         self._input = bytearray()
         self._own_ids = os.open("/proc/self/ns/pid", os.O_RDONLY) if mode != "plain" else -1
@@ -129,6 +138,7 @@ class PodHost:
                     self._hand_over(self._doors[descriptor])
             self._reap()
             self._fire_timers()
+            self._watch_memory()
             self._write_hosts()
 
     def end(self) -> None:
@@ -244,15 +254,13 @@ class PodHost:
         if message["termination"]:
             with open(termination, "wb") as file:
                 os.fchmod(file.fileno(), 0o666)
+        group, events = self._limit_memory(pod, name, message)
         if self._mode == "plain":
             _plain_paths(pod, name, message, termination)
         else:
             if message["termination"]:
                 message["mounts"].append({"target": message["termination"], "source": termination})
             message["mounts"].append({"target": "/etc/hosts", "source": f"{pod.directory}/hosts"})
-        group = ""
-        if self._limits is not None and message["memory_bytes"]:
-            group = memory.make_group(self._limits, f"{pod.uid}-{name}", message["memory_bytes"])
         read_end, write_end = os.pipe2(os.O_CLOEXEC)
         # Only a child forked after unshare is in the new namespace, as its process 1; then back for the next one.
         if self._mode != "plain":
@@ -266,9 +274,50 @@ class PodHost:
                 linux.setns(self._own_ids, linux.CLONE_NEWPID)
             os.close(write_end)
         os.set_blocking(read_end, False)
-        pod.containers[name] = Container(pid, read_end, termination if message["termination"] else "", group)
+        pod.containers[name] = Container(
+            pid, read_end, termination if message["termination"] else "", group,
+            limit_bytes=message["memory_bytes"] if events else 0, memory_events=events,
+        )  # fmt: skip
         self._reports[read_end] = (pod.uid, name)
         self._poll.register(read_end, select.POLLIN)
+
+    def _limit_memory(self, pod: Pod, name: str, message: Message) -> tuple[str, str]:
+        """The control group that does it, or the file that tells the container what looking led to."""
+        limit = message["memory_bytes"]
+        if not limit:
+            return "", ""
+        if self._limits is not None:
+            return memory.make_group(self._limits, f"{pod.uid}-{name}", limit), ""
+        events = f"{pod.directory}/memory-events-{name}"
+        _write_in_place(events, b"oom_kill 0\n")
+        message["mounts"].append({"target": _MEMORY_EVENTS, "source": events, "read_only": True})
+        message["env"]["HPCBATCH_MEMORY_EVENTS"] = _MEMORY_EVENTS
+        return "", events
+
+    def _watch_memory(self) -> None:
+        limited = [
+            (pod, name, one)
+            for pod in self._pods.values()
+            for name, one in pod.containers.items()
+            if one.limit_bytes and not one.end
+        ]
+        if not limited or not self._sampler.is_due():
+            return
+        self._sampler.look()
+        for pod, name, one in limited:
+            held = sampling.held_bytes(self._sampler.below(one.pid), one.limit_bytes)
+            if held <= one.limit_bytes:
+                continue
+            apart = self._sampler.outside_main_session(one.pid)
+            if not one.is_over:
+                text = f"oom_kill 1\nheld_bytes {held}\nlimit_bytes {one.limit_bytes}\n"
+                _write_in_place(one.memory_events, text.encode())
+            one.is_over = True
+            for process in apart:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+            if not apart:
+                self._kill(pod, name)
 
     def _be_container(self, pod: Pod, message: Message, report: int, group: str) -> NoReturn:
         try:
@@ -337,7 +386,9 @@ class PodHost:
         if one.group:
             if code and memory.out_of_memory(one.group):
                 reason = "OOMKilled"
-            memory.remove_group(one.group)
+            control_groups.remove(one.group)
+        if code and one.is_over:
+            reason = "OOMKilled"
         self.say(
             event="exited", pod=uid, container=name, code=code, reason=reason, at=end.get("at", time.time()),
             message=end.get("message") or _termination_message(one.termination),
@@ -368,7 +419,10 @@ class PodHost:
             os.kill(pod.containers[name].pid, container.KILL_ALL if self._mode == "plain" else signal.SIGKILL)
 
     def _until_timer(self) -> float | None:
-        return max(0.0, (self._timers[0][0] - time.monotonic()) * 1000 + 1) if self._timers else None
+        due = [self._timers[0][0]] if self._timers else []
+        if any(one.limit_bytes for pod in self._pods.values() for one in pod.containers.values()):
+            due.append(self._sampler.next_look)
+        return max(0.0, (min(due) - time.monotonic()) * 1000 + 1) if due else None
 
     def _fire_timers(self) -> None:
         while self._timers and self._timers[0][0] <= time.monotonic():
@@ -550,7 +604,8 @@ def main() -> None:
     mode, why = _probe()
     outside_user = (os.getuid(), os.getgid()) if mode == "user" else None
     os.umask(0o022)
-    limits = memory.open_hierarchy(os.getpid())
+    limits, no_groups = memory.open_hierarchy(os.getpid())
+    share = cpu_share.join(os.getpid())
     if mode != "plain":
         _enter(mode)
         pid = os.fork()
@@ -562,6 +617,7 @@ def main() -> None:
                 signal.signal(number, signal.SIG_IGN)
             _, status = os.waitpid(pid, 0)
             memory.close_hierarchy(limits)
+            cpu_share.leave(share)
             os._exit(min(abs(os.waitstatus_to_exitcode(status)), 255))
         linux.die_with_parent(signal.SIGKILL)
         mount_proc("/proc")
@@ -572,7 +628,7 @@ def main() -> None:
         control=control, work=work, mode=mode, outside_user=outside_user, limits=limits,
         callers=callers, api_port=api_port,
     )  # fmt: skip
-    host.say(event="ready", mode=mode, why=why)
+    host.say(event="ready", mode=mode, why=why, memory=no_groups)
     gc.collect()
     gc.freeze()  # so that a collection in a child does not copy the parent's pages
     try:
@@ -586,6 +642,7 @@ def main() -> None:
         host.end()
         if mode == "plain":
             memory.close_hierarchy(limits)
+            cpu_share.leave(share)
         os._exit(0)
 
 

@@ -21,6 +21,7 @@ _GROUP_OF: dict[tuple[str, str], str] = {
     ("scheduling.k8s.io", "v1"): "io.k8s.api.scheduling.v1",
     ("apiextensions.k8s.io", "v1"): "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1",
 }
+_INT64 = 2**63
 _GO_NAMES = {"str": "string", "int": "int64", "num": "float64", "bool": "bool", "time": "string", "bytes": "[]uint8"}
 
 
@@ -52,7 +53,7 @@ def _fits(value: Any, type_name: str) -> bool:
         case "bool":
             return isinstance(value, bool)
         case "int":
-            return isinstance(value, int) and not isinstance(value, bool)
+            return isinstance(value, int) and not isinstance(value, bool) and -_INT64 <= value < _INT64
         case "num" | "qty" | "ios":
             return (isinstance(value, str) and type_name != "num") or (
                 isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -70,6 +71,8 @@ class _Cleaner:
         """`owner` is the type that has the field, `field` its path."""
         if type_name == "any":
             return _without_nulls(value)
+        if type_name == "schemaOrBool":
+            return value if isinstance(value, bool) else self.clean(value, "JSONSchemaProps", owner, field)
         if type_name[0] in "[{" or type_name in TYPES:
             wanted = list if type_name[0] == "[" else dict
             if not isinstance(value, wanted):
@@ -86,7 +89,7 @@ class _Cleaner:
                 if item is not None
             }  # fmt: skip
         if isinstance(value, float) and value.is_integer() and type_name == "int":
-            return int(value)
+            value = int(value)
         if not _fits(value, type_name):
             raise _WrongTypeError(json_kind(value), owner, field, _go_type(type_name))
         return str(value) if type_name == "qty" else value
@@ -125,6 +128,15 @@ def clean_core(kind: Kind, obj: Object, old: Object | None) -> tuple[Object, lis
     return result, cleaner.unknown
 
 
+def read_typed(value: Any, type_name: str) -> Object:
+    """A value that is not stored, such as DeleteOptions, without unknown fields and nulls. Raises ApiError 400."""
+    try:
+        read: Object = _Cleaner().clean(value, type_name, type_name, type_name)
+    except _WrongTypeError as error:
+        raise bad_request(f'{type_name} in version "v1" cannot be handled as a {type_name}: {error}') from None
+    return read
+
+
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
@@ -144,6 +156,7 @@ _SIMPLE: dict[str, Object] = {
     "bytes": {"type": "string", "format": "byte"},
     "ios": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
     "qty": {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    "schemaOrBool": {"x-kubernetes-preserve-unknown-fields": True},
     "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
 }
 

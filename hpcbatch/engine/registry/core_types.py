@@ -1,7 +1,7 @@
 """The fields of the core kinds, type by type, in a short notation. Source: k8s.io/api at v0.34.
 
-`name:type`; types are str, int, bool, num, time, bytes, ios (integer or text), qty (quantity), any (free), `[T]` a list
-of T, `{T}` a map from text to T, or the name of a type here.
+`name:type`; types are str, int, bool, num, time, bytes, ios (integer or text), qty (quantity), any (free),
+schemaOrBool, `[T]` a list of T, `{T}` a map from text to T, or the name of a type here.
 """
 
 from __future__ import annotations
@@ -222,8 +222,25 @@ TYPES: dict[str, str] = {
         "subresources:CustomResourceSubresources additionalPrinterColumns:[CustomResourceColumnDefinition] "
         "selectableFields:[SelectableField]"
     ),
-    "CustomResourceValidation": "openAPIV3Schema:{any}",
+    "CustomResourceValidation": "openAPIV3Schema:JSONSchemaProps",
+    "JSONSchemaProps": (
+        "id:str $schema:str $ref:str description:str type:str format:str title:str default:any maximum:num "
+        "exclusiveMaximum:bool minimum:num exclusiveMinimum:bool maxLength:int minLength:int pattern:str maxItems:int "
+        "minItems:int uniqueItems:bool multipleOf:num enum:[any] maxProperties:int minProperties:int required:[str] "
+        "items:JSONSchemaProps allOf:[JSONSchemaProps] oneOf:[JSONSchemaProps] anyOf:[JSONSchemaProps] "
+        "not:JSONSchemaProps properties:{JSONSchemaProps} additionalProperties:schemaOrBool externalDocs:any "
+        "example:any nullable:bool x-kubernetes-preserve-unknown-fields:bool x-kubernetes-embedded-resource:bool "
+        "x-kubernetes-int-or-string:bool x-kubernetes-list-map-keys:[str] x-kubernetes-list-type:str "
+        "x-kubernetes-map-type:str x-kubernetes-validations:[any]"
+    ),
     "CustomResourceSubresources": "status:any scale:any",
     "CustomResourceColumnDefinition": "name:str type:str format:str description:str priority:int jsonPath:str",
     "SelectableField": "jsonPath:str",
+    "DeleteOptions": (
+        "apiVersion:str kind:str gracePeriodSeconds:int preconditions:Preconditions orphanDependents:bool "
+        "propagationPolicy:str dryRun:[str] ignoreStoreReadErrorWithClusterBreakingPotential:bool"
+    ),
+    "Preconditions": "uid:str resourceVersion:str",
+    "Binding": "apiVersion:str kind:str metadata:any target:ObjectReference",
+    "Eviction": "apiVersion:str kind:str metadata:any deleteOptions:DeleteOptions",
 }

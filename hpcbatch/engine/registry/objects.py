@@ -25,7 +25,7 @@ from hpcbatch.engine.registry.schema import CompiledSchema
 from hpcbatch.engine.registry.selectors import named, selector
 from hpcbatch.engine.registry.statuses import Cause
 from hpcbatch.engine.registry.store import Change, ResourceKey, Store, StoreEvent
-from hpcbatch.engine.registry.values import same, share
+from hpcbatch.engine.registry.values import check_size, same, share
 from hpcbatch.errors import ApiError
 from hpcbatch.units import rfc3339
 
@@ -85,9 +85,8 @@ class Objects:
 
     def kinds(self) -> list[Kind]:
         """All kinds served, core first, custom ones in order of their names."""
-        with self.lock:
-            custom = sorted((kind for kind in self._kinds.values() if kind.custom), key=lambda kind: kind.key)
-            return [*BUILTIN, *custom]
+        custom = [kind for kind in tuple(self._kinds.values()) if kind.custom]  # no lock: discovery waits for no write
+        return [*BUILTIN, *sorted(custom, key=lambda kind: kind.key)]
 
     @property
     def kinds_generation(self) -> int:
@@ -316,6 +315,8 @@ class Objects:
         """Called under the lock when a new object is stored."""
 
     def _put(self, kind: Kind, space: str, name: str, obj: Object) -> Object:
+        if not obj["metadata"].get("deletionTimestamp"):  # what has grown too large can still be deleted
+            check_size(obj)
         return self.store.write([Change(kind.key, space, name, obj)])[0]
 
     # --- the steps of a write ---

@@ -9,7 +9,7 @@ import jsonpatch
 import jsonpointer
 
 from hpcbatch.engine.registry.statuses import bad_request
-from hpcbatch.engine.registry.values import clone, json_kind
+from hpcbatch.engine.registry.values import MAX_BYTES, check_size, clone, json_kind
 from hpcbatch.errors import ApiError, InvalidError
 
 JSON_PATCH = "application/json-patch+json"
@@ -39,6 +39,8 @@ _MERGE_KEYS: dict[str, tuple[str, ...]] = {
     "resourceClaims": ("name",),
 }
 _SETS = frozenset({"finalizers"})
+_OPERATIONS = 10_000
+"""Of one patch, as the real server's."""
 MergeKey = Callable[[tuple[str, ...]], Sequence[str] | None]
 """From the path of a list (field names only) to its key fields; () means a set, None a list that is replaced."""
 
@@ -76,11 +78,20 @@ def merge_patch(target: Mapping[str, Any], patch: Any) -> dict[str, Any]:
 
 
 def json_patch(target: Mapping[str, Any], patch: Any) -> dict[str, Any]:
-    """RFC 6902. Raises ApiError 400 if it is no patch, 422 if it does not fit."""
+    """RFC 6902. Raises ApiError 400 if it is no patch, 413 if it makes too much, 422 if it does not fit."""
     if not isinstance(patch, list):
         raise _undecodable(patch, "[]handlers.jsonPatchOp")
+    if len(patch) > _OPERATIONS:
+        message = f"The allowed maximum operations in a JSON patch is {_OPERATIONS}, got {len(patch)}"
+        raise ApiError(413, "RequestEntityTooLarge", message)
     try:
-        result = jsonpatch.JsonPatch(clone(patch)).apply(clone(target), in_place=True)
+        result = clone(target)
+        left = MAX_BYTES
+        for operation in clone(patch):
+            if isinstance(operation, dict) and operation.get("op") == "copy":  # each can double the object
+                left = check_size(jsonpointer.resolve_pointer(result, operation["from"]), left)
+            result = jsonpatch.JsonPatch([operation]).apply(result, in_place=True)
+        check_size(result)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, KeyError, IndexError) as error:
         raise InvalidError(
             422, "Invalid", "the server rejected our request due to an error in our request", {}

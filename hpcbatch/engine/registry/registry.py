@@ -232,15 +232,19 @@ class Registry(Objects):
         for folder in _BUILTIN_CRDS:
             for path in sorted(folder.glob("*.yaml")):
                 self.install(yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)))  # noqa: S506
-        for name, spec in _QUEUES.items():
-            try:
-                self.get(resources.QUEUES, name)
-            except NotFoundError:
-                body = {
-                    "apiVersion": resources.QUEUES.api_version, "kind": "Queue", "metadata": {"name": name},
-                    "spec": spec,
-                }  # fmt: skip
-                self.create(resources.QUEUES, body)
+        for name in _QUEUES:
+            self.ensure_queue(name)
+
+    def ensure_queue(self, name: str) -> None:
+        """Make the Volcano Queue where there is none of that name: as `default`, unless it is the root of all."""
+        try:
+            self.get(resources.QUEUES, name)
+        except NotFoundError:
+            body = {
+                "apiVersion": resources.QUEUES.api_version, "kind": "Queue", "metadata": {"name": name},
+                "spec": _QUEUES.get(name, _QUEUES["default"]),
+            }  # fmt: skip
+            self.create(resources.QUEUES, body)
 
     def install(self, crd: Object) -> None:
         """Create a definition, or bring the one of that name to this state."""

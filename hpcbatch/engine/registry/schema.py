@@ -7,6 +7,7 @@ import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import jsonschema
@@ -69,6 +70,20 @@ def _is_int64(value: object) -> bool:
     return not isinstance(value, int) or isinstance(value, bool) or -(2**63) <= value < 2**63
 
 
+def _pattern(_validator: Any, pattern: str, instance: object, _schema: Any) -> Iterator[ValidationError]:
+    """`$` as Kubernetes reads it: Python's own also matches before a newline that ends the text."""
+    if isinstance(instance, str) and not _compiled(pattern).search(instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern))
+
+
+_Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
+
+
 def to_json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema in jsonschema's dialect (2020-12): without extensions, `nullable` and boolean `exclusiveMinimum`."""
     out: dict[str, Any] = {word: schema[word] for word in _COPIED if word in schema}
@@ -106,7 +121,7 @@ class CompiledSchema:
         properties = converted.get("properties", {})
         for word in ("apiVersion", "kind", "metadata"):  # the server's own business, whatever the CRD says
             properties.pop(word, None)
-        make = jsonschema.Draft202012Validator
+        make = _Validator
         fields = {name: make(part, format_checker=_formats) for name, part in properties.items()}
         shallow = {word: value for word, value in converted.items() if word != "properties"}
         return cls(schema, make(shallow, format_checker=_formats), fields)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from hpcbatch.errors import ApiError
+
 _STEP = re.compile(
     r"""\.(?P<name>(?:[^.\[\]\\]|\\.)+)               # .spec, .foo\.bar/baz
       | \[(?P<index>\d+)\]
@@ -28,6 +30,10 @@ class Where:
 
 
 Step = str | int | Where
+MAX_DEPTH = 100
+"""Levels of an object. Definitions of kinds come to forty; a level costs several of Python's own."""
+MAX_BYTES = 3 * 1024 * 1024
+"""Of a request, as the real server's, and so of an object."""
 
 
 def clone(value: Any) -> Any:
@@ -37,6 +43,33 @@ def clone(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [clone(item) if isinstance(item, (dict, list)) else item for item in value]
     return value
+
+
+def too_deep() -> ApiError:
+    return ApiError(400, "BadRequest", f"the object is nested too deeply: {MAX_DEPTH} levels are the limit")
+
+
+def too_large() -> ApiError:
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BYTES}")
+
+
+def check_size(value: Any, left: int = MAX_BYTES, depth: int = 0) -> int:
+    """Refuse a value that is nested too deeply, or is too large when all that it shares is written out.
+    Returns what is left of the bytes. It stops as soon as it knows: a few kilobytes can stand for terabytes.
+    Raises ApiError 400, 413.
+    """
+    if depth > MAX_DEPTH:
+        raise too_deep()
+    left -= len(value) + 2 if isinstance(value, str) else 2
+    if isinstance(value, dict):
+        for key, item in value.items():
+            left = check_size(item, left - len(str(key)) - 3, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            left = check_size(item, left - 1, depth + 1)
+    if left < 0:
+        raise too_large()
+    return left
 
 
 def same(one: Any, other: Any) -> bool:

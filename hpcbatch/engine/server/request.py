@@ -14,6 +14,9 @@ from hpcbatch.errors import ApiError
 Form = Literal["object", "table", "partial", "yaml"]
 _META = "meta.k8s.io"
 _YAML = "application/yaml"
+_INT64 = 2**63
+_DIGITS = 20
+"""More than any number of 64 bits has."""
 # Namespaces are the one kind whose URLs begin like those of everything inside it.
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
@@ -100,8 +103,15 @@ def integer(query: Mapping[str, str], name: str) -> int | None:
         return None
     sign, digits = (text[0], text[1:]) if text[:1] in {"+", "-"} else ("", text)
     if not (digits.isascii() and digits.isdigit()):
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    return int(sign + digits)
+        raise bad_request(f'strconv.ParseInt: parsing "{_shown(text)}": invalid syntax')
+    number = int(sign + digits) if len(digits) <= _DIGITS else _INT64
+    if not -_INT64 <= number < _INT64:
+        raise bad_request(f'strconv.ParseInt: parsing "{_shown(text)}": value out of range')
+    return number
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 2 * _DIGITS else f"{text[: 2 * _DIGITS]}…"
 
 
 def write_options(query: Mapping[str, str], options: str) -> WriteOptions:
@@ -123,8 +133,13 @@ def revision(text: str) -> int | None:
         return None
     if not (text.isascii() and text.isdigit()):
         raise bad_request(
-            f'invalid resource version: resourceVersion: Invalid value: "{text}": strconv.ParseUint: '
-            f'parsing "{text}": invalid syntax'
+            f'invalid resource version: resourceVersion: Invalid value: "{_shown(text)}": strconv.ParseUint: '
+            f'parsing "{_shown(text)}": invalid syntax'
+        )
+    if len(text) > _DIGITS:
+        raise bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{_shown(text)}": strconv.ParseUint: '
+            f'parsing "{_shown(text)}": value out of range'
         )
     return int(text)
 

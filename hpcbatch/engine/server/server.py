@@ -11,18 +11,22 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import yaml
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from hpcbatch.api.port import Object
 from hpcbatch.engine.registry import statuses
 from hpcbatch.engine.registry.registry import Registry
+from hpcbatch.engine.registry.values import MAX_BYTES, too_large
 from hpcbatch.engine.server import discovery, openapi, podlogs
 from hpcbatch.engine.server.bodies import read_body
+from hpcbatch.engine.server.door import REQUEST_LIMIT_S, Door, Peer, peer
 from hpcbatch.engine.server.request import Accepted, negotiate, parse_path
 from hpcbatch.engine.server.reviews import review
 from hpcbatch.engine.server.verbs import Answer, LogAnswer, Request, Verbs, WatchAnswer
@@ -32,12 +36,16 @@ from hpcbatch.history import serving
 from hpcbatch.history.store import HistoryStore
 
 _LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 LogSource = Callable[[Object, str], Path | None]
 
-_BODY_LIMIT = 3 * 1024 * 1024  # as the real server's
 _START_LIMIT_S = 30.0
 _STOP_LIMIT_S = 5.0
 _FOLLOW_S = 0.1
+_WORKERS = 16
+_WARNINGS = 4096
+"""Characters of all warnings together, as the real server's: clients refuse longer headers."""
+_WARNING_LINES = 50
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 
 
@@ -47,7 +55,8 @@ class ServerError(HpcBatchError):
 
 class ApiServer:
     """Serves a Registry. `port` 0 takes any free one. `log_source` finds the log file of a pod's container; `history`
-    holds the jobs that have left the Registry.
+    holds the jobs that have left the Registry; `who` says whose a new connection is, which
+    has `request_limit_s` to show the token.
     """
 
     def __init__(
@@ -61,6 +70,8 @@ class ApiServer:
         token: str,
         log_source: LogSource | None = None,
         history: HistoryStore | None = None,
+        who: Peer = peer,
+        request_limit_s: float = REQUEST_LIMIT_S,
     ) -> None:
         self._registry, self._host, self._port, self._token = registry, host, port, token.encode()
         self._log_source: LogSource = log_source or (lambda _pod, _container: None)
@@ -68,11 +79,12 @@ class ApiServer:
         self._context.load_cert_chain(cert_file, key_file)
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._verbs = Verbs(registry, registry.now)
-        self._history = history
+        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="api-request")
+        self._history, self._who, self._request_limit_s = history, who, request_limit_s
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stopping: asyncio.Event | None = None
-        self._server: web.Server | None = None
+        self._door: Door | None = None
         self._streams: set[EventStream] = set()
         self._documents: tuple[int, dict[str, Any]] = (-1, {})
 
@@ -115,34 +127,32 @@ class ApiServer:
 
     def take(self, connection: socket.socket) -> None:
         """Serve a connection that was accepted elsewhere. From any thread, after the start."""
-        if self._loop is None or self._server is None:
+        if self._loop is None or self._door is None:
             connection.close()
             return
         connection.setblocking(False)
-        accepted = self._loop.connect_accepted_socket(self._server, connection, ssl=self._context)
         try:
-            asyncio.run_coroutine_threadsafe(accepted, self._loop)
+            self._loop.call_soon_threadsafe(self._door.take, connection)
         except RuntimeError:  # the loop is closed already
-            accepted.close()
             connection.close()
 
     async def _serve(self, started: threading.Event) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        self._server = web.Server(self._handle, handler_cancellation=True, access_log=None)
-        runner = web.ServerRunner(self._server, shutdown_timeout=0.5)
+        server = web.Server(self._handle, handler_cancellation=True, access_log=None)
+        runner = web.ServerRunner(server, shutdown_timeout=0.5)
         await runner.setup()
+        door = Door(server, self._context, who=self._who, request_limit_s=self._request_limit_s)
         try:
-            site = web.TCPSite(
-                runner, self._host, self._port, ssl_context=self._context, backlog=512
-            )  # fmt: skip
-            await site.start()
-            self._port = runner.addresses[0][1]
+            self._port = door.open(self._host, self._port)
+            self._door = door
             started.set()
             await self._stopping.wait()
         finally:
+            door.close()
             for stream in list(self._streams):
                 stream.stop()
             await runner.cleanup()
+            self._workers.shutdown(wait=False)
 
     # --- one request ---
 
@@ -171,6 +181,8 @@ class ApiServer:
         path = request.rel_url.raw_path
         if not self._authorised(request):
             raise ApiError(401, "Unauthorized", "Unauthorized")
+        if self._door is not None:
+            self._door.vouch(request.protocol)
         query = dict(reversed(parse_qsl(request.rel_url.raw_query_string, keep_blank_values=True)))
         if path == "/openapi/v2" and request.method in {"GET", "HEAD"}:
             return web.Response(body=openapi.EMPTY_V2, headers={"Content-Type": openapi.PROTOBUF_V2})
@@ -191,12 +203,16 @@ class ApiServer:
         if resource_path.group and not self._serves(resource_path.group, resource_path.version):
             raise _UnknownPathError
         asked = Request(request.method, resource_path, query, accepted, content_type, content)
-        answer = self._verbs.handle(asked)
+        # in another thread: a request that takes long does not stop the others
+        answer = await self._aside(self._verbs.handle, asked)
         if isinstance(answer, WatchAnswer):
             return await self._watch(request, answer)
         if isinstance(answer, LogAnswer):
             return await self._log(request, answer)
-        return _respond(answer, accepted)
+        return await self._aside(_respond, answer, accepted)
+
+    async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._workers, work, *arguments)
 
     async def _answer_history(
         self, history: HistoryStore, request: web.BaseRequest, query: Mapping[str, str], accept: str
@@ -208,7 +224,7 @@ class ApiServer:
         else:
             body = await _read_content(request) if request.can_read_body else b""
             # in another thread: the disk may take its time
-            reply = await asyncio.to_thread(serving.answer, history, asked, query, accept, body)
+            reply = await self._aside(serving.answer, history, asked, query, accept, body)
         return web.Response(body=reply.body, status=reply.code, headers={"Content-Type": reply.content_type})
 
     def _authorised(self, request: web.BaseRequest) -> bool:
@@ -293,7 +309,7 @@ class ApiServer:
         response.enable_chunked_encoding()
         try:
             try:
-                stream.subscribe()
+                await self._aside(stream.subscribe)
             except GoneError as error:  # said in the stream, not by the HTTP code
                 await response.prepare(request)
                 await response.write(line("ERROR", statuses.status_object(error)))
@@ -351,7 +367,7 @@ class ApiServer:
     ) -> None:
         while True:
             # Asked before reading: what is written between the two is still read.
-            ended = not options.follow or self._has_ended(pod, options.container)
+            ended = not options.follow or await self._aside(self._has_ended, pod, options.container)
             while text := reader.read():
                 await write(text)
             if ended or reader.exhausted:
@@ -382,11 +398,13 @@ def _found(value: Any) -> Any:
 
 async def _read_content(request: web.BaseRequest) -> bytes:
     content = bytearray()
-    async for chunk in request.content.iter_any():
-        content += chunk
-        if len(content) > _BODY_LIMIT:
-            message = f"Request entity too large: limit is {_BODY_LIMIT}"
-            raise ApiError(413, "RequestEntityTooLarge", message)
+    try:
+        async for chunk in request.content.iter_any():
+            content += chunk
+            if len(content) > MAX_BYTES:
+                raise too_large()
+    except (web.RequestPayloadError, HttpProcessingError) as error:
+        raise statuses.bad_request(f"the body cannot be read: {' '.join(str(error).split())}") from None
     return bytes(content)
 
 
@@ -400,10 +418,17 @@ def _json_response(
 def _respond(answer: Answer, accepted: Accepted) -> web.Response:
     if accepted.form == "yaml":
         text = yaml.safe_dump(answer.value, sort_keys=False, allow_unicode=True)
-        response = web.Response(body=text.encode(), status=answer.code, headers={"Content-Type": "application/yaml"})
+        response = web.Response(
+            body=text.encode(errors="replace"), status=answer.code, headers={"Content-Type": "application/yaml"}
+        )
     else:
         response = _json_response(answer.value, answer.code)
-    for warning in answer.warnings:
-        quoted = warning.replace("\\", "\\\\").replace('"', '\\"').replace("\r", " ").replace("\n", " ")
+    room = _WARNINGS
+    for warning in answer.warnings[:_WARNING_LINES]:
+        shown = "".join(letter if letter.isprintable() else " " for letter in warning[:room])
+        room -= len(shown)
+        quoted = shown.replace("\\", "\\\\").replace('"', '\\"')
         response.headers.add("Warning", f'299 - "{quoted}"')
+        if not room:
+            break
     return response

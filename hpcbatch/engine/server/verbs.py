@@ -14,10 +14,12 @@ from hpcbatch.api.port import Object
 from hpcbatch.api.resources import Resource
 from hpcbatch.engine.registry import patches, statuses
 from hpcbatch.engine.registry.apply import apply_object
+from hpcbatch.engine.registry.core_fields import read_typed
 from hpcbatch.engine.registry.kinds import Kind
 from hpcbatch.engine.registry.objects import WriteOptions
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.selectors import Predicate, selector
+from hpcbatch.engine.registry.values import as_dict
 from hpcbatch.engine.server.bodies import Body, read_body, unsupported
 from hpcbatch.engine.server.request import (
     Accepted,
@@ -96,7 +98,9 @@ class Verbs:
         resource = Resource(
             path.group, path.version, path.plural, kind.resource.kind, namespaced=kind.resource.namespaced
         )
-        call = _Call(self._registry, kind, resource, request, self._now())
+        # before anything is written: an answer that cannot be given must not be one to a request that was carried out
+        include = include_policy(request.query.get("includeObject", "")) if request.accepted.form == "table" else ""
+        call = _Call(self._registry, kind, resource, request, self._now(), include)
         if path.subresource:
             return call.on_subresource()
         return call.on_object() if path.name else call.on_collection()
@@ -109,6 +113,8 @@ class _Call:
     resource: Resource
     request: Request
     now: datetime
+    include: str
+    """What rows of a table hold of their objects."""
 
     # --- which verb ---
 
@@ -172,8 +178,7 @@ class _Call:
         match self.request.accepted.form:
             case "table":
                 meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
-                include = include_policy(self.request.query.get("includeObject", ""))
-                value = table(self.kind, [obj], self.now, metadata=meta, include=include)
+                value = table(self.kind, [obj], self.now, metadata=meta, include=self.include)
                 value["apiVersion"] = f"meta.k8s.io/{self.request.accepted.table_version}"
                 return Answer(value, code, warnings)
             case "partial":
@@ -184,8 +189,7 @@ class _Call:
         items = [self.registry.present(item, self.resource) for item in items]
         form = self.request.accepted.form
         if form == "table":
-            include = include_policy(self.request.query.get("includeObject", ""))
-            value = table(self.kind, items, self.now, metadata=meta, include=include)
+            value = table(self.kind, items, self.now, metadata=meta, include=self.include)
             value["apiVersion"] = f"meta.k8s.io/{self.request.accepted.table_version}"
             return Answer(value)
         if form == "partial":
@@ -243,8 +247,7 @@ class _Call:
         options = watch_options(query)
         matches = selector(self.kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         form = self.request.accepted.form
-        include = include_policy(query.get("includeObject", ""))
-        kind, resource = self.kind, self.resource
+        kind, resource, include = self.kind, self.resource, self.include
 
         def as_table(objects: list[Object], version: str, first: bool) -> Any:
             meta = {"resourceVersion": version}
@@ -345,9 +348,7 @@ class _Call:
             given["dryRun"] = [query["dryRun"]]
         if self.request.content.strip():
             body = read_body(self.request.content, self.request.content_type, "DeleteOptions").value
-            if body is not None and not isinstance(body, Mapping):
-                raise statuses.bad_request("the body of a DELETE must be DeleteOptions")
-            given |= {key: value for key, value in (body or {}).items() if value is not None}
+            given |= read_typed(body if body is not None else {}, "DeleteOptions")
         return _checked_delete_options(given)
 
     def _delete(self) -> Answer:
@@ -397,22 +398,19 @@ class _Call:
     # --- pods ---
 
     def _bind(self) -> Answer:
-        body = self._body().value
-        meta = body.get("metadata") if isinstance(body, Mapping) else None
-        if not isinstance(meta, Mapping) or meta.get("name") != self._name:
+        body = read_typed(self._body().value, "Binding")
+        if as_dict(body.get("metadata")).get("name") != self._name:
             raise statuses.bad_request("name in URL does not match name in Binding object")
-        node = (body.get("target") or {}).get("name")
-        if not isinstance(node, str) or not node:
+        node = body.get("target", {}).get("name")
+        if not node:
             cause = statuses.Cause(statuses.REQUIRED, "target.name", "Required value")
             raise statuses.invalid(self.kind, self._name, [cause])
         self.registry.bind(self._space, self._name, node)
         return _success(201)
 
     def _evict(self) -> Answer:
-        body = self._body().value
-        if not isinstance(body, Mapping):
-            raise statuses.bad_request("the body must be an Eviction")
-        arguments = _delete_arguments(_checked_delete_options(body.get("deleteOptions") or {}))
+        body = read_typed(self._body().value, "Eviction")
+        arguments = _delete_arguments(_checked_delete_options(body.get("deleteOptions", {})))
         self.registry.evict(self._space, self._name, grace_s=arguments["grace_s"], uid=arguments["uid"])
         return _success(201)
 
@@ -436,9 +434,6 @@ def _checked_delete_options(options: Mapping[str, Any]) -> Mapping[str, Any]:
         message = f'Unsupported value: {json.dumps(options["dryRun"])}: supported values: "All"'
         cause = statuses.Cause(statuses.NOT_SUPPORTED, "dryRun", message)
         raise statuses.invalid_options("DeleteOptions", [cause])
-    grace = options.get("gracePeriodSeconds")
-    if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
-        raise statuses.bad_request("gracePeriodSeconds must be a whole number")
     return options
 
 
@@ -470,7 +465,7 @@ def _read_token(token: str) -> tuple[tuple[str, str], int]:
         value = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
         namespace, _, name = value["start"].partition("/")
         return (namespace, name), int(value["rv"])
-    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise statuses.bad_request(f"invalid continue token: continue key is not valid: {error}") from None
 
 

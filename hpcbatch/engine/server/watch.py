@@ -20,6 +20,7 @@ from hpcbatch.errors import GoneError
 
 _WATCH_LIMIT_S = (1800.0, 3600.0)  # a watch without timeoutSeconds ends somewhere in between, as on a real server
 _BOOKMARK_S = 60.0
+_AGAIN_S = 0.5
 _BACKLOG = 20000  # events that a slow watcher may fall behind; then it must list again
 
 
@@ -34,12 +35,12 @@ class EventStream:
         self._registry, self._answer, self._loop = registry, answer, loop
         self._pending: deque[WatchEvent | None] = deque()
         self._wake = asyncio.Event()
-        self._woken = self._stopped = False
+        self._woken = self._stopped = self._closed = False
         self._first = True
         self._subscription: Subscription | None = None
 
     def subscribe(self) -> None:
-        """Raises GoneError."""
+        """From any thread. Raises GoneError."""
         answer, store = self._answer, self._registry.store
         with store.lock:
             self._subscription, present, revision = store.subscribe(
@@ -50,9 +51,13 @@ class EventStream:
                     self._pending.append(WatchEvent("ADDED", obj))
             if answer.options.since is None and answer.options.bookmarks:
                 self._pending.append(WatchEvent("INITIAL", {"revision": str(revision)}))
-        self._wake.set()
+            if self._closed:  # the client has gone meanwhile
+                self._subscription.cancel()
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._wake.set)
 
     def close(self) -> None:
+        self._closed = True
         if self._subscription is not None:
             self._subscription.cancel()
 
@@ -89,11 +94,20 @@ class EventStream:
             if not await self._send(write) or clock() >= end:
                 return
             if options.bookmarks and clock() >= bookmark_at:
-                bookmark_at = clock() + _BOOKMARK_S
-                with self._registry.lock:
-                    revision = None if self._pending else str(self._registry.store.revision)
-                if revision is not None:
+                revision = self._quiet_revision()
+                bookmark_at = clock() + (_BOOKMARK_S if revision else _AGAIN_S)
+                if revision:
                     await write(line("BOOKMARK", self._answer.bookmark(revision, False)))
+
+    def _quiet_revision(self) -> str:
+        """The present revision; "" if events wait, or if a write is under way: the loop must not wait for its end."""
+        lock = self._registry.lock
+        if not lock.acquire(blocking=False):
+            return ""
+        try:
+            return "" if self._pending else str(self._registry.store.revision)
+        finally:
+            lock.release()
 
     async def _send(self, write: Callable[[bytes], Coroutine[Any, Any, None]]) -> bool:
         """Send what is pending; False if it was the last."""
