@@ -17,7 +17,7 @@ if [ "$(id -u)" != 0 ]; then
     exit 1
 fi
 command -v apt-get >/dev/null || { echo "missing on this machine:$missing; there is no apt-get to install it with" >&2; exit 1; }
-echo "installing:$missing"
+echo "installing with apt:$missing"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 # the demo starts its own sshd in each pod: the system's service is not to be started by the installation

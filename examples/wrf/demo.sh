@@ -20,11 +20,11 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
+if [ -t 1 ]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); else bold='' plain=''; fi
+say() { printf '\n%s$ %s%s\n' "$bold" "$*" "$plain"; }
 run() { say "$*"; "$@"; }
 
 export WRF="$work/standin" # what /opt/WRF is where there is a real one
-export OMPI_MCA_mpi_yield_when_idle=1 # the ranks may be more than this machine's CPUs
 mkdir -p "$work/run" "$WRF/run"
 make -s -C "$here/standin" OUT="$WRF/run" MPICC="$(command -v mpicc)"
 cd "$work/run"

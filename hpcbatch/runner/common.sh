@@ -9,6 +9,7 @@ sh=${HPCBATCH_SH:-/bin/sh}
 { read -r host </proc/sys/kernel/hostname; } 2>/dev/null || host=$(hostname)
 sshd=         # its process id, once it runs
 error_file=   # the job's stderr file once it is open, so that what goes wrong is told there too
+final_stderr= # where that is delivered, once it is open
 
 prepare_run_directory() {
   (umask 077 && mkdir -p "$bin" "$run/tmp") || fail LaunchFailed "cannot make $run"
@@ -18,6 +19,7 @@ prepare_run_directory() {
 
 # write_report MESSAGE NAME VALUE...: the termination message, `name=value` lines. Values without content are left out.
 write_report() {
+  [ -w "$termination_log" ] || chmod u+w "$termination_log" 2>/dev/null # a script may have locked it
   {
     [ -z "$1" ] || printf 'message=%s\n' "$(one_line "$1")"
     shift
@@ -35,6 +37,7 @@ one_line() { printf '%s' "$1" | tr -d '\r' | tr '\n\t' '  ' | cut -c1-1000; }
 fail() {
   printf 'hpcbatch: %s\n' "$2" >&2
   [ -z "$error_file" ] || printf 'hpcbatch: %s\n' "$2" >>"$error_file"
+  [ -z "$final_stderr" ] || deliver_output
   write_report "$2" reason "$1" exit_code "${3:-}"
   [ -z "$sshd" ] || kill "$sshd" 2>/dev/null
   exit "${3:-1}"
@@ -100,8 +103,25 @@ raise_limits() {
   done
 }
 
+# uptime: sets $now to hundredths of a second since the machine was started, which no clock change moves.
+uptime() {
+  read -r up _ </proc/uptime
+  now=$((${up%.*} * 100 + 1${up#*.} - 100))
+}
+
 # nap [SECONDS]: a fraction of a second where sleep knows fractions.
 nap() { sleep "${1:-0.1}" 2>/dev/null || sleep 1; }
+
+# runner_lives: for loops in the background, which a TERM may not end: one that comes before their trap is set is lost. A runner
+# that has ended but was not yet waited for (Z) still has a process id, so `kill -0` alone does not tell.
+runner_lives() {
+  kill -0 $$ 2>/dev/null || return 1
+  line= # without /proc it counts as alive: its walltime is kept
+  { read -r line <"/proc/$$/stat"; } 2>/dev/null
+  case ${line##*) } in
+    Z* | X*) return 1 ;;
+  esac
+}
 
 # end_at_term, rest SECONDS: for loops in the background: TERM ends them, and at once although they sleep.
 end_at_term() {

@@ -6,7 +6,7 @@ event='' watcher='' killer=''
 
 run_master() {
   # Stopped before the script has started: no report, so that the pod that made the job stop gives the reason.
-  trap 'trap - TERM INT; [ -z "$sshd" ] || kill "$sshd" 2>/dev/null; exit 143' TERM INT
+  trap 'trap - TERM INT; deliver_output; [ -z "$sshd" ] || kill "$sshd" 2>/dev/null; exit 143' TERM INT
   give_way
   umask "$umask" || fail LaunchFailed "umask $umask is not a umask"
   open_output
@@ -42,7 +42,7 @@ prepare_script() {
   (
     umask 077
     entries "$run/pod.env" '/^PWD=/d' '/^OLDPWD=/d' '/^SHLVL=/d' '/^_=/d' '/^HPCBATCH_/d' '/^KUBERNETES_/d' >"$run/pod.sh" &&
-      entries "$root/job/environment" >"$run/submitted.sh"
+      entries "$root/job/environment" '/^OMPI_PRTERUN=.*\/run\/job\/prterun$/d' >"$run/submitted.sh" # another job's
   ) || fail LaunchFailed "cannot read the job's environment"
   if [ "$kind" = script ]; then
     (umask 077 && cat "$root/job/script" >"$run/$script_name" && chmod 700 "$run/$script_name") ||
@@ -61,14 +61,15 @@ start_script() {
   $launcher true 2>/dev/null || launcher=setsid
   $launcher true 2>/dev/null || launcher=
   prepare_to_judge_wrf
+  keep_figures
   [ "$launcher" = 'setsid --fork --wait' ] && is_raw=yes || is_raw=
   uptime
   began=$now
   (
     trap - TERM INT USR1
     LC_ALL=C HPCBATCH_ROOT=$root HPCBATCH_SH=$sh HPCBATCH_STARTED=$started $launcher "$sh" "$root/runner/start.sh" \
-      </dev/null 3>>"$stdout" 4>>"$stderr"
-    echo $? >"$run/status"
+      </dev/null 3>>"$stdout" 4>>"$stderr" 8>&- 9>&-
+    exit $?
   ) 2>"$run/notice" &
   child=$!
   watch "$began" &
@@ -77,6 +78,7 @@ start_script() {
 
 # stop EVENT: the first one counts.
 stop() {
+  is_interrupted=yes
   [ -z "$event" ] || return 0
   event=$1
   kill "$watcher" 2>/dev/null
@@ -99,7 +101,7 @@ stop() {
 # read_clock: what `watch` has kept: sets $limit, $stopped_s and $is_stopped; and $now.
 read_clock() {
   limit=$walltime_s stopped=0 is_stopped=
-  { read -r limit stopped is_stopped <"$run/clock"; } 2>/dev/null
+  { read -r limit stopped is_stopped <"$clock"; } 2>/dev/null
   uptime
   [ -z "$is_stopped" ] || stopped=$((stopped + now - is_stopped))
   stopped_s=$((stopped / 100))
@@ -109,6 +111,7 @@ read_clock() {
 # the others, which see to it themselves.
 end_job() {
   killed_at=$((now + kill_delay_s * 100))
+  : >"$run/ending" # for srun
   await_session
   if [ "$dialect" = slurm ]; then
     continue_all # in this order, as Slurm does it
@@ -128,9 +131,13 @@ end_job() {
 }
 
 wait_for_script() {
-  # a signal interrupts wait; the status comes through the file
-  while kill -0 "$child" 2>/dev/null; do
+  # Not through a file, which the script could write: its end is what the kernel says. A signal interrupts wait.
+  status='' is_interrupted=yes
+  while [ -n "$is_interrupted" ]; do
+    is_interrupted=''
     wait "$child"
+    code=$?
+    [ -n "$status" ] && [ $code = 127 ] || status=$code # 127: the shell has told it before
   done
   ended=$(date +%s)
   trap '' TERM INT USR1
@@ -170,10 +177,10 @@ finish() {
     times >"$run/times"
     child_cpu_s "$run/times"
   fi
-  status='' session='' notice=''
+  session='' notice=''
   { read -r session <"$run/session"; } 2>/dev/null
   { read -r notice <"$run/notice"; } 2>/dev/null
-  { read -r status <"$run/status"; } 2>/dev/null || fail LaunchFailed "cannot start a process for the script: $notice"
+  [ -n "$session" ] || fail LaunchFailed "cannot start a process for the script: $notice"
   exit_code=$status signal='' reason='' message=''
   if [ -s "$run/launch_failed" ]; then
     error_file= # start.sh has told it there
@@ -189,7 +196,18 @@ finish() {
   esac
   oom_now=$(oom_kills)
   killed=$((${oom_now:-0} - ${oom_before:-0}))
-  if [ "$dialect" = slurm ] && [ $killed -gt 0 ]; then
+  held='' most=''
+  [ -z "$HPCBATCH_MEMORY_EVENTS" ] || [ $killed = 0 ] || {
+    held=$(sed -n 's/^held_bytes //p' "$HPCBATCH_MEMORY_EVENTS")
+    most=$(sed -n 's/^limit_bytes //p' "$HPCBATCH_MEMORY_EVENTS")
+  }
+  case $dialect:$held in
+    pbs:?*) echo "=>> PBS: job killed: mem $((held / 1024))kb exceeded limit $((most / 1024))kb" >>"$error_file" ;;
+    slurm:?*)
+      echo "slurmstepd: error: StepId=$job_id.batch exceeded memory limit ($held > $most), being killed" >>"$error_file"
+      ;;
+  esac
+  if [ "$dialect:$held" = slurm: ] && [ $killed -gt 0 ]; then
     echo "slurmstepd: error: Detected $killed oom_kill event$([ $killed = 1 ] || echo s) in StepId=$job_id.batch." \
       'Some of the step tasks have been OOM Killed.' >>"$error_file"
   fi
@@ -209,6 +227,8 @@ finish() {
     fi
   fi
   tell_of_worlds
+  [ -z "$reason" ] || tell_of_links
+  deliver_output
   if [ -z "$event" ] && [ "$reason" != OutOfMemory ]; then
     lost=$(output_problem)
     if [ -n "$lost" ]; then

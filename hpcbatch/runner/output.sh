@@ -12,20 +12,67 @@ output_path() {
   fi
 }
 
+# meanwhile PATH NAME: where the stream is written until the job's end: under NAME in the same directory. In its final file if
+# nothing can be renamed to that, or no file made beside it.
+meanwhile() {
+  beside=${1%/*}/$2
+  if [ -z "$2" ] || { [ -e "$1" ] && { [ ! -f "$1" ] || [ ! -w "$1" ]; }; } || ! (: >>"$beside") 2>/dev/null; then
+    printf '%s' "$1"
+    return
+  fi
+  # a run before this one has delivered already
+  if [ "$append" = yes ] && [ ! -s "$beside" ] && [ -f "$1" ] && [ ! -L "$1" ]; then
+    mv -f "$1" "$beside" 2>/dev/null || :
+  fi
+  printf '%s' "$beside"
+}
+
 open_output() {
   # Restarts by Volcano make the pods anew, and conf/ does not know of them.
   if [ "$dialect" = pbs ] && [ "${HPCBATCH_JOB_VERSION:-0}" != 0 ]; then
     append=yes
   fi
-  stdout=$(output_path "$stdout" "$stdout_in_dir")
-  [ -z "$stderr" ] || stderr=$(output_path "$stderr" "$stderr_in_dir")
-  open_file "$stdout"
-  if [ -n "$stderr" ] && [ "$stderr" != "$stdout" ]; then
-    open_file "$stderr"
+  out=$(output_path "$stdout" "$stdout_in_dir") err=
+  [ -z "$stderr" ] || err=$(output_path "$stderr" "$stderr_in_dir")
+  stdout=$(meanwhile "$out" "$stdout_meanwhile")
+  if [ -n "$err" ] && [ "$err" != "$out" ]; then
+    stderr=$(meanwhile "$err" "$stderr_meanwhile")
   else
-    stderr=$stdout
+    stderr=$stdout err=$out
   fi
+  final_stdout=$out final_stderr=$err
+  open_file "$stdout"
+  [ "$stderr" = "$stdout" ] || open_file "$stderr"
   error_file=$stderr
+}
+
+# deliver_output: gives the files their own names. A job that runs again takes them back.
+deliver_output() {
+  [ -n "$final_stderr" ] || return 0 # not yet open
+  give_name "$stdout" "$final_stdout" && stdout=$final_stdout
+  give_name "$stderr" "$final_stderr" && stderr=$final_stderr
+  error_file=${error_file:+$stderr}
+}
+
+# give_name FROM TO: TO may be a link, or in a directory where no more files can be made by now.
+give_name() {
+  if [ "$1" = "$2" ] || [ ! -e "$1" ]; then
+    return 0
+  fi
+  if [ ! -L "$2" ] && [ ! -d "$2" ] && mv -f "$1" "$2" 2>/dev/null; then
+    return 0
+  fi
+  (cat "$1" >"$2") 2>/dev/null && rm -f "$1"
+}
+
+# deliver_what_is_left: of a run whose runner was killed.
+deliver_what_is_left() {
+  for stream in "$stdout_meanwhile|$(output_path "$stdout" "$stdout_in_dir")" "$stderr_meanwhile|$(output_path "$stderr" "$stderr_in_dir")"; do
+    name=${stream%%|*} path=${stream#*|}
+    if [ -n "$name" ] && ! give_name "${path%/*}/$name" "$path"; then
+      fail OutputFailed "output stays in ${path%/*}/$name: it cannot become $path"
+    fi
+  done
 }
 
 # open_file PATH: makes or empties the file, or ends the job with the reason.
@@ -54,6 +101,10 @@ open_file() {
 # output_problem: what may have kept the script from writing all of its output; nothing where there is room and a way.
 output_problem() {
   checked=
+  if [ "$stdout:$stderr" != "$final_stdout:$final_stderr" ]; then
+    echo "output stays in $stdout: it cannot become $final_stdout"
+    return
+  fi
   for file in "$stdout" "$stderr"; do
     if [ ! -f "$file" ] || [ "$file" = "$checked" ]; then
       continue # a device, removed by the script, or both streams in one

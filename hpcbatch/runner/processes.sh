@@ -27,7 +27,7 @@ session_of() {
 #   $pages       memory pages that the job's hold now
 #   $count       how many processes were looked at
 #   $kin         `PID<PARENT` of the job's; $launchers, $clients: those named as MPI's launchers and daemons, and `ssh`
-#   $wrf_pids    those of the job that are WRF's programs
+#   $wrf_pids    those of the job that are wrf.exe; $real_pids: real.exe
 look() {
   leader='' own_session='' outsiders=' '
   { read -r leader <"$run/session"; } 2>/dev/null
@@ -37,7 +37,7 @@ look() {
 }
 
 walk() {
-  in_session='' of_job='' ticks=0 pages=0 count=0 kin='' launchers='' clients='' wrf_pids=''
+  in_session='' of_job='' ticks=0 pages=0 count=0 kin='' launchers='' clients='' wrf_pids='' real_pids=''
   for file in /proc/[0-9]*/stat; do
     { read -r line <"$file"; } 2>/dev/null || continue
     # shellcheck disable=SC2086
@@ -61,22 +61,49 @@ walk() {
     case $line in
       *' (mpirun'* | *' (mpiexec'* | *' (orte'* | *' (prte'* | *' (hydra_'*) launchers="$launchers $1" ;;
       *' (ssh) '*) clients="$clients $1" ;;
-      *' (wrf.exe) '* | *' (real.exe) '*) wrf_pids="$wrf_pids $1" ;;
+      *' (wrf.exe) '*) wrf_pids="$wrf_pids $1" ;;
+      *' (real.exe) '*) real_pids="$real_pids $1" ;;
     esac
   done
 }
 
-# signal_here NUMBER SCOPE: SCOPE is script (its shell alone), session, steps (all but that shell) or all.
+# part_of PID: sets $part to what a process that `look` saw is of a launch: `task` (of srun, or a rank of an MPI launcher), `launch`
+# (srun itself, mpirun, ssh and the like) or nothing. Each one's environment tells it, which stays with what a task starts, also
+# when that leaves its session.
+part_of() {
+  part=launch
+  case " $launchers $clients " in *" $1 "*) return ;; esac
+  marks=$( (tr '\000' '\012' <"/proc/$1/environ" | grep -E '^(SLURM_HPCBATCH_STEP|OMPI_COMM_WORLD_RANK|PMI_RANK)=') 2>/dev/null | tr '\012' ' ')
+  case " $marks" in
+    *" SLURM_HPCBATCH_STEP=$job_id."*' task '*) part=task ;;
+    *" SLURM_HPCBATCH_STEP=$job_id."*) ;;
+    *_RANK=*) part=task ;;
+    *) tr '\000' '\012' <"/proc/$1/cmdline" 2>/dev/null | grep -qxF "$bin/srun" || part= ;;
+  esac
+}
+
+# signal_here NUMBER SCOPE: SCOPE is script (its shell alone), session, steps (the tasks of steps and the ranks of MPI), full (the
+# script, all that it has started, and these, but not what launches them: that takes signals for orders to itself) or all.
 signal_here() {
   number=$1 scope=$2
   look
   case $scope in
     script) targets=$leader ;;
     session) targets=$in_session ;;
+    steps | full)
+      targets=
+      for target in $of_job; do
+        part_of "$target"
+        case $scope:$part in
+          steps:task) [ "$target" = "$leader" ] || targets="$targets $target" ;;
+          full:task | full:) targets="$targets $target" ;;
+        esac
+      done
+      ;;
     *) targets=$of_job ;;
   esac
   for target in $targets; do
-    [ "$scope:$target" = "steps:$leader" ] || kill "-$number" "$target" 2>/dev/null || :
+    kill "-$number" "$target" 2>/dev/null || :
   done
 }
 

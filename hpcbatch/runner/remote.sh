@@ -4,6 +4,7 @@
 
 root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
+. "$root/runner/become.sh"
 . "$root/conf/job.sh"
 unset HPCBATCH_ROOT
 
@@ -53,7 +54,6 @@ if [ "$dialect" = slurm ]; then
   done
   set -- "$@" "SLURMD_NODENAME=$host" "SLURM_NODEID=$index" "SLURM_CPUS_ON_NODE=$(echo "$cpus" | cut -d ' ' -f $((index + 1)))"
 fi
-if [ -n "$SSH_ORIGINAL_COMMAND" ]; then
-  exec env -i -- "$@" "$shell" -c "$SSH_ORIGINAL_COMMAND"
-fi
-exec env -i -- "$@" "$shell" -l
+hold "$@"
+[ -z "$SSH_ORIGINAL_COMMAND" ] || become "$shell" -c "$SSH_ORIGINAL_COMMAND"
+become "$shell" -l

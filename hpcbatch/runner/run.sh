@@ -1,5 +1,6 @@
 #!/bin/sh
-# The command of every pod of a job: `run.sh master` in the first pod, which runs the script, `run.sh worker` in all others.
+# The command of every pod of a job: `run.sh master` in the first pod, which runs the script, `run.sh worker` in all others;
+# `run.sh deliver` in a pod that is made when the first one was killed (controller/deliveries.py).
 # POSIX sh only (dash, busybox sh and bash are tested), so that it works in any image.
 #
 # $HPCBATCH_ROOT (default /hpcbatch) holds
@@ -24,10 +25,15 @@ case $1 in
     . "$root/runner/output.sh"
     . "$root/runner/tools.sh"
     . "$root/runner/watch.sh"
+    . "$root/runner/linked.sh"
     . "$root/runner/wrf.sh"
     . "$root/runner/master.sh"
     run_master
     ;;
   worker) run_worker ;;
-  *) fail LaunchFailed "the runner was started as '$1': expected master or worker" ;;
+  deliver)
+    . "$root/runner/output.sh"
+    deliver_what_is_left
+    ;;
+  *) fail LaunchFailed "the runner was started as '$1': expected master, worker or deliver" ;;
 esac

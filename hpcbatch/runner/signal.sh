@@ -1,12 +1,13 @@
 #!/bin/sh
-# `signal.sh NUMBER`: what the first pod starts by ssh in the others, to send a signal to all that the job runs there.
+# `signal.sh NUMBER [SCOPE]`: what the first pod starts by ssh in the others, to send a signal to what the job runs there.
 
 root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
 . "$root/runner/processes.sh"
+. "$root/conf/job.sh"
 my_session=$(session_of $$)
 case $1 in
   9) kill_all ;;
   19) stop_all ;;
-  *) signal_here "$1" all ;;
+  *) signal_here "$1" "${2:-all}" ;;
 esac

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of conf/job.sh, common.sh and step.sh
-# `srun` in a job: a step of some tasks on some of the job's hosts. MPI programs are started by the image's own mpirun as one
-# world, others directly; both find what Slurm sets for a task. A step gets CPUs of its own: while others have them, it waits.
+# `srun` in a job: a step of some tasks on some of the job's hosts, which find what Slurm sets for a task (srun_start.sh starts
+# them). A step gets CPUs of its own: while others have them, it waits.
 
 . "$root/runner/srun_options.sh"
 
@@ -164,6 +164,22 @@ done
 
 # The tasks
 
+# fill_in: what the environment has lost of the job's own variables: a program that starts steps (Snakemake) may leave SLURM_JOB_ID
+# alone, and mpirun then finds half a job. Not those that ask srun for something.
+fill_in() {
+  uid=$(id -u)
+  set --
+  . "$root/runner/mpi_tuning.sh"
+  . "$root/conf/environment"
+  . "$root/runner/mpi.sh"
+  for entry in "$@"; do
+    case ${entry%%=*} in
+      SLURM_NTASKS | SLURM_NPROCS | SLURM_NTASKS_PER_NODE | SLURM_CPUS_PER_TASK | SLURM_EXPORT_ENV | SLURM_OPEN_MODE) ;;
+      SLURM_* | OMPI_* | PRTE_* | HYDRA_* | I_MPI_* | MV2_*) eval "[ -n \"\${${entry%%=*}+set}\" ]" || export "${entry?}" ;;
+    esac
+  done
+}
+[ -n "${SLURM_JOB_NODELIST+set}${SLURM_NODELIST+set}${SLURM_TASKS_PER_NODE+set}" ] || fill_in
 job_nodes=$SLURM_NNODES job_ntasks=$SLURM_NTASKS
 step_hosts='' per_host='' step_nodes=0 same='' times=0
 # end_run: of hosts with as many tasks each: `2(x3)`
@@ -185,8 +201,9 @@ end_run
 SLURM_STEP_ID=$step_id SLURM_STEPID=$step_id SLURM_STEP_NODELIST=$step_hosts SLURM_STEP_NUM_NODES=$step_nodes
 SLURM_STEP_NUM_TASKS=$ntasks SLURM_NTASKS=$ntasks SLURM_NPROCS=$ntasks SLURM_STEP_TASKS_PER_NODE=$per_host SLURM_NNODES=$step_nodes
 SLURM_DISTRIBUTION=$distribution SLURM_LAUNCH_NODE_IPADDR=$host SLURM_UMASK=$(umask)
+SLURM_HPCBATCH_STEP="$job_id.$step_id launch" # for signals (processes.sh)
 export SLURM_STEP_ID SLURM_STEPID SLURM_STEP_NODELIST SLURM_STEP_NUM_NODES SLURM_STEP_NUM_TASKS SLURM_NTASKS SLURM_NPROCS \
-  SLURM_STEP_TASKS_PER_NODE SLURM_NNODES SLURM_DISTRIBUTION SLURM_LAUNCH_NODE_IPADDR SLURM_UMASK
+  SLURM_STEP_TASKS_PER_NODE SLURM_NNODES SLURM_DISTRIBUTION SLURM_LAUNCH_NODE_IPADDR SLURM_UMASK SLURM_HPCBATCH_STEP
 if [ -n "$preserve_env" ]; then
   [ -z "$job_nodes" ] || SLURM_NNODES=$job_nodes
   [ -z "$job_ntasks" ] || SLURM_NTASKS=$job_ntasks SLURM_NPROCS=$job_ntasks
@@ -203,106 +220,11 @@ fi
 [ "$out" != none ] || out=/dev/null
 [ "$err" != none ] || err=/dev/null
 case $input in
-  '' | all) ;;
+  '' | all) input=all ;;
   none) exec </dev/null ;;
-  *) exec <"$input" || exit 1 ;;
+  *[!0-9]*) exec <"$input" && input=all || exit 1 ;;
 esac
-[ -z "$label" ] || label=$ntasks
-start="$root/runner/task.sh"
-
-mpi_family
-if [ "$mpi" != none ] && [ -z "$family$multi_prog" ]; then
-  tell_of_single_ranks "$1" "$ntasks" "there is no mpirun on PATH"
-fi
-if [ -n "$family" ] && [ "$mpi" != none ] && [ -z "$multi_prog" ] && wants_mpi "$1"; then
-  tell_of_library "$1"
-  start_with_mpi "${distribution%%[:,]*}" "$ntasks" "$sh" "$start" "$root" mpi "${label:--}" "${out:--}" "${err:--}" "$@"
-fi
-
-# directly: task numbers of each host
-numbers=
-case $distribution in
-  cyclic*)
-    task=0 round=0
-    while [ $task -lt "$ntasks" ]; do
-      for word in $layout; do
-        [ $round -lt "${word#*:}" ] || continue
-        numbers="$numbers ${word%:*}:$task"
-        task=$((task + 1))
-      done
-      round=$((round + 1))
-    done
-    ;;
-  *)
-    task=0
-    for word in $layout; do
-      last=$((task + ${word#*:}))
-      while [ $task -lt $last ]; do
-        numbers="$numbers ${word%:*}:$task"
-        task=$((task + 1))
-      done
-    done
-    ;;
+case $(readlink "/proc/$$/fd/0") in
+  '' | /dev/null) input=none ;; # no input, so nothing to lead to the tasks
 esac
-# end_step SIGNAL: what the step runs on all its hosts
-end_step() {
-  for word in $layout; do
-    start_on "${word%:*}" "$sh" "$start" "$root" signal "$step_id" "$1" </dev/null &
-  done
-  wait
-}
-# stop SIGNAL: the first one counts; KILL follows
-ended=
-stop() {
-  [ -z "$ended" ] || return 0
-  ended=yes
-  (
-    trap '' INT TERM HUP # which may have come to all that srun has started
-    end_step "$1"
-    sleep "$kill_delay_s"
-    [ ! -d "$state" ] || end_step KILL
-  ) >/dev/null 2>&1 &
-}
-trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop INT' INT
-trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop TERM' TERM HUP
-trap '[ -n "$ended" ] || echo "srun: Terminating StepId=$job_id.$step_id" >&2; stop KILL' USR1
-
-exec 3<&0
-state=$(mktemp -d "$run/step.XXXXXX") || die "cannot write to $run"
-children='' node=0
-for word in $layout; do
-  name=${word%:*} tasks=
-  for entry in $numbers; do
-    [ "${entry%:*}" != "$name" ] || tasks="$tasks${tasks:+,}${entry#*:}"
-  done
-  (
-    # the first task reads what srun is given
-    case ,$tasks, in
-      *,0,*) exec <&3 ;;
-      *) exec </dev/null ;;
-    esac
-    exec 3<&-
-    start_on "$name" "$sh" "$start" "$root" direct "${label:--}" "${out:--}" "${err:--}" "$step_id" "$node" "$tasks" "${multi_prog:-no}" "$kill_on_bad_exit" "$@"
-    code=$?
-    [ $code -ne 255 ] || echo "srun: error: $name: lost connection to its tasks" >&2
-    echo $code >"$state/$node"
-    [ $code -eq 0 ] || [ "$kill_on_bad_exit" = 0 ] || kill -s USR1 $$ 2>/dev/null
-  ) &
-  children="$children $!"
-  node=$((node + 1))
-done
-exec 3<&-
-
-highest=0
-for child in $children; do
-  while kill -0 "$child" 2>/dev/null; do
-    wait "$child" 2>/dev/null
-  done
-done
-while [ $node -gt 0 ]; do
-  node=$((node - 1))
-  { read -r code <"$state/$node"; } 2>/dev/null || code=143 # ended by a signal, with all its group
-  [ "$code" -le "$highest" ] || highest=$code
-done
-rm -rf "$state" "$steps/$step_id.step"
-exit "$highest"
+. "$root/runner/srun_start.sh"

@@ -58,14 +58,7 @@ apply() {
       ;;
     output) out=$2 ;;
     error) err=$2 ;;
-    input)
-      case $2 in
-        all) unapplied --input=all "task 0 alone reads the input" ;;
-        0 | none | *[!0-9]*) ;;
-        *) die "--input=$2 is not supported: task 0 alone reads the input" ;;
-      esac
-      input=$2
-      ;;
+    input) input=$2 ;;
     chdir) chdir=$2 ;;
     distribution)
       case $2 in

@@ -12,7 +12,17 @@ $pieces
 PIECES
   unset pieces piece
   case " $*" in
-    *[!a-z]orted[!a-z]* | *[!a-z]prted[!a-z]* | *hydra_*proxy*) echo "$PPID" >>"$run/launches" ;; # for worlds.sh
+    *[!a-z]orted[!a-z]* | *[!a-z]prted[!a-z]* | *hydra_*proxy*)
+      echo "$PPID" >>"$run/launches" # for worlds.sh
+      (
+        # for linked.sh, of the first twenty launchers: they may be gone before anybody looks at them
+        umask 077
+        set -- "$run"/launched.*
+        [ $# -lt 20 ] && mkdir "$run/launched.$PPID" && cd "$run/launched.$PPID" || exit
+        cp -P "/proc/$PPID/exe" "/proc/$PPID/cwd" .
+        for file in cmdline environ maps; do cat "/proc/$PPID/$file" >$file; done
+      ) 2>/dev/null
+      ;;
   esac
 fi
 exec "$real" -F "$run/ssh_config" "$@"

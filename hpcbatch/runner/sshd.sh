@@ -104,6 +104,11 @@ write_clients() {
       cat "$root/runner/ssh.sh"
     } >"$bin/$client" && chmod 700 "$bin/$client"
   done
+  # not where PATH leads: mpirun alone is to find it
+  {
+    printf '#!/bin/sh\nrun=%s\n' "$(quote "$run")"
+    cat "$root/runner/prterun.sh"
+  } >"$run/prterun" && chmod 700 "$run/prterun"
   [ -x "$bin/ssh" ] || fail LaunchFailed "this image has no ssh, which a job of several pods needs (package openssh-client, or the site's sshTools)"
 }
 
@@ -118,11 +123,9 @@ run_worker() {
   trap 'end_worker' TERM INT
   start_sshd
   oom_before=$(oom_kills)
-  peak_bytes
-  if [ -z "$peak" ] || [ "$host" = "${hosts%% *}" ]; then
-    sample_usage &
-    sampler=$!
-  fi
+  keep_figures
+  sample_usage &
+  sampler=$!
   wait "$sshd"
   [ -z "$sampler" ] || kill "$sampler" 2>/dev/null
   fail LaunchFailed "sshd on $host has ended: $(sshd_problem)"

@@ -1,11 +1,10 @@
 #!/bin/sh
 # Becomes the script: the leader of the session, in its directory, with its limits and exactly its environment.
-# Started by master.sh with the output files as 3 and 4. The environment is handed to `env` as arguments, which stand in the
-# process table for less than a millisecond; no shell comes after that, since some drop names that are not variables of
-# theirs (bash's exported functions).
+# Started by master.sh with the output files as 3 and 4.
 
 root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
+. "$root/runner/become.sh"
 . "$root/conf/job.sh"
 started=$HPCBATCH_STARTED
 echo $$ >"$run/session"
@@ -88,7 +87,8 @@ path=${list:-/usr/local/bin:/usr/bin:/bin}
 [ "$login" != no ] || path=$bin:$path
 set -- "$@" "PATH=$path" "HOSTNAME=$host" "PWD=$work_dir"
 
-# From here on the command, after the variables.
+hold "$@"
+set --
 case $login in
   user) set -- "$@" "$shell" -l "$root/runner/login.sh" "$login" "$bin" "$path" ;;
   system) set -- "$@" "$shell" "$root/runner/login.sh" "$login" "$bin" "$path" ;;
@@ -120,8 +120,4 @@ elif [ "$login" = no ]; then
   set -- "$@" /bin/sh -c 'exec "$@"' sh
 fi
 . "$root/conf/arguments"
-# A shell without job control lets its background children ignore these two; a script must not inherit that.
-if env --default-signal=INT,QUIT true 2>/dev/null; then
-  exec env -i --default-signal=INT,QUIT -- "$@"
-fi
-exec env -i -- "$@"
+become "$@"

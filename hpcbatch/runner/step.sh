@@ -70,18 +70,19 @@ mpi_family() {
   esac
 }
 
-# wants_mpi PROGRAM: whether it may be, or start, an MPI program. One that is linked to no MPI library is none, unless it is
-# there to start others.
-wants_mpi() {
-  found=$(command -v "$1" 2>/dev/null) && is_program "$found" || return 1
-  case ${found##*/} in
-    *sh | env | nice | numactl | taskset | time | timeout | python* | perl* | singularity | apptainer | gdb | strace | valgrind) return 0 ;;
+# mpi_of PROGRAM: prints what it has to do with MPI: `mpi`, it is linked to an MPI library; `direct`, nothing: it is linked to
+# none, and is no program that is there to start or load others; `world`, MPI may come from it.
+mpi_of() {
+  found=$(command -v "$1" 2>/dev/null) && is_program "$found" || { echo direct && return; }
+  libraries=$(ldd "$found" 2>/dev/null) || libraries=unknown # a script, or linked statically
+  case ${found##*/}:$libraries in
+    *:*libmpi* | *:*libpmi*) echo mpi ;;
+    *:unknown | *sh:* | busybox:* | python*:* | pypy*:* | perl*:* | ruby*:* | java:* | julia*:* | Rscript:* | lua*:* | node:* | octave*:* | \
+      matlab*:* | env:* | nice:* | nohup:* | setsid:* | stdbuf:* | chrt:* | ionice:* | numactl:* | taskset:* | time:* | timeout:* | \
+      prlimit:* | unshare:* | xargs:* | parallel:* | make:* | singularity:* | apptainer:* | gdb:* | strace:* | ltrace:* | perf:* | \
+      valgrind*:*) echo world ;;
+    *) echo direct ;;
   esac
-  libraries=$(ldd "$found" 2>/dev/null) || return 0 # a script, or linked statically
-  case $libraries in
-    *libmpi* | *libpmi*) return 0 ;;
-  esac
-  return 1
 }
 
 # linked_to PROGRAM: sets $libraries to the MPI libraries that it is linked to, as far as can be seen; fails where there are none.
@@ -136,7 +137,21 @@ start_with_mpi() {
     mpich:*) set -- -f "$file" -n "$total" "$@" ;;
     intel:*) set -- -machinefile "$file" -n "$total" "$@" ;;
   esac
-  exec "$mpirun" "$@"
+  # shellcheck disable=SC2086
+  exec $defaults "$mpirun" "$@"
+}
+
+# default_signals: sets $defaults to words before a command that give it back the signals which a shell without job control takes
+# from what it starts in the background.
+defaults=
+default_signals() {
+  ! env --default-signal=INT,QUIT true 2>/dev/null || defaults='env --default-signal=INT,QUIT'
+}
+
+# copy_input PIPE...: becomes what copies its input into each of these, also when nobody reads one any more
+copy_input() {
+  trap '' PIPE
+  exec tee "$@" >/dev/null 2>&1
 }
 
 # start_on HOST COMMAND...: by ssh, or here.
@@ -151,7 +166,13 @@ start_on() {
   for word in "$@"; do
     line="$line $(quote "$word")"
   done
-  "$bin/ssh" "$where" "cd $(quote "$PWD") 2>/dev/null; exec$line"
+  line="cd $(quote "$PWD") 2>/dev/null; exec$line"
+  if [ -p /proc/self/fd/1 ] || [ -p /proc/self/fd/2 ]; then
+    # ssh makes a pipe that it writes to non-blocking, which fails others that write to it: it gets pipes of its own
+    { code=$({ { { "$bin/ssh" "$where" "$line" 2>&7; echo $? >&5; } 7>&1 >&8 | cat >&2; } 8>&1 | cat >&6; } 5>&1); } 6>&1
+    return "${code:-143}" # ended by a signal, with all its group
+  fi
+  "$bin/ssh" "$where" "$line"
 }
 
 # launch_world TASKS PER-HOST PROGRAM...: as one MPI world on the slots of the job, of which the first $skip_slots stay free; TASKS

@@ -1,9 +1,15 @@
 #!/bin/sh
-# The tasks of a step on one host: `task.sh ROOT mpi LABEL OUT ERR PROGRAM...` becomes one task that an MPI launcher has started;
-# `task.sh ROOT direct LABEL OUT ERR STEP NODE TASKS MULTI-PROG KILL PROGRAM...` starts TASKS (their numbers, with commas) and ends
-# with the highest of their exit codes, KILL=1: as soon as one is not 0; `task.sh ROOT signal STEP SIGNAL` sends these a signal.
-# LABEL is the number of tasks if each line is to have its task's number in front. LABEL, OUT and ERR are - for none: a launcher
-# may lose empty arguments.
+# The tasks of a step on one host.
+# `task.sh ROOT mpi LABEL OUT ERR PROGRAM...` becomes one task that an MPI launcher has started.
+# `task.sh ROOT world LABEL OUT ERR STATE INPUT KILL PROGRAM...` starts one and ends with 0 for the launcher: `failed` tells srun of
+# its exit code. KILL=1: it ends with that.
+# `task.sh ROOT direct LABEL OUT ERR STEP NODE TASKS MULTI-PROG KILL INPUT PROGRAM...` starts TASKS (their numbers, with commas) and ends
+# with the highest of their exit codes, KILL=1: as soon as one is not 0.
+# `task.sh ROOT feed STEP INPUT TASKS` leads what it reads to those that `world` has started.
+# `task.sh ROOT failed STATE TASK CODE`, on srun's host, writes that down.
+# `task.sh ROOT signal STEP SIGNAL` sends a step's tasks on this host a signal.
+# LABEL is the number of tasks if each line is to have its task's number in front. INPUT is all, none, or the task that reads srun's
+# input. LABEL, OUT and ERR are - for none: a launcher may lose empty arguments.
 
 # shellcheck disable=SC2154 # variables of conf/job.sh and common.sh
 
@@ -11,6 +17,7 @@ root=$1 mode=$2
 shift 2
 . "$root/runner/common.sh"
 . "$root/conf/job.sh"
+. "$root/runner/step.sh"
 { read -r own_session <"$run/own_session"; } 2>/dev/null || own_session=
 
 # signal_tasks STEP SIGNAL: to those that have started; the others do not start any more
@@ -21,10 +28,53 @@ signal_tasks() {
     kill -s "$2" -- "-$task_pid" 2>/dev/null || kill -s "$2" "$task_pid" 2>/dev/null
   done
 }
-if [ "$mode" = signal ]; then
-  signal_tasks "$@"
-  exit 0
-fi
+
+# find_readers STEP INPUT TASKS: sets $readers to those of the tasks that read srun's input, each through a pipe of its own
+find_readers() {
+  readers=
+  for task in $(printf %s "$3" | tr , ' '); do
+    case $2 in "$task" | all) readers="$readers $task" ;; esac
+  done
+}
+make_pipes() { for task in $readers; do mkfifo -m 600 "$run/in.$1.$task" || exit 1; done; }
+# fill_pipes STEP: becomes what fills them
+fill_pipes() {
+  for task in $readers; do
+    set -- "$@" "$run/in.$1.$task"
+  done
+  shift
+  copy_input "$@"
+}
+# open_pipe STEP TASK: as this shell's input
+open_pipe() {
+  tries=0
+  until [ -p "$run/in.$1.$2" ]; do
+    [ $tries -lt 600 ] || exit 1
+    tries=$((tries + 1))
+    nap
+  done
+  exec <"$run/in.$1.$2"
+  rm -f "$run/in.$1.$2"
+}
+
+case $mode in
+  signal)
+    signal_tasks "$@"
+    exit 0
+    ;;
+  failed)
+    echo "$3" >"$1/code.$2"
+    exit
+    ;;
+  feed)
+    step=$1
+    find_readers "$@"
+    [ -n "$readers" ] || exit 0
+    echo $$ >"$run/tasks.$step.feed"
+    make_pipes "$step"
+    fill_pipes "$step"
+    ;;
+esac
 
 kept=$SRUN_KEPT
 unset SRUN_KEPT
@@ -107,27 +157,100 @@ run_labelled() {
   return "$code"
 }
 
-if [ "$mode" = mpi ]; then
+# mark_task: for signals (processes.sh)
+mark_task() {
+  SLURM_HPCBATCH_STEP="$job_id.$SLURM_STEP_ID task $SLURM_PROCID"
+  export SLURM_HPCBATCH_STEP
+}
+
+# check_program PROGRAM: ends this shell with errno, as slurmstepd does, where it cannot be run.
+check_program() {
+  why=
+  case $1 in
+    */*)
+      [ -e "$1" ] || why='No such file or directory' errno=2
+      [ -n "$why" ] || is_program "$1" || why='Permission denied' errno=13
+      ;;
+    *) command -v "$1" >/dev/null 2>&1 || why='No such file or directory' errno=2 ;;
+  esac
+  if [ -n "$why" ]; then
+    echo "slurmstepd-$host: error: execve(): $1: $why" >&2
+    exit "$errno"
+  fi
+}
+
+# tell TASK CODE: as srun does, on fd 5
+tell() {
+  case $2 in
+    0) return ;;
+    129) what='Hangup' ;;
+    130) what='Interrupt' ;;
+    131) what='Quit' ;;
+    132) what='Illegal instruction' ;;
+    134) what='Aborted' ;;
+    135) what='Bus error' ;;
+    136) what='Floating point exception' ;;
+    137) what='Killed' ;;
+    138) what='User defined signal 1' ;;
+    139) what='Segmentation fault' ;;
+    140) what='User defined signal 2' ;;
+    142) what='Alarm clock' ;;
+    143) what='Terminated' ;;
+    *) what="Exited with exit code $2" ;;
+  esac
+  echo "srun: error: $host: task $1: $what" >&5
+}
+
+if [ "$mode" = mpi ] || [ "$mode" = world ]; then
+  case $PMI_FD in
+    # MPICH's connection to its launcher: this shell uses these itself
+    [3-8]) exec 9<&"$PMI_FD" && PMI_FD=9 ;;
+  esac
   task=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-0}}}
   nth=${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-0}}
   SLURM_PROCID=$task SLURM_LOCALID=$nth SLURM_TASK_PID=$$
   SLURM_NODEID=$(printf '%s' "$SLURM_STEP_NODELIST" | tr , '\n' | grep -n -x "$host" | cut -d : -f 1)
   SLURM_NODEID=$((${SLURM_NODEID:-1} - 1))
   export SLURM_PROCID SLURM_LOCALID SLURM_TASK_PID SLURM_NODEID
-  redirect "$task" "$SLURM_NODEID"
-  [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
-  [ -n "$label" ] || exec "$@"
   step=$SLURM_STEP_ID
   run_task() {
     shift
+    check_program "$1"
+    [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
+    mark_task
     exec "$@"
   }
+fi
+if [ "$mode" = mpi ]; then
+  redirect "$task" "$SLURM_NODEID"
+  [ -n "$label" ] || run_task "$task" "$@"
   run_labelled "$task" "$@"
   exit
 fi
+if [ "$mode" = world ]; then
+  state=$1 input=$2 kill_on_bad_exit=$3
+  shift 3
+  trap : TERM INT HUP QUIT USR1 USR2 ALRM # what the launcher passes on is for the task, whose end is told here
+  find_readers "$step" "$input" "$task"
+  if [ -n "$readers" ]; then open_pipe "$step" "$task"; else exec </dev/null; fi
+  exec 5>&2
+  redirect "$task" "$SLURM_NODEID"
+  exec 6>&2 2>/dev/null # a shell tells of killed children, in words of its own
+  if [ -n "$label" ]; then
+    run_labelled "$task" "$@" 2>&6
+  else
+    (run_task "$task" "$@") 2>&6 5>&- 6>&-
+  fi
+  code=$?
+  [ $code -ne 0 ] || exit 0
+  tell "$task" "$code"
+  [ "$kill_on_bad_exit" = 0 ] &&
+    start_on "$SLURM_LAUNCH_NODE_IPADDR" "$sh" "$root/runner/task.sh" "$root" failed "$state" "$task" "$code" </dev/null 2>&6 && exit 0
+  exit "$code" # also where srun could not be told
+fi
 
-step=$1 node=$2 tasks=$3 multi_prog=$4 kill_on_bad_exit=$5
-shift 5
+step=$1 node=$2 tasks=$3 multi_prog=$4 kill_on_bad_exit=$5 input=$6
+shift 6
 session=
 if [ -n "$own_session" ] && setsid true 2>/dev/null; then
   session=setsid
@@ -158,47 +281,36 @@ run_task() { # TASK LOCAL PROGRAM...
   export SLURM_PROCID SLURM_LOCALID SLURM_NODEID SLURM_GTIDS
   shift 2
   redirect "$SLURM_PROCID" "$node"
-  why=
-  case $1 in
-    */*)
-      [ -e "$1" ] || why='No such file or directory' errno=2
-      [ -n "$why" ] || is_program "$1" || why='Permission denied' errno=13
-      ;;
-    *) command -v "$1" >/dev/null 2>&1 || why='No such file or directory' errno=2 ;;
-  esac
-  if [ -n "$why" ]; then
-    echo "slurmstepd-$host: error: execve(): $1: $why" >&2
-    exit "$errno"
-  fi
+  check_program "$1"
   [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
+  mark_task
   # shellcheck disable=SC2086,SC2016
-  exec $session "$sh" -c 'echo $$ >"$1"; [ ! -e "$2" ] || exit 143; shift 2; SLURM_TASK_PID=$$; export SLURM_TASK_PID; exec "$@"' \
+  exec $defaults $session "$sh" -c 'echo $$ >"$1"; [ ! -e "$2" ] || exit 143; shift 2; SLURM_TASK_PID=$$; export SLURM_TASK_PID; exec "$@"' \
     sh "$run/tasks.$step.$SLURM_PROCID" "$run/ended.$step" "$@"
 }
 
-# tell TASK CODE
-tell() {
-  case $2 in
-    0) return ;;
-    132) what='Illegal instruction' ;;
-    134) what='Aborted' ;;
-    135) what='Bus error' ;;
-    136) what='Floating point exception' ;;
-    137) what='Killed' ;;
-    139) what='Segmentation fault' ;;
-    143) what='Terminated' ;;
-    *) what="Exited with exit code $2" ;;
-  esac
-  echo "srun: error: $host: task $1: $what" >&5
-}
-
 exec 3<&0 5>&2
-trap 'signal_tasks "$step" KILL' USR1
 trap : TERM INT HUP # srun says what is to be done
+default_signals
+feeder=
+find_readers "$step" "$input" "$tasks"
+case $readers in
+  *' '*' '*)
+    make_pipes "$step"
+    (exec <&3 && fill_pipes "$step") &
+    feeder=$!
+    ;;
+esac
 children='' nth=0
 for task in $(printf %s "$tasks" | tr , ' '); do
   (
-    if [ "$task" = 0 ]; then exec <&3; else exec </dev/null; fi
+    if [ -p "$run/in.$step.$task" ]; then
+      open_pipe "$step" "$task"
+    elif [ "$readers" = " $task" ]; then
+      exec <&3
+    else
+      exec </dev/null
+    fi
     exec 3<&-
     if [ "$multi_prog" = yes ]; then
       line=$(of_multi_prog "$1" "$task") || { echo "srun: error: no line of $1 is for task $task" >&2; exit 1; }
@@ -220,7 +332,7 @@ for task in $(printf %s "$tasks" | tr , ' '); do
     echo "$code" >"$run/done.$step.$task"
     rm -f "$run/tasks.$step.$task"
     tell "$task" "$code"
-    [ "$code" = 0 ] || [ "$kill_on_bad_exit" = 0 ] || kill -s USR1 $$
+    [ "$code" = 0 ] || [ "$kill_on_bad_exit" = 0 ] || signal_tasks "$step" KILL
     exit "$code"
   ) &
   children="$children $!"
@@ -238,4 +350,5 @@ for task in $(printf %s "$tasks" | tr , ' '); do
   [ "$code" -le "$highest" ] || highest=$code
   rm -f "$run/done.$step.$task"
 done
+[ -z "$feeder" ] || kill "$feeder" 2>/dev/null
 exit "$highest"

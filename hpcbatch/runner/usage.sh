@@ -5,6 +5,15 @@
 # processes' resident memory, shared pages counted in each.
 
 max_pages=0 max_ticks=0
+page_bytes=$(getconf PAGESIZE 2>/dev/null || echo 4096)
+
+# keep_figures: what a loop in the background tells the runner, of usage and of the clock, goes through files that have no name: the
+# script, which runs as the same user, finds nothing to write to, and nothing is left open in it.
+keep_figures() {
+  exec 8>"$run/figures" 9>"$run/clock"
+  rm -f "$run/figures" "$run/clock"
+  figures=/proc/self/fd/8 clock=/proc/self/fd/9
+}
 
 # peak_bytes: the control group's own figure, which counts the page cache too. Only a runner that is process 1 has been
 # started by a container runtime, with a control group that holds nothing else.
@@ -19,40 +28,61 @@ keep_usage() {
   [ "$pages" -le "$max_pages" ] && [ "$ticks" -le "$max_ticks" ] && return
   [ "$pages" -le "$max_pages" ] || max_pages=$pages
   [ "$ticks" -le "$max_ticks" ] || max_ticks=$ticks
-  echo "$max_pages $max_ticks" >"$run/usage"
+  echo "$max_pages $max_ticks" >"$figures"
 }
 
 # sum_up_usage: sets $cpu_s (empty where it cannot be known from /proc) and $max_rss_bytes.
 sum_up_usage() {
   seen_pages=0 seen_ticks=0 cpu_s='' max_rss_bytes=''
   look
-  { read -r seen_pages seen_ticks <"$run/usage"; } 2>/dev/null
+  { read -r seen_pages seen_ticks <"$figures"; } 2>/dev/null
   [ "$seen_pages" -gt "$pages" ] || seen_pages=$pages
   [ "$seen_ticks" -gt "$ticks" ] || seen_ticks=$ticks
   [ -z "$own_session" ] || cpu_s=$((seen_ticks / 100))
   peak_bytes
   max_rss_bytes=$peak
   if [ -z "$peak" ] && [ "$seen_pages" -gt 0 ]; then
-    max_rss_bytes=$((seen_pages * $(getconf PAGESIZE 2>/dev/null || echo 4096)))
+    max_rss_bytes=$((seen_pages * page_bytes))
   fi
 }
 
-# sample_usage: a loop for pods that have nothing else to watch. A walk each second; more seldom where there are many processes.
+# sample_usage: a loop for pods that have nothing else to watch. A walk each second; more seldom where there are many processes,
+# or where only CPU time is to be looked at.
 sample_usage() {
   end_at_term
-  pause=0.2
-  while :; do
+  uptime
+  began=$now pause=0.2
+  while runner_lives; do
     rest "$pause"
     look
     keep_usage
+    tell_usage "$began"
     [ "$host" != "${hosts%% *}" ] || look_at_worlds # a dedicated launcher's first host
     pause=$((1 + count / 200))
+    [ -z "$peak" ] || [ $pause -ge 3 ] || pause=3
   done
 }
 
+# tell_usage SINCE: now and then, more seldom the longer it goes on, into the pod's log, where the controller finds what a running
+# job has used (controller/live_usage.py). SINCE is the uptime at which it began.
+tell_usage() {
+  uptime
+  [ "$now" -ge "${next_word:=0}" ] || return 0
+  next_word=$(((now - $1) / 10))
+  [ $next_word -ge 200 ] || next_word=200
+  [ $next_word -le 6000 ] || next_word=6000
+  next_word=$((now + next_word))
+  peak_bytes
+  echo "hpcbatch: usage cpu_s=$((max_ticks / 100)) max_rss_bytes=${peak:-$((max_pages * page_bytes))}"
+}
+
 # oom_kills: how many processes the kernel has killed since this container had used up its memory; nothing where that cannot
-# be known. Its control group is seen under its path, as the engine's is (podhost/memory.py), or as the root of what is mounted.
+# be known. Where there is no control group, the engine looks and kills (podhost/sampling.py). A control group is seen under its path, as the engine's is (podhost/memory.py), or as the root of what is mounted.
 oom_kills() {
+  if [ -n "$HPCBATCH_MEMORY_EVENTS" ]; then
+    sed -n 's/^oom_kill //p' "$HPCBATCH_MEMORY_EVENTS" 2>/dev/null
+    return
+  fi
   group='' file=''
   while IFS=: read -r _ controllers path; do
     case ,$controllers, in

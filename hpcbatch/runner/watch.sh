@@ -11,18 +11,13 @@
 
 requests=$root/requests/lines
 
-# uptime: sets $now to hundredths of a second since the machine was started, which no clock change moves.
-uptime() {
-  read -r up _ </proc/uptime
-  now=$((${up%.*} * 100 + 1${up#*.} - 100))
-}
-
 # watch STARTED: STARTED is the uptime at which the script was started. USR1 to the runner when its time is up.
 watch() {
   end_at_term
   began=$1 limit=$walltime_s warned='' stopped_since='' stopped=0 handled=0 pause=10 next_sample=$((began + 30))
   keep_clock
-  while :; do
+  expect_real
+  while runner_lives; do
     uptime
     read_requests
     if [ -n "$limit" ] && [ -z "$stopped_since" ]; then
@@ -37,17 +32,25 @@ watch() {
     if [ $now -ge $next_sample ]; then
       look
       keep_usage
+      tell_usage "$began"
       look_at_worlds
+      look_at_links
       see_wrf
       next_sample=$((now + 100 + count / 2)) # more seldom where a walk takes longer
+    elif [ $now -lt $((began + 300)) ]; then # a script's first launch may be over before the next sample
+      look
+      look_at_links
     fi
+    keep_words
+    [ -z "$real_due" ] || [ $pause -le 25 ] || pause=25 # wrf.exe overwrites what real.exe said
+    [ $now -ge $((began + 300)) ] || [ $pause -le 25 ] || pause=25
     rest "$((pause / 100)).$((pause / 10 % 10))$((pause % 10))"
     pause=$((pause < 50 ? pause * 2 : 100))
   done
 }
 
 # keep_clock: for the runner: the limit in force, hundredths of a second spent suspended, and since when it is suspended.
-keep_clock() { echo "${limit:-none} $stopped $stopped_since" >"$run/clock"; }
+keep_clock() { echo "${limit:-none} $stopped $stopped_since" >"$clock"; }
 
 # warn: the signal that was asked for some time before the limit, once; again if the limit moves away.
 warn() {
@@ -101,28 +104,29 @@ read_requests() {
 # deliver NUMBER SCOPE
 deliver() {
   await_session
-  signal_here "$1" "$2"
   case $2 in
-    steps | all) broadcast "$1" ;;
+    steps) signal_here "$1" steps && broadcast "$1" steps ;;
+    all) signal_here "$1" full && broadcast "$1" full ;;
+    *) signal_here "$1" "$2" ;;
   esac
 }
 
 # A signal before its session exists would be lost: until then the script is on its way.
 await_session() {
   tries=0
-  until [ -s "$run/session" ] || [ -s "$run/status" ] || [ $tries -ge 50 ]; do
+  until [ -s "$run/session" ] || ! kill -0 "$child" 2>/dev/null || [ $tries -ge 50 ]; do
     nap
     tries=$((tries + 1))
   done
 }
 
-# broadcast NUMBER: to all that the job runs in its other pods. A host that does not answer is told of in the pod's log.
+# broadcast NUMBER [SCOPE]: to what the job runs in its other pods. A host that does not answer is told of in the pod's log.
 broadcast() {
   [ "$has_peers" = yes ] || return 0
   (
     trap - TERM INT USR1
     for peer in $hosts; do
-      [ "$peer" = "$host" ] || reach "$peer" "$1" &
+      [ "$peer" = "$host" ] || reach "$peer" "$@" &
     done
     wait
   )
@@ -130,6 +134,6 @@ broadcast() {
 
 reach() {
   HPCBATCH_PLAIN=1 "$bin/ssh" -n -o ConnectTimeout=5 -o ConnectionAttempts=1 -o ServerAliveInterval=5 -o ServerAliveCountMax=1 "$1" \
-    "env HPCBATCH_ROOT=$(quote "$HPCBATCH_ROOT") sh $(quote "$root/runner/signal.sh") $2" </dev/null ||
+    "env HPCBATCH_ROOT=$(quote "$HPCBATCH_ROOT") sh $(quote "$root/runner/signal.sh") $2 $3" </dev/null ||
     echo "hpcbatch: signal $2 did not reach host $1" >&2
 }

@@ -1,7 +1,9 @@
 # What rsl.error.0000 says of a run of WRF, judged as hpcbatch/wrf/log.py judges it; tests/component/test_runner_wrf.py
 # holds the two against each other. Without braces in expressions, which mawk lacks.
 #
-#   awk -v wants_history=1 -f wrf.awk rsl.error.0000 [rsl.error.NNNN...]    the first file is that of rank 0
+#   awk -v wants_history=1 -f wrf.awk rsl.error.0000 [rsl.error.NNNN...]    the first file is that of rank 0, or rsl.out.0000
+#
+# $launcher_words in the environment names a file with what the MPI launcher said, for where no log tells why.
 #
 # Prints four lines: `ok`, `failed`, or `unclear` where the logs of the other ranks may know more; the program as its banner
 # names it (`wrf`, `real`, `none`, or `other`, of which nothing is known here) and the number of compute ranks (0: unknown);
@@ -56,6 +58,26 @@ function fatal_line(f,   i, pass, found, line, text) {
 
 function clock(text) { return substr(text, 1, 13) ":" substr(text, 15, 2) ":" substr(text, 18) }
 
+# The rank that a signal has ended, as hpcbatch/wrf/launcher.py tells it.
+function ended_by_signal(path,   text, line, found, rank, nameless) {
+  while (path != "" && (getline line < path) > 0) text = text " " line
+  gsub(/[ \t\r\n\f\v]+/, " ", text)
+  while (match(text, ended)) {
+    found = rank = substr(text, RSTART, RLENGTH)
+    text = substr(text, RSTART + RLENGTH)
+    if (sub(/^(process rank|RANK|srun: error: [^ ]+: tasks?) /, "", rank)) return signal_of(found, "rank " (rank + 0))
+    if (nameless == "") nameless = signal_of(found, "a rank")
+  }
+  return nameless
+}
+
+function signal_of(found, whose,   number) {
+  number = found
+  sub(found ~ /^srun/ ? "^.*: " : "^.*[^0-9]", "", number)
+  if (number in number_of) number = number_of[number]
+  return (number in name_of ? name_of[number] : "signal " (number + 0)) " on " whose (number == 9 ? ", probably out of memory" : "")
+}
+
 function with_cfl(text) { return cfl == "" ? text : text " (before that: " words(cfl) ")" }
 
 function tell(verdict, text) {
@@ -82,6 +104,20 @@ BEGIN {
   general = "NOTE: .*(namelist settings are wrong|check and reset)|ERRORS while reading one or more|module_dm: mpaspect" \
     "|namelist vs input data"
   understood = "^[ \t]*Ntasks in X|^[ \t]*D01: Time step|^[ \t]*CURRENT DATE|^[ \t]*RESTART run: opening"
+  ended = "(process rank [0-9]+ with PID [0-9]+ on node [^ ]+ )?exited on signal [0-9]+" \
+    "|RANK [0-9]+ PID [0-9]+ RUNNING AT [^ ]+ [= ]*KILLED BY SIGNAL: [0-9]+" \
+    "|EXIT STRING: [A-Za-z ]+\\(signal [0-9]+" \
+    "|srun: error: [^ ]+: tasks? [0-9]+[^ ]*: (Killed|Terminated|Segmentation fault|Aborted|Bus error|Floating point exception" \
+    "|Illegal instruction)"
+  split("4 SIGILL 6 SIGABRT 7 SIGBUS 8 SIGFPE 9 SIGKILL 11 SIGSEGV 15 SIGTERM", pairs, " ")
+  for (i = 1; i in pairs; i += 2) name_of[pairs[i]] = pairs[i + 1]
+  number_of["Killed"] = 9
+  number_of["Terminated"] = 15
+  number_of["Segmentation fault"] = 11
+  number_of["Aborted"] = 6
+  number_of["Bus error"] = 7
+  number_of["Floating point exception"] = 8
+  number_of["Illegal instruction"] = 4
   program = "none"
   host = "-"
   ranks = 0
@@ -143,7 +179,8 @@ END {
     for (i = 2; i < ARGC; i++)
       if (crash[i] != "") { tell("failed", with_cfl(crash[i] " (" base_name(ARGV[i]) ")")); exit }
     at = stopped_at == "" ? "" : ", stopped after " clock(stopped_at)
-    if (cfl != "") tell("unclear", with_cfl("no SUCCESS line" at))
+    signalled = ended_by_signal(ENVIRON["launcher_words"])
+    if (cfl != "" || signalled != "") tell("unclear", with_cfl((signalled == "" ? "no SUCCESS line" : signalled) at))
     else tell("unclear", "no SUCCESS line" at "; the last line is: " (last == "" ? "(the file is empty)" : last))
   }
 }

@@ -5,7 +5,8 @@
 #
 # Of the directories where a process of the job was seen, or where the job began, those are looked at that hold an
 # rsl.error.0000 of this run: newer than its start, with a host of this job as that of rank 0. So neither an old log
-# counts, nor that of another job in the same directory.
+# counts, nor that of another job in the same directory. rsl.out.0000 beside it is heard where that one tells no end: it
+# may break off in a run that goes well.
 
 wrf_log=rsl.error.0000
 
@@ -16,7 +17,12 @@ prepare_to_judge_wrf() {
   # its shell is worth a look, too: a run that fails at once may not be seen
   if [ "$kind" = script ] && grep -q 'wrf\.exe\|real\.exe' "$run/$script_name" 2>/dev/null; then
     : >"$run/names_wrf"
+    ! grep -q 'real\.exe' "$run/$script_name" || : >"$run/names_real"
   fi
+  # what an earlier job has left in files that are appended to is not this one's
+  for file in "$stdout" "$stderr"; do
+    if [ -f "$file" ]; then wc -c <"$file"; else echo 0; fi
+  done >"$run/output_begins"
 }
 
 # see_wrf: after `look`: writes down where WRF's programs are, or what may start them in other pods: lines of WHAT DIRECTORY,
@@ -25,9 +31,14 @@ wrf_seen=' ' wrf_noted='
 '
 see_wrf() {
   [ "$judges_wrf" = yes ] || return 0
-  for process in $wrf_pids; do
+  for process in $wrf_pids $real_pids; do
     see_place wrf "$process"
   done
+  if [ -n "$real_pids" ]; then
+    real_due=yes
+  elif [ -n "$wrf_pids" ]; then
+    real_due=
+  fi
   for process in $launchers; do
     see_place mpi "$process"
   done
@@ -48,11 +59,40 @@ $1 $place
   printf '%s %s\n' "$1" "$place" >>"$run/wrf_places"
 }
 
-# judge_wrf: of a script that has ended by itself. Sets $message if a run of WRF failed, the first one's, and tells of all in
-# the job's stderr; $exit_code is then not 0.
+# keep_words: wrf.exe writes over the logs of real.exe before it, and scripts go on after a real.exe that failed: what this
+# one said is kept as soon as it is there, in a file for each place: that place, the program and the message.
+real_due=''
+expect_real() { [ ! -e "$run/names_real" ] || real_due=yes; }
+
+keep_words() {
+  [ -n "$real_due" ] || return 0
+  ! { read -r leader <"$run/session"; } 2>/dev/null || see_place shell "$leader"
+  number=0
+  while read -r _ place; do
+    number=$((number + 1))
+    is_of_this_run "$place/$wrf_log" || continue
+    place=$(cd -P "$place" 2>/dev/null && pwd) && read_log "$place/$wrf_log" && is_ours || continue
+    case $outcome:$program in
+      failed:real | failed:none) printf '%s\n%s\n%s\n' "$place" "$program" "$verdict" >"$run/words.$number" ;;
+      ok:real) rm -f "$run/words.$number" ;;
+    esac
+  done <"$run/wrf_places"
+}
+
+# recall_words: sets $words to those of a program that failed in $place before the present one.
+recall_words() {
+  words=
+  for file in "$run"/words.*; do
+    [ -f "$file" ] && { read -r where && read -r earlier && read -r said; } <"$file" || continue
+    [ "$where" != "$place" ] || [ "$earlier" = "$program" ] || words=$said
+  done
+}
+
+# judge_wrf: of a script that has ended by itself. Sets $message if a run of WRF failed, the first one's, real.exe's before
+# others, and tells of all in the job's stderr; $exit_code is then not 0.
 judge_wrf() {
   [ "$judges_wrf" = yes ] || return 0
-  wrf_judged=
+  wrf_judged='' real_failed='' wrf_failed=''
   while read -r _ place; do
     # the same directory under another name
     case $place in
@@ -68,18 +108,34 @@ $place
     wrf_judged="$wrf_judged$place
 "
     judge_place || continue
-    why="$program in $place: $verdict"
-    if [ -z "$message" ]; then
-      ! is_told_not_to_judge || return 0
-      message=$why
+    recall_words
+    [ -z "$words" ] || real_failed="${real_failed}real.exe in $place: $words
+"
+    why="$(shown_program) in $place: $verdict"
+    if [ "$program" = real ]; then
+      real_failed="$real_failed$why
+"
+    else
+      wrf_failed="$wrf_failed$why
+"
     fi
-    printf 'hpcbatch: %s\n' "$why" >>"$error_file"
   done <"$run/wrf_places"
-  [ -n "$message" ] || return 0
+  whys=$real_failed$wrf_failed
+  [ -n "$whys" ] && ! is_told_not_to_judge || return 0
+  message=${whys%%
+*}
+  printf '%s' "$whys" | sed 's/^/hpcbatch: /' >>"$error_file"
   if [ "$exit_code" = 0 ]; then
     echo 'hpcbatch: the script ended with 0, the job ends with 1 (HPCBATCH_JUDGE_WRF=no: it would end with 0)' >>"$error_file"
     exit_code=1
   fi
+}
+
+shown_program() {
+  case $program in
+    none) echo WRF ;;
+    *) echo "$program.exe" ;;
+  esac
 }
 
 is_of_this_run() { [ -f "$1" ] && [ -r "$1" ] && ! [ "$run/before_wrf" -nt "$1" ]; }
@@ -92,18 +148,18 @@ judge_place() {
     echo "hpcbatch: $log is not judged: the image has no awk" >>"$error_file"
     return 1
   fi
+  out=$place/rsl.out.0000
   read_log "$log"
-  case $outcome:$program in ok:* | :* | *:other) return 1 ;; esac
-  is_seen=
-  ! grep -q -F -x -e "wrf $place" "$run/wrf_places" || is_seen=yes
-  if [ "$rank_host" = - ]; then
-    [ -n "$is_seen" ] || return 1
-  else
-    case " $hosts $host " in
-      *" ${rank_host%%.*} "*) ;;
-      *) return 1 ;;
+  if [ "$outcome" = unclear ] && is_of_this_run "$out" && ! [ "$log" -nt "$out" ]; then
+    begun="$program $rank_host"
+    read_log "$out"
+    case "$begun" in
+      "$program $rank_host" | "none $rank_host" | 'none -') log=$out ;;
+      *) read_log "$log" ;; # of another program: left over
     esac
   fi
+  case $outcome:$program in ok:* | :* | *:other) return 1 ;; esac
+  is_ours || return 1
   # something else may write logs of this name
   [ "$program" != none ] || [ "$outcome" = failed ] || [ -n "$is_seen" ] || return 1
   if [ "$outcome" = unclear ]; then
@@ -111,22 +167,42 @@ judge_place() {
     for file in "$place"/rsl.error.*; do
       rank=${file##*.}
       case $rank in *[!0-9]*) continue ;; esac
-      [ "$file" != "$log" ] && is_of_this_run "$file" || continue
+      [ "$file" != "$place/$wrf_log" ] && is_of_this_run "$file" || continue
       [ "$ranks" != 0 ] && [ "$rank" -ge "$ranks" ] || set -- "$@" "$file"
     done
-    [ $# = 1 ] || read_log "$@"
+    launchers_words >"$run/launcher"
+    launcher_words=$run/launcher
+    read_log "$@"
+    launcher_words=
   fi
-  case $program in
-    none) program=WRF ;;
-    *) program=$program.exe ;;
+}
+
+# is_ours: whether rank 0 of the log that was read ran in this job.
+is_ours() {
+  is_seen=
+  ! grep -q -F -x -e "wrf $place" "$run/wrf_places" || is_seen=yes
+  case "$rank_host: $hosts $host " in
+    -:*) [ -n "$is_seen" ] ;;
+    *" ${rank_host%%.*} "*) ;;
+    *) return 1 ;;
   esac
+}
+
+# launchers_words: the end of what the job has written, and its exit code, which launchers have from the first rank that fails.
+launchers_words() {
+  [ "$exit_code" -le 128 ] || echo "exited on signal $((exit_code - 128))"
+  for file in "$stdout" "$stderr"; do
+    [ -f "$file" ] || continue
+    read -r begins || begins=0
+    tail -c "+$((begins + 1))" "$file" | tail -c 65536
+  done <"$run/output_begins"
 }
 
 # read_log FILE...: sets $outcome, $program, $ranks, $rank_host and $verdict.
 read_log() {
   outcome='' program=none ranks=0 rank_host=- verdict=''
   { read -r outcome && read -r program ranks && read -r rank_host && read -r verdict; } <<END
-$(LC_ALL=C awk -v wants_history="$(wants_history "$place/namelist.input")" -f "$root/runner/wrf.awk" "$@" </dev/null 2>/dev/null)
+$(LC_ALL=C launcher_words=${launcher_words-} awk -v wants_history="$(wants_history "$place/namelist.input")" -f "$root/runner/wrf.awk" "$@" </dev/null 2>/dev/null)
 END
 }
 

@@ -1,6 +1,8 @@
-"""What rsl.error.0000 says of a run of real.exe or wrf.exe, and how the run ended.
+"""What the logs of rank 0 say of a run of real.exe or wrf.exe, and how the run ended.
 
-`Log` takes the text as it grows, `judge` takes texts that are complete. The strings are those of recorded runs.
+It writes two, rsl.error.0000 and rsl.out.0000, and rsl.error.0000 may break off in a run that goes well (WRF 4.7.1 with
+sppt=1): both are witnesses. `Log` takes the text as it grows, `judge` takes texts that are complete. The strings are
+those of recorded runs.
 """
 
 from __future__ import annotations
@@ -11,9 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import fmean, median
 
+from hpcbatch.wrf.launcher import ended_by_signal
 from hpcbatch.wrf.run import Program
 
 MAIN_LOG = "rsl.error.0000"
+OUT_LOG = "rsl.out.0000"
 _DATE = r"([0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{2}[:_][0-9]{2}[:_][0-9]{2})"
 _BANNER = re.compile(r"\s*(?:(REAL_EM) V\S+ PREPROCESSOR|(WRF) V\S+ MODEL)")
 _STEP = re.compile(rf"\s*Timing for main: time {_DATE} on domain\s+([0-9]+):\s+([0-9.Ee+-]+) elapsed seconds")
@@ -105,6 +109,10 @@ class Log:
         """Whether nothing more is to be expected of it."""
         return bool(self.success or (self.fatal and not self._in_block) or self.crash)
 
+    @property
+    def tells_end(self) -> bool:
+        return bool(self.success or self.fatal or self.crash)
+
     def _line(self, line: str) -> None:
         stripped = line.strip()
         if not stripped:
@@ -174,6 +182,17 @@ def read(text: str) -> Log:
     log = Log()
     log.feed(text)
     return log.finish()
+
+
+def witness(error: Log, out: Log) -> Log:
+    """Of rank 0's two logs the one that knows more of the run: how it ended, else how far it came."""
+    if error.tells_end or (error.program is not None and out.program is not None and error.program is not out.program):
+        return error  # the program starts both anew: one of another program is left over
+    return out if out.tells_end or _reached(out) > _reached(error) else error
+
+
+def _reached(log: Log) -> tuple[datetime, int]:
+    return log.domains.get(1, DomainLog()).time or datetime.min, log.loops
 
 
 def _moment(text: str) -> datetime | None:
@@ -272,15 +291,15 @@ def judge(
 ) -> Verdict:
     """Whether a run that is over went well.
 
-    `texts`: the rsl files by name, that of rank 0 whole, of others at least their ends; `exists` says whether a file is
-    there that wrf.exe tells it wrote, where that can be looked at; `wants_history`: the namelist asks for wrfout;
+    `texts`: the rsl files by name, those of rank 0 whole, of others at least their ends; `exists` says whether a file
+    is there that wrf.exe tells it wrote, where that can be looked at; `wants_history`: the namelist asks for wrfout;
     `launcher`: standard error of mpirun, as far as known. The exit code is the caller's to look at.
     """
     if MAIN_LOG not in texts:
         return _verdict(False, f"there is no {MAIN_LOG}: the program was never started, or not in this directory")
     return judge_log(
-        read(texts[MAIN_LOG]),
-        {name: text for name, text in texts.items() if name != MAIN_LOG},
+        witness(read(texts[MAIN_LOG]), read(texts.get(OUT_LOG, ""))),
+        {name: text for name, text in texts.items() if name not in (MAIN_LOG, OUT_LOG)},
         exists=exists, wants_history=wants_history, launcher=launcher,
     )  # fmt: skip
 
@@ -293,7 +312,7 @@ def judge_log(
     wants_history: bool = True,
     launcher: str = "",
 ) -> Verdict:
-    """As `judge`, with the log of rank 0 read already."""
+    """As `judge`, with the log of rank 0 read already, the `witness` of the two."""
     if log.fatal:
         return _verdict(False, _with_cfl(log, _fatal_line(log)))
     if log.success:
@@ -307,10 +326,10 @@ def judge_log(
     for name, other in logs.items():
         if other.crash:
             return _verdict(False, _with_cfl(log, f"{other.crash} ({name})"))
-    signalled = re.search(r"exited on signal [0-9]+[^\n]*", launcher)
+    signalled = ended_by_signal(launcher)
     at = _stopped_at(log)
     if log.cfl or signalled:
-        return _verdict(False, _with_cfl(log, f"{signalled[0].strip() if signalled else 'no SUCCESS line'}{at}"))
+        return _verdict(False, _with_cfl(log, f"{signalled or 'no SUCCESS line'}{at}"))
     return _verdict(False, f"no SUCCESS line{at}; the last line is: {log.last or '(the file is empty)'}")
 
 

@@ -41,6 +41,10 @@ class Directory(Protocol):
 
     def data_file(self, path: str) -> DataFile: ...
 
+    def program_problem(self, name: str) -> str:
+        """`missing`, or why it cannot be run; "" if it can."""
+        ...
+
     def folder_problem(self, path: str) -> str:
         """Why no file can be made in that directory; "" if one can."""
         ...

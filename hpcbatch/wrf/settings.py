@@ -112,6 +112,22 @@ class Settings:
         denominator = self.number("domains", "time_step_fract_den", default=1.0)
         return whole + (numerator / denominator if denominator else 0.0)
 
+    def domain_time_step_s(self, domain: int) -> float:
+        """As WRF has it, by the ratios of the nests; 0 where none is given."""
+        return self._by_ratios(self.time_step_s, "parent_time_step_ratio", domain)
+
+    def distance_m(self, key: str, domain: int) -> float:
+        """The grid distance `dx` or `dy`. WRF derives that of a nest from its ratios."""
+        return self._by_ratios(self.number("domains", key), "parent_grid_ratio", domain)
+
+    def _by_ratios(self, outermost: float, ratio: str, domain: int) -> float:
+        value, at, seen = outermost, domain, set[int]()
+        while at > 1 and at not in seen:
+            seen.add(at)
+            value /= max(1, self.integer("domains", ratio, at, default=1))
+            at = self.integer("domains", "parent_id", at, default=1)
+        return value
+
     @property
     def interval(self) -> timedelta:
         """Between boundaries. 0 where interval_seconds is not set or nonsense."""

@@ -48,13 +48,24 @@ def _real(run: Run) -> Iterator[Finding]:
         there = [name for name in names if run.directory.has(name)]
         missing = sorted(set(names) - set(there))
         if missing:
+            read = f"{len(names)} files of domain {domain}, {moments[0]} to {moments[-1]}"
+            if len(names) == 1:
+                read = f"one file of domain {domain}, of {moments[0]}"
+            elif len(missing) == 1:
+                read += ", and this one is missing"
+            else:
+                read += f", and {len(missing)} are missing"
             yield Finding(
                 severity=Severity.ERROR, key=missing[0], value="missing", file=missing[0],
-                rule=f"real.exe reads {len(names)} of domain {domain}, {moments[0]} to {moments[-1]}, "
-                f"{len(missing)} are missing: bad date in the namelist, or file not in the directory",
+                rule=f"real.exe reads {read}: bad date in the namelist, or file not in the directory",
             )  # fmt: skip
+        told = set[str]()
         for name in there[:: max(1, len(there) // _LOOK_INTO)]:
-            yield from _met_em_file(run, name, domain)
+            for finding in _met_em_file(run, name, domain):
+                if finding.key in told:
+                    continue  # the same of the next file
+                told.add(finding.key)
+                yield finding
 
 
 def _met_em(run: Run, template: str, domain: int, moment: datetime) -> str:
@@ -210,13 +221,7 @@ def _same(run: Run, name: str, key: str, domain: int, found: object, *, group: s
 
 
 def _same_distance(run: Run, name: str, header: Header, key: str, domain: int) -> Iterator[Finding]:
-    """WRF derives the grid distance of a nest from its ratios."""
-    settings = run.settings
-    distance, at, seen = settings.number("domains", key), domain, set[int]()
-    while at > 1 and at not in seen:
-        seen.add(at)
-        distance /= max(1, settings.integer("domains", "parent_grid_ratio", at, default=1))
-        at = settings.integer("domains", "parent_id", at, default=1)
+    distance = run.settings.distance_m(key, domain)
     found = header.attributes.get(key.upper())
     if isinstance(found, float) and abs(found - distance) > 1e-5 * abs(found):
         rule = f"{name} has {found:g} m, domain {domain} of the namelist {distance:g} m: WRF stops"

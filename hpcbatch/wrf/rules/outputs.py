@@ -34,7 +34,7 @@ def check(run: Run) -> Iterator[Finding]:
         ):
             yield from _folder(run, key)
     if not any(run.settings.history_interval_s(domain) > 0 for domain in _domains(run)):
-        yield run.warning("time_control", "history_interval", "none is set: wrf.exe writes no wrfout at all")
+        yield run.warning("time_control", "history_interval", "without one wrf.exe writes no wrfout at all")
 
 
 def _domains(run: Run) -> range:

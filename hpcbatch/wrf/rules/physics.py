@@ -31,7 +31,7 @@ def check(run: Run) -> Iterator[Finding]:
             if scheme == -1:
                 rule = f"domain {domain} has no scheme: set one, or a physics_suite"
                 yield run.error("physics", key, rule, domain)
-            elif scheme not in known:
+            elif scheme not in known and (domain == 1 or scheme != settings.scheme(key)):
                 yield run.error("physics", key, f"WRF 4.7 has no such scheme (domain {domain})", domain)
     for domain in range(2, settings.domains + 1):
         for key in (*_EQUAL, *_EQUAL_OR_ZERO):

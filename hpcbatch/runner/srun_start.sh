@@ -1,0 +1,203 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2034,SC2154 # variables of conf/job.sh, common.sh, step.sh and srun.sh
+# The end of srun: it starts the tasks, in one of three ways.
+#   mpi     A program that is linked to an MPI library: the image's own mpirun starts it, and its word is the step's.
+#   world   A program from which MPI may come although it is not linked to it (a script, a shell, python, env …). Only mpirun can make
+#           its tasks one MPI world, so it starts them too; but for each it starts task.sh, which says 0 however its task ends, so that
+#           the others go on, and tells this host of the real exit code.
+#   direct  What can have nothing to do with MPI, --mpi=none, --multi-prog, and any program where there is no mpirun: by ssh.
+
+[ -z "$label" ] || label=$ntasks
+start="$root/runner/task.sh"
+state=$(mktemp -d "$run/step.XXXXXX") || die "cannot write to $run"
+
+mpi_family
+way=direct
+if [ "$mpi" != none ] && [ -z "$multi_prog" ]; then
+  if [ -n "$family" ]; then
+    way=$(mpi_of "$1")
+  else
+    tell_of_single_ranks "$1" "$ntasks" "there is no mpirun on PATH"
+  fi
+fi
+if [ "$way" = mpi ]; then
+  tell_of_library "$1"
+  rmdir "$state"
+  [ "$input" = all ] || [ "$input" = 0 ] || exec </dev/null
+  start_with_mpi "${distribution%%[:,]*}" "$ntasks" "$sh" "$start" "$root" mpi "${label:--}" "${out:--}" "${err:--}" "$@"
+fi
+
+# $numbers: `host:task` words
+numbers=
+case $distribution in
+  cyclic*)
+    task=0 round=0
+    while [ $task -lt "$ntasks" ]; do
+      for word in $layout; do
+        [ $round -lt "${word#*:}" ] || continue
+        numbers="$numbers ${word%:*}:$task"
+        task=$((task + 1))
+      done
+      round=$((round + 1))
+    done
+    ;;
+  *)
+    task=0
+    for word in $layout; do
+      last=$((task + ${word#*:}))
+      while [ $task -lt $last ]; do
+        numbers="$numbers ${word%:*}:$task"
+        task=$((task + 1))
+      done
+    done
+    ;;
+esac
+
+# tasks_of HOST: sets $tasks, with commas
+tasks_of() {
+  tasks=
+  for entry in $numbers; do
+    [ "${entry%:*}" != "$1" ] || tasks="$tasks${tasks:+,}${entry#*:}"
+  done
+}
+
+# signal_step SIGNAL: to the tasks on all hosts
+signal_step() {
+  for word in $layout; do
+    start_on "${word%:*}" "$sh" "$start" "$root" signal "$step_id" "$1" </dev/null &
+  done
+  wait
+}
+
+# end_tasks SIGNAL
+end_tasks() {
+  if [ "$way" = direct ]; then
+    signal_step "$1"
+  else
+    kill -s "$1" "$launcher"
+  fi
+}
+
+# stop SIGNAL: the first one counts; KILL follows. Where the runner ends the whole job, it sees to all hosts itself.
+stop() {
+  [ ! -e "$run/ending" ] && mkdir "$state/stopped" 2>/dev/null || return 0
+  (
+    trap '' INT TERM HUP # which may have come to all that srun has started
+    end_tasks "$1"
+    until=$(($(date +%s) + kill_delay_s))
+    while [ -d "$state" ] && [ "$(date +%s)" -lt "$until" ]; do nap; done
+    [ ! -d "$state" ] || end_tasks KILL
+  ) >/dev/null 2>&1 &
+}
+trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop INT' INT
+trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop TERM' TERM HUP
+# Others are for the tasks. Those that come from outside the job are sent to these alone (processes.sh).
+for signal in USR1 USR2 ALRM; do
+  # shellcheck disable=SC2064
+  trap "end_tasks $signal >/dev/null 2>&1 &" $signal
+done
+
+# lead_input: what srun is given goes to several hosts: each reads a pipe of its own. Sets $feeder.
+feeder=
+exec 3<&0
+lead_input() {
+  [ "$input" = all ] && [ "$step_nodes" -gt 1 ] || return 0
+  nth=0
+  pipes=
+  while [ $nth -lt "$step_nodes" ]; do
+    mkfifo -m 600 "$state/in.$nth" || exit 1
+    pipes="$pipes $nth"
+    nth=$((nth + 1))
+  done
+  (
+    exec <&3
+    set --
+    for nth in $pipes; do set -- "$@" "$state/in.$nth"; done
+    copy_input "$@"
+  ) &
+  feeder=$!
+}
+
+# read_input NODE: of this shell: from srun's input, as far as a task of that host reads it
+read_input() {
+  if [ -p "$state/in.$1" ]; then
+    exec <"$state/in.$1"
+  elif [ "$input" = all ]; then
+    exec <&3
+  else
+    case ,$tasks, in
+      *,"$input",*) exec <&3 ;;
+      *) exec </dev/null ;;
+    esac
+  fi
+  exec 3<&-
+}
+lead_input
+children='' node=0 highest=0 launcher=
+if [ "$way" = world ]; then
+  tell_of_library "$1"
+  (
+    exec 3<&- </dev/null
+    default_signals
+    start_with_mpi "${distribution%%[:,]*}" "$ntasks" "$sh" "$start" "$root" world "${label:--}" "${out:--}" "${err:--}" \
+      "$state" "$input" "$kill_on_bad_exit" "$@"
+  ) &
+  launcher=$!
+  children=$launcher
+  [ ! -d "$state/stopped" ] || kill "$launcher"
+fi
+feeders=
+for word in $layout; do
+  name=${word%:*}
+  tasks_of "$name"
+  if [ "$way" = world ]; then
+    [ "$input" != none ] || break
+    (
+      read_input "$node"
+      start_on "$name" "$sh" "$start" "$root" feed "$step_id" "$input" "$tasks"
+    ) &
+    feeders="$feeders $!"
+  else
+    (
+      trap : USR1 USR2 ALRM
+      read_input "$node"
+      start_on "$name" "$sh" "$start" "$root" direct "${label:--}" "${out:--}" "${err:--}" "$step_id" "$node" "$tasks" \
+        "${multi_prog:-no}" "$kill_on_bad_exit" "$input" "$@"
+      code=$?
+      [ $code -ne 255 ] || echo "srun: error: $name: lost connection to its tasks" >&2
+      echo $code >"$state/code.$node"
+      if [ $code -ne 0 ] && [ "$kill_on_bad_exit" != 0 ] && mkdir "$state/stopped" 2>/dev/null; then
+        echo "srun: Terminating StepId=$job_id.$step_id" >&2
+        signal_step KILL
+      fi
+    ) &
+    children="$children $!"
+  fi
+  node=$((node + 1))
+done
+exec 3<&-
+
+for child in $children; do
+  while wait "$child" 2>/dev/null && code=0 || code=$? && kill -0 "$child" 2>/dev/null; do :; done
+  # a signal to srun may have ended the last `wait` in place of the child
+  wait "$child" 2>/dev/null && again=0 || again=$?
+  [ $again = 127 ] || code=$again
+done
+if [ "$way" = world ]; then
+  highest=$code
+  [ -z "$feeders" ] || [ "$code" = 0 ] || signal_step KILL # of what leads the input to tasks that never started
+else
+  while [ $node -gt 0 ]; do
+    node=$((node - 1))
+    [ -s "$state/code.$node" ] || echo 143 >"$state/code.$node" # ended by a signal, with all its group
+  done
+fi
+for file in "$state"/code.*; do
+  { read -r code <"$file"; } 2>/dev/null || continue
+  [ "$code" -le "$highest" ] || highest=$code
+done
+for process in $feeder $feeders; do
+  kill "$process" 2>/dev/null
+done
+rm -rf "$state" "$steps/$step_id.step"
+exit "$highest"
