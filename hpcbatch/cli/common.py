@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.text import printable_lines
 
 if TYPE_CHECKING:
     from hpcbatch.api.client import HttpApi
@@ -192,14 +193,16 @@ def _explained(session: Session, error: Exception) -> Exception:
 
 
 def complain(text: str) -> None:
-    """Print on standard error, after what standard output already got. A closed standard error is nobody's loss."""
+    """Print on standard error, after what standard output already got. A closed standard error is nobody's loss.
+    What errors quote steers no terminal.
+    """
     try:
         sys.stdout.flush()
     except OSError:
         pass  # said again, and dealt with, when the command ends
     try:
         if text:
-            print(text, file=sys.stderr, flush=True)
+            print(printable_lines(text), file=sys.stderr, flush=True)
     except OSError:
         pass
 

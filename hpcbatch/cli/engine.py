@@ -18,10 +18,12 @@ from typing import Protocol
 from hpcbatch.api.resources import NAMESPACES
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.identity import GID, HOME, UID, USER
+from hpcbatch.engine import handles
 from hpcbatch.engine.agent.agent import Agent, NodeSpec
 from hpcbatch.engine.daemon import EngineError, EngineOptions, read_options, sole_engine
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
+from hpcbatch.engine.repeats import Repeats
 from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig
 from hpcbatch.engine.server.server import ApiServer, ServerError
@@ -34,15 +36,19 @@ from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
 
 _LOG_BYTES = 5 * 2**20
+_LOOK_S = 1.0
 
 
 def main() -> None:
-    """`python -m hpcbatch.cli.engine STATE_DIR READY_FD`: writes `ready`, or one line why not, to READY_FD."""
+    """`python -m hpcbatch.cli.engine STATE_DIR READY_FD`: writes to READY_FD `ready`, how memory limits are enforced
+    and what cannot be done here, with tabs between them; or one line why it did not start."""
     state_dir, told = Path(sys.argv[1]), os.fdopen(int(sys.argv[2]), "w")
     handler = logging.handlers.RotatingFileHandler(state_dir / "engine.log", maxBytes=_LOG_BYTES, backupCount=2)
     logging.basicConfig(
         handlers=[handler], level=logging.INFO, format="%(asctime)s %(levelname)s %(threadName)s %(message)s"
     )
+    handler.addFilter(Repeats())
+    handles.raise_limit()
     stop = threading.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: stop.set())
@@ -50,9 +56,12 @@ def main() -> None:
         with sole_engine(state_dir):
             engine = Engine(state_dir, read_options(state_dir) or EngineOptions())
             engine.start()
-            print("ready", engine.warning, file=told, flush=True)
+            print("ready", engine.memory_limits, engine.warning, sep="\t", file=told, flush=True)
             told.close()
-            stop.wait()
+            while not stop.wait(_LOOK_S) and not engine.failure:
+                pass
+            if failure := engine.failure:
+                raise EngineError(failure)
             engine.stop()
     except (HpcBatchError, OSError, sqlite3.Error) as error:
         logging.getLogger(__name__).exception("the engine cannot go on")
@@ -93,17 +102,25 @@ class Engine:
         self._certificate, self._token = ensure_certificate(state_dir), secrets.token_urlsafe(32)
         self._state_dir, self._options = state_dir, options
         self._site = SiteConfig(server_name=server_name())
-        self._parts: list[Part] = [
-            self._agent,
-            Scheduler(registry),
-            JobController(registry),
-            Controller(registry, self._site, self._history),
-        ]
+        self._controller = Controller(
+            registry, self._site, self._history, read_log=self._agent.log_end, prepare_site=self._make_queues
+        )
+        self._parts: list[Part] = [self._agent, Scheduler(registry), JobController(registry), self._controller]
+
+    @property
+    def memory_limits(self) -> str:
+        """One line on how they are enforced."""
+        return self._agent.memory_limits
 
     @property
     def warning(self) -> str:
         """One line to tell whoever starts the engine: what it cannot do on this machine. Empty if nothing."""
         return self._agent.namespaces_unavailable
+
+    @property
+    def failure(self) -> str:
+        """Why it cannot go on: better no engine than one that answers no qsub. "" if nothing is wrong."""
+        return self._controller.failure
 
     def start(self) -> None:
         port = self._start_server()  # first: a taken port is to stop nothing that has begun
@@ -146,6 +163,14 @@ class Engine:
             part.stop()
         self._store.close()
         self._history.close()
+
+    def _make_queues(self, site: SiteConfig) -> None:
+        """The Volcano Queues that the site names: the engine has no other admin who would."""
+        for name in sorted({queue.volcano_queue for queue in site.queues}):
+            try:
+                self._registry.ensure_queue(name)
+            except HpcBatchError as error:
+                logging.getLogger(__name__).warning("no Volcano Queue %s can be made: %s", name, error)
 
     def _claim_default_namespace(self) -> None:
         """The engine has one user: whoever started it."""

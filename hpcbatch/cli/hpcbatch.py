@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import click
@@ -25,6 +26,7 @@ from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.state import JobState
 from hpcbatch.units import format_bytes
 
+_RUN = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
 _NOT_RUNNING = 3  # as `systemctl status` and the LSB have it
 
 
@@ -70,7 +72,7 @@ def up(
     options = replace(
         daemon.read_options(state) or daemon.EngineOptions(), **{k: v for k, v in given.items() if v is not None}
     )
-    pid, warning = daemon.start(state, options)
+    pid, memory_limits, warning = daemon.start(state, options)
     if warning:
         click.echo(f"hpcbatch: {warning}", err=True)
     if site_text is not None:
@@ -80,6 +82,7 @@ def up(
         put_site(HttpApi(kubeconfig.read([state / "kubeconfig"])), site_text)
     size = f"{_count(options.cpus, 'CPU')} and {format_bytes(options.mem_bytes)}B"
     click.echo(f"hpcbatch is up: {_count(options.nodes, 'node')} of {size} each (process {pid})")
+    click.echo(memory_limits)
     click.echo("Submit with qsub or sbatch, look with qstat or squeue; `hpcbatch down` stops it.")
     click.echo(f"For kubectl: export KUBECONFIG={_shell_word(state / 'kubeconfig')}")
 
@@ -90,14 +93,34 @@ def down(session: Session) -> None:
     """Stop the embedded cluster and all that runs in it. Waiting jobs run after the next `hpcbatch up`."""
     from hpcbatch.engine import daemon
 
-    stopped = daemon.stop(kubeconfig.state_dir(session.environ))
-    click.echo("hpcbatch is down" if stopped else "hpcbatch was not running")
+    state = kubeconfig.state_dir(session.environ)
+    ended = "" if daemon.running_pid(state) is None else _ended_by_down(state)
+    stopped = daemon.stop(state)
+    click.echo(f"hpcbatch is down{ended}" if stopped else "hpcbatch was not running")
+
+
+def _ended_by_down(state: Path) -> str:
+    """What becomes of the jobs that run; "" where none does, or the engine does not answer."""
+    from hpcbatch.api.client import HttpApi
+    from hpcbatch.errors import HpcBatchError
+
+    try:
+        rows = jobs.list_present_rows(HttpApi(kubeconfig.read([state / "kubeconfig"])), "default")
+    except HpcBatchError:
+        return ""
+    running = [row for row in _single(rows) if row.state in _RUN]
+    again = sum(row.rerunnable for row in running)
+    if not running:
+        return ""
+    ends = f": {_count(len(running), 'running job')} ended, {again} of them queued again for the next `hpcbatch up`"
+    return f"{ends}, {len(running) - again} not, which may not run twice" if again < len(running) else ends
 
 
 @group.command()
 @click.pass_obj
 def status(session: Session) -> None:
     """Say whether the cluster is up, and how busy it is. Exits with 3 if nothing answers."""
+    from hpcbatch.api.transport import TELLS
     from hpcbatch.engine import daemon
 
     state = kubeconfig.state_dir(session.environ)
@@ -112,7 +135,7 @@ def status(session: Session) -> None:
             click.echo("engine   not running: `hpcbatch up` starts it")
         else:
             click.echo(f"engine   running (process {pid}), but its API does not answer; see {state / 'engine.log'}")
-        click.echo(f"cluster  {error}")
+        click.echo(f"cluster  {str(error).removesuffix(TELLS)}")
         raise SystemExit(_NOT_RUNNING) from None
     click.echo(f"engine   running (process {pid})" if pid is not None else "engine   not running")
     click.echo(f"cluster  {session.server} at {server}, namespace {session.namespace}")
@@ -143,17 +166,21 @@ def _nodes_line(nodes: list[NodeRow]) -> str:
 
 
 def _jobs_line(rows: list[JobRow], moved: int) -> str:
-    """An array that has begun counts by its members."""
-    groups = {
-        "running": {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING},
+    groups: dict[str, Collection[JobState]] = {
+        "running": _RUN,
         "queued": {JobState.QUEUED, JobState.WAITING},
         "held": {JobState.HELD},
         "ended": {state for state in JobState if state.is_final},
     }
-    single = [row for row in rows if not row.array_indices or row.start_time is None or row.state.is_final]
+    single = _single(rows)
     counts = {name: sum(row.state in states for row in single) for name, states in groups.items()}
     counts["ended"] += moved
     return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
+def _single(rows: list[JobRow]) -> list[JobRow]:
+    """An array that has begun counts by its members."""
+    return [row for row in rows if not row.array_indices or row.start_time is None or row.state.is_final]
 
 
 def _count(number: int, what: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from hpcbatch import jobs
-from hpcbatch.api.batchjob import record_from
+from hpcbatch.api.batchjob import shown_record
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.cli.common import Session
 from hpcbatch.errors import GoneError, HpcBatchError, UnknownJobError
@@ -86,13 +86,13 @@ def _changes(session: Session, where: str | None, rows: Mapping[str, JobRow]) ->
     listing = session.api.list(BATCHJOBS, where, fields=jobs.UNFINISHED)
     there = {obj["metadata"]["name"]: obj for obj in listing.items}
     for name, row in rows.items():
-        yield record_from(there[name]).row() if name in there else _look_at(session, row)
+        yield shown_record(there[name]).row() if name in there else _look_at(session, row)
     for event in session.api.watch(
         BATCHJOBS, where, fields=jobs.UNFINISHED, resource_version=listing.resource_version, timeout_s=_WATCH_S
     ):
         name = event.object["metadata"].get("name")
         if event.type != "BOOKMARK" and name in rows:
-            yield _look_at(session, rows[name]) if event.type == "DELETED" else record_from(event.object).row()
+            yield _look_at(session, rows[name]) if event.type == "DELETED" else shown_record(event.object).row()
 
 
 def _look_at(session: Session, row: JobRow) -> JobRow | str:
@@ -168,9 +168,9 @@ def _elapsed(row: JobRow) -> str:
 def _where(row: JobRow) -> str:
     if row.array_indices and row.start_time is not None:
         return _progress(row)
-    if row.state is JobState.FAILED and row.exit_code:
+    if row.reason is Reason.NON_ZERO_EXIT:
         return f"exit code {row.exit_code}"
-    if row.state is JobState.FAILED and row.exit_signal:
+    if row.reason is Reason.SIGNALLED:
         return f"killed by signal {row.exit_signal}"
     if row.state in {JobState.RUNNING, JobState.EXITING, JobState.FINISHED}:
         return "on " + ", ".join(dict.fromkeys(row.hosts)) if row.hosts else ""
@@ -190,5 +190,4 @@ def _progress(array: JobRow) -> str:
 def _align(table: Sequence[Sequence[str]], width: int) -> list[str]:
     widths = [max(len(row[column]) for row in table) for column in range(len(_COLUMNS) - 1)]
     lines = ("  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]) for row in table)
-    # A control character in a job's name must not reach the terminal.
-    return ["".join(c if c.isprintable() else "?" for c in line)[: max(20, width)].rstrip() for line in lines]
+    return [line[: max(20, width)].rstrip() for line in lines]

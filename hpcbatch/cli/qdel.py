@@ -23,14 +23,20 @@ def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
     from hpcbatch import jobs
-    from hpcbatch.pbs.requests import parse_qdel
+    from hpcbatch.errors import ForbiddenError
+    from hpcbatch.pbs.ids import row_id
+    from hpcbatch.pbs.requests import parse_qdel, record_stays
 
     options = parse_qdel(sys.argv[1:])
     check_server(session, "qdel")
 
     def delete(row: JobRow) -> Object | None:
         if options.delete_history:
-            jobs.forget(session.api, row)
+            jobs.end(session.api, row)
+            try:
+                jobs.forget(session.api, row)
+            except ForbiddenError:
+                raise record_stays(row_id(row)) from None
             return None
         return jobs.request_delete(session.api, row)
 

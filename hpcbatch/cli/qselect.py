@@ -64,7 +64,7 @@ def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
     if not options.needs_attributes:
         yield from map(Job, jobs.list_rows(session.api, session.namespace, finished=ended_too, members=options.members))
         return
-    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.pbs.qstat_full import full_attributes
 
     found = (
@@ -73,7 +73,7 @@ def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
         else jobs.list_objects(session.api, session.namespace, finished=False)
     )
     for obj in found:
-        record = record_from(obj)
+        record = shown_record(obj)
         yield Job(record.row(), dict(full_attributes(record, {}, session.now, session.zone)))
 
 

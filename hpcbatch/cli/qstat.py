@@ -211,13 +211,13 @@ class _Listing:
             objects: dict[str, Object] = {}
             members: dict[int, dict[int, JobRow]] | None = None
         else:
-            from hpcbatch.api.batchjob import record_from
+            from hpcbatch.api.batchjob import shown_record
 
             if options.history:
                 every = jobs.list_ended(session.api, session.namespace, include_unfinished=True)
             else:
                 every = jobs.list_objects(session.api, session.namespace, finished=options.subjobs)
-            self._all = [record_from(obj).row() for obj in every]
+            self._all = [shown_record(obj).row() for obj in every]
             objects = {row.object_name: obj for row, obj in zip(self._all, every, strict=True)}
             members = by_array(self._all)
             rows = self._selected(self._groups()[0] or [])
@@ -254,14 +254,14 @@ class _Attributes:
     def _full(self, row: JobRow) -> Attributes:
         """Those of the row's record, which for a made-up member is its array's."""
         from hpcbatch import jobs
-        from hpcbatch.api.batchjob import record_from
+        from hpcbatch.api.batchjob import shown_record
         from hpcbatch.pbs.qstat_full import full_attributes
 
         session = self._session
         if row.object_name not in self._objects:
             self._objects[row.object_name] = jobs.get_object(session.api, row)
         obj = self._objects[row.object_name]
-        record = record_from(obj)
+        record = shown_record(obj)
         own: dict[int, JobRow] = {}
         if record.status.array is not None:
             if self._members is not None:

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from hpcbatch import ended, jobs
-from hpcbatch.api.batchjob import record_from
+from hpcbatch.api.batchjob import shown_record
 from hpcbatch.cli.common import Session
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ def by_number(session: Session, numbers: Collection[int]) -> list[JobRecord]:
         for obj in (*present, *ended.objects(session.api, session.namespace, fields)):
             if (obj["spec"].get("memberOf") or {}).get("arrayId") in arrays:
                 found.setdefault(obj["metadata"]["uid"], obj)
-    return [record_from(obj) for obj in found.values()]
+    return [shown_record(obj) for obj in found.values()]
 
 
 def in_window(session: Session, since: datetime | None, owners: Collection[str] = ()) -> Iterator[JobRecord]:
     """The jobs that ended at `since` or later, or have not ended. `owners` empty: everybody's that may be seen."""
     found = jobs.iter_ended(session.api, session.namespace, since=since, owners=owners, include_unfinished=True)
-    return map(record_from, found)
+    return map(shown_record, found)
 
 
 @cache

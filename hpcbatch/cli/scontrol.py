@@ -48,7 +48,7 @@ def _body(session: Session) -> int:
 
 def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch import jobs
-    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.members import held_members
     from hpcbatch.slurm.array_records import shown_jobs
     from hpcbatch.slurm.scontrol import NO_JOBS, format_job
@@ -60,7 +60,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
         recent = session.now - MIN_JOB_AGE
         found = jobs.list_ended(session.api, session.namespace, since=recent, include_unfinished=True)
         held = {int(obj["status"]["jobId"]): held_members(obj) for obj in found}
-        shown = shown_jobs([record_from(obj) for obj in found], held)
+        shown = shown_jobs([shown_record(obj) for obj in found], held)
     for job in shown:
         text = format_job(
             job.record,
@@ -80,7 +80,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
 def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     """What one id means. Raises UnknownJobError or SlurmUsageError."""
     from hpcbatch import jobs
-    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.slurm.array_records import shown_array, shown_index, shown_member
     from hpcbatch.slurm.scontrol import not_found_member, read_job
     from hpcbatch.slurm.squeue import MIN_JOB_AGE
@@ -88,7 +88,7 @@ def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     named = read_job(text)
     row = jobs.find(session.api, session.namespace, named.number)
     obj = jobs.get_object(session.api, row)
-    record = record_from(obj)
+    record = shown_record(obj)
     if not row.array_indices:
         if named.is_array:
             raise not_found_member(text)
@@ -101,16 +101,16 @@ def _named_jobs(session: Session, text: str) -> list[ShownJob]:
         recent = [one for one in own if one.end_time is None or session.now - one.end_time <= MIN_JOB_AGE]
         return shown_array(record, get_records(session.api, row, recent), held)
     records = get_records(session.api, row, own)
-    found = [shown_index(record, records, index, held) for index in named.members]
-    if None in found:
+    found = [job for index in named.members if (job := shown_index(record, records, index, held)) is not None]
+    if not found:
         raise not_found_member(text)
-    return [job for job in found if job is not None]
+    return found
 
 
 def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, str]:
     """And which of its members users hold; None where the job is no member, or its array is gone."""
     from hpcbatch import jobs
-    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.members import held_members
 
     if member.spec.member_of is None:
@@ -119,7 +119,7 @@ def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, st
         obj = jobs.get_object(session.api, member.row()._replace(object_name=member.spec.member_of.array_name))
     except UnknownJobError:
         return None, ""
-    return record_from(obj), held_members(obj)
+    return shown_record(obj), held_members(obj)
 
 
 def _group_name(gid: int) -> str:

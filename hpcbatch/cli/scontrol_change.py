@@ -46,7 +46,10 @@ def change(session: Session, command: ScontrolCommand) -> int:
     act = _update_with(session, update) if update is not None else _acts(session)[command.verb]
     changed: list[Object] = []
     code = 0
-    for text in _ids(session, command, update):
+    ids = _ids(session, command, update)
+    if command.verb is Verb.TOP:  # each goes before all others: so the first of the list ends up first
+        ids.reverse()
+    for text in ids:
         try:
             changed += act(_target(session, text))
         except NO_CONNECTION:
@@ -173,13 +176,16 @@ def _top(session: Session, target: _Target) -> list[Object]:
     if row.state not in states.WAITING and not row.state.is_final:
         raise SlurmUsageError(NOT_PENDING)
     others = [
-        other.priority - other.nice
+        other
         for other in jobs.list_rows(session.api, session.namespace, finished=False)
         if (other.user, other.queue) == (row.user, row.queue)
         and other.state in states.WAITING
         and other.job_id != row.job_id
     ]
-    most = max(others, default=row.priority - row.nice - 1)
+    number = states.own_number(row)
+    # squeue shows later jobs a little lower: it is to be first there, too
+    over = [max(p := other.priority - other.nice, p - states.own_number(other) + number) for other in others]
+    most = max(over, default=row.priority - row.nice - 1)
 
     def raised(record: JobRecord) -> JobSpec:
         return replace(record.spec, priority=max(record.spec.priority, most + 1 + record.spec.nice))

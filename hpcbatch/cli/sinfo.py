@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm import describe
 
 
@@ -18,7 +18,10 @@ def _body(session: Session) -> int:
 
     options = sinfo.read_options(sys.argv[1:], session.environ)
     from hpcbatch import jobs
+    from hpcbatch.slurm.columns import complaint
 
+    words = "Invalid node" if options.fields is None else "sinfo: error: Invalid job"
+    complain(complaint(sinfo.columns_of(options), words))
     nodes = jobs.nodes(session.api, session.namespace)
     queues = jobs.queues(session.api)
     sys.stdout.write(sinfo.format_sinfo(nodes, queues, options, session.now, session.zone))

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm import describe
 
 if TYPE_CHECKING:
@@ -22,9 +22,11 @@ def _body(session: Session) -> int:
 
     options = read_options(sys.argv[1:], session.environ, session.user)
     from hpcbatch import jobs
-    from hpcbatch.slurm.squeue import MIN_JOB_AGE, check_ids, format_queue
+    from hpcbatch.slurm.columns import complaint
+    from hpcbatch.slurm.squeue import MIN_JOB_AGE, check_ids, columns_of, format_queue
     from hpcbatch.slurm.states import ACTIVE
 
+    complain(complaint(columns_of(options), "squeue: error: Invalid job"))
     ended_too = options.states is None or not options.states <= ACTIVE
     if options.ids is not None:
         numbers = [named.number for named in options.ids]

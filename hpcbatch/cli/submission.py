@@ -21,14 +21,15 @@ def send(session: Session, submission: Submission, command: str) -> jobs.Submitt
 
 def _tell_of_mail(session: Session, submission: Submission, command: str) -> None:
     """What of the mail that was asked for will not come."""
-    from hpcbatch.model.mail import is_address
+    from hpcbatch.model.mail import recipients
 
-    if not jobs.sends_mail(session.api):
+    rules = jobs.mail_rules(session.api)
+    if rules is None:
         complain(f"{command}: {submission.mail_note}")
         return
-    for user in submission.spec.mail_users:
-        if not is_address(user):
-            complain(f"{command}: {user!r} is no mail address; nothing is sent to it")
+    spec = submission.spec
+    for why in recipients(spec.mail_users, rules, f"{session.user}@{spec.submit_host}")[1]:
+        complain(f"{command}: {why}")
 
 
 def tell(submission: Submission, command: str) -> None:

@@ -75,10 +75,10 @@ def _find(session: Session, operand: str) -> JobRecord | None:
 
 def _exactly(session: Session, number: int) -> list[JobRecord]:
     from hpcbatch import jobs
-    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.api.batchjob import shown_record
 
     ask = partial(jobs.list_ended, session.api, session.namespace)
-    return [record_from(obj) for obj in ask(numbers=[number], include_unfinished=True)]
+    return [shown_record(obj) for obj in ask(numbers=[number], include_unfinished=True)]
 
 
 def _columns() -> int:

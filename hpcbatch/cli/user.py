@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from hpcbatch.model.row import JobRow
 
 Groups = tuple[tuple[int, str], ...]
-_DEFAULT_LIFE = timedelta(days=30)
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _HEADING = ("USER", "NAMESPACE", "UID", "GID", "GROUPS", "WAITING", "RUNNING", "STATE")
 
@@ -42,7 +41,7 @@ def _life(context: click.Context, parameter: click.Parameter, text: str) -> time
     match = re.fullmatch(r"([0-9]{1,6})([mhd])", text, re.ASCII)
     life = int(match[1]) * _UNITS[match[2]] if match else timedelta(0)
     if not SHORTEST <= life <= LONGEST:
-        raise click.BadParameter(f"{text!r}: expected 10m to 366d, as in 12h or 30d", context, parameter)
+        raise click.BadParameter(f"{text!r}: expected 10m to 30d, as in 12h or 7d", context, parameter)
     return life
 
 
@@ -108,13 +107,15 @@ def user() -> None:
 @click.option("--quota-cpus", callback=_cpus, metavar="N", help="CPUs of all running jobs together; none: no limit.")
 @click.option("--quota-memory", callback=_size, metavar="SIZE", help="Memory of all running jobs; none: no limit.")
 @click.option("--quota-pods", callback=_count, metavar="N", help="Pods of all running jobs; none: no limit.")
-@click.option("--quota-jobs", callback=_count, metavar="N", help="Job records, ended ones too; none: no limit.")
+@click.option(
+    "--quota-jobs", callback=_count, metavar="N", help="Job records, ended ones too (new user: 20000); none: no limit."
+)
 @click.option("--pvc", "claims", callback=_claims, multiple=True, metavar="NAME=SIZE[,class=C][,volume=V]",
               help="A PersistentVolumeClaim, ReadWriteMany, to make where it is missing. May be repeated.")  # fmt: skip
 @click.option("--kubeconfig", "target", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write a kubeconfig with a new client certificate, mode 0600. "
               "In the user's own directory root writes it as the user.")  # fmt: skip
-@click.option("--valid-for", "life", callback=_life, default="30d", show_default=True, metavar="TIME",
+@click.option("--valid-for", "life", callback=_life, default="7d", show_default=True, metavar="TIME",
               help="Life of the certificate: minutes, hours or days, as in 12h.")  # fmt: skip
 @click.option("--server", metavar="URL", help="API server's address in that kubeconfig (default: as in yours).")
 @click.option("--adopt", is_flag=True, help="Take a namespace that exists and is no user's.")
@@ -129,6 +130,8 @@ def add(
     """Make user NAME, or change what is given. Says what was done; run again, it finds all in order."""
     from hpcbatch.admin import users
     from hpcbatch.admin.site import read_site
+    from hpcbatch.admin.user_quota import await_count
+    from hpcbatch.api.resources import RESOURCE_QUOTAS
 
     wish = users.Wish(
         user=name,
@@ -158,10 +161,37 @@ def add(
         click.echo(line)
     if not done:
         click.echo(f"user {name} is as wanted, in namespace {planned.account.namespace}")
+    if any(part.resource is RESOURCE_QUOTAS for part in planned.parts):
+        await_count(session.api, planned.account.namespace, lambda line: click.echo(f"hpcbatch: {line}", err=True))
     if planned.account.identity.is_disabled:
         click.echo(f"user {name} is disabled: `hpcbatch user enable {name}` lets him submit again")
     if target is not None:
         _write_kubeconfig(session, planned.account, target, life, cluster=site.server_name, server=server)
+
+
+@user.command()
+@click.argument("names", nargs=-1, metavar="[NAME]…")
+@click.option("--kubeconfig", "pattern", default="{home}/.kube/config", show_default=True, metavar="FILE",
+              help="Where the kubeconfigs lie; {home} and {user} stand for the user's.")  # fmt: skip
+@click.option("--valid-for", "life", callback=_life, default="7d", show_default=True, metavar="TIME",
+              help="Life of the new certificates.")  # fmt: skip
+@click.option("--before", callback=_life, default="4d", show_default=True, metavar="TIME",
+              help="Renew what expires within this time.")  # fmt: skip
+@click.pass_obj
+def renew(session: Session, names: tuple[str, ...], pattern: str, life: timedelta, before: timedelta) -> None:
+    """Renew the certificates of all users, or of those named, that are about to expire. For a daily timer.
+
+    Who is disabled, or has no kubeconfig there, is passed over. One that fails does not stop the others.
+    """
+    from hpcbatch.admin import renewal
+
+    done = renewal.renew(session.api, names, pattern, life=life, before=before)
+    for line in done.renewed:
+        click.echo(line)
+    for line in done.faults:
+        click.echo(f"hpcbatch: {line}", err=True)
+    if done.faults:
+        raise SystemExit(1)
 
 
 @user.command("list")
@@ -208,11 +238,13 @@ def _report(done: list[str], otherwise: str) -> None:
 
 def _quota(given: dict[str, str | None]) -> dict[str, str | None]:
     """Options → what a ResourceQuota calls them; `none` becomes None, what was not given is left out."""
+    from hpcbatch.admin.user_objects import JOBS_QUOTA
+
     names = {
         "quota_cpus": "requests.cpu",
         "quota_memory": "requests.memory",
         "quota_pods": "pods",
-        "quota_jobs": "count/batchjobs.hpcbatch.io",
+        "quota_jobs": JOBS_QUOTA,
     }
     return {names[key]: None if text == "none" else text for key, text in given.items() if text is not None}
 

@@ -35,8 +35,9 @@ class _SignalledError(BaseException):
 
 
 def wait_as_qsub(session: Session, submitted: jobs.Submitted, shown_id: str) -> int:
-    """Wait as qsub does, and return its exit code: that of the job, or 3 when it was deleted. A signal deletes it."""
-    sys.stdout.flush()
+    """Wait as qsub does, and return its exit code: that of the job, or 3 when it was deleted. A signal deletes it, but
+    not the end of the terminal under nohup.
+    """
 
     def stop(number: int, _frame: FrameType | None) -> None:
         for each in _SIGNALS:  # a second one, as timeout(1) sends, must not keep the job from being deleted
@@ -44,8 +45,10 @@ def wait_as_qsub(session: Session, submitted: jobs.Submitted, shown_id: str) -> 
         raise _SignalledError(number)
 
     for number in _SIGNALS:
-        signal.signal(number, stop)
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
     try:
+        sys.stdout.flush()  # whoever reads the id may send a signal from now on
         ended = await_end(
             session, submitted, is_over=lambda obj: _has_ended(obj) or bool(obj["spec"].get("deleteRequested")),
             tell=lambda error: complain(f"qsub: {error}; waiting on"),
@@ -64,10 +67,10 @@ def wait_as_qsub(session: Session, submitted: jobs.Submitted, shown_id: str) -> 
 
 
 def _qsub_code(obj: Object, shown_id: str) -> int:
-    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.pbs.states import exit_status
 
-    record = record_from(obj)
+    record = shown_record(obj)
     status, spec = record.status, record.spec
     if status.state is JobState.DELETED or not status.state.is_final:
         text = f"Job to be deleted at request of {status.deleted_by or status.owner}@{spec.submit_host}"
@@ -89,9 +92,9 @@ def wait_as_sbatch(session: Session, submitted: jobs.Submitted) -> int:
     if ended is None:
         complain(f"sbatch: error: Job {submitted.job_id} no longer found and exit code not found")
         return 1
-    from hpcbatch.api.batchjob import record_from
+    from hpcbatch.api.batchjob import shown_record
 
-    record = record_from(ended)
+    record = shown_record(ended)
     if record.spec.array is None:
         return _sbatch_code(record)
     array = record.status.array
@@ -99,7 +102,7 @@ def wait_as_sbatch(session: Session, submitted: jobs.Submitted) -> int:
         return 0
     found = jobs.list_ended(session.api, submitted.namespace, since=record.status.submit_time)
     tasks = [obj for obj in found if obj["spec"].get("memberOf", {}).get("arrayId") == submitted.job_id]
-    return max((_sbatch_code(record_from(obj)) for obj in tasks), default=0) or 1
+    return max((_sbatch_code(shown_record(obj)) for obj in tasks), default=0) or 1
 
 
 def _sbatch_code(record: JobRecord) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hpcbatch.cli.common import Session
+from hpcbatch.model.text import printable
 
 if TYPE_CHECKING:
     from hpcbatch.wrf.finding import Finding
@@ -69,17 +70,12 @@ def line_of(finding: Finding) -> str:
     elif finding.file == finding.key:
         seen = f"{finding.key} ({finding.value})"
     elif finding.key.startswith("&"):
-        seen = f"{finding.key} {finding.value}".strip(" &")
-        seen = f"&{seen}" if finding.key != "&" else seen
+        shown = finding.value if finding.value.startswith(f"{finding.key} ") else f"{finding.key} {finding.value}"
+        seen = shown.strip() if finding.key != "&" else finding.value
     else:
         seen = f"{finding.key} = {finding.value}" if finding.value else f"{finding.key} is not set"
     prefix = f"{where}: " if where and finding.file != finding.key else ""
-    return _printable(f"{finding.severity:<8} {prefix}{seen}: {finding.rule}")
-
-
-def _printable(text: str) -> str:
-    """Nothing of a file may steer the terminal."""
-    return "".join(char if char.isprintable() else "?" for char in text)
+    return printable(f"{finding.severity:<8} {prefix}{seen}: {finding.rule}")
 
 
 def _summary(exe: str, findings: Sequence[Finding]) -> str:
@@ -98,7 +94,7 @@ def _summary(exe: str, findings: Sequence[Finding]) -> str:
 @click.option("--json", "is_json", is_flag=True, help="One JSON object for each change.")
 @click.pass_obj
 def progress(session: Session, job_or_dir: str | None, run_dir: Path | None, once: bool, is_json: bool) -> None:
-    """Follow a run of real.exe or wrf.exe until it ends, by its rsl.error.0000. Without a job or directory: list all
+    """Follow a run of real.exe or wrf.exe until it ends, by the logs of rank 0. Without a job or directory: list all
     running jobs of yours in which one is found, once.
 
     Exits with 0 if it ended well, with 1 if not; --once with 1 only if it has failed.

@@ -36,6 +36,12 @@ class RunDirectory:
         except OSError as error:
             return DataFile(header=None, size_bytes=0, problem=error.strerror or str(error), is_readable=False)
 
+    def program_problem(self, name: str) -> str:
+        path = self.path / name
+        if not path.is_file():
+            return "missing"
+        return "" if os.access(path, os.X_OK) else "not executable"
+
     def folder_problem(self, path: str) -> str:
         folder = self._at(path)
         if folder is None or not folder.exists():

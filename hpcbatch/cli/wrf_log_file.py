@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from hpcbatch.cli.common import complain
 from hpcbatch.cli.wrf_directory import read_namelist
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.wrf.log import MAIN_LOG, Log, Progress, progress
+from hpcbatch.wrf.log import MAIN_LOG, OUT_LOG, Log, Progress, progress, witness
 from hpcbatch.wrf.run import Program
 from hpcbatch.wrf.settings import Settings, dates
 
@@ -62,12 +62,25 @@ def _below(places: Iterable[Path], levels: int = 2) -> Iterator[Path]:
 
 
 class LogFile:
-    """Reads what a log has got more since the last look; a program that starts anew cuts it to nothing first."""
+    """The two logs of rank 0, named by that of its errors."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.log = path, Log()
-        self._offset, self._head = 0, b""
-        self.modified = 0.0
+        self.path = path
+        self._error, self._out = _Reader(path), _Reader(path.with_name(OUT_LOG))
+
+    @property
+    def log(self) -> Log:
+        # a program begins both anew: an older one is not the one that knows more, or is left over from another run
+        is_older = self._out.modified < self._error.modified
+        return self._error.log if is_older else witness(self._error.log, self._out.log)
+
+    @property
+    def modified(self) -> float:
+        return max(self._error.modified, self._out.modified)
+
+    @property
+    def quiet_s(self) -> float:
+        return max(0.0, time.time() - self.modified) if self.modified else 0.0
 
     def is_newer(self, since: float | None) -> bool:
         try:
@@ -75,19 +88,38 @@ class LogFile:
         except OSError:
             return False
 
-    @property
-    def size_bytes(self) -> int:
-        """As far as it was read."""
-        return self._offset
-
-    @property
-    def quiet_s(self) -> float:
-        return max(0.0, time.time() - self.modified) if self.modified else 0.0
-
     def read(self) -> bool:
-        """Whether this is another log than at the last look. Raises HpcBatchError if it cannot be read."""
+        """Whether these are other logs than at the last look. Raises HpcBatchError if they cannot be read."""
+        is_new = [each.read() for each in (self._error, self._out)]
+        return any(is_new)
+
+    def finish(self) -> None:
+        """Nothing more is expected."""
+        self._error.log.finish()
+        self._out.log.finish()
+
+    def job_number(self) -> int | None:
+        """Of the job in whose pod rank 0 ran; None where the log does not say, or it ran in none of ours."""
         try:
             with self.path.open("rb") as file:
+                head = file.read(_FIRST_LINES).decode("latin-1")
+        except OSError:
+            return None
+        match = _JOB_HOST.search(head)
+        return None if match is None else int(match[1])
+
+
+class _Reader:
+    """Reads what a file has got more since the last look; a program that starts anew cuts it to nothing first."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self.log = path, Log()
+        self._offset, self._head = 0, b""
+        self.modified = 0.0
+
+    def read(self) -> bool:
+        try:
+            with self._path.open("rb") as file:
                 status = os.fstat(file.fileno())
                 self.modified = status.st_mtime
                 head = file.read(_HEAD)
@@ -103,17 +135,7 @@ class LogFile:
         except FileNotFoundError:
             return False  # moved away, as scripts do after a run; what was read holds
         except OSError as error:
-            raise HpcBatchError(f"{self.path}: {error.strerror}") from None
-
-    def job_number(self) -> int | None:
-        """Of the job in whose pod rank 0 ran; None where the log does not say, or it ran in none of ours."""
-        try:
-            with self.path.open("rb") as file:
-                head = file.read(_FIRST_LINES).decode("latin-1")
-        except OSError:
-            return None
-        match = _JOB_HOST.search(head)
-        return None if match is None else int(match[1])
+            raise HpcBatchError(f"{self._path}: {error.strerror}") from None
 
 
 def settings_of(folder: Path, *, is_told: bool = True) -> Settings | None:

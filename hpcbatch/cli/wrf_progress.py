@@ -118,7 +118,7 @@ class _Watcher:
             self._settings = settings_of(file.path.parent)
         verdict = None
         if is_over or (self._job is None and file.log.is_over):
-            file.log.finish()
+            file.finish()
             verdict = _verdict_of(record, self._judge(file))
         return State(
             job=_job_text(record),
@@ -155,8 +155,7 @@ class _Watcher:
 
     def _judge(self, file: LogFile) -> Verdict:
         folder = file.path.parent
-        is_told = file.log.fatal or file.log.success or file.log.crash
-        others = {} if is_told else dict(_other_logs(folder, file.log, file.modified))
+        others = {} if file.log.tells_end else dict(_other_logs(folder, file.log, file.modified))
         settings = self._settings
         wants_history = settings is None or any(
             settings.history_interval_s(domain) for domain in range(1, settings.domains + 1)
@@ -214,6 +213,6 @@ def _verdict_of(record: JobRecord | None, verdict: Verdict) -> Verdict:
         end = f"signal {status.exit_signal}"
     else:
         end = status.message or status.reason.value
-    # the runner may have judged another run of the job, which failed, than the one that was followed
-    message = status.message if verdict.is_success and status.reason is Reason.PROGRAM_FAILED else verdict.message
+    # the runner knows more: other runs of the job, the launcher's words
+    message = status.message if status.reason is Reason.PROGRAM_FAILED else verdict.message
     return Verdict(False, f"{what} {status.state.value.lower()} ({end}): {message}")

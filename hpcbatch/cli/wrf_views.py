@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from hpcbatch.cli.common import Session
+from hpcbatch.model.text import printable
 from hpcbatch.units import hms
 from hpcbatch.wrf.log import DomainProgress, Progress, Verdict
 from hpcbatch.wrf.run import Program
@@ -94,7 +95,7 @@ class LinesView:
             return
         self._said = now
         clock = datetime.now(UTC).astimezone(self._session.zone).strftime("%H:%M:%S")
-        print(_printable(f"{clock} {'; '.join(filter(None, (state.job, *_lines(state))))}"), flush=True)
+        print(printable(f"{clock} {'; '.join(filter(None, (state.job, *_lines(state))))}"), flush=True)
 
     def end(self, state: State) -> None:
         _print_verdict(state)
@@ -115,7 +116,7 @@ class BarView:
             lines[0] = f"[{'#' * full}{'-' * (_BAR - full)}] {lines[0]}"
         lines = [*([state.job] if state.job else []), *lines]
         up = f"\x1b[{self._drawn}A" if self._drawn else ""
-        drawn = "".join(f"\x1b[2K{_printable(line)[: width - 1]}\n" for line in lines)
+        drawn = "".join(f"\x1b[2K{printable(line)[: width - 1]}\n" for line in lines)
         sys.stdout.write(f"{up}{drawn}\x1b[0J")
         sys.stdout.flush()
         self._drawn = len(lines)
@@ -126,7 +127,7 @@ class BarView:
 
 def _print_verdict(state: State) -> None:
     if state.verdict is not None:
-        print(_printable(f"{'success' if state.verdict.is_success else 'failed'}: {state.verdict.message}"), flush=True)
+        print(printable(f"{'success' if state.verdict.is_success else 'failed'}: {state.verdict.message}"), flush=True)
 
 
 def _lines(state: State) -> list[str]:
@@ -154,7 +155,3 @@ def _domain_line(found: DomainProgress) -> str:
 
 def _time(moment: datetime | None) -> str | None:
     return None if moment is None else f"{moment:%Y-%m-%d_%H:%M:%S}"
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else "?" for char in text)
