@@ -135,6 +135,7 @@ def missing_packages() -> list[str]:
     needs = {
         "containerd": "containerd", "runc": "runc", "ctr": "containerd", "buildah": "buildah", "gcc": "gcc",
         "mmdebstrap": "mmdebstrap", "openssl": "openssl", "ip": "iproute2", "mount": "util-linux",
+        "nft": "nftables",
     }  # fmt: skip
     missing = {package for program, package in needs.items() if not shutil.which(program)}
     if postgres.programs() is None:

@@ -40,11 +40,20 @@ def pid(name: str) -> int:
 def is_alive(name: str) -> bool:
     """Whether the process still runs. A zombie does not, nor does another one that has got its number since."""
     words = json.loads(_file(name).read_text())["argv"]
+    process = Path(f"/proc/{pid(name)}")
     try:
-        running = Path(f"/proc/{pid(name)}/cmdline").read_bytes()
+        running = (process / "cmdline").read_bytes()
+        state = (process / "stat").read_text().rpartition(") ")[2][0]
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return running.startswith(b"".join(os.fsencode(word) + b"\0" for word in words))  # a zombie's is empty
+    expected = b"".join(os.fsencode(word) + b"\0" for word in words)
+    # it has no arguments yet while its program is still read from the disk
+    return state not in "ZX" and (not running or running.startswith(expected))
+
+
+def last_words(name: str, count: int = 2000) -> str:
+    """The end of a process's log, of at most `count` characters."""
+    return (STATE / "log" / name).read_text(errors="replace")[-count:].strip()
 
 
 def kill(name: str, signum: int = signal.SIGKILL) -> None:

@@ -1,4 +1,4 @@
-"""The images, built without a registry: a Debian made here under the name in the Dockerfiles' FROM, then those."""
+"""The images, built without a registry: a Debian made here in place of the Dockerfiles' base, then those."""
 
 from __future__ import annotations
 
@@ -70,8 +70,13 @@ def make_base() -> None:
 
 
 def build(image: str, dockerfile: Path, *, target: str = "") -> None:
-    """`docker build` for one Dockerfile; its context is the folder that the file lies in."""
+    """`docker build` for one Dockerfile; its context is the folder that the file lies in.
+
+    The Debian made here stands in for the one whose digest the file names.
+    """
     options = ["--layers", "--pull-never", "--network", "host", "--file", dockerfile, "--tag", image]
+    if "ARG BASE=" in dockerfile.read_text():
+        options += ["--build-arg", f"BASE={BASE}"]
     if target:
         options += ["--target", target]
     with tempfile.TemporaryDirectory() as folder:
@@ -98,6 +103,7 @@ def unpack(image: str, folder: Path) -> None:
 
 
 def build_all() -> None:
+    buildah("rm", "--all")  # what a build that was killed has left: its image could not be removed
     make_base()
     make_pause()
     build(CONTROLLER, CHECKOUT / "Dockerfile", target="controller")

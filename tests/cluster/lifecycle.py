@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cluster import control_plane, daemons, guide, images, install, login, nodes, volcano
+from tests.cluster import control_plane, daemons, guide, images, install, login, network_policies, nodes, volcano
 from tests.cluster.nodes import CGROUPS, kill_containers
 from tests.cluster.state import ADMIN_CONF, BRIDGE, CONTROLS, HOME, NAME, NODES, RUN, STATE, ClusterError, run
 
@@ -30,6 +30,7 @@ def up() -> None:
     step("nodes", nodes.start)
     step("images into the nodes", load_images)
     step("kubelets", nodes.start_kubelets)
+    step("network policies", nodes.enforce_policies)
     step("Volcano", volcano.start)
     step("hpcbatch, by docs/install.md", install.install)
     print(f"export KUBECONFIG={ADMIN_CONF}")
@@ -72,7 +73,7 @@ def install_packages() -> None:
 
 
 def down() -> None:
-    """Processes, mounts, bridge, cgroups, files: nothing stays but the build cache."""
+    """Processes, mounts, networks, bridge, firewall, cgroups, files: nothing stays but the build cache."""
     for name in daemons.names():
         if name.startswith("kubelet"):
             daemons.kill(name, signal.SIGKILL)
@@ -84,7 +85,14 @@ def down() -> None:
         run("umount", "--lazy", mount, check=False)
     if left := _mounts():  # what lies below them must not be deleted
         raise ClusterError(f"still mounted: {' '.join(left)}")
+    # a pod's namespace goes with its mount, but whoever has copied the machine's mounts keeps it, and so its link
+    for link in nodes.pod_links():
+        run("ip", "link", "delete", link, check=False)
+    if left := nodes.pod_links():
+        raise ClusterError(f"still there: {' '.join(left)}")
     run("ip", "link", "delete", BRIDGE, check=False)
+    if shutil.which("nft"):
+        run("nft", "delete", "table", "inet", network_policies.TABLE, check=False)
     for hierarchy in (CGROUPS, *CGROUPS.iterdir()):
         if (hierarchy / NAME).is_dir():
             _remove_cgroup(hierarchy / NAME)

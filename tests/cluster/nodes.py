@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.cluster import daemons
+from tests.cluster import daemons, network_policies
 from tests.cluster.control_plane import PKI, certificate, kubeconfig
 from tests.cluster.state import (
+    ADMIN_CONF,
     BRIDGE,
     BRIDGE_IP,
+    CHECKOUT,
     COMPUTE_LABEL,
     CONTROLS,
     NAME,
@@ -59,10 +62,47 @@ def start_kubelets() -> None:
             "--hostname-override", node, "--cert-dir", PKI / node, "--node-ip", BRIDGE_IP,
         )  # fmt: skip
     for node in (*NODES, *CONTROLS):
-        wait_until(f"node {node}", lambda node=node: "True" in kubectl("get", "node", node, "-o", _READY))
+        _wait_for_kubelet(node)
 
     kubectl("label", "node", *CONTROLS, "node-role.kubernetes.io/control-plane=")
     kubectl("label", "node", *NODES, COMPUTE_LABEL)
+
+
+def _wait_for_kubelet(node: str) -> None:
+    """Until the node is ready. A kubelet that has ended is started again, as systemd does it on real nodes, and so is
+    one that has not made it in a minute; its last words are shown.
+    """
+    name = f"kubelet-{node}"
+
+    def is_ready() -> bool:
+        if not daemons.is_alive(name):
+            print(f"{name} has ended, and is started again: {daemons.last_words(name)}", flush=True)
+            daemons.restart(name)
+        return "True" in kubectl("get", "node", node, "-o", _READY)
+
+    try:
+        wait_until(f"node {node}", is_ready, 60)
+    except ClusterError as error:
+        print(f"{name} is killed, and started again: {error}: {daemons.last_words(name)}", flush=True)
+        daemons.kill(name)
+        try:
+            wait_until(f"node {node}", is_ready)
+        except ClusterError as again:
+            raise ClusterError(f"{again}: {daemons.last_words(name)}") from None
+
+
+def enforce_policies() -> None:
+    """Frames between ports of one bridge pass the firewall only if the bridge is told so."""
+    Path("/proc/sys/net/bridge/bridge-nf-call-iptables").write_text("1")
+    daemons.start(
+        "network-policies",
+        sys.executable,
+        "-m",
+        "tests.cluster.network_policies",
+        ADMIN_CONF,
+        env={"PYTHONPATH": str(CHECKOUT)},
+    )
+    wait_until("the firewall's table", lambda: network_policies.TABLE in run("nft", "list", "tables"))
 
 
 _READY = "jsonpath={.status.conditions[?(@.type=='Ready')].status}"
@@ -82,6 +122,7 @@ state = "{RUN}/{node}/containerd"
   sandbox_image = "localhost/pause:1"
   restrict_oom_score_adj = true
   stream_server_port = "0"
+  netns_mounts_under_state_dir = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "{STATE}/cni"
@@ -101,6 +142,7 @@ state = "{RUN}/{node}/containerd"
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": f"/{NAME}/{node}",
         "failSwapOn": False,
+        "makeIPTablesUtilChains": False,  # they would stay when the cluster is gone
         "failCgroupV1": False,
         "containerRuntimeEndpoint": f"unix://{RUN}/{node}/containerd.sock",
         "maxPods": 250,
@@ -146,6 +188,12 @@ def load_image(archive: Path, name: str, *, into: Sequence[str] = NODES) -> None
             raise ClusterError(f"{archive} holds no image {name}")
 
 
+def pod_links() -> list[str]:
+    """The host's ends of the pods' networks."""
+    found = json.loads(run("ip", "-j", "link", "show", "master", BRIDGE, check=False) or "[]")
+    return [link["ifname"] for link in found]
+
+
 def crash(node: str) -> None:
     """As if the power went: kubelet, containerd and all containers of the node are killed at once."""
     daemons.kill(f"kubelet-{node}")
@@ -158,7 +206,7 @@ def boot(node: str) -> None:
     daemons.restart(f"containerd-{node}")
     wait_until(f"containerd of {node}", lambda: ctr(node, "version"))
     daemons.restart(f"kubelet-{node}")
-    wait_until(f"node {node}", lambda: kubectl("get", "node", node, "-o", _READY) == "True")
+    _wait_for_kubelet(node)
 
 
 def kill_containers(node: str) -> None:

@@ -166,7 +166,8 @@ def test_what_happens_while_the_controller_is_away(alice: Site) -> None:
         alice.wait_state(job, "R")
     with controllers.away():
         wait_for("the output", lambda: alice.read("coded") == "done\n", 60)
-        wait_for("the walltime", lambda: "exceeded limit" in alice.read(f"late.e{late}"), 60)
+        wait_for("the walltime", (alice.work / f"late.e{late}").exists, 60)
+        assert "exceeded limit" in alice.read(f"late.e{late}")
         alice.run("scancel", doomed)
         refused = alice.run("sbatch", "--wrap", "true", check=False, limit_s=60)
         assert refused.returncode == 1

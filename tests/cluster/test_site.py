@@ -49,7 +49,7 @@ def test_limits_and_defaults_of_queues(admin: Admin, configure: Callable[[str], 
     refused = {
         ("qsub", "-l", "walltime=2:00:00"): (188, "qsub: Job violates queue and/or server resource limits\n"),
         ("qsub", "-l", "select=3:ncpus=1"): (188, "qsub: Job violates queue and/or server resource limits\n"),
-        ("qsub", "-q", "default"): (170, "qsub: Unknown queue\n"),
+        ("qsub", "-q", "default"): (170, "qsub: Unknown queue\nqsub: no queue default; there are: "),
     }
     for argv, (code, words) in refused.items():
         done = alice.run(*argv, stdin="true\n", check=False)

@@ -75,7 +75,9 @@ def test_a_user_is_made_once(new: Made) -> None:
     assert new.add(*words, "--force").stdout == as_before
     assert new.add("--force").stdout == as_before
     assert new.get("namespace,rolebinding,networkpolicy,resourcequota", new.namespace, "--ignore-not-found") == before
-    assert new.get("resourcequota", "hpcbatch-user")["spec"]["hard"] == {"requests.cpu": "4", "pods": "9"}
+    assert new.get("resourcequota", "hpcbatch-user")["spec"]["hard"] == {
+        "requests.cpu": "4", "pods": "9", "count/batchjobs.hpcbatch.io": "20k"
+    }  # fmt: skip
     changed = new.add("--uid", str(UID + 1), "--quota-cpus", "none", "--force").stdout.splitlines()
     assert changed == [
         f"Namespace {new.namespace}: hpcbatch.io/uid: '{UID}' → '{UID + 1}'",
@@ -187,3 +189,16 @@ def test_root_leaves_the_file_to_the_user(new: Made, tmp_path: Path, make: Calla
     target = home / ".kube" / "config"
     new.add("--uid", str(UID), "--gid", str(UID), "--kubeconfig", str(target), "--force")
     assert (target.stat().st_uid, target.stat().st_gid, stat.S_IMODE(target.stat().st_mode)) == (UID, UID, 0o600)
+
+
+def test_certificates_are_renewed(dora: Made) -> None:
+    """What an admin's daily timer does: hers lasts an hour more."""
+    before = kubeconfig.read([dora.file]).client_cert_pem
+    words = ("hpcbatch", "user", "renew", dora.name, "--kubeconfig", str(dora.file))
+    assert dora.admin.run(*words, "--before", "30m").stdout == ""
+    assert kubeconfig.read([dora.file]).client_cert_pem == before
+    renewed = dora.admin.run(*words).stdout
+    assert renewed.startswith(f"{dora.file}: certificate of hpcbatch:{dora.name} renewed, valid until ")
+    assert kubeconfig.read([dora.file]).client_cert_pem != before
+    assert dora.run("hpcbatch", "login-check").returncode == 0
+    assert dora.namespace not in dora.admin.kubectl("get", "csr", "-o", "name").stdout

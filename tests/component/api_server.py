@@ -100,7 +100,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(directory: Path, *, history: int = 5000, ended_jobs: HistoryStore | None = None) -> Iterator[Cluster]:
+def cluster(
+    directory: Path, *, history: int = 5000, ended_jobs: HistoryStore | None = None, **options: Any
+) -> Iterator[Cluster]:
     store = Store(str(directory / "store.db"), history=history)
     registry = Registry(store)
     registry.install_builtin()
@@ -111,7 +113,7 @@ def cluster(directory: Path, *, history: int = 5000, ended_jobs: HistoryStore | 
 
     server = ApiServer(
         registry, cert_file=certificate.cert_file, key_file=certificate.key_file, token=TOKEN, log_source=log_source,
-        history=ended_jobs,
+        history=ended_jobs, **options,
     )  # fmt: skip
     port = server.start()
     kubeconfig = directory / "kubeconfig"

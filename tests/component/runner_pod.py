@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from hpcbatch.engine.podhost.container import reset_signals
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import SiteConfig
@@ -33,6 +37,13 @@ def shell_path(name: str, directory: Path) -> str | None:
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(found)
     return str(link)
+
+
+def shell_or_skip(name: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = shell_path(name, tmp_path_factory.getbasetemp() / "shells")
+    if path is None:
+        pytest.skip(f"NOT TESTED: {name} is not installed here")
+    return path
 
 
 POD_UID = "0fb96bf7-9f3e-4a8c-9a53-6f9c3d1f5b11"
@@ -60,8 +71,9 @@ class RunnerPod:
     def prepare(
         self, script: bytes | str, *, dialect: Dialect = Dialect.SLURM, submitted: Mapping[str, str] | bytes = b"",
         variables: Mapping[str, str] | None = None, output: OutputFiles | None = None, site: SiteConfig | None = None,
-        nodefile: str = "", export_none: bool = False, knows_shell: bool = True, **spec: Any,
+        nodefile: str = "", export_none: bool = False, knows_shell: bool = True, is_host: bool = False, **spec: Any,
     ) -> None:  # fmt: skip
+        """`is_host`: this machine has the pod's name, so that an mpirun starts its ranks here."""
         spec.setdefault("work_dir", str(self.root))
         asked = JobSpec(dialect=dialect, name="test", **spec)
         job = PlacedJob(
@@ -75,6 +87,9 @@ class RunnerPod:
         )  # fmt: skip
         if not knows_shell:  # with the site's accounts, which root has none in
             conf["data"]["job.sh"] += "knows_shell=no\n"
+        if is_host:
+            named = {name: text.replace(job.pods[0].host, socket.gethostname()) for name, text in conf["data"].items()}
+            conf["data"] = named
         if not isinstance(submitted, bytes):
             submitted = b"\0".join(os.fsencode(f"{name}={value}") for name, value in submitted.items())
         files: dict[str, Mapping[str, str | bytes]] = {
@@ -95,6 +110,7 @@ class RunnerPod:
                 **self.environment, "HPCBATCH_ROOT": str(self.root), "HPCBATCH_TERMINATION_LOG": str(self.log),
                 "HPCBATCH_SH": self.shell, "HPCBATCH_POD_UID": POD_UID,
             },
+            preexec_fn=reset_signals,  # noqa: PLW1509 - it takes no lock that a thread might hold
             **more,
         )  # fmt: skip
 

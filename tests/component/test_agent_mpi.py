@@ -11,10 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
-from hpcbatch.api.resources import CONFIGMAPS, SECRETS
+from hpcbatch.api.port import Object
+from hpcbatch.api.resources import CONFIGMAPS, SECRETS, VOLCANO_JOBS
+from hpcbatch.engine.volcano.admission import register_volcano_admission
+from hpcbatch.engine.volcano.job_controller import JobController
+from hpcbatch.engine.volcano.scheduler import Scheduler
 from hpcbatch.engine.volcano.ssh_keys import make_key
+from hpcbatch.errors import ForbiddenError
 from tests.component.agent_rig import Rig
+from tests.waiting import wait_for
 
 MASTER = """
 set -e
@@ -91,3 +98,58 @@ def test_ranks_spread_over_the_pods(rig: Rig, ring: Path) -> None:
     assert code == 0, output + rig.log("m1-mpiworker-0")
     assert output.count("on m1-mpiworker-0") == 1, output
     assert output.count("on m1-mpiworker-1") == 1, output
+
+
+@pytest.fixture
+def volcano(tmp_path: Path) -> Iterator[Rig]:
+    """An engine without hpcbatch's own parts."""
+    rig = Rig(tmp_path / "engine")
+    register_volcano_admission(rig.registry)
+    rig.registry.install_builtin()
+    rig.start()
+    parts = [Scheduler(rig.registry), JobController(rig.registry)]
+    for part in parts:
+        part.start()
+    yield rig
+    for part in reversed(parts):
+        part.stop()
+    rig.stop()
+
+
+def example() -> Object:
+    text = (Path(__file__).parents[2] / "examples/mpi/volcano-job.yaml").read_text()
+    job: Object = yaml.safe_load(text)
+    return job
+
+
+def test_the_example_runs_as_anybody(volcano: Rig) -> None:
+    if volcano.agent.namespaces_unavailable:
+        pytest.skip(volcano.agent.namespaces_unavailable)
+    _program("sshd")
+    _program("mpiexec")
+    volcano.registry.create(VOLCANO_JOBS, example(), "default")
+    logs = set()
+
+    def is_over() -> bool:
+        logs.add(volcano.log("mpi-hello-mpimaster-0", "mpimaster"))
+        job = volcano.registry.get(VOLCANO_JOBS, "mpi-hello", "default")
+        return (job.get("status") or {}).get("state", {}).get("phase") in {"Completed", "Failed", "Terminated"}
+
+    wait_for("the example's end", is_over, 60)
+    lines = volcano.log("mpi-hello-mpimaster-0", "mpimaster").splitlines()
+    # Open MPI 5 may warn of an ssh that was quicker than itself (docs/mpi.md), in two lines
+    lines = [line for line in lines if line.startswith("rank ")]
+    assert sorted(lines) == [f"rank {rank} of 2 on mpi-hello-mpiworker-{rank}" for rank in (0, 1)], logs
+
+
+def test_a_job_that_can_never_start_is_refused(volcano: Rig) -> None:
+    """Its pods would hold the CPUs for ever."""
+    job = example()
+    worker = job["spec"]["tasks"][1]["template"]["spec"]
+    worker["securityContext"] = {"runAsUser": 0, "runAsNonRoot": True} if os.getuid() == 0 else {"runAsUser": 0}
+    with pytest.raises(ForbiddenError) as caught:
+        volcano.registry.create(VOLCANO_JOBS, job, "default")
+    start = 'jobs.batch.volcano.sh "mpi-hello" is forbidden: task mpiworker, container mpiworker: '
+    why = "container has runAsNonRoot" if os.getuid() == 0 else "the pod wants to run as user 0, but this engine was"
+    assert str(caught.value).startswith(f"{start}{why}")
+    assert not volcano.registry.list(VOLCANO_JOBS, "default").items

@@ -135,6 +135,7 @@ def test_a_kill_between_any_two_requests(cluster: Cluster, writes: int) -> None:
     assert sorted(records) == [1, 2, 3, 9]
     numbers = [obj["status"]["jobId"] for obj in records.values()]
     assert len(set(numbers)) == 4
+    assert len([obj for obj in records.values() if obj["spec"]["memberOf"].get("keepsNumber")]) == 1
     assert {obj["status"]["state"] for obj in records.values()} == {"Finished"}
     assert cluster.registry.list(SECRETS, NS, fields="type=hpcbatch.io/submission").items == ()
 

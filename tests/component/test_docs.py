@@ -89,6 +89,9 @@ def test_a_first_job(login: dict[str, str], tmp_path: Path) -> None:
     hosts = re.findall(r"^rank \d of 4 on (\S+)$", text, re.MULTILINE)
     assert sorted(hosts) == ["job-1-mpimaster-0"] * 2 + ["job-1-mpiworker-0"] * 2
     assert "the token is back after 4 ranks" in text
+    left = {path.name for path in tmp_path.iterdir()} - {"examples", "home"}
+    ignored = subprocess.run(["git", "check-ignore", *left], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert set(ignored.stdout.split()) == left
 
 
 RUN_HERE = [page for page in PAGES if page.name not in ELSEWHERE and fenced(page.read_text())]

@@ -199,11 +199,12 @@ def test_jobs_that_went_away_are_unknown(registry: Registry) -> None:
             request(registry, row)
 
 
-def test_forgetting_a_job_that_has_not_ended_ends_it_first(registry: Registry) -> None:
+def test_a_job_that_has_not_ended_is_ended_and_then_forgotten(registry: Registry) -> None:
     row = put_job(registry, 1, JobState.RUNNING).row()
     watch = registry.watch(BATCHJOBS)
     with Answering(registry):
-        jobs.forget(registry, row)
+        jobs.end(registry, row)
+    jobs.forget(registry, row)
     events = iter(watch)
     last = next(event for event in events if event.type == "DELETED")
     watch.close()
@@ -214,7 +215,7 @@ def test_a_job_that_does_not_end_keeps_its_record(registry: Registry, monkeypatc
     monkeypatch.setattr(jobs, "END_S", 0.0)
     row = put_job(registry, 1, JobState.RUNNING).row()
     with pytest.raises(HpcBatchError, match="has not ended after"):
-        jobs.forget(registry, row)
+        jobs.end(registry, row)
     assert registry.get(BATCHJOBS, "pbs-1", NS)["spec"]["deleteRequested"] is True
 
 

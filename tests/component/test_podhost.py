@@ -77,6 +77,22 @@ def test_missing_interpreter_and_directory(rig: PodHostRig, tmp_path: Path) -> N
     assert (code, text) == (128, 'chdir to cwd ("/no/such/directory") failed: No such file or directory')
 
 
+@pytest.fixture
+def ignored_signals() -> Iterator[None]:
+    """As in an engine that was started under nohup, by `&` of a script, or by a program that ignores the terminal."""
+    numbers = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("ignored_signals")
+def test_a_script_can_trap_what_its_engine_ignores(rig: PodHostRig) -> None:
+    script = 'for s in HUP INT QUIT TSTP; do trap "echo $s" $s; kill -s $s $$; done'
+    assert rig.run(script) == (0, "HUP\nINT\nQUIT\nTSTP\n")
+
+
 def test_runs_as_the_same_user_with_clean_signals_and_no_stray_descriptors(rig: PodHostRig) -> None:
     _, text = rig.run(
         "id -u; id -g; grep SigIgn /proc/self/status; ls /proc/self/fd; umask; pwd; echo $WORD", cwd="/usr"
@@ -275,6 +291,26 @@ def test_devices(rig: PodHostRig) -> None:
     assert rig.run("script -qc tty /dev/null", uid="two") == (0, "/dev/pts/0\n")
 
 
+# --- processors ---
+
+
+AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
+
+
+@pytest.mark.skipif(
+    os.getuid() != 0
+    or not Path("/sys/fs/cgroup/cpu/cgroup.procs").exists()
+    or not AUTOGROUP.exists()
+    or AUTOGROUP.read_text() == "0\n",
+    reason="needs root, control groups of version 1 and the scheduler's autogroup",
+)
+def test_pods_share_the_processors_as_one(rig: PodHostRig) -> None:
+    """Not as sessions, each of which has a share: `python -m bench.engine halo`."""
+    groups = {rig.run("grep ':cpu[:,]' /proc/self/cgroup | cut -d : -f 3", uid=uid)[1] for uid in ("one", "two")}
+    assert len(groups) == 1
+    assert re.search(r"/hpcbatch-\d+\n$", groups.pop())
+
+
 # --- networks ---
 
 
@@ -304,6 +340,20 @@ def test_pods_of_a_subdomain_know_and_reach_each_other(rig: PodHostRig) -> None:
         f"{first} a.job a a.job.ns.svc.cluster.local",
         f"{second} b.job b b.job.ns.svc.cluster.local",
     ]
+
+
+def test_messages_between_pods_are_not_cut_up(rig: PodHostRig) -> None:
+    """As little as those by 127.0.0.1: MPI programs are slower otherwise (`python -m bench.engine halo`)."""
+    rig.pod("a", subdomain="job")
+    ask = (
+        "import fcntl, socket, struct\n"
+        "request = struct.pack('16si', b'eth0', 0)\n"
+        "print(struct.unpack('16xi', fcntl.ioctl(socket.socket(), 0x8921, request))[0])\n"  # SIOCGIFMTU
+    )
+    rig.start("a", "", argv=["python3", "-c", ask])
+    rig.hear("started", "a")
+    assert rig.hear("exited", "a")["code"] == 0
+    assert rig.log("a") == "65535\n"
 
 
 def test_callers_of_the_api_server_are_handed_over(rig: PodHostRig) -> None:

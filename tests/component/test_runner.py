@@ -21,23 +21,11 @@ from hpcbatch.model.placed import OutputFiles
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.volcano.translate import bar_rerun
-from tests.component.runner_pod import POD_UID, SHELLS, RunnerPod, shell_path
+from tests.component.runner_pod import POD_UID, RunnerPod
 from tests.processes import command_lines
 from tests.waiting import wait_for
 
 DUMP = f"#!{sys.executable}\nopen('env', 'wb').write(open('/proc/self/environ', 'rb').read())\n"
-
-
-def interpreter(name: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = shell_path(name, tmp_path_factory.getbasetemp() / "shells")
-    if path is None:
-        pytest.skip(f"NOT TESTED: {name} is not installed here")
-    return path
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return interpreter(request.param, tmp_path_factory)
 
 
 @pytest.fixture
@@ -77,6 +65,7 @@ ODD = {
     b"UID": b"7",
     b"long": b"x" * 100_000,
 }
+NOT_BY_A_SHELL = (b"BASH_FUNC_greet%%", b"-i", b"PPID", b"UID")
 
 
 def test_environment_arrives_byte_for_byte(pod: RunnerPod) -> None:
@@ -84,6 +73,57 @@ def test_environment_arrives_byte_for_byte(pod: RunnerPod) -> None:
     assert pod.run(DUMP, submitted=submitted)[0] == 0
     found = dumped(pod)
     assert {name: found.get(name) for name in ODD} == ODD
+
+
+TOOLS = (
+    "awk base64 cat cut date df env fold getent grep head id ls mkdir mktemp ps rm sed setsid sleep sort tail tr wc"
+).split()
+
+
+def write_down(told: Path) -> str:
+    return f"{shutil.which('tr')} '\\000' '\\n' <\"/proc/$$/cmdline\" >>{told}\n"
+
+
+@pytest.fixture
+def watched(pod: RunnerPod) -> Path:
+    """All programs that the runner starts write down their arguments, which everybody on the machine can read."""
+    tools, told = pod.root / "watched", pod.root / "arguments"
+    tools.mkdir()
+    for name in TOOLS:
+        if real := shutil.which(name):
+            (tools / name).write_text(f'#!/bin/sh\n{write_down(told)}exec {real} "$@"\n')
+            (tools / name).chmod(0o755)
+    pod.environment["PATH"] = f"{tools}:{os.environ['PATH']}"
+    return told
+
+
+def test_no_value_of_a_variable_stands_in_argv(pod: RunnerPod, watched: Path) -> None:
+    pod.environment["OF_THE_POD"] = "s3cret"
+    submitted = {"PASSWORD": "s3cret", "BASH_FUNC_f%%": "() {  echo s3cret; }"}
+    code, _ = pod.run("#!/bin/sh\necho $PASSWORD\n", submitted=submitted, variables={"OF_SLURM": "s3cret"})
+    assert (code, pod.out.read_text()) == (0, "s3cret\n")
+    assert watched.read_text() and "s3cret" not in watched.read_text()
+
+
+def test_an_image_whose_env_takes_variables_as_arguments_only(pod: RunnerPod, tmp_path: Path, watched: Path) -> None:
+    """busybox, or coreutils before 8.30"""
+    if Path(pod.shell).resolve().name == "busybox":
+        pytest.skip("its env cannot be replaced; /usr/bin/env is taken instead")
+    busybox = shutil.which("busybox") or pytest.skip("NOT TESTED: busybox is not installed here")
+    (watched.parent / "watched/env").write_text(f'#!/bin/sh\n{write_down(watched)}exec {busybox} env "$@"\n')
+    ours = {b"IFS"}  # which dash, in the place of env here, does not take over from others
+    values = {name: value for name, value in ODD.items() if name not in {*NOT_BY_A_SHELL, *ours}}
+    values[b"PASSWORD"] = b"s3cret"
+    packed = b"\0".join(name + b"=" + value for name, value in (ODD | values).items())
+    code, _ = pod.run(DUMP + "print('ran')", submitted=packed, variables={"LATER": "wins"}, script_args=("a b", "x=y"))
+    assert (code, pod.out.read_text()) == (0, "ran\n"), pod.err.read_text()
+    found = dumped(pod)
+    assert {name: found.get(name) for name in values} == values
+    assert found[b"LATER"] == b"wins" and b"BASH_FUNC_module%%" in found
+    assert not {name for name in found if name.startswith((b"__", b"SHLVL", b"HPCBATCH", b"v1"))}
+    left_out = [f"hpcbatch: the variable {name.decode()} is left out" for name in NOT_BY_A_SHELL]
+    assert [line.partition(":")[0] + ":" + line.split(":")[1] for line in pod.err.read_text().splitlines()] == left_out
+    assert "s3cret" not in watched.read_text()
 
 
 NAMES = st.from_regex(rb"[A-Za-z_][A-Za-z0-9_]{0,8}(%%)?", fullmatch=True).map(lambda name: b"t_" + name)
@@ -340,6 +380,91 @@ def test_a_pod_that_volcano_has_made_anew(pod: RunnerPod, dialect: Dialect, text
     assert pod.out.read_text() == text
 
 
+def running(pod: RunnerPod, place: Path | None = None) -> tuple[OutputFiles, Path, Path]:
+    """Output that gets its own name at the end, and the files meanwhile."""
+    output = OutputFiles(
+        stdout=str(place or pod.out), stderr=str(pod.err), stdout_in_dir="12.s.OU",
+        stdout_meanwhile="12.s.OU.running", stderr_meanwhile="12.s.ER.running",
+    )  # fmt: skip
+    return output, (place or pod.root) / "12.s.OU.running", pod.root / "12.s.ER.running"
+
+
+def names(pod: RunnerPod) -> list[str]:
+    return sorted(path.name for path in pod.root.iterdir() if path.name in {"out", "err"} or "12.s" in path.name)
+
+
+def test_output_gets_its_own_name_at_the_end(pod: RunnerPod) -> None:
+    output, _, _ = running(pod)
+    pod.out.write_text("of another job")
+    script = (
+        "#!/bin/sh\necho one\necho two >&2\ncat 12.s.OU.running 12.s.ER.running >seen; cat out >old; ls err; exit 3\n"
+    )
+    code, report = pod.run(script, output=output, dialect=Dialect.PBS)
+    assert (code, report.exit_code) == (3, 3)
+    assert (pod.root / "seen").read_text() == "one\ntwo\n" and (pod.root / "old").read_text() == "of another job"
+    assert pod.out.read_text() == "one\n" and pod.err.read_text().startswith("two\nls: ")
+    assert names(pod) == ["err", "out"]
+
+
+@pytest.mark.parametrize("how", ["walltime", "stopped", "launch"])
+def test_output_of_jobs_that_are_ended(pod: RunnerPod, how: str) -> None:
+    output, out, _ = running(pod)
+    limit = {"walltime_s": 1} if how == "walltime" else {}
+    work_dir = "/nowhere" if how == "launch" else str(pod.root)
+    pod.prepare("#!/bin/sh\necho begun\nsleep 60\n", output=output, dialect=Dialect.PBS, work_dir=work_dir, **limit)
+    process = pod.start()
+    if how == "stopped":
+        wait_for("the script", lambda: out.exists() and out.read_text() == "begun\n")
+        process.terminate()
+    pod.finish(process)
+    assert pod.out.read_text() == ("" if how == "launch" else "begun\n")
+    words = {
+        "walltime": "=>> PBS: job killed: walltime",
+        "launch": "hpcbatch: cannot change to directory",
+        "stopped": "",
+    }
+    assert pod.err.read_text().startswith(words[how])
+    assert names(pod) == ["err", "out"]
+
+
+@pytest.mark.parametrize("before", ["delivered", "killed"])
+def test_output_of_a_job_that_runs_again(pod: RunnerPod, before: str) -> None:
+    output, out, _ = running(pod)
+    (pod.out if before == "delivered" else out).write_text("first\n")
+    pod.environment["HPCBATCH_JOB_VERSION"] = "1"
+    pod.run("#!/bin/sh\nls out 2>/dev/null; echo second\n", output=output, dialect=Dialect.PBS)
+    assert pod.out.read_text() == "first\nsecond\n"
+    assert names(pod) == ["err", "out"]
+
+
+def test_output_that_is_no_file_of_its_own(pod: RunnerPod) -> None:
+    """A link is written through, a pipe or device directly, a directory gets a file in it; -R takes the file away."""
+    directory = pod.root / "directory"
+    directory.mkdir()
+    output, out, err = running(pod, directory)
+    pod.err.symlink_to(pod.root / "linked")
+    code, _ = pod.run("#!/bin/sh\nls directory; echo two >&2\n", output=output, dialect=Dialect.PBS)
+    assert (code, (directory / "12.s.OU").read_text()) == (0, "12.s.OU.running\n")
+    assert pod.err.is_symlink() and (pod.root / "linked").read_text() == "two\n"
+    assert not out.exists() and not err.exists()
+
+
+def test_output_of_a_runner_that_was_killed(pod: RunnerPod) -> None:
+    output, out, err = running(pod)
+    pod.prepare("#!/bin/sh\n", output=output, dialect=Dialect.PBS)
+    for _ in range(2):  # doing it twice changes nothing more
+        out.write_text("one\n")
+        process = pod.start("deliver")
+        assert (process.wait(60), names(pod)) == (0, ["out"])
+    assert pod.out.read_text() == "one\n" and not err.exists()
+
+
+def test_output_that_is_to_be_removed(pod: RunnerPod) -> None:
+    output, _, _ = running(pod)
+    assert pod.run("#!/bin/sh\necho one\n", output=output, dialect=Dialect.PBS, remove_output="oe")[0] == 0
+    assert names(pod) == []
+
+
 def test_file_in_a_directory(pod: RunnerPod) -> None:
     place = pod.root / "d"
     place.mkdir()
@@ -400,6 +525,27 @@ def test_script_killed_by_a_signal(pod: RunnerPod, number: signal.Signals) -> No
 def test_child_killed_by_a_signal_is_an_exit_code(pod: RunnerPod) -> None:
     _, report = pod.run("#!/bin/sh\nsh -c 'kill -9 $$'\n")
     assert (report.exit_code, report.signal) == (137, None)
+
+
+FORGERY = """#!/bin/sh
+runner=$(ps -o ppid= -p $(ps -o ppid= -p $PPID 2>/dev/null) 2>/dev/null | tr -d ' ')
+(setsid sh -c 'i=0; while [ $i -lt 300 ]; do i=$((i + 1)); echo 0 >run/job/status; sleep 0.01; done' &)
+for file in clock usage figures; do echo 9999999 9999999 9999999 >run/job/$file; done
+chmod 0400 termination-log
+for child in $(ps -o pid= --ppid "$runner"); do
+  ps -o pid= --ppid $child | grep -q -w $PPID || kill -9 $child
+done
+sleep 0.3
+exit 7
+"""
+
+
+def test_a_script_that_forges_its_end(pod: RunnerPod) -> None:
+    """It writes into the files through which the runner talked to itself, and kills what keeps its time."""
+    code, report = pod.run(FORGERY)
+    assert (code, report.exit_code, report.reason) == (7, 7, Reason.NON_ZERO_EXIT)
+    assert report.walltime_s is not None and report.walltime_s < 60
+    assert (report.cpu_s or 0) < 60 and (report.max_rss_bytes or 0) < 1 << 30
 
 
 def test_times(pod: RunnerPod) -> None:
@@ -587,7 +733,7 @@ def test_without_setsid(pod: RunnerPod, tmp_path: Path) -> None:
 def test_unknown_role(pod: RunnerPod) -> None:
     pod.prepare("")
     _, report = pod.finish(pod.start("wroker"))
-    assert report.message == "the runner was started as 'wroker': expected master or worker"
+    assert report.message == "the runner was started as 'wroker': expected master, worker or deliver"
 
 
 def test_worker_without_sshd(pod: RunnerPod, tmp_path: Path) -> None:
@@ -595,3 +741,23 @@ def test_worker_without_sshd(pod: RunnerPod, tmp_path: Path) -> None:
     _, report = pod.finish(pod.start("worker"))
     assert report.reason is Reason.LAUNCH_FAILED
     assert report.message == f"the job's ssh keys are not in {tmp_path}/ssh"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "words"),
+    [
+        (Dialect.PBS, "=>> PBS: job killed: mem 600000kb exceeded limit 100000kb\n"),
+        (
+            Dialect.SLURM,
+            "slurmstepd: error: StepId=12.batch exceeded memory limit (614400000 > 102400000), being killed\n",
+        ),
+    ],
+)
+def test_killed_by_an_engine_without_control_groups(pod: RunnerPod, dialect: Dialect, words: str) -> None:
+    events = pod.root / "events"
+    events.write_text("oom_kill 0\n")
+    pod.environment["HPCBATCH_MEMORY_EVENTS"] = str(events)
+    told = "oom_kill 1\\nheld_bytes 614400000\\nlimit_bytes 102400000\\n"
+    _, report = pod.run(f"#!/bin/sh\nprintf '{told}' >{events}\nkill -9 $$\n", dialect=dialect)
+    assert (report.signal, report.reason) == (9, Reason.OUT_OF_MEMORY)
+    assert pod.err.read_text() == words

@@ -17,7 +17,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import Reason
-from tests.component.runner_pod import SHELLS, RunnerPod, shell_path
+from tests.component.runner_pod import RunnerPod
 from tests.waiting import wait_for
 
 ODD = {
@@ -31,13 +31,10 @@ ODD = {
 }
 
 
-@pytest.fixture(params=SHELLS)
-def pod(request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> RunnerPod:
+@pytest.fixture
+def pod(shell: str, tmp_path: Path) -> RunnerPod:
     if shutil.which("sshd", path="/usr/sbin:/usr/bin") is None:
         pytest.skip("NOT TESTED: sshd is not installed here")
-    shell = shell_path(request.param, tmp_path_factory.getbasetemp() / "shells")
-    if shell is None:
-        pytest.skip(f"NOT TESTED: {request.param} is not installed here")
     keys = tmp_path / "ssh"
     keys.mkdir()
     subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-m", "PEM", "-N", "", "-f", str(keys / "id_rsa")], check=True)

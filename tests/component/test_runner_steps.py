@@ -8,22 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk
-from tests.component.runner_pod import SHELLS, RunnerPod, shell_path
+from tests.component.runner_pod import RunnerPod
+from tests.component.test_runner_watch import ask
+from tests.waiting import wait_for
 
 
-@pytest.fixture(params=SHELLS)
-def pod(request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> RunnerPod:
-    shell = shell_path(request.param, tmp_path_factory.getbasetemp() / "shells")
-    if shell is None:
-        pytest.skip(f"NOT TESTED: {request.param} is not installed here")
+@pytest.fixture
+def pod(shell: str, tmp_path: Path) -> RunnerPod:
     return RunnerPod(tmp_path, shell)
 
 
 def output(pod: RunnerPod, script: str, cpus: int = 4, ranks: int = 2) -> tuple[list[str], str]:
     """Lines of stdout, and stderr, of a script that must end with 0."""
     chunk = Chunk(count=1, cpus=cpus, ranks=ranks)
-    code, report = pod.run(f"#!/bin/sh\n{script}\n", chunks=(chunk,), variables={"SLURM_NTASKS": str(ranks)})
+    code, report = pod.run(
+        f"#!/bin/sh\n{script}\n", chunks=(chunk,), variables={"SLURM_NTASKS": str(ranks)}, is_host=True
+    )
     assert code == 0, (report, pod.err.read_text())
     return pod.out.read_text().splitlines(), pod.err.read_text()
 
@@ -35,6 +37,19 @@ def test_tasks_know_their_numbers(pod: RunnerPod) -> None:
     lines, err = output(pod, f"srun --mpi=none sh -c 'echo \"{shown}\"'")
     assert sorted(lines) == ["0 of 2, 0 0, step 0 2", "1 of 2, 1 0, step 0 2"]
     assert err == ""
+
+
+@pytest.mark.parametrize("mpi", ["", "--mpi=none"])
+def test_a_step_of_a_script_that_has_only_the_job_s_number(pod: RunnerPod, mpi: str) -> None:
+    """As Snakemake starts it. PATH is what srun is found by."""
+    shown = "$SLURM_PROCID of $SLURM_NTASKS: $SLURM_JOB_NODELIST $SLURM_NODELIST $SLURM_TASKS_PER_NODE"
+    of_job = {"SLURM_NTASKS": "9", "SLURM_JOB_NODELIST": "here", "SLURM_NODELIST": "here", "SLURM_TASKS_PER_NODE": "2"}
+    pod.prepare(
+        f"env -i SLURM_JOB_ID=12 PATH=\"$PATH\" srun -n2 {mpi} sh -c 'echo \"{shown}\"'; echo $?\n",
+        chunks=(Chunk(count=1, cpus=2, ranks=2),), variables=of_job, is_host=True,
+    )  # fmt: skip
+    pod.finish(pod.start())
+    assert sorted(pod.out.read_text().splitlines()) == ["0", "0 of 2: here here 2", "1 of 2: here here 2"]
 
 
 def test_labels(pod: RunnerPod) -> None:
@@ -91,7 +106,6 @@ REFUSED = {
     "-Z hostname": "srun: error: --no-allocate is not supported: a step is always its job's\n",
     "-K2 hostname": 'srun: error: Invalid numeric value "2" for --kill-on-bad-exit.\n',
     "-N 3-2 hostname": "srun: error: Invalid node count specification: 3-2\n",
-    "-i 1 hostname": "srun: error: --input=1 is not supported: task 0 alone reads the input\n",
     "--export=ALL,1x=2 hostname": (
         "srun: error: Invalid --export specification: '1x=2': expected ALL, NONE, NAME or NAME=value\n"
     ),
@@ -211,9 +225,42 @@ def test_a_step_that_was_killed_while_it_chose_its_cpus(pod: RunnerPod, has_floc
     assert lines == ["code 137", "after", "after", "killed"]
 
 
-def test_the_first_task_reads_the_input(pod: RunnerPod) -> None:
-    lines, _ = output(pod, "printf 'one\\ntwo\\n' | srun -n2 -l --mpi=none cat")
-    assert lines == ["0: one", "0: two"]
+@pytest.mark.parametrize("program", ["cat", "sh -c cat"])
+@pytest.mark.parametrize("option", ["", "--input=all", "--input=1", "--input=none", "--input=lines"])
+def test_which_tasks_read_the_input(pod: RunnerPod, program: str, option: str) -> None:
+    """A shell may start MPI programs, so mpirun starts its tasks."""
+    lines, _ = output(pod, f"printf 'one\\ntwo\\n' >lines; srun -n3 -l {option} {program} <lines; echo over", ranks=3)
+    readers = {"--input=1": [1], "--input=none": []}.get(option, [0, 1, 2])
+    assert sorted(lines) == sorted([f"{task}: {line}" for task in readers for line in ("one", "two")] + ["over"])
+    assert not list((pod.root / "run/job").glob("in.*"))
+
+
+def test_a_task_that_does_not_read_leaves_the_input_to_the_others(pod: RunnerPod) -> None:
+    script = "yes 0123456789 | head -n 100000 | srun -n3 sh -c '[ $SLURM_PROCID = 1 ] || wc -l'"
+    lines, err = output(pod, script, ranks=3)
+    assert ([line.strip() for line in lines], err) == (["100000", "100000"], "")
+
+
+@pytest.mark.parametrize("mpi", ["", "--mpi=none"])
+def test_a_task_that_fails_leaves_the_others_alone(pod: RunnerPod, mpi: str) -> None:
+    program = "[ $SLURM_PROCID != 1 ] || exit 3; [ $SLURM_PROCID != 2 ] || kill -9 $$; sleep 1; echo $SLURM_PROCID"
+    lines, err = output(pod, f"srun -n4 {mpi} sh -c '{program}'; echo code $?", ranks=4)
+    assert sorted(lines) == ["0", "3", "code 137"]
+    assert sorted(re.sub(" error: [^:]*:", "", line) for line in err.splitlines()) == [
+        "srun: task 1: Exited with exit code 3", "srun: task 2: Killed",
+    ]  # fmt: skip
+
+
+def test_a_script_is_told_of_as_slurm_does(pod: RunnerPod) -> None:
+    """Labelled and to files, with variables of its own."""
+    lines, err = output(
+        pod,
+        "printf '#!/bin/sh\\necho \"$SLURM_PROCID $A\"; echo bad >&2; exit 4\\n' >own; chmod 700 own\n"
+        "srun -l --export=A=red ./own; echo $?\nsrun -o o-%t ./own; echo $?\nsrun ./nowhere; echo $?",
+    )
+    assert sorted(lines[:3]) == ["0: 0 red", "1: 1 red", "4"] and lines[3:] == ["4", "2"]
+    assert sorted(path.read_text() for path in pod.root.glob("o-*")) == ["0 \nbad\n", "1 \nbad\n"]
+    assert err.count(": Exited with exit code 4\n") == 4 and err.count(": Exited with exit code 2\n") == 2
 
 
 def test_output_files(pod: RunnerPod) -> None:
@@ -246,10 +293,72 @@ def test_steps_wait_for_each_other(pod: RunnerPod) -> None:
     assert "srun: Step created for StepId=12.2\n" in err
 
 
-def test_a_bad_exit_ends_the_step(pod: RunnerPod) -> None:
-    lines, err = output(pod, "srun -n2 -K --mpi=none sh -c '[ $SLURM_PROCID = 0 ] || exit 4; sleep 100'; echo $?")
-    assert lines in (["137"], ["143"])
+@pytest.mark.parametrize("mpi", ["", "--mpi=none"])
+def test_a_bad_exit_ends_the_step(pod: RunnerPod, mpi: str) -> None:
+    lines, err = output(pod, f"srun -n2 -K {mpi} sh -c '[ $SLURM_PROCID = 0 ] || exit 4; sleep 100'; echo $?")
+    assert lines in (["137"], ["143"], ["4"])  # 4: the launcher's word
     assert ": task 1: Exited with exit code 4\n" in err
+
+
+HANDLING = """
+srun -n2 %s sh -c 'for s in HUP INT USR1 USR2; do trap "echo $SLURM_PROCID $s; kill \\$! 2>/dev/null; exit 0" $s; done
+echo on; sleep 60 & wait'
+echo "code $?"
+"""
+
+
+@pytest.mark.parametrize("mpi", ["", "-l", "--mpi=none", "--mpi=none -l"])
+@pytest.mark.parametrize("scope", ["steps", "all"])
+def test_a_signal_that_the_tasks_handle_does_not_end_the_step(pod: RunnerPod, mpi: str, scope: str) -> None:
+    """All that Slurm's own srun does not see of it: each task has it once, and the step ends with 0."""
+    pod.prepare("trap 'echo script' USR2\n" + HANDLING % mpi, chunks=(Chunk(count=1, cpus=2, ranks=2),), is_host=True)
+    process = pod.start()
+    wait_for("the tasks", lambda: pod.out.exists() and pod.out.read_text().count("on\n") == 2)
+    ask(pod, f"signal 1 12 {scope} a\n")
+    pod.finish(process)
+    lines = [line.partition(": ")[2] or line for line in pod.out.read_text().splitlines()]
+    assert sorted(line for line in lines if line != "script") == ["0 USR2", "1 USR2", "code 0", "on", "on"], lines
+    assert ("script" in lines) == (scope == "all")
+    assert pod.err.read_text() == ""
+
+
+@pytest.mark.parametrize("mpi", ["", "--mpi=none"])
+@pytest.mark.parametrize("name", ["HUP", "INT", "USR1"])
+def test_signals_to_the_tasks(pod: RunnerPod, mpi: str, name: str) -> None:
+    """Those that srun itself would take for orders."""
+    number = {"HUP": 1, "INT": 2, "USR1": 10}[name]
+    pod.prepare(HANDLING % mpi, chunks=(Chunk(count=1, cpus=2, ranks=2),), is_host=True)
+    process = pod.start()
+    wait_for("the tasks", lambda: pod.out.exists() and pod.out.read_text().count("on\n") == 2)
+    ask(pod, f"signal 1 {number} steps a\n")
+    pod.finish(process)
+    assert sorted(pod.out.read_text().splitlines()) == sorted(["on", "on", f"0 {name}", f"1 {name}", "code 0"])
+
+
+@pytest.mark.parametrize("mpi", ["", "--mpi=none"])
+def test_usr1_to_srun_is_for_its_tasks(pod: RunnerPod, mpi: str) -> None:
+    step, _, _ = (HANDLING % mpi).rpartition("\necho ")
+    script = (
+        f"{step} & step=$!\nuntil grep -c on out | grep -qx 2; do sleep 0.1; done\n"
+        "kill -s USR1 $step; wait $step; code=$?; while kill -0 $step; do wait $step; code=$?; done 2>/dev/null\n"
+        'echo "code $code"'
+    )
+    lines, err = output(pod, script)
+    assert sorted(lines) == ["0 USR1", "1 USR1", "code 0", "on", "on"], (lines, err)
+
+
+@pytest.mark.parametrize("mpi", ["", "--mpi=none"])
+def test_a_cancelled_step_takes_no_time(pod: RunnerPod, mpi: str) -> None:
+    pod.prepare(
+        f"srun -n2 {mpi} sh -c 'echo on; exec sleep 60'\n",
+        chunks=(Chunk(count=1, cpus=2, ranks=2),),
+        is_host=True,
+        site=SiteConfig(kill_delay_s=40),
+    )
+    process = pod.start()
+    wait_for("the tasks", lambda: pod.out.exists() and pod.out.read_text().count("on\n") == 2)
+    process.terminate()
+    pod.finish(process, limit_s=20)
 
 
 def test_a_signal_ends_the_step(pod: RunnerPod) -> None:

@@ -15,18 +15,10 @@ from hpcbatch.model.placed import OutputFiles
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import WarnSignal
 from hpcbatch.model.state import Reason
-from tests.component.runner_pod import SHELLS, RunnerPod, shell_path
+from tests.component.runner_pod import RunnerPod
 from tests.waiting import wait_for
 
 COUNTING = "#!/bin/sh\ntrap 'echo usr1' USR1\necho ready\nwhile :; do sleep 0.05; echo >>beats; done\n"
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = shell_path(request.param, tmp_path_factory.mktemp("shells"))
-    if path is None:
-        pytest.skip(f"NOT TESTED: {request.param} is not installed here")
-    return path
 
 
 @pytest.fixture
@@ -74,20 +66,29 @@ def test_signals_arrive_once_and_in_order(pod: RunnerPod) -> None:
 
 
 def test_scopes(pod: RunnerPod) -> None:
+    """A task of srun, a rank (PMI_RANK: of MPICH's mpirun), what the script has started besides, and the script."""
+    program = 'trap "echo $0" USR1; echo on >$0; while :; do sleep 0.05; done'
     script = (
-        "#!/bin/sh\nsh -c 'trap \"echo child\" USR1; echo ready; while :; do sleep 0.05; done' &\n"
-        "trap 'echo script' USR1\nwhile :; do wait; done\n"
+        f"#!/bin/sh\ntrap 'echo script' USR1\nsh -c '{program}' child & PMI_RANK=0 sh -c '{program}' rank &\n"
+        f"srun -n1 --mpi=none sh -c '{program}' task &\n"
+        "until [ -s child ] && [ -s rank ] && [ -s task ]; do sleep 0.05; done; echo ready\nwhile :; do wait; done\n"
     )
     process = start(pod, script)
-    ask(pod, "signal 1 10 steps a\n")
-    wait_for("what the script has started", lambda: "child\n" in pod.out.read_text())
-    assert "script" not in pod.out.read_text()
-    ask(pod, "signal 1 10 steps a\nsignal 2 10 script b\n")
-    wait_for("the script", lambda: "script\n" in pod.out.read_text())
-    assert pod.out.read_text().count("child\n") == 1
-    ask(pod, "signal 3 10 session c\n")
-    wait_for("both", lambda: (pod.out.read_text().count("child\n"), pod.out.read_text().count("script\n")) == (2, 2))
-    end(pod, process)
+
+    def seen() -> dict[str, int]:
+        lines = pod.out.read_text().splitlines()
+        return {name: lines.count(name) for name in ("script", "child", "rank", "task")}
+
+    expected = dict.fromkeys(("script", "child", "rank", "task"), 0)
+    for number, (scope, reached) in enumerate(
+        (("steps", "rank task"), ("script", "script"), ("all", "script child rank task"), ("steps", "rank task")), 1
+    ):
+        ask(pod, f"signal {number} 10 {scope} {scope}{number}\n")
+        for name in reached.split():
+            expected[name] += 1
+        wait_for(scope, lambda: seen() == expected)
+    ask(pod, "signal 5 12 session e\n")  # kills them, srun as well
+    pod.finish(process)
 
 
 def test_a_signal_may_end_it(pod: RunnerPod) -> None:
@@ -168,7 +169,7 @@ def test_a_walltime_for_a_job_that_had_none(pod: RunnerPod) -> None:
 @pytest.mark.parametrize("is_batch_only", [False, True])
 def test_warning_before_the_walltime(pod: RunnerPod, is_batch_only: bool) -> None:
     script = (
-        "#!/bin/sh\nsh -c 'trap \"echo child; exit\" USR2; echo ready; while :; do sleep 0.05; done' &\n"
+        "#!/bin/sh\nPMI_RANK=0 sh -c 'trap \"echo child; exit\" USR2; echo ready; while :; do sleep 0.05; done' &\n"
         "trap 'echo script; kill $!' USR2\nwait; wait; wait\n"
     )
     warning = WarnSignal(signal=12, before_s=20, is_batch_only=is_batch_only)
@@ -262,3 +263,12 @@ def test_output_that_a_quota_cut_short(pod: RunnerPod) -> None:
     assert (code, report.exit_code, report.reason) == (0, 0, Reason.OUTPUT_FAILED)
     assert report.message == f"output file {pod.out} may be incomplete: Disk quota exceeded"
     assert not list(pod.root.glob(".hpcbatch*"))
+
+
+def test_a_loop_that_has_lost_its_term_ends_with_its_runner(shell: str, tmp_path: Path) -> None:
+    """Also while nobody has waited for the runner: who reads its stderr to the end first would wait for the loop."""
+    loop = '. "$0"; (trap "" TERM; while runner_lives; do sleep 0.1; done; echo ended >&2) & kill -9 $$'
+    common = Path(__file__).parents[2] / "hpcbatch/runner/common.sh"
+    runner = subprocess.Popen([shell, "-c", loop, str(common)], env={"root": str(tmp_path)}, stderr=subprocess.PIPE)
+    _, noise = runner.communicate(timeout=20)
+    assert (runner.returncode, noise) == (-9, b"ended\n")

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.component.runner_pod import SHELLS, shell_path
-
 RUNNER = Path(__file__).parents[2] / "hpcbatch/runner"
 RANK = """\
 import mmap, sys
@@ -97,14 +95,6 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, int]]:
     yield {name: process.pid for name, process in started.items()}
     for process in started.values():
         process.communicate()
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = shell_path(request.param, tmp_path_factory.getbasetemp() / "shells")
-    if path is None:
-        pytest.skip(f"NOT TESTED: {request.param} is not installed here")
-    return path
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -15,21 +15,24 @@ from hypothesis import strategies as st
 
 import hpcbatch.runner
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.placed import OutputFiles
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.volcano.report import RunReport
 from hpcbatch.wrf.log import judge
-from tests.component.runner_pod import SHELLS, RunnerPod, shell_path
+from tests.component.runner_pod import RunnerPod
 from tests.unit.wrf.cases import NAMELIST
 from tests.unit.wrf.logs import (
     CFL,
     END,
     FIRST_FRAME,
     HEAD,
+    KILLED,
     NAMELIST_ERROR,
     NEST_STEPS,
     NOT_OPENED,
     REAL,
+    REAL_HEAD,
     SEGV,
     STEPS,
     TOO_MANY_RANKS,
@@ -94,14 +97,19 @@ def awk(request: pytest.FixtureRequest) -> list[str]:
     return argv
 
 
-def read(awk: list[str], directory: Path, texts: dict[str, str], *, wants_history: bool = True) -> list[str]:
+def read(
+    awk: list[str], directory: Path, texts: dict[str, str], *, wants_history: bool = True, launcher: str = ""
+) -> list[str]:
     paths = []
     for name, text in sorted(texts.items()):
         paths.append(directory / name)
         paths[-1].write_bytes(text.encode("latin-1"))
+    said = directory / "launcher"
+    said.write_text(launcher)
     done = subprocess.run(
         [*awk, "-v", f"wants_history={int(wants_history)}", "-f", str(PROGRAM), *map(str, paths)],
-        capture_output=True, timeout=60, check=True, env={**os.environ, "LC_ALL": "C"},
+        capture_output=True, timeout=60, check=True,
+        env={**os.environ, "LC_ALL": "C", "launcher_words": str(said)},
     )  # fmt: skip
     assert done.stderr == b""
     lines = done.stdout.decode("latin-1").splitlines()
@@ -115,6 +123,14 @@ def test_awk_says_what_python_says(awk: list[str], tmp_path: Path, case: str) ->
         outcome, _, _, message = read(awk, tmp_path, LOGS[case], wants_history=wants_history)
         verdict = judge(LOGS[case], wants_history=wants_history)
         assert (outcome == "ok", message) == (verdict.is_success, verdict.message)
+
+
+@pytest.mark.parametrize("form", KILLED)
+def test_awk_says_what_python_says_of_a_rank_that_was_killed(awk: list[str], tmp_path: Path, form: str) -> None:
+    launcher, _ = KILLED[form]
+    for log in ({MAIN: HEAD + FIRST_FRAME + STEPS}, {MAIN: CFL}, {MAIN: HEAD + SEGV}, {MAIN: GOOD}):
+        message = read(awk, tmp_path, log, launcher=launcher)[3]
+        assert message == judge(log, launcher=launcher).message
 
 
 LINES = sorted({line for texts in LOGS.values() for text in texts.values() for line in text.splitlines()})
@@ -146,16 +162,9 @@ WRF_EXE = """\
 #!/bin/sh
 # stands in for wrf.exe: log it writes is that in the file LOG of its directory, as of this host
 sed "s/hostname: .*/hostname: $(hostname)/" LOG >rsl.error.0000
+[ ! -e OUT ] || sed "s/hostname: .*/hostname: $(hostname)/" OUT >rsl.out.0000
 sleep "${1:-0}"
 """
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = shell_path(request.param, tmp_path_factory.mktemp("shells"))
-    if path is None:
-        pytest.skip(f"NOT TESTED: {request.param} is not installed here")
-    return path
 
 
 @pytest.fixture
@@ -229,6 +238,102 @@ def test_another_rank_knows_why(tmp_path: Path) -> None:
     assert report.message == (
         f"wrf.exe in {directory}: CLWRF: 'CAMtr_volume_mixing_ratio' does not exist (rsl.error.0003)"
     )
+
+
+def test_a_log_that_breaks_off_in_a_good_run(pod: RunnerPod) -> None:
+    """As rsl.error.0000 does with sppt=1; rsl.out.0000 is whole."""
+    directory = place(pod, HEAD + FIRST_FRAME + STEPS)
+    (directory / "OUT").write_text(GOOD)
+    report = run(pod, "./wrf.exe", work_dir=str(directory))
+    assert (report.exit_code, report.reason, report.message) == (0, Reason.NONE, "")
+    assert pod.err.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (HEAD + NO_WRFBDY, "med_latbound_in: error opening wrfbdy_d01 for reading. IERR = -1021"),
+        (NOT_OPENED, "but: error opening nodir/wrfout_d01_2024-01-15_12:00:00 for writing"),
+        (REAL, "no SUCCESS line"),
+        (HEAD + FIRST_FRAME + STEPS, "no SUCCESS line, stopped after 2024-01-15_12:04:00"),
+    ],
+    ids=["fatal", "not opened", "another program's", "both silent"],
+)
+def test_a_log_that_breaks_off_in_a_run_that_failed(tmp_path: Path, out: str, message: str) -> None:
+    pod = RunnerPod(tmp_path / "pod")
+    directory = place(pod, HEAD)
+    (directory / "OUT").write_text(out)
+    report = run(pod, "./wrf.exe", work_dir=str(directory))
+    assert (report.exit_code, report.reason) == (1, Reason.PROGRAM_FAILED)
+    assert message in report.message
+
+
+def test_an_old_log_of_output_is_not_heard(tmp_path: Path) -> None:
+    pod = RunnerPod(tmp_path / "pod")
+    directory = place(pod, HEAD)
+    old = directory / "rsl.out.0000"
+    old.write_text(GOOD.replace("node-1", os.uname().nodename))
+    an_hour_ago = time.time() - 3600
+    os.utime(old, (an_hour_ago, an_hour_ago))
+    assert "no SUCCESS line" in run(pod, "./wrf.exe", work_dir=str(directory)).message
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("./wrf.exe; cat SAID >&2; exit 137", "SIGKILL on rank 13, probably out of memory, stopped after"),
+        ("./wrf.exe; cat SAID; true", "SIGKILL on rank 13, probably out of memory, stopped after"),
+        ("./wrf.exe; exit 139", "SIGSEGV on a rank, stopped after"),
+    ],
+    ids=["on stderr", "on stdout", "exit code"],
+)
+def test_a_rank_that_was_killed(pod: RunnerPod, body: str, words: str) -> None:
+    directory = place(pod, HEAD + FIRST_FRAME + STEPS)
+    (directory / "SAID").write_text(KILLED["Open MPI 5"][0])
+    (directory / "err").write_text(KILLED["Open MPI 4"][0])  # an earlier job's
+    output = OutputFiles(stdout=str(directory / "out"), stderr=str(directory / "err"), append=True)
+    report = run(pod, body, work_dir=str(directory), output=output)
+    assert report.reason is Reason.PROGRAM_FAILED
+    assert report.message == f"wrf.exe in {directory}: {words} 2024-01-15_12:04:00"
+
+
+REAL_FAILED = REAL_HEAD + fatal("error opening met_em.d01.2024-01-15_13:00:00.nc for input")
+NO_WRFINPUT = HEAD + fatal(" program wrf: error opening wrfinput_d01 for reading ierr=       -1021")
+REAL_WORDS = "error opening met_em.d01.2024-01-15_13:00:00.nc for input"
+WRF_WORDS = "program wrf: error opening wrfinput_d01 for reading ierr= -1021"
+
+
+def test_the_words_of_a_real_exe_that_failed_come_first(pod: RunnerPod) -> None:
+    """wrf.exe writes over its logs."""
+    directory = place(pod, REAL_FAILED)
+    (directory / "real.exe").symlink_to("wrf.exe")
+    (directory / "NEXT").write_text(NO_WRFINPUT)
+    body = "./real.exe 1; cp NEXT LOG; ./wrf.exe"
+    report = run(pod, body, work_dir=str(directory))
+    assert (report.exit_code, report.message) == (1, f"real.exe in {directory}: {REAL_WORDS}")
+    assert pod.err.read_text().splitlines()[:2] == [
+        f"hpcbatch: real.exe in {directory}: {REAL_WORDS}",
+        f"hpcbatch: wrf.exe in {directory}: {WRF_WORDS}",
+    ]
+
+
+def test_a_real_exe_elsewhere_comes_first(tmp_path: Path) -> None:
+    pod = RunnerPod(tmp_path / "pod")
+    directory, other = place(pod, NO_WRFINPUT), place(pod, REAL_FAILED, "inputs")
+    report = run(pod, "(cd ../inputs; ./wrf.exe 3); ./wrf.exe", work_dir=str(directory))
+    assert report.message == f"real.exe in {other}: {REAL_WORDS}"
+    assert f"wrf.exe in {directory}: {WRF_WORDS}" in pod.err.read_text()
+
+
+def test_a_real_exe_that_went_well_in_the_end(tmp_path: Path) -> None:
+    pod = RunnerPod(tmp_path / "pod")
+    directory = place(pod, REAL_FAILED)
+    (directory / "real.exe").symlink_to("wrf.exe")
+    (directory / "GOOD").write_text(REAL)
+    (directory / "NEXT").write_text(NO_WRFINPUT)
+    body = "./real.exe 1; cp GOOD LOG; ./real.exe 1; cp NEXT LOG; ./wrf.exe"
+    report = run(pod, body, work_dir=str(directory))
+    assert report.message == f"wrf.exe in {directory}: {WRF_WORDS}"
 
 
 def test_where_a_program_was_seen(pod: RunnerPod) -> None:

@@ -91,8 +91,8 @@ def configmap(site: Site, name: str) -> dict[str, dict[str, dict[str, str]]]:
         ("-l select=3:ncpus=1 -l place=scatter", OVER + "qsub: nodes: 3 asked, at most 2 in workq\n", 188),
         ("-l select=2:ncpus=2", OVER + "qsub: CPUs: 4 asked, at most 3 in workq\n", 188),
         ("-l select=1:ncpus=1:mem=2gb", OVER + "qsub: memory of a node: 2Gi asked, at most 1Gi in workq\n", 188),
-        ("-q nosuch", "qsub: Unknown queue\n", 170),
-        ("-q default", "qsub: Unknown queue\n", 170),
+        ("-q nosuch", "qsub: Unknown queue\nqsub: no queue nosuch; there are: long, workq\n", 170),
+        ("-q default", "qsub: Unknown queue\nqsub: no queue default; there are: long, workq\n", 170),
         ("-l ngpus=1,foo=2", "qsub: Unknown resource Resource_List.foo\n", 187),
         ("-l nodes=1:haswell", "qsub: Unknown resource select.haswell\n", 187),
         (
@@ -123,7 +123,8 @@ def test_pbs_refusals(site: Site, arguments: str, error: str, code: int) -> None
         ("--mem 2G", "memory of a node: 2Gi asked, at most 1Gi in workq", "Memory required by task is not available"),
         ("-p nosuch", "invalid partition specified: nosuch", "Invalid partition name specified"),
         ("-C haswell", "no node has the feature haswell", "Invalid feature specification"),
-        ("--gres=foo:2", "there is no generic resource foo", "Invalid generic resource (gres) specification"),
+        ("-p long --mem=5G", "Memory specification can not be satisfied",
+         "Requested node configuration is not available"),
         ("--container-image=evil/image:1", "image evil/image:1 is not allowed in workq", "Access/permission denied"),
     ],
 )  # fmt: skip
@@ -131,6 +132,21 @@ def test_slurm_refusals(site: Site, arguments: str, detail: str, text: str) -> N
     done = site.run("sbatch", *arguments.split(), "--wrap", "true", check=False)
     assert (done.stdout, done.returncode) == ("", 1)
     assert done.stderr == f"sbatch: error: {detail}\n{FAILED} {text}\n"
+
+
+def test_the_engine_makes_the_volcano_queues(site: Site) -> None:
+    put(site, f"{LIMITS}- {{name: later.on}}\n")
+    job = site.qsub("-q", "later.on", "-N", "in", "-j", "oe", stdin="echo $PBS_QUEUE\n")
+    assert site.wait_end(job)["Exit_status"] == 0
+    assert site.read(f"in.o{job}") == "later.on\n"
+
+
+def test_where_nodes_may_come_nothing_is_refused_for_want_of_them(site: Site) -> None:
+    put(site, f"{LIMITS}autoscaling: true\n")
+    job = site.sbatch("-p", "long", "-N2", "--gres=gpu:1", "--mem=5G", "-J", "gres", "--wrap=true")
+    assert site.run("squeue", "-h", "-j", job, "-o", "%b").stdout == "gres:gpu:1\n"
+    assert "TresPerNode=gres:gpu:1" in site.run("scontrol", "show", "job", job).stdout
+    wait_for("the reason", lambda: site.run("squeue", "-h", "-j", job, "-o", "%R").stdout == "(PartitionConfig)\n")
 
 
 def test_defaults_show_and_rule(site: Site) -> None:
@@ -142,7 +158,7 @@ def test_defaults_show_and_rule(site: Site) -> None:
     assert "TimeLimit=00:10:00" in shown
     assert "MinMemoryNode=256M" in shown
     site.wait_state(job, "R")
-    wait_for("the variable", lambda: (site.work / "out").exists() and site.read("out") == "600\n")
+    wait_for("the variable", lambda: [file.read_text() for file in site.work.glob("*.OU.running")] == ["600\n"])
     made = json.loads(site.run("kubectl", "get", "pods", "-l", f"hpcbatch.io/job-id={job}", "-o", "json").stdout)
     (pod,) = made["items"]
     assert pod["spec"]["containers"][0]["resources"]["limits"]["memory"] == str(256 << 20)

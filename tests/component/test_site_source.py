@@ -94,16 +94,16 @@ def test_nothing_written_means_defaults(registry: Registry) -> None:
 def test_a_change_takes_effect_and_so_does_its_removal(registry: Registry) -> None:
     changes = threading.Semaphore(0)
     with running(registry, on_change=changes.release) as source:
-        assert changes.acquire(timeout=10)
+        assert changes.acquire(timeout=60)
         put(registry, "queues: [{name: workq, volcanoQueue: default, default: true, maxWalltime: 1h}]")
-        assert changes.acquire(timeout=10)
+        assert changes.acquire(timeout=60)
         assert source.in_force.config.default_queue == "workq"
         assert source.in_force.config.server_name == "here"
         wait_kept(registry, "queues: [{name: workq, volcanoQueue: default, default: true, maxWalltime: 1h}]")
         (row,) = queues_from_json(data(registry, QUEUES_CONFIGMAP)[QUEUES_KEY], {"default": True})
         assert (row.name, row.max_walltime_s, row.is_open) == ("workq", 3600, True)
         registry.delete(CONFIGMAPS, SITE_CONFIGMAP, SYSTEM_NAMESPACE)
-        assert changes.acquire(timeout=10)
+        assert changes.acquire(timeout=60)
         assert source.in_force.config == DEFAULTS
         assert not changes.acquire(blocking=False)
 

@@ -17,7 +17,7 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from hpcbatch.admin import certificates, user_kubeconfig, users
+from hpcbatch.admin import certificates, renewal, user_kubeconfig, user_quota, users
 from hpcbatch.admin.users import Wish
 from hpcbatch.api.kubeconfig import Connection, read
 from hpcbatch.api.resources import CONFIGMAPS, CSRS, NAMESPACES, PVCS, RESOURCE_QUOTAS, ROLE_BINDINGS
@@ -58,6 +58,7 @@ def test_a_new_user(api: Any) -> None:
         "NetworkPolicy hpcbatch-user: created",
         "RoleBinding hpcbatch-controller: created",
         "RoleBinding hpcbatch-user: created",
+        "ResourceQuota hpcbatch-user: created",
     ]
     identity = identity_of(api.get(NAMESPACES, NS))
     assert (identity.uid, identity.gid, identity.home, identity.groups) == (1000, 1000, "/home/alice", ((2000, "wrf"),))
@@ -70,6 +71,52 @@ def test_a_second_run_writes_nothing_and_needs_no_values(api: Any) -> None:
     assert api.writes == []
 
 
+def test_a_new_user_has_a_limit_on_records_that_can_be_changed(api: Any) -> None:
+    def hard() -> dict[str, str]:
+        found: dict[str, str] = api.get(RESOURCE_QUOTAS, "hpcbatch-user", NS)["spec"]["hard"]
+        return found
+
+    add(api, ALICE)
+    assert hard() == {"count/batchjobs.hpcbatch.io": "20k"}
+    add(api, Wish(user="alice", quota={"count/batchjobs.hpcbatch.io": "5"}))
+    add(api, Wish(user="alice", quota={"pods": "4"}))
+    assert hard() == {"count/batchjobs.hpcbatch.io": "5", "pods": "4"}
+    add(api, Wish(user="alice", quota={"count/batchjobs.hpcbatch.io": None}))
+    assert hard() == {"pods": "4"}
+    assert add(api, Wish(user="alice")) == [], "what was taken away stays away"
+
+
+@pytest.mark.parametrize(("counted_from", "heard"), [(1, []), (3, ["waiting"]), (99, ["waiting", "warning"])])
+def test_who_adds_a_user_waits_until_his_records_are_counted(
+    api: Any, monkeypatch: pytest.MonkeyPatch, counted_from: int, heard: list[str]
+) -> None:
+    """A cluster that counts for no quota before the `counted_from`th."""
+    monkeypatch.setattr(user_quota, "_POLL_S", 0.01)
+    monkeypatch.setattr(user_quota, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(user_quota, "_GIVE_UP_S", 1.0 if counted_from == 99 else 60.0)
+    add(api, Wish(user="alice", uid=1000, gid=1000, quota={"pods": "4"}))
+    wanted, get = api.get(RESOURCE_QUOTAS, "hpcbatch-user", NS), api.get
+
+    def counting(resource: Any, name: str, namespace: str | None = None) -> Any:
+        if resource is RESOURCE_QUOTAS and api.writes.count("create ResourceQuota hpcbatch-user") >= counted_from:
+            hard = wanted["spec"]["hard"]
+            return get(resource, name, namespace) | {"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}}
+        return get(resource, name, namespace)
+
+    monkeypatch.setattr(api, "get", counting)
+    said: list[str] = []
+    user_quota.await_count(api, NS, said.append)
+    assert [line.split()[0].rstrip(":") for line in said] == heard
+    assert all("count/batchjobs.hpcbatch.io, pods" in line for line in said)
+    left = get(RESOURCE_QUOTAS, "hpcbatch-user", NS)
+    assert (left["metadata"], left["spec"]) == (wanted["metadata"], wanted["spec"])
+
+
+def test_a_new_user_may_be_without_limits(api: Any) -> None:
+    done = add(api, Wish(user="alice", uid=1000, gid=1000, quota={"count/batchjobs.hpcbatch.io": None}))
+    assert "ResourceQuota hpcbatch-user: created" not in done
+
+
 def test_a_second_run_with_other_values_says_what_it_changes(api: Any) -> None:
     add(api, Wish(user="alice", uid=1000, gid=1000, quota={"requests.cpu": "8", "pods": "4"}))
     done = add(api, Wish(user="alice", uid=1001, quota={"requests.cpu": "16", "pods": None}))
@@ -78,7 +125,10 @@ def test_a_second_run_with_other_values_says_what_it_changes(api: Any) -> None:
         "ResourceQuota hpcbatch-user: requests.cpu: '8' → '16'",
         "ResourceQuota hpcbatch-user: pods: '4' → nothing",
     ]
-    assert api.get(RESOURCE_QUOTAS, "hpcbatch-user", NS)["spec"]["hard"] == {"requests.cpu": "16"}
+    assert api.get(RESOURCE_QUOTAS, "hpcbatch-user", NS)["spec"]["hard"] == {
+        "requests.cpu": "16",
+        "count/batchjobs.hpcbatch.io": "20k",
+    }
 
 
 def test_a_plan_writes_nothing(api: Any) -> None:
@@ -253,6 +303,80 @@ def test_the_kubeconfig_is_one_that_the_commands_read(api: Any, tmp_path: Path) 
     assert json.loads(text(admin, issued, "https://b:2"))["clusters"][0]["cluster"]["server"] == "https://b:2"
 
 
+def renewed(api: Any, tmp_path: Path, *names: str, days_later: int = 0) -> renewal.Renewals:
+    return renewal.renew(
+        api, names, f"{tmp_path}/{{user}}", life=timedelta(days=7), before=timedelta(days=4),
+        now=datetime.now(UTC) + timedelta(days=days_later),
+    )  # fmt: skip
+
+
+def test_certificates_are_renewed_in_good_time(api: Any, tmp_path: Path) -> None:
+    add(api, ALICE)
+    add(api, Wish(user="bob", uid=os.getuid() + 1, gid=1))
+    file = tmp_path / "alice"
+    admin = Connection(server="https://a:1", cluster="x", ca_pem="CA\n")
+    first = certificates.issue(api, "hpcbatch:alice", "hpcbatch:users", NS, timedelta(days=7))
+    file.write_text(text(admin, first, "https://users:2"))
+    assert renewed(api, tmp_path) == renewal.Renewals()  # a week is left; bob has no kubeconfig
+    done = renewed(api, tmp_path, days_later=4)
+    assert (len(done.renewed), done.faults) == (1, [])
+    assert done.renewed[0].startswith(f"{file}: certificate of hpcbatch:alice renewed, valid until ")
+    now = read([file])
+    assert (now.server, now.ca_pem, now.namespace) == ("https://users:2", "CA\n", NS)
+    assert now.client_cert_pem not in {None, first.certificate}
+    assert now.client_key_pem not in {None, first.key}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_who_is_disabled_gets_no_new_certificate(api: Any, tmp_path: Path) -> None:
+    add(api, ALICE)
+    file = tmp_path / "alice"
+    file.write_text(text(Connection(server="https://a:1", cluster="x"), issue(api)))
+    users.disable(api, "alice")
+    before = file.read_text()
+    assert renewed(api, tmp_path, days_later=29) == renewal.Renewals()
+    assert renewed(api, tmp_path, "alice", days_later=29).faults == ["user alice is disabled"]
+    assert file.read_text() == before
+    with pytest.raises(HpcBatchError, match="there is no user carol"):
+        renewed(api, tmp_path, "carol")
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "{}", '{"users": [{"name": "hpcbatch:bob", "user": {}}]}', '{"users": []}', "\xff", DEEP,
+    ],
+    ids=["empty", "nothing", "another's", "nobody's", "no-utf-8", "deep"],
+)  # fmt: skip
+def test_one_that_cannot_be_renewed_does_not_stop_the_others(api: Any, tmp_path: Path, content: str) -> None:
+    add(api, ALICE)
+    add(api, Wish(user="aaron", uid=1001, gid=1))
+    (tmp_path / "aaron").write_text(content, encoding="latin-1")
+    (tmp_path / "alice").write_text(text(Connection(server="https://a:1", cluster="x"), issue(api)))
+    done = renewed(api, tmp_path, days_later=29)
+    assert [len(done.renewed), len(done.faults)] == [1, 1]
+    assert str(tmp_path / "aaron") in done.faults[0]
+    assert (tmp_path / "aaron").read_text(encoding="latin-1") == content
+
+
+def test_a_link_in_the_users_directory_is_not_followed(api: Any, tmp_path: Path) -> None:
+    add(api, ALICE)
+    (tmp_path / "there").write_text(text(Connection(server="https://a:1", cluster="x"), issue(api)))
+    (tmp_path / "alice").symlink_to("there")
+    done = renewed(api, tmp_path, days_later=29)
+    assert (done.renewed, len(done.faults)) == ([], 1)
+    assert "is not a kubeconfig" in done.faults[0]
+
+
+def test_a_pipe_does_not_hold_up_the_timer(api: Any, tmp_path: Path) -> None:
+    add(api, ALICE)
+    os.mkfifo(tmp_path / "alice")
+    assert "is not a kubeconfig" in renewed(api, tmp_path).faults[0]
+
+
 def test_an_unverified_connection_is_not_handed_on() -> None:
     with pytest.raises(HpcBatchError, match="insecure-skip-tls-verify"):
         user_kubeconfig.check_connection(Connection(server="https://a:1", verify=False))
@@ -395,9 +519,9 @@ def test_a_bad_site_configuration_stops_it(engine: Cluster) -> None:
         ("--quota-pods", "1.5", "'1.5' is no number"),
         ("--pvc", "home", "'home': expected NAME=SIZE"),
         ("--pvc", "home=1G,klass=x", "expected NAME=SIZE"),
-        ("--valid-for", "1m", "expected 10m to 366d"),
-        ("--valid-for", "400d", "expected 10m to 366d"),
-        ("--valid-for", "1y", "expected 10m to 366d"),
+        ("--valid-for", "1m", "expected 10m to 30d"),
+        ("--valid-for", "31d", "expected 10m to 30d"),
+        ("--valid-for", "1y", "expected 10m to 30d"),
         ("--server", "http://x", "expected https://HOST:PORT"),
     ],
 )

@@ -23,6 +23,8 @@ FRAME = "wrfout_d01_2024-01-15_12:00:00"
 def run_dir(tmp_path: Path) -> Path:
     for name, content in good_files().items():
         (tmp_path / name).write_bytes(content)
+    for name in ("real.exe", "wrf.exe"):
+        (tmp_path / name).chmod(0o755)
     (tmp_path / "namelist.input").write_text(NAMELIST)
     return tmp_path
 
@@ -66,6 +68,18 @@ def test_errors_and_warnings(run_dir: Path) -> None:
     assert {"key": "domains.time_stepp", "line": line} in [
         {"key": each["key"], "line": each["line"]} for each in found["findings"]
     ]
+
+
+def test_groups_and_programs(run_dir: Path) -> None:
+    text = NAMELIST.replace(" parent_time_step_ratio = 1, 3,\n/\n", " parent_time_step_ratio = 1, 3,\n")
+    (run_dir / "namelist.input").write_text(text)
+    (run_dir / "wrf.exe").chmod(0o644)
+    first, second, _ = wrf("check", run_dir).stdout.splitlines()
+    assert first.startswith("error    namelist.input:29: &domains of line 13 is not closed before &physics: expected")
+    assert second == "error    wrf.exe (not executable): the launcher cannot start it"
+    (run_dir / "wrf.exe").unlink()
+    (run_dir / "wrf.exe").symlink_to("nowhere")
+    assert "warning  wrf.exe is missing: " in wrf("check", run_dir).stdout
 
 
 def test_warnings_only(run_dir: Path) -> None:
@@ -132,6 +146,20 @@ def test_progress_of_a_directory(run_dir: Path) -> None:
     log.write_text(f"{HEAD}\n{crash}\n")
     done = wrf("progress", run_dir, "--once")
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, f"failed: {crash}")
+
+
+def test_progress_by_the_log_that_does_not_break_off(run_dir: Path) -> None:
+    (run_dir / "rsl.error.0000").write_text(HEAD + FIRST_FRAME)
+    (run_dir / "rsl.out.0000").write_text(HEAD + FIRST_FRAME + STEPS)
+    assert "wrf.exe    7 %  2024-01-15_12:04:00" in wrf("progress", run_dir, "--once").stdout
+    (run_dir / FRAME).touch()
+    with (run_dir / "rsl.out.0000").open("a") as file:
+        file.write(END)
+    done = wrf("progress", run_dir)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, f"success: {END.strip()}")
+    (run_dir / "rsl.error.0000").write_text(HEAD)  # begun anew
+    os.utime(run_dir / "rsl.out.0000", (1, 1))
+    assert "wrf.exe    0 %" in wrf("progress", run_dir, "--once").stdout
 
 
 def test_progress_without_a_namelist(run_dir: Path) -> None:

@@ -29,6 +29,7 @@ class PlayKubelet:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self.started: list[str] = []
+        self._last_start = 0
         self._started_at: dict[str, str] = {}  # by pod, another time for each pod of a name
         self._pods = Informer(registry, PODS, on_event=self._on_pod)
 
@@ -51,8 +52,8 @@ class PlayKubelet:
                 self._registry.delete(PODS, meta["name"], meta["namespace"], grace_period_s=0, uid=meta["uid"])
             elif phase == "Pending":
                 self.started.append(meta["name"])
-                hour, minute = divmod(len(self.started), 60)
-                self._started_at[meta["name"]] = f"2026-01-01T{hour % 24:02}:{minute:02}:00Z"
+                self._last_start = max(int(time.time()), self._last_start + 1)
+                self._started_at[meta["name"]] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._last_start))
                 state = {"running": {"startedAt": self._started_at[meta["name"]]}}
                 self._status(meta["name"], "Running", state, ready=ENDS_WITH not in notes)
             elif phase == "Running" and ENDS_WITH in notes:

@@ -101,6 +101,10 @@ class Site:
     def read(self, name: str) -> str:
         return (self.work / name).read_text()
 
+    def running_output(self, job: str, stream: str = "OU") -> str:
+        """Name of what a PBS job in the working directory has written so far: it gets its own name at the end."""
+        return f"{job}.{self.server}.{stream}.running"
+
 
 def login_environment(state_dir: Path) -> dict[str, str]:
     """The environment of a user whose commands reach the engine of `state_dir` and nothing else."""

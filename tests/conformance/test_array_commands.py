@@ -182,6 +182,8 @@ def test_slurm_members(site: Site, slurm: BegunArray) -> None:
         f"scancel: Terminating job {number}_4\n"
         f"scancel: error: Kill job error on job id {number}_4: Job/step already completing or completed\n", 0,
     )  # fmt: skip
+    for gone in (f"{number}_4", f"{number}_6"):
+        assert failure(site, "scontrol", "show", "job", gone) == (f"Job {gone} not found\n", 1)
     assert failure(site, "scancel", "-t", "PENDING", f"{number}_1")[1] == 1
     site.run("scontrol", "hold", f"{number}_2")
     assert slurm.queue("-t", "PD", "-o", "%i %r") == [f"{number}_[3%1] JobArrayTaskLimit", f"{number}_2 JobHeldUser"]
@@ -193,6 +195,32 @@ def test_slurm_members(site: Site, slurm: BegunArray) -> None:
     site.run("scancel", number)
     slurm.wait_states("FFFFFF", "-x")
     assert slurm.queue() == []
+
+
+def test_the_last_member_keeps_the_number_of_the_array(site: Site) -> None:
+    """As in Slurm; that number means the whole array all the same."""
+    array = BegunArray(site, "sbatch", "--array=1-3", "-n", "1")
+    array.wait_states("RRR")
+    number = array.number
+    shown = site.run("squeue", "-h", "-j", number, "-o", "%A %F %K", "-S", "i").stdout.split()
+    alone = shown[::3]
+    assert shown == [alone[0], number, "1", alone[1], number, "2", number, number, "3"]
+    assert len({*alone}) == 3
+    for one in (f"{number}_3", number):
+        assert f"JobId={number} ArrayJobId={number} ArrayTaskId=3 " in site.run("scontrol", "show", "job", one).stdout
+    assert site.run("scontrol", "show", "job", number).stdout.count("JobId=") == 6  # and ArrayJobId=
+    assert site.run("squeue", "-h", "-O", "JobID:9,ArrayTaskID", "-j", f"{number}_3").stdout.split() == [number, "3"]
+    behind = site.sbatch("-d", f"afterany:{number}", "--wrap", "true")
+    site.run("scontrol", "requeue", f"{number}_3")
+    array.wait_states("RRR")
+    assert site.run("squeue", "-h", "-j", f"{number}_3", "-o", "%A").stdout.split() == [number]
+    site.run("scancel", alone[0])
+    array.wait_states("XRR")
+    assert site.state(behind) == "H"
+    site.run("scancel", number)
+    array.wait_states("FFF", "-x")
+    assert site.run("sacct", "-X", "-n", "-P", "-j", f"{number}_3", "-o", "JobIDRaw").stdout.split()[-1] == number
+    site.wait_end(behind)
 
 
 def test_scontrol_changes_an_array_that_has_begun(site: Site) -> None:

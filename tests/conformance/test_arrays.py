@@ -82,6 +82,13 @@ def test_slurm_array(site: Site) -> None:
         "SLURM_ARRAY_TASK_MIN=0",
         "SLURM_ARRAY_TASK_STEP=1",
     ]
+    raw = dict(
+        line.split("|")
+        for line in site.run("sacct", "-X", "-n", "-P", "-j", array, "-o", "JobID,JobIDRaw").stdout.split()
+    )
+    assert raw == {f"{array}_{index}": own[index] for index in (0, 2, 5)} | {f"{array}_6": array}
+    for index in (0, 2, 5, 6):
+        assert site.read(f"slurm-{array}_{index}.out").splitlines()[0] == raw[f"{array}_{index}"]
 
 
 def test_output_names(site: Site) -> None:
@@ -94,8 +101,7 @@ def test_output_names(site: Site) -> None:
         wait_over(site, array)
     assert names(site, "out/*") == [f"{in_dir}[{index}].{site.server}.OU" for index in (1, 2)]
     assert {index: site.read(f"t{index}.txt") for index in (1, 2)} == {1: "1\n", 2: "2\n"}
-    own = members(site, pattern)[7]["status"]["jobId"]
-    assert names(site, "pat-*") == [f"pat-{pattern}-007-{own}.txt"]
+    assert names(site, "pat-*") == [f"pat-{pattern}-007-{pattern}.txt"], "the only one keeps the array's number"
 
 
 def test_never_more_than_the_limit_run(site: Site) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.conformance.site import Site
 
 PBS = [
     pytest.param(["nosuchfile.sh"], "", 1, "qsub: script file:: No such file or directory\n", id="missing script"),
-    pytest.param(["-q", "nosuch"], "true\n", 170, "qsub: Unknown queue\n", id="unknown queue"),
     pytest.param(["-l", "foo=1"], "true\n", 187, "qsub: Unknown resource Resource_List.foo\n", id="unknown resource"),
     pytest.param(
         ["-l", "walltime=abc"], "true\n", 166, "qsub: Illegal attribute or resource value Resource_List.walltime\n",
@@ -109,3 +110,66 @@ def test_dry_run_needs_no_cluster(site: Site) -> None:
         assert "batch.volcano.sh/v1alpha1" in manifests
         assert "mpimaster" in manifests
         assert "mpiworker" in manifests
+
+
+NINES = "9" * 5000
+UNFIT = [
+    (["qsub", "-a", "000101010000"], 2, "qsub: illegal -a value\n"),
+    (["qsub", "-a", "999912312359"], 2, "qsub: illegal -a value\n"),
+    (["sbatch", "--begin=0001-01-01", "--wrap", "true"], 255, "Invalid time specification (pos=0): 0001-01-01\n"),
+    (["sbatch", "--begin=now+999999999weeks", "--wrap", "true"], 255, "Invalid time specification (pos=0): now+"),
+    (["sbatch", f"--begin=now+{NINES}", "--wrap", "true"], 255, "Invalid time specification (pos="),
+    (["sbatch", f"--signal={NINES}", "--wrap", "true"], 255, "sbatch: error: Invalid --signal specification\n"),
+    (["sacct", "-S", "0001-01-01"], 1, "Invalid time specification (pos=0): 0001-01-01\n"),
+    (["qselect", "-a", "000101010000"], 2, "qselect: illegal -a value\n"),
+]
+
+
+@pytest.mark.parametrize(("argv", "code", "said"), UNFIT, ids=[" ".join(argv)[:30] for argv, _, _ in UNFIT])
+def test_a_time_or_number_beyond_all_bounds(site: Site, argv: list[str], code: int, said: str) -> None:
+    done = site.run(*argv, stdin="true\n", check=False)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(said)
+
+
+def test_a_signal_with_too_many_digits(site: Site) -> None:
+    job = site.sbatch("--hold", "--wrap", "true")
+    done = site.run("qsig", "-s", NINES, job, check=False)
+    assert (done.returncode, done.stdout) == (165, "")
+    assert done.stderr == f"qsig: Unknown/illegal signal name {job}.{site.server}\n"
+    done = site.run("scancel", "-s", NINES, job, check=False)
+    assert (done.returncode, done.stderr) == (1, f"Unknown job signal: {NINES}\n")
+    done = site.run("scontrol", "update", f"jobid={job}", f"priority={NINES}", check=False)
+    assert (done.returncode, done.stderr) == (1, f"scontrol: error: Invalid Priority value: {NINES}\n")
+    site.run("scancel", job)
+
+
+STRANGE = [
+    pytest.param({}, {"client-certificate-data": "é"}, "client-certificate-data is not base64", id="certificate"),
+    pytest.param({"certificate-authority-data": "é"}, {}, "certificate-authority-data is not base64", id="authority"),
+    pytest.param({}, {"token": "tökén"}, "the kubeconfig's token has characters that no token has", id="token"),
+    pytest.param({}, {"token": "a\nX: y"}, "the kubeconfig's token has characters that no token has", id="header"),
+    pytest.param({"server": "https://[::1"}, {}, "'https://[::1' is not an https URL", id="brackets"),
+    pytest.param({"server": "https://例え.invalid"}, {}, "例え.invalid", id="host"),
+    pytest.param({"server": f"https://{'é' * 80}"}, {}, "has no host that may be", id="long host"),
+]
+
+
+@pytest.mark.parametrize(("cluster", "user", "says"), STRANGE)
+def test_a_kubeconfig_with_strange_characters(
+    site: Site, cluster: dict[str, str], user: dict[str, str], says: str
+) -> None:
+    server = site.kubectl("config", "view", "-o", "jsonpath={.clusters[0].cluster.server}").stdout
+    body = {"server": server, "insecure-skip-tls-verify": True, **cluster}
+    config = {
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": body}],
+        "users": [{"name": "u", "user": user}],
+    }
+    path = site.script("strange.kubeconfig", json.dumps(config, ensure_ascii=False))
+    for command in ("qstat", "squeue", "sbatch --wrap true", "hpcbatch accounting"):
+        done = site.run(*command.split(), env={"KUBECONFIG": path}, check=False)
+        assert done.returncode in {1, 255}, done.stderr
+        assert says in done.stderr
+        assert "internal error" not in done.stderr

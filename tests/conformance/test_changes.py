@@ -121,7 +121,9 @@ def test_a_running_job_takes_little(site: Site) -> None:
 def test_qmove(site: Site) -> None:
     job = site.qsub("-h", stdin=LONG)
     full = f"{job}.{site.server}"
-    assert says(site, "qmove", "nosuchq", full) == (170, f"qmove: Unknown queue {full}\n")
+    code, text = says(site, "qmove", "nosuchq", full)
+    assert (code, text.splitlines()[0]) == (170, f"qmove: Unknown queue {full}")
+    assert re.match(r"qmove: no queue nosuchq; there are: ([\w-]+, )*default", text.splitlines()[1])
     assert says(site, "qmove", "default", full) == (0, "")
     code, text = says(site, "qmove", full)
     assert (code, text) == (2, "usage: qmove destination job_identifier...\n       qmove --version\n")
@@ -269,10 +271,11 @@ def test_a_run_that_volcano_restarts(site: Site) -> None:
     text = "echo run ${SLURM_RESTART_COUNT:-none}\n" + LONG
     pbs = site.qsub("-N", "again", "-j", "oe", stdin=text)
     slurm = site.sbatch("-o", "slurm.out", stdin="#!/bin/sh\n" + text)
-    for job, name in ((pbs, f"again.o{pbs}"), (slurm, "slurm.out")):
+    running = site.running_output(pbs)
+    for job, name in ((pbs, running), (slurm, "slurm.out")):
         wait_for(f"the first run of {job}", lambda name=name: says(site, "cat", name)[1] == "run none\n")
         site.kubectl("delete", "pod", f"job-{job}-mpimaster-0", "--wait=false")
-    wait_for("both runs in one file", lambda: site.read(f"again.o{pbs}").count("run none") == 2, 120)
+    wait_for("both runs in one file", lambda: says(site, "cat", running)[1].count("run none") == 2, 120)
     wait_for("the second run alone", lambda: site.read("slurm.out") == "run 1\n", 120)
     site.run("scancel", pbs, slurm)
 
@@ -283,6 +286,17 @@ def test_scontrol_says_no_to_unknown_jobs(site: Site, command: str) -> None:
         text = f"Invalid job id specified for job {job}\n"
         more = "slurm_suspend error: Invalid job id specified\n" if command in {"hold", "release"} else ""
         assert says(site, "scontrol", command, job) == (1, text + more)
+
+
+def test_the_first_of_a_list_goes_to_the_top(site: Site) -> None:
+    jobs = [site.sbatch("--begin=now+1hour", "--wrap", "true") for _ in range(4)]
+    code, text = says(site, "scontrol", "top", f"{jobs[3]},{jobs[1]},{jobs[2]}")
+    order = site.run("squeue", "-h", "-j", ",".join(jobs), "-S", "-p", "-o", "%i").stdout.split()
+    site.run("scancel", *jobs)
+    if code and "permission denied" in text.lower():
+        pytest.skip("only who may change all jobs puts one before others")
+    assert (code, text) == (0, "")
+    assert order == [jobs[3], jobs[1], jobs[2], jobs[0]]
 
 
 def test_what_was_altered_is_what_runs(site: Site) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.conformance.site import Site
@@ -36,6 +38,23 @@ def test_pbs_environment(site: Site) -> None:
     assert not [name for name in env if name.startswith("SLURM_")]
 
 
+def test_directories_of_path_stay_in_their_order(site: Site) -> None:
+    """Where a login shell's /etc/profile sets PATH anew, too: of two programs of one name the first is meant."""
+    mine = site.work / "mine"
+    mine.mkdir()
+    owner = site.work.stat()
+    (mine / "uname").write_text("#!/bin/sh\necho mine\n")
+    (mine / "uname").chmod(0o755)
+    os.chown(mine, owner.st_uid, owner.st_gid)
+    path = site.env["PATH"]
+    for name, given, expected in (("last", f"{path}:{mine}", "Linux"), ("first", f"{mine}:{path}", "mine")):
+        pbs = site.qsub("-V", "-j", "oe", "-o", f"{name}.pbs", stdin="uname\n", env={"PATH": given})
+        slurm = site.sbatch("-o", f"{name}.slurm", "--wrap", "uname", env={"PATH": given})
+        for job, output in ((pbs, f"{name}.pbs"), (slurm, f"{name}.slurm")):
+            site.wait_end(job)
+            assert site.read(output) == f"{expected}\n"
+
+
 def test_slurm_environment(site: Site) -> None:
     site.script("env.sh", "#!/bin/sh\nenv\n")
     job = site.sbatch("-n", "2", "-c", "1", "--mem=500", "-J", "envy", "env.sh", env={"FOO": "a b"})
@@ -46,6 +65,16 @@ def test_slurm_environment(site: Site) -> None:
     assert (env["SLURM_NTASKS"], env["SLURM_NPROCS"], env["SLURM_CPUS_PER_TASK"]) == ("2", "2", "1")
     assert (env["SLURM_MEM_PER_NODE"], env["SLURM_JOB_ID"], env["SLURM_JOB_PARTITION"]) == ("500", job, "default")
     assert not [name for name in env if name.startswith("PBS_")]
+
+
+def test_get_user_env(site: Site) -> None:
+    """As JupyterHub's batchspawner submits: the login environment below what is sent along."""
+    site.script(
+        "hub.sh", "#!/bin/bash\n#SBATCH --get-user-env=L\n#SBATCH --export=FOO\necho $SLURM_GET_USER_ENV $FOO $BAR\n"
+    )
+    job = site.sbatch("-o", "hub.out", "hub.sh", env={"FOO": "sent", "BAR": "not sent"})
+    site.wait_end(job)
+    assert site.read("hub.out") == "1 sent\n"
 
 
 def test_nodefile_has_a_line_for_each_rank(site: Site) -> None:
@@ -141,3 +170,28 @@ def test_script_deleted_after_submission_still_runs(site: Site) -> None:
     site.run("scontrol", "release", job)
     site.wait_end(job)
     assert site.read("out") == "still here\n"
+
+
+def test_values_of_variables_are_in_no_record(site: Site) -> None:
+    """All users may read records; and what is made for the pods, those who see the namespace."""
+    word, script = "hidden-word-7", 'echo "$PW,$OTHER,$SLURM_EXPORT_ENV"'
+    directives = site.script("secret.sh", f"#PBS -v PW={word}\n{script}\n")
+    first = site.qsub(
+        "-h", "-o", "1.out", "-j", "oe", "-v", f"A,PW={word},OTHER='a,{word}'", stdin=f"{script}\n", env={"A": "1"}
+    )
+    second = site.qsub("-h", "-o", "2.out", "-j", "oe", directives)
+    third = site.sbatch("-H", "-o", "3.out", f"--export=ALL,PW={word},'OTHER=a,b'", "--wrap", script)
+    jobs = (first, second, third)
+    assert word not in site.kubectl("get", "batchjobs,configmaps,jobs.batch.volcano.sh", "-o", "json").stdout
+    shown = site.attributes(first)
+    assert "-v A,PW=***,OTHER=*** " in shown["Submit_arguments"] + " "
+    assert shown["Variable_List"]["PW"] == word  # to its owner, who may read the Secret
+    site.run("qrls", first, second)
+    site.run("scontrol", "release", third)
+    for job in jobs:
+        site.wait_end(job)
+    assert word not in site.kubectl("get", "batchjobs,configmaps,jobs.batch.volcano.sh,pods", "-o", "json").stdout
+    assert word not in "".join(site.run("qstat", "-x", "-f", job).stdout for job in jobs)
+    assert [site.read(f"{n}.out") for n in (1, 2, 3)] == [
+        f"{word},a,{word},\n", f"{word},,\n", f"{word},a,b,ALL,PW={word},'OTHER=a,b'\n",
+    ]  # fmt: skip

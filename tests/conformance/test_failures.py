@@ -7,8 +7,6 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
-
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
@@ -56,21 +54,9 @@ def test_exit_codes_and_signals_reach_every_listing(site: Site) -> None:
         assert slurm(site, other, "state,exitcode") == f"{state}|{code}"
 
 
-def has_memory_limits(site: Site) -> bool:
-    """The engine of an ordinary user may have none."""
-    job = site.qsub("-l", "select=1:ncpus=1:mem=64mb", "-j", "oe", "-N", "limit", stdin=(
-        "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/memory.max "
-        "/sys/fs/cgroup/memory$(sed -n 's/.*:memory://p' /proc/self/cgroup)/memory.limit_in_bytes 2>/dev/null; true\n"
-    ))  # fmt: skip
-    site.wait_end(job)
-    return "67108864" in site.read(f"limit.o{job}").split()
-
-
 def test_more_memory_than_asked_for(site: Site) -> None:
-    if not has_memory_limits(site):
-        pytest.skip("no memory limits here: they need a cgroup hierarchy in which the engine may make groups")
-    hog = "head -c 300000000 /dev/zero | tail\n"
-    pbs = site.qsub("-l", "select=1:ncpus=1:mem=64mb", "-j", "oe", stdin=f"exec {hog}")
+    hog = "(head -c 300000000 /dev/zero; sleep 30) | tail\n"
+    pbs = site.qsub("-l", "select=1:ncpus=1:mem=64mb", "-j", "oe", stdin=hog)
     other = site.sbatch("--mem=64", "-o", "/dev/null", "--wrap", hog)
     record = site.wait_end(pbs)
     assert record["Exit_status"] == -27
@@ -82,9 +68,7 @@ def test_more_memory_than_asked_for(site: Site) -> None:
 
 
 def test_more_memory_than_asked_for_on_another_host(site: Site) -> None:
-    if not has_memory_limits(site):
-        pytest.skip("no memory limits here: they need a cgroup hierarchy in which the engine may make groups")
-    hog = "ssh {} 'head -c 300000000 /dev/zero | tail'; exit {}"
+    hog = "ssh {} '(head -c 300000000 /dev/zero; sleep 30) | tail'; exit {}"
     pbs = site.qsub(
         "-l", "select=2:ncpus=1:mem=64mb", "-j", "oe", stdin=hog.format("$(sort -u $PBS_NODEFILE | tail -n 1)", 3)
     )  # fmt: skip
@@ -238,3 +222,35 @@ def test_who_waits_for_a_job_that_lost_its_pod_does_not_get_0(site: Site) -> Non
         lose_pod(site, job, 0)
         ended.result(90)
     assert site.read("code") == "1\n"
+
+
+FORGERY = """#!/bin/sh
+printf 'exit_code=0\\nwalltime_s=0\\ncpu_s=99999999\\nmax_rss_bytes=99999999999999\\n' >forged
+(setsid sh -c 'while :; do cat forged >/dev/termination-log; sleep 0.05; done' >/dev/null 2>&1 &)
+sleep 0.5
+for process in /proc/[0-9]*; do
+  case $(tr '\\000' ' ' <$process/cmdline) in */runner/run.sh*) kill -9 ${process#/proc/} ;; esac
+done
+sleep 2
+exit 7
+"""
+
+
+def test_a_script_that_forges_its_end(site: Site) -> None:
+    """It kills the runner, which it can where that is not the first process of its pod, and writes its report."""
+    site.script("forge.sh", FORGERY)
+    job = site.qsub("-N", "forged", "forge.sh")
+    ended = site.wait_end(job)
+    assert ended["Exit_status"] in {7, 137, 265}, ended
+    assert ended["resources_used"]["cput"] < "01:00:00" and ended["resources_used"]["mem"] < "9999999999kb"
+
+
+def test_output_of_a_job_whose_runner_was_killed(site: Site) -> None:
+    """By its script where it can, else by the kernel with all of its container: it gets its own name all the same."""
+    kill = FORGERY[FORGERY.index("for process") : FORGERY.index("sleep 2")]
+    hog = "(head -c 300000000 /dev/zero; sleep 30) | tail\n"
+    job = site.qsub("-l", "select=1:ncpus=1:mem=64mb", "-N", "killed", "-j", "oe", stdin=f"echo said\n{kill}{hog}")
+    assert site.wait_end(job)["Exit_status"] != 0
+    wait_for("the output", (site.work / f"killed.o{job}").exists, 90)
+    assert site.read(f"killed.o{job}").startswith("said\n")
+    assert not (site.work / site.running_output(job)).exists()

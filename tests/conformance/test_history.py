@@ -12,6 +12,7 @@ from tests.conformance.site import Site
 from tests.waiting import wait_for
 
 SYSTEM = ("-n", "hpcbatch-system")
+HISTORY = "batchjobs.history.hpcbatch.io"
 EMPTY = "apiVersion: hpcbatch.io/v1alpha1\nkind: SiteConfiguration\n"
 
 
@@ -69,12 +70,28 @@ def test_it_cannot_be_changed_any_more(site: Site) -> None:
     assert told.returncode == 35
 
 
-def test_it_is_forgotten_when_asked(site: Site) -> None:
-    job = moved(site, site.qsub("-j", "oe", stdin="true\n"))
-    site.run("qdel", "-x", job)
-    told = site.run("qstat", "-x", job, check=False)
-    assert told.returncode == 153
-    assert "Unknown Job Id" in told.stderr
+def test_nobody_removes_what_he_has_used(site: Site) -> None:
+    """Neither of jobs that have moved nor of others; who owns the cluster, as an engine's user does, may."""
+    gone = moved(site, site.qsub("-j", "oe", stdin="true\n"))
+    here = site.qsub("-h", stdin="true\n")
+    is_admin = site.run("kubectl", "auth", "can-i", "delete", HISTORY, check=False).stdout.strip() == "yes"
+    for job in (gone, here):
+        name = f"{job}.{site.server}"
+        told = site.run("qdel", "-x", job, check=False)
+        if is_admin:
+            assert (told.returncode, told.stderr) == (0, "")
+        else:
+            why = f"{name} has ended, and its record stays: accounting is told from it, and only the site removes it"
+            assert (told.returncode, told.stderr) == (159, f"qdel: Unauthorized Request  {name}\nqdel: {why}\n")
+            site.run("kubectl", "delete", HISTORY, "--field-selector", f"status.jobId={job}", check=False)
+            site.run("kubectl", "delete", "batchjobs", "--field-selector", f"status.jobId={job}", check=False)
+            assert site.state(job) == "F"
+            assert job in site.run("sacct", "-X", "-n", "-P", "-o", "jobid", "-j", job).stdout.split()
+        site.kubectl("delete", HISTORY, "--wait=false", "--field-selector", f"status.jobId={job}")
+        site.kubectl("delete", "batchjobs", "--wait=false", "--field-selector", f"status.jobId={job}")
+        told = site.run("qstat", "-x", job, check=False)
+        assert told.returncode == 153
+        assert "Unknown Job Id" in told.stderr
 
 
 def test_others_wait_for_it(site: Site) -> None:

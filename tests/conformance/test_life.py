@@ -68,7 +68,8 @@ def test_finished_and_unknown_ids(site: Site) -> None:
 def test_qdel_of_a_running_job(site: Site) -> None:
     job = site.qsub("-N", "long", "-j", "oe", stdin="trap 'echo caught; exit 9' TERM\necho begun\nsleep 600 & wait\n")
     site.wait_state(job, "R")
-    wait_for("the script", lambda: "begun" in site.read(f"long.o{job}"))
+    wait_for("the script", lambda: "begun" in site.read(site.running_output(job)))
+    assert not (site.work / f"long.o{job}").exists(), "clients take it for the end"
     assert site.run("qdel", job).stdout == ""
     record = site.wait_end(job)
     assert record["substate"] == 91

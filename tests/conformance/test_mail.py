@@ -26,7 +26,8 @@ def server(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MailS
     with MailServer("0.0.0.0" if is_cluster else "127.0.0.1") as server:
         host = address_of_node(admin) if is_cluster else "127.0.0.1"
         given = configured(admin)
-        mail = f'mail: {{smtp: "{host}:{server.port}", from: pbs@site.example, domain: site.example}}\n'
+        keys = "from: pbs@site.example, domain: site.example, allowedDomains: [example.org], maxRecipients: 3"
+        mail = f'mail: {{smtp: "{host}:{server.port}", {keys}, maxPerHour: 500}}\n'
         configure(admin, (given if given is not None else HEAD) + mail)
         wait_for("the configuration", lambda: published(admin).get("mail"))
         yield server
@@ -137,7 +138,23 @@ def test_a_user_can_only_send_mail(site: Site, server: MailServer) -> None:
     assert bad.stderr == "qsub: '|sh' is no mail address; nothing is sent to it\n"
     (letter,) = letters(server, f"PBS JOB {bad.stdout.strip()}", 1)
     assert letter.to == ("ok@example.org",)
-    job = site.sbatch("--mail-type=END", "-J", "x\r\nBcc: victim@example.org", "-o", "/dev/null", "--wrap", "true")
+    job = site.sbatch("--mail-type=END", "-J", "x Bcc: victim@example.org", "-o", "/dev/null", "--wrap", "true")
     (letter,) = letters(server, f"Slurm Job_id={job} ", 1)
     assert letter.to == (f"{site.env['USER']}@site.example",)
     assert letter.message["Bcc"] is None
+
+
+def test_a_job_writes_to_few_and_where_the_site_allows(site: Site, server: MailServer) -> None:
+    users = "a@example.org,b@evil.example,c@lab.example.org,d,d@site.example,e@example.org"
+    told = site.run("qsub", "-m", "e", "-M", users, "-N", "far", "-j", "oe", stdin="true\n")
+    assert told.stderr == (
+        "qsub: mail goes to example.org only; nothing is sent to b@evil.example\n"
+        "qsub: a job's mail goes to 3 addresses; nothing is sent to e@example.org\n"
+    )
+    (letter,) = letters(server, f"PBS JOB {told.stdout.strip()}", 1)
+    assert letter.to == ("a@example.org", "c@lab.example.org", "d@site.example")
+    many = ",".join(f"v{n}@example.org" for n in range(200))
+    done = site.run("sbatch", "--mail-type=END", f"--mail-user={many}", "-o", "/dev/null", "--wrap", "true")
+    assert done.stderr == "sbatch: a job's mail goes to 3 addresses; nothing is sent to v3@example.org and 196 more\n"
+    (letter,) = letters(server, f"Slurm Job_id={done.stdout.split()[-1]} ", 1)
+    assert letter.to == ("v0@example.org", "v1@example.org", "v2@example.org")

@@ -143,20 +143,23 @@ def test_output_can_be_read_while_the_job_runs(site: Site) -> None:
     text = f"echo begun; until [ -e {site.work}/go ]; do sleep 0.1; done; echo ended\n"
     pbs = site.qsub("-o", "pbs", "-j", "oe", stdin=text)
     slurm = site.sbatch("-o", "slurm", "--wrap", text)
-    files = [site.work / "pbs", site.work / "slurm"]
-    wait_for("the first lines", lambda: [file.exists() and file.read_text() for file in files] == ["begun\n"] * 2, 60)
-    for job in (pbs, slurm):
+    kept = site.qsub("-k", "oed", "-o", "kept", "-j", "oe", stdin=text)
+    files = [site.work / name for name in (site.running_output(pbs), "slurm", "kept")]
+    wait_for("the first lines", lambda: [file.exists() and file.read_text() for file in files] == ["begun\n"] * 3, 60)
+    assert not (site.work / "pbs").exists(), "clients take it for the end"
+    for job in (pbs, slurm, kept):
         site.wait_state(job, "R")
     site.run("touch", "go")
-    for job, file in zip((pbs, slurm), files, strict=True):
+    for job, name in ((pbs, "pbs"), (slurm, "slurm"), (kept, "kept")):
         site.wait_end(job)
-        assert file.read_text() == "begun\nended\n"
+        assert site.read(name) == "begun\nended\n"
+    assert not files[0].exists()
 
 
 def test_pbs_removes_output_after_success(site: Site) -> None:
     good = site.qsub("-R", "oe", "-N", "good", stdin="echo a; echo b >&2\n")
     bad = site.qsub("-R", "oe", "-N", "bad", stdin="echo a; exit 3\n")
-    assert site.run("qstat", "-f", bad).stdout.count("    Remove_Files = oe\n") == 1
+    assert site.run("qstat", "-x", "-f", bad).stdout.count("    Remove_Files = oe\n") == 1
     site.wait_end(good)
     site.wait_end(bad)
     assert not list(site.work.glob("good.*"))

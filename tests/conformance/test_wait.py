@@ -96,27 +96,42 @@ def test_sbatch_of_a_job_that_is_cancelled(site: Site) -> None:
     assert (end().returncode, end().stderr) == (0, "")
 
 
+def when_submitted(site: Site, then: str, *argv: str) -> subprocess.CompletedProcess[str]:
+    """Start a command that submits and waits, do `then` when it has printed the id; returns what it answered."""
+    script = (
+        'then=$1; shift; "$@" >out & until [ -s out ]; do sleep 0.1; done; eval "$then"; wait $!; code=$?; cat out; '
+        "exit $code"
+    )
+    return site.run("sh", "-c", script, "sh", then, *argv, check=False)
+
+
 def test_an_interrupted_qsub_deletes_its_job(site: Site) -> None:
-    script = site.script("long.sh", "sleep 600\n")
-    done = site.run("timeout", "--preserve-status", "-s", "INT", "3", "qsub", "-W", "block=true", script, check=False)
+    done = when_submitted(site, "kill -TERM $!", "qsub", "-W", "block=true", site.script("long.sh", "sleep 600\n"))
     assert done.returncode == 2
     number = done.stdout.split(".")[0]
     shown = done.stdout.splitlines()[0]
     assert done.stdout == f"{shown}\nJob {shown} is being deleted\n"
-    assert done.stderr == f"qsub: wait for job {shown} interrupted by signal 2\n"
+    assert done.stderr == f"qsub: wait for job {shown} interrupted by signal 15\n"
     assert site.wait_end(number)["substate"] == 91
 
 
+def test_nohup_qsub_waits_on_when_the_terminal_goes_away(site: Site) -> None:
+    script = site.script("short.sh", "sleep 3; exit 7\n")
+    done = when_submitted(site, "kill -HUP $!", "nohup", "qsub", "-W", "block=true", "-j", "oe", script)
+    assert done.returncode == 7
+    assert site.state(done.stdout.split(".")[0]) == "F"
+
+
 def test_an_interrupted_sbatch_leaves_its_job_alone(site: Site) -> None:
-    command = ["timeout", "-s", "INT", "3", "sbatch", "--wait", "--parsable", "-o", "/dev/null", "--wrap", "sleep 600"]
-    job = site.run(*command, check=False).stdout.strip()
+    command = ("sbatch", "--wait", "--parsable", "-o", "/dev/null", "--wrap", "sleep 600")
+    job = when_submitted(site, "kill -TERM $!", *command).stdout.strip()
     site.wait_state(job, "R")
     site.run("scancel", job)
 
 
 def test_the_record_goes_away_meanwhile(site: Site) -> None:
     end, job = waiting(site, "qsub", "-W", "block=true", "-h", "-j", "oe", stdin="true\n")
-    site.run("qdel", "-x", job)
+    site.kubectl("delete", "batchjobs", "--field-selector", f"status.jobId={job}")
     assert end().returncode == 3
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,9 +54,10 @@ def forecast(site: Site, programs: Path) -> Site:
     site.run("make", "-s", "-C", "standin", f"OUT={run}", limit_s=100)
     shutil.copytree(run, programs, dirs_exist_ok=True)
     site.run(str(run / "mkmet"))
-    own = {"WRF": str(run.parent), "OMPI_MCA_mpi_yield_when_idle": "1"}
+    own = {"WRF": str(run.parent)}
     if os.environ.get("HPCBATCH_RIG") == "cluster":
         own |= {"CONTAINER_IMAGE": IMAGE, "PYXIS_CONTAINER_IMAGE": IMAGE}  # of PBS and of Slurm
+        own["OMPI_MCA_mpi_yield_when_idle"] = "1"  # all of that cluster is on one machine
     return replace(site, env={**site.env, **own})
 
 
@@ -89,6 +91,10 @@ def test_a_chain_ends_in_maps(forecast: Site, dialect: str) -> None:
     assert maps == sorted(
         [f"{name}_d01_{time}" for name in ("500hPa", "ground") for time in times] + ["500hPa_d01.gif", "ground_d01.gif"]
     )
+    if dialect == "pbs":  # whose own umask is 077
+        made = [*forecast.work.glob("rsl.*.????"), *forecast.work.glob("wrfout*"), *(forecast.work / "maps").iterdir()]
+        made += [forecast.work / f"{name}.o{job}" for name, job in jobs.items()]
+        assert {stat.S_IMODE(path.stat().st_mode) for path in made} == {0o644}
 
 
 def test_a_step_that_fails_ends_the_chain(forecast: Site) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.site import Site
 from tests.unit.wrf.cases import NAMELIST
-from tests.unit.wrf.logs import CFL, END, FIRST_FRAME, HEAD, NOT_OPENED, SEGV, STEPS, fatal
+from tests.unit.wrf.logs import CFL, END, FIRST_FRAME, HEAD, NOT_OPENED, REAL_HEAD, SEGV, STEPS, fatal
 
 WRF_EXE = """\
 #!/bin/sh
@@ -74,6 +74,48 @@ def test_slurm(site: Site, log: str, why: str) -> None:
     assert "JobState=FAILED Reason=NonZeroExitCode" in record
     assert f"SystemComment={told}" in record
     assert site.read("out.txt").splitlines()[0] == f"hpcbatch: {told}"
+
+
+@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+def test_a_good_run_whose_log_breaks_off(site: Site, dialect: str) -> None:
+    """As rsl.error.0000 does with sppt=1, while rsl.out.0000 is whole."""
+    prepare(site, HEAD + FIRST_FRAME + STEPS)
+    site.script("GOOD", HEAD + FIRST_FRAME + STEPS + END)
+    body = f'{RUN}sed "s/node-1/$(hostname)/" GOOD >rsl.out.0000\ntouch wrfout_d01_2024-01-15_12:00:00\n'
+    if dialect == "pbs":
+        job = site.qsub("-N", "wrf", "-j", "oe", stdin=f"cd $PBS_O_WORKDIR\n{body}")
+        assert site.wait_end(job)["Exit_status"] == 0
+    else:
+        job = site.sbatch("-J", "wrf", "-o", "/dev/null", stdin=f"#!/bin/sh\n{body}")
+        site.wait_end(job)
+        assert sacct(site, job, "State,ExitCode,SystemComment") == "COMPLETED|0:0|"
+    assert "success: " in site.run("hpcbatch", "wrf", "progress", job).stdout
+
+
+def test_a_rank_that_was_killed(site: Site) -> None:
+    """The launcher alone knows of it."""
+    prepare(site, HEAD + FIRST_FRAME + STEPS)
+    said = "prterun noticed that process rank 3 with PID 77 on node n exited on\nsignal 9 (Killed)."
+    job = site.qsub("-N", "wrf", stdin=f"cd $PBS_O_WORKDIR\n{RUN}echo '{said}' >&2\nexit 137\n")
+    ended = site.wait_end(job)
+    assert ended["Exit_status"] == 137
+    words = "SIGKILL on rank 3, probably out of memory, stopped after 2024-01-15_12:04:00"
+    assert ended["comment"].endswith(f"{site.work.name}: {words}")
+    assert words in site.run("hpcbatch", "wrf", "progress", job, check=False).stdout
+
+
+def test_real_that_failed_comes_before_wrf(site: Site) -> None:
+    prepare(site, REAL_HEAD + fatal("error opening met_em.d01.2024-01-15_13:00:00.nc for input"))
+    site.script("NEXT", HEAD + fatal(" program wrf: error opening wrfinput_d01 for reading ierr=       -1021"))
+    body = "cp wrf real.exe; cp wrf wrf.exe; chmod 755 *.exe\n./real.exe; sleep 1\n./wrf.exe NEXT\n"
+    job = site.sbatch("-J", "wrf", "-o", "out.txt", stdin=f"#!/bin/sh\n{body}")
+    site.wait_end(job)
+    told = sacct(site, job, "SystemComment")
+    assert re.fullmatch(f"real.exe in /.*{site.work.name}: error opening met_em.d01.*13:00:00.nc for input", told)
+    first, second, _ = site.read("out.txt").splitlines()
+    assert first == f"hpcbatch: {told}"
+    assert "wrf.exe in " in second
+    assert "program wrf: error opening wrfinput_d01" in second
 
 
 def test_members_of_an_array_are_judged_each_in_its_directory(site: Site) -> None:

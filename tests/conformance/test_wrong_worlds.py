@@ -72,6 +72,21 @@ def test_told(site: Site) -> None:
     assert f" SystemComment={ALONE.format(slurm)[10:-1]} \n" in shown, shown
 
 
+def test_ranks_that_die_at_once(site: Site) -> None:
+    """Nobody has seen them: the program's library and the launcher say why."""
+    (site.work / "library.c").write_text("int MPI_Something(void) { return 7; }\n")
+    (site.work / "dying.c").write_text("int MPI_Something(void);\nint main(void) { return MPI_Something(); }\n")
+    library = str(site.work / "libmpi.so.12")
+    site.run("cc", "-shared", "-Wl,-soname,libmpi.so.12", "-o", library, "library.c")
+    site.run("cc", "-o", "dying", "dying.c", library, f"-Wl,-rpath,{site.work}")
+    job = submit(site, "dying", "mpirun ./dying")
+    record, text = ended(site, "dying", job)
+    assert record["Exit_status"] != 0
+    warning = f"warning: ./dying is linked to MPICH or Intel MPI ({library}), the mpirun that started it is Open MPI "
+    assert text.count("hpcbatch:") == 1 and text.splitlines()[-1].startswith(f"hpcbatch: {warning}"), text
+    assert f" and failed: {warning}" in record["comment"]
+
+
 HONEST = {
     "spread": "mpirun sleep 3",
     "spreadlater": "mpirun -np 2 sleep 3; mpirun -np 6 sleep 3",

@@ -23,7 +23,8 @@ from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing
 CRD = yaml.safe_load((Path(__file__).parents[2] / "deploy/crd/batchjobs.yaml").read_text())
 SPEC = CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
 ALTERATION = SPEC["alteration"]
-TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)
+CHARACTERS = st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"])
+TEXT = st.text(CHARACTERS, min_size=1, max_size=5)
 OUTPUTS = st.builds(Output, path=st.none() | TEXT, append=st.booleans())
 CHUNKS = st.builds(Chunk, count=st.integers(1, 9), cpus=st.integers(0, 9), mem_bytes=st.none() | st.integers(0, 9))
 SPECS = st.builds(
@@ -33,10 +34,11 @@ SPECS = st.builds(
     sharing=st.sampled_from(Sharing), walltime_s=st.none() | st.integers(1, 9), interpreter=st.none() | TEXT,
     work_dir=st.none() | TEXT, stdout=OUTPUTS, stderr=st.none() | OUTPUTS, stdout_to_stderr=st.booleans(),
     begin_time=st.none() | st.just(datetime(2026, 1, 1, tzinfo=UTC)), priority=st.integers(-9, 9),
-    nice=st.integers(-9, 9), rerunnable=st.booleans(), account=st.none() | TEXT, mail_points=st.text(max_size=3),
-    mail_users=st.lists(TEXT, max_size=2).map(tuple), umask=st.none() | st.integers(0, 0o777),
-    keep_output=st.text(max_size=2), remove_output=st.text(max_size=2),
-    attributes=st.dictionaries(st.sampled_from("abc"), st.text(max_size=3)),
+    nice=st.integers(-9, 9), rerunnable=st.booleans(), account=st.none() | TEXT,
+    mail_points=st.text(CHARACTERS, max_size=3), mail_users=st.lists(TEXT, max_size=2).map(tuple),
+    umask=st.none() | st.integers(0, 0o777),
+    keep_output=st.text(CHARACTERS, max_size=2), remove_output=st.text(CHARACTERS, max_size=2),
+    attributes=st.dictionaries(st.sampled_from("abc"), st.text(CHARACTERS, max_size=3)),
 )  # fmt: skip
 JSON = st.recursive(
     st.integers() | st.text(max_size=3) | st.booleans() | st.lists(st.integers(), max_size=2),

@@ -109,6 +109,10 @@ class Stage(PlayKubelet):
         number = (meta.get("labels") or {}).get(JOB_ID_LABEL)
         if number is None or not meta["name"].endswith(MASTER):
             super()._on_pod(event)
+        elif meta["name"].endswith(f"-output-{MASTER}"):  # it renames files of an ended job, and is over
+            super()._on_pod(event)
+            if event.type != "DELETED" and "deletionTimestamp" not in meta and phase == "Running":
+                self._try_end(meta["name"], 0, "")
         elif event.type == "DELETED":
             self._break_off(meta["uid"])
         elif "deletionTimestamp" in meta:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -17,16 +20,22 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.text import UNPRINTABLE, is_printable
 
 CRD = yaml.safe_load((Path(__file__).parents[3] / "deploy/crd/batchjobs.yaml").read_text())
 VERSION = CRD["spec"]["versions"][0]
 SCHEMA = VERSION["schema"]["openAPIV3Schema"]
 
-TEXT = st.text(min_size=1, max_size=20)
+CHARACTERS = st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"])
+ANY = st.text(CHARACTERS)
+TEXT = st.text(CHARACTERS, min_size=1, max_size=20)
+HOST = st.text(
+    st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zs", "Zl", "Zp"], exclude_characters=";|"), min_size=1
+)
 TIMES = st.datetimes(min_value=datetime(2000, 1, 1), max_value=datetime(2100, 1, 1)).map(
     lambda t: t.replace(microsecond=0, tzinfo=UTC)
 )
-NAMES = st.text(min_size=1, max_size=5)
+NAMES = st.text(CHARACTERS, min_size=1, max_size=5)
 RESOURCES = st.dictionaries(NAMES, st.integers(1, 2**40), max_size=3).map(lambda d: tuple(sorted(d.items())))
 CHUNKS = st.builds(
     Chunk, count=st.integers(1, 9), cpus=st.integers(0, 9), ranks=st.integers(0, 9),
@@ -42,17 +51,17 @@ SPECS = st.builds(
     arrangement=st.sampled_from(Arrangement), sharing=st.sampled_from(Sharing),
     walltime_s=st.none() | st.integers(1, 10**9), interpreter=st.none() | TEXT,
     command=st.lists(st.text(), max_size=3).map(tuple), script_args=st.lists(st.text(), max_size=3).map(tuple),
-    script_path=st.none() | TEXT, work_dir=st.none() | TEXT, submit_dir=TEXT, submit_host=TEXT,
+    script_path=st.none() | TEXT, work_dir=st.none() | TEXT, submit_dir=TEXT, submit_host=HOST,
     stdout=OUTPUTS, stderr=st.none() | OUTPUTS, stdout_to_stderr=st.booleans(), hold=st.booleans(),
     begin_time=st.none() | TIMES, priority=st.integers(-1024, 1023), rerunnable=st.booleans(),
-    account=st.none() | TEXT, mail_points=st.text(), mail_users=st.lists(TEXT, max_size=2).map(tuple),
-    umask=st.none() | st.integers(0, 0o777), image=st.none() | st.just("a/b:1"), server=TEXT,
-    attributes=st.dictionaries(TEXT | st.sampled_from(["tres_per_node", "constraint", "qos"]), st.text(), max_size=3),
+    account=st.none() | TEXT, mail_points=ANY, mail_users=st.lists(TEXT, max_size=2).map(tuple),
+    umask=st.none() | st.integers(0, 0o777), image=st.none() | st.just("a/b:1"), server=HOST,
+    attributes=st.dictionaries(TEXT | st.sampled_from(["tres_per_node", "constraint", "qos"]), ANY, max_size=3),
 )  # fmt: skip
 HOSTS = st.builds(ExecHost, node=st.sampled_from(["n-0", "n.a"]), pod=TEXT, cpus=st.integers(0, 9))
 STATUSES = st.builds(
     JobStatus,
-    state=st.sampled_from(JobState), reason=st.sampled_from(Reason), message=st.text(), owner=TEXT, home=TEXT,
+    state=st.sampled_from(JobState), reason=st.sampled_from(Reason), message=ANY, owner=TEXT, home=TEXT,
     layout=st.lists(CHUNKS, max_size=3).map(tuple),
     groups=st.lists(st.tuples(st.integers(0, 2**32 - 1), st.text()), max_size=3).map(tuple),
     hosts=st.lists(HOSTS, max_size=3).map(tuple),
@@ -84,6 +93,53 @@ def test_a_row_of_the_table_is_the_row_of_the_record(spec: JobSpec, status: JobS
     assert jobrow.row_from_cells(columns, cells, "ns", "x") == record.row()
 
 
+HOSTILE = "x\x1b[31m\n99.pbs1\u202e\x9b\r"
+
+
+def test_what_others_wrote_is_text_on_its_line_in_every_view() -> None:
+    """Records that are older than the definition's patterns, and what pods say of themselves."""
+    spec = JobSpec(
+        dialect=Dialect.SLURM, name=HOSTILE, account=HOSTILE, server=HOSTILE, work_dir=HOSTILE, script_path=HOSTILE,
+        command=(HOSTILE,), attributes={HOSTILE: HOSTILE, "qos": HOSTILE},
+    )  # fmt: skip
+    status = JobStatus(message=HOSTILE, owner=HOSTILE, submit_time=datetime(2026, 1, 1, tzinfo=UTC))
+    record = JobRecord(job_id=7, namespace="ns", object_name="x", spec=spec, status=status, queue=HOSTILE)
+    obj = jobspec.to_manifest(spec, name="x", submission_secret="s")
+    obj["metadata"] |= {"namespace": "ns", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    obj["status"] = batchjob.full_status_to_json(record, work_dir=HOSTILE)
+    shown = batchjob.shown_record(obj)
+    assert shown.spec.name == shown.spec.server == shown.status.message == "x^[[31m^J99.pbs1??^M"
+    assert is_printable("".join(map(str, (*texts(shown), *texts(shown.row())))))
+    columns = {c["name"]: i for i, c in enumerate(VERSION["additionalPrinterColumns"])}
+    cells = [at_path(obj, c["jsonPath"]) for c in VERSION["additionalPrinterColumns"]]
+    assert jobrow.row_from_cells(columns, cells, "ns", "x") == shown.row()
+
+
+def texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from texts([*value, *value.values()])
+    elif is_dataclass(value):
+        yield from texts([getattr(value, field.name) for field in fields(value)])
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from texts(item)
+
+
+@pytest.mark.parametrize("field", ["name", "queue", "account", "workDir", "submitDir", "scriptPath", "interpreter"])
+def test_the_definition_refuses_what_cannot_be_printed(field: str) -> None:
+    properties = SCHEMA["properties"]["spec"]["properties"]
+    assert properties[field]["pattern"] == f"^[^{UNPRINTABLE}]*$"
+    altered = properties["alteration"]["properties"]["fields"]["properties"]
+    assert altered.get(field, properties[field]) == properties[field]
+
+
+@pytest.mark.parametrize("server", ["a\n12.pbs1", "a;E;1", "a b", "a|b", "a\x1b[2J"])
+def test_no_server_is_called_so(server: str) -> None:
+    assert not re.search(SCHEMA["properties"]["spec"]["properties"]["server"]["pattern"], server)
+
+
 def at_path(obj: object, path: str) -> object:
     for part in path.strip(".").split("."):
         obj = obj.get(part) if isinstance(obj, dict) else None
@@ -98,6 +154,20 @@ def test_a_job_without_number_is_no_record(status: dict[str, str]) -> None:
 
 def test_the_definition_carries_its_version() -> None:
     assert CRD["metadata"]["annotations"] == {SCHEMA_ANNOTATION: str(SCHEMA_VERSION)}
+
+
+def bounds(schema: Any) -> Iterator[float]:
+    if isinstance(schema, dict):
+        yield from (schema[key] for key in ("minimum", "maximum") if isinstance(schema.get(key), int))
+        for part in schema.values():
+            yield from bounds(part)
+
+
+def test_kubernetes_can_hold_every_bound() -> None:
+    """It compares integers with the bound as a float made an integer again: 2^63 - 1 would come out as -2^63."""
+    found = list(bounds(SCHEMA))
+    assert found
+    assert all(-(2**63) <= float(bound) < 2**63 for bound in found)
 
 
 @pytest.mark.parametrize(

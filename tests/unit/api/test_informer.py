@@ -13,6 +13,7 @@ from hpcbatch.api.informer import Informer, Workers, WorkQueue
 from hpcbatch.api.port import Object, ObjectList, WatchEvent
 from hpcbatch.api.resources import PODS
 from hpcbatch.errors import ApiError, ConflictError, GoneError, UnreachableError
+from tests.waiting import wait_for
 
 BOUND_S = 10.0
 
@@ -202,6 +203,38 @@ def test_delays_and_backoff() -> None:
     assert queue.get(0) is None, "the shortest delay stands for all"
     queue.forget("a")
     assert queue.retry("a") == 1
+
+
+@pytest.mark.parametrize("delay_s", [1e10, 1e300, float("inf"), 2**200])
+def test_no_delay_is_longer_than_a_wait_can_be(delay_s: float) -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add_after("in the year 2400", delay_s)
+    got: SimpleQueue[object] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            got.put(queue.get())
+        except Exception as error:
+            got.put(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    queue.add("x")
+    assert got.get(timeout=BOUND_S) == "x"
+    threading.Thread(target=work, daemon=True).start()
+    queue.add_after("y", 0.05)
+    assert got.get(timeout=BOUND_S) == "y"
+
+
+def test_a_thread_that_has_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    queue: WorkQueue[str] = WorkQueue()
+    workers = Workers(queue, lambda _: None, name="test", count=1)
+    assert workers.dead == []
+    queue.get = lambda timeout=None: 1 / 0  # type: ignore[method-assign, assignment, return-value]
+    workers.start()
+    wait_for("the thread to end", lambda: workers.dead == ["test-0"])
+    workers.stop()
+    assert workers.dead == []
 
 
 def test_get_wakes_for_an_add_from_another_thread() -> None:

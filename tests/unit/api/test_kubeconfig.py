@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import pwd
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -157,3 +159,25 @@ def test_exec_plugin_that_fails_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(HpcBatchError, match="cannot log in") as caught:
         kubeconfig.read([path])
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("there", "variables", "expected"),
+    [
+        pytest.param([], {"HOME": "home"}, "home/.local/state/hpcbatch", id="nowhere: HOME's"),
+        pytest.param(["home", "real"], {"HOME": "home"}, "home/.local/state/hpcbatch", id="HOME first"),
+        pytest.param(["real"], {"HOME": "home"}, "real/.local/state/hpcbatch", id="HOME was changed"),
+        pytest.param(["real"], {}, "real/.local/state/hpcbatch", id="no HOME"),
+        pytest.param(["real"], {"HOME": "home", "XDG_STATE_HOME": "xdg"}, "xdg/hpcbatch", id="XDG_STATE_HOME"),
+        pytest.param(["real"], {"HOME": "home", "HPCBATCH_STATE_DIR": "own"}, "own", id="HPCBATCH_STATE_DIR"),
+    ],
+)
+def test_state_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: list[str], variables: dict[str, str], expected: str
+) -> None:
+    for home in there:
+        (tmp_path / home / ".local/state/hpcbatch").mkdir(parents=True)
+    entry = pwd.struct_passwd(("u", "x", os.getuid(), 0, "", str(tmp_path / "real"), "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _uid: entry)
+    environ = {name: str(tmp_path / value) for name, value in variables.items()}
+    assert kubeconfig.state_dir(environ) == tmp_path / expected

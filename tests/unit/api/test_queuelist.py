@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from hpcbatch.api.queuelist import queues_from_json, queues_to_json, sends_mail
+from hpcbatch.api.queuelist import mail_from_json, queues_from_json, queues_to_json
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.row import QueueRow
@@ -64,11 +66,17 @@ def test_a_text_that_no_controller_wrote(text: str) -> None:
         queues_from_json(text, {})
 
 
-def test_whether_the_site_sends_mail() -> None:
-    assert not sends_mail(queues_to_json(SiteConfig()))
-    text = queues_to_json(SiteConfig(mail=MailConfig(smtp_host="mail.site", secret="not-for-users")))
-    assert sends_mail(text)
+def test_whom_the_site_writes_to() -> None:
+    assert mail_from_json(queues_to_json(SiteConfig())) is None
+    config = MailConfig(smtp_host="mail.site", secret="not-for-users", domain="site.org", max_recipients=3)
+    text = queues_to_json(SiteConfig(mail=config))
+    assert mail_from_json(text) == MailConfig(domain="site.org", max_recipients=3)
     assert "mail.site" not in text
     assert "not-for-users" not in text
-    with pytest.raises(HpcBatchError):
-        sends_mail("[]")
+    allowed = replace(config, allowed_domains=("lab.org",))
+    assert mail_from_json(queues_to_json(SiteConfig(mail=allowed))) == MailConfig(
+        domain="site.org", max_recipients=3, allowed_domains=("lab.org",)
+    )
+    for wrong in ("[]", '{"mail": 1}', '{"mail": {}, "x": '):
+        with pytest.raises(HpcBatchError):
+            mail_from_json(wrong)

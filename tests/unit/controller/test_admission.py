@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,9 +74,43 @@ def test_chunks_become_pods_before_they_are_counted() -> None:
 
 
 AT_THE_LIMIT = spec(count=4, cpus=3, mem_bytes=8 * GI, walltime_s=7200)
+UNEVEN = [
+    NodeSize(cpus=2, mem_bytes=4 * GI, resources=(), properties=frozenset()),
+    NodeSize(cpus=2, mem_bytes=8 * GI, resources=(("gpu", 2),), properties=frozenset({"ib"})),
+]
+NO_NODE_HAS = [
+    (Chunk(mem_bytes=8 * GI + 1), RefusalCode.BAD_SPEC, "Memory specification can not be satisfied"),
+    (Chunk(resources=(("gpu", 3),)), RefusalCode.BAD_SPEC, "gpu: 3 asked of a node, none has more than 2"),
+    (Chunk(resources=(("ngpus", 1),)), RefusalCode.UNKNOWN_RESOURCE, "ngpus"),
+    (Chunk(mem_bytes=8 * GI, resources=(("gpu", 2),)), None, ""),
+    (Chunk(cpus=64), None, ""),  # waits in Slurm as well
+    (Chunk(count=99, mem_bytes=GI), None, ""),
+    (Chunk(mem_bytes=99 * GI, properties=("rome",)), None, ""),  # no node at all
+]
+
+
+@pytest.mark.parametrize(("chunk", "code", "message"), NO_NODE_HAS)
+def test_what_no_node_has(chunk: Chunk, code: RefusalCode | None, message: str) -> None:
+    """sbatch refuses it at once, qsub does not; nor sbatch where more nodes may come, or the job is there already."""
+    asked = JobSpec(dialect=Dialect.SLURM, name="j", chunks=(chunk,), queue="gpu")
+
+    def take(spec: JobSpec, site: SiteConfig = SITE, stays: bool = False) -> None:
+        admit(spec, GPU, site, ALICE, volcano_state="Open", nodes=UNEVEN, stays=stays)
+
+    if code is None:
+        take(asked)
+    else:
+        with pytest.raises(RefusedError, match=f"^{message}$") as raised:
+            take(asked)
+        assert raised.value.code == code
+    take(replace(asked, dialect=Dialect.PBS))
+    take(asked, replace(SITE, autoscaling=True))
+    take(asked, stays=True)
+
+
 REFUSED: list[tuple[JobSpec, RefusalCode, str]] = [
-    (spec(queue="nosuch"), RefusalCode.UNKNOWN_QUEUE, "nosuch"),
-    (spec(queue="default"), RefusalCode.UNKNOWN_QUEUE, "default"),
+    (spec(queue="nosuch"), RefusalCode.UNKNOWN_QUEUE, "nosuch; there are: capped, gpu, workq"),
+    (spec(queue="default"), RefusalCode.UNKNOWN_QUEUE, "default; there are: capped, gpu, workq"),
     (spec(walltime_s=7201), RefusalCode.WALLTIME_LIMIT, "walltime: 02:00:01 asked, at most 02:00:00 in workq"),
     (spec(count=5), RefusalCode.NODE_LIMIT, "nodes: 5 asked, at most 4 in workq"),
     (spec(count=4, cpus=4), RefusalCode.CPU_LIMIT, "CPUs: 16 asked, at most 12 in workq"),

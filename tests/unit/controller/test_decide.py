@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hpcbatch.controller.decide import Observed, PodView, RefusedPods, VolcanoJobView, Waiting, decide
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.record import HostUsage, JobRecord, JobStatus
+from hpcbatch.model.record import Alteration, HostUsage, JobRecord, JobStatus, Suspension
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.volcano.report import RunReport
@@ -163,11 +163,97 @@ def test_decide(observed: Observed, state: str, reason: str, flag: str) -> None:
     assert [name for name in ("create", "terminate", "delete") if getattr(decision, name)] == ([flag] if flag else [])
 
 
+LIMITED = JobStatus(owner="alice", layout=(Chunk(),), walltime_s=30, start_time=START, run_count=1)
+OVERDUE = replace(LIMITED, state=JobState.EXITING, reason=Reason.TIME_LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("observed", "state", "reason", "flag", "look_again_s"),
+    [
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING], status=LIMITED), "Exiting", "TimeLimit", "", None,
+            id="90 s of 30, 20 to be late in and 10 between TERM and KILL",
+        ),
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING], status=replace(LIMITED, walltime_s=100)), "Running", "None", "", 40,
+            id="in time",
+        ),
+        pytest.param(seen(phase="Running", pods=[RUNNING]), "Running", "None", "", None, id="without a limit"),
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING, pod(1, started_at=START + timedelta(seconds=1))], status=LIMITED),
+            "Running", "None", "", 11, id="pods that have to find each other",
+        ),
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING], status=LIMITED, is_suspended=True), "Suspended", "None", "", None,
+            id="suspended",
+        ),
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING], status=replace(
+                LIMITED, suspensions=(Suspension(start_time=START, end_time=START + timedelta(seconds=45)),)
+            )), "Running", "None", "", 15, id="was suspended for 45 s",
+        ),
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING], status=replace(
+                LIMITED, alterations=(Alteration(time=NOW - timedelta(seconds=2), changes="walltime"),)
+            )), "Running", "None", "", 28, id="a limit set a moment ago that has passed",
+        ),
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING], status=OVERDUE), "Exiting", "TimeLimit", "terminate", None,
+            id="is being ended",
+        ),
+        pytest.param(
+            seen(phase="Terminated", pods=[replace(ENDED, report=None, is_deleting=True)], status=OVERDUE), "Timeout",
+            "TimeLimit", "", None, id="is over",
+        ),
+        pytest.param(seen(phase="Terminated", status=OVERDUE), "Timeout", "TimeLimit", "", None, id="pods are gone"),
+        pytest.param(seen(status=OVERDUE), "Timeout", "TimeLimit", "", None, id="the Volcano Job is gone, too"),
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING], status=OVERDUE, delete_requested=True), "Exiting", "TimeLimit",
+            "terminate", None, id="deleted meanwhile",
+        ),
+    ],
+)  # fmt: skip
+def test_a_run_that_its_runner_does_not_end_at_its_limit(
+    observed: Observed, state: str, reason: str, flag: str, look_again_s: float | None
+) -> None:
+    decision = decide(observed)
+    assert (decision.status.state, decision.status.reason) == (JobState(state), Reason(reason))
+    assert [name for name in ("create", "terminate", "delete") if getattr(decision, name)] == ([flag] if flag else [])
+    assert decision.look_again_s == look_again_s
+
+
+@pytest.mark.parametrize(
+    ("said_s", "used_s"), [(85, 85), (60, 65), (0, 65), (10**6, 86)], ids=["honest", "late", "forged", "more than was"]
+)
+def test_the_walltime_is_about_what_the_pods_ran(said_s: int, used_s: int) -> None:
+    ended = replace(ENDED, report=replace(OK, walltime_s=said_s))
+    assert decide(seen(phase="Completed", pods=[ended])).status.walltime_used_s == used_s
+
+
 def test_times_and_usage_come_from_pod_and_report() -> None:
     status = decide(seen(phase="Completed", pods=[ENDED])).status
     assert (status.start_time, status.end_time, status.run_count) == (START, END, 1)
     assert (status.exit_code, status.walltime_used_s, status.cpu_used_s, status.session_id) == (0, 85, 3, 7)
     assert [host.node for host in status.hosts] == ["node-0"]
+
+
+TOLD = (HostUsage(pod="pod-0", cpu_s=5, max_rss_bytes=100), HostUsage(pod="pod-1", cpu_s=7, max_rss_bytes=50))
+
+
+def test_usage_while_it_runs_and_of_pods_that_do_not_report() -> None:
+    pods = [RUNNING, pod(1, started_at=START)]
+    status = decide(seen(phase="Running", pods=pods, usage=TOLD)).status
+    assert (status.cpu_used_s, status.max_rss_bytes, status.usage) == (12, 150, TOLD)
+    again = decide(seen(phase="Running", pods=pods, status=status)).status
+    assert again.usage == TOLD, "a controller that has begun anew knows nothing yet"
+    ended = [
+        replace(ENDED, report=replace(OK, cpu_s=9)),
+        replace(pods[1], phase="Failed", finished_at=END, is_gone=True),
+    ]
+    status = decide(seen(phase="Completed", pods=ended, status=status)).status
+    assert (status.cpu_used_s, status.max_rss_bytes) == (16, 150)
+    lost = decide(seen(phase="Terminated", pods=[replace(ENDED, report=None, is_lost=True)], status=again)).status
+    assert (lost.state, lost.cpu_used_s, lost.usage) == (JobState.QUEUED, None, ()), "the next run has used nothing"
 
 
 def test_a_second_start_counts() -> None:
@@ -646,7 +732,7 @@ def test_usage_of_all_pods_is_added_up() -> None:
         replace(pod(2), phase="Failed", finished_at=END, is_gone=True),
     ]
     status = decide(seen(phase="Completed", pods=pods)).status
-    assert (status.cpu_used_s, status.max_rss_bytes) == (42, 300)
+    assert (status.cpu_used_s, status.max_rss_bytes) == (42, 500)
     assert status.usage == (
         HostUsage(pod="pod-0", cpu_s=30, max_rss_bytes=200), HostUsage(pod="pod-1", cpu_s=12, max_rss_bytes=300),
     )  # fmt: skip

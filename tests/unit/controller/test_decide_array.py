@@ -226,6 +226,27 @@ def test_a_record_made_before_a_kill_is_taken_over() -> None:
     assert not decision.make
 
 
+@pytest.mark.parametrize(
+    ("pending", "held", "own", "deleted", "expected"),
+    [
+        pytest.param("1-3", "", "", "", 3, id="all are made"),
+        pytest.param("1-30", "", "", "", None, id="more are to come"),
+        pytest.param("7", "", "", "", 7, id="the only one"),
+        pytest.param("1-3", "3", "", "", None, id="one is held"),
+        pytest.param("1-3", "", "", "3", 2, id="the last is deleted"),
+        pytest.param("1-3", "1-3", "2", "", None, id="one that shall have a record of its own"),
+        pytest.param("2", "2", "2", "", 2, id="the last that shall"),
+        pytest.param("1-3", "", "", "1-3", None, id="none is left"),
+    ],
+)
+def test_the_last_keeps_the_number(pending: str, held: str, own: str, deleted: str, expected: int | None) -> None:
+    seen = ArraySeen(
+        record=array("1-40", status=places(pending=pending, succeeded="40")), now=NOW, asked_held=Indices.parse(held),
+        asked_own=Indices.parse(own), asked_deleted=Indices.parse(deleted),
+    )  # fmt: skip
+    assert decide_array(seen).keeps_number == expected
+
+
 _STEPS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30)), max_size=60)
 
 
@@ -238,11 +259,14 @@ def test_nothing_is_lost_run_twice_or_over_the_limit(steps: list[tuple[int, int]
     running: set[int] = set()
     ended: dict[int, JobState] = {}
     made: list[int] = []
+    keeps: list[int] = []
     for what, number in (*steps, *((1, 0), (2, 0)) * 60):
         decision = decide_array(
             ArraySeen(record=record, now=NOW, unstarted=unstarted, running=len(running), ended=ended, began=NOW)
         )
         made += decision.make
+        if decision.keeps_number is not None:
+            keeps.append(decision.keeps_number)
         unstarted |= {index: Unstarted() for index in decision.make}
         if what != 0:  # 0: killed before the status was written
             record = replace(record, status=decision.status)
@@ -269,3 +293,4 @@ def test_nothing_is_lost_run_twice_or_over_the_limit(steps: list[tuple[int, int]
     assert final is not None
     assert final.succeeded | final.failed == everyone
     assert sorted(set(made)) == sorted(made)
+    assert len(set(keeps)) == 1

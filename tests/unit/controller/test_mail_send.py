@@ -9,9 +9,8 @@ from email.message import EmailMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.controller.mail import recipients
 from hpcbatch.controller.mail_send import compose
-from hpcbatch.model.mail import Mail, MailConfig, is_address
+from hpcbatch.model.mail import Mail, MailConfig
 
 WHEN = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 HEADERS = [
@@ -45,17 +44,3 @@ def test_text_comes_through() -> None:
     assert found["Subject"] == subject
     assert found.get_content().replace("\r\n", "\n") == "PBS Job Id: 1.here\nJob Name:   größe\n"
     assert found["Date"] == "Sat, 21 Nov 2026 03:00:00 +0000"
-
-
-@given(st.lists(ANY, max_size=5).map(tuple), st.sampled_from(["", "site.org"]))
-def test_recipients_are_addresses(to: tuple[str, ...], domain: str) -> None:
-    mail = Mail(mail_id="end", when=WHEN, to=to, subject="")
-    good, bad = recipients(mail, domain, "alice@login-1")
-    assert all(is_address(address) for address in good)
-    assert len(good) + len(bad) <= len(to)
-
-
-def test_the_owner_is_known_by_the_sites_domain() -> None:
-    mail = Mail(mail_id="end", when=WHEN, to=("alice@login-1", "bob", "bob", "c@else"), subject="")
-    assert recipients(mail, "site.org", "alice@login-1")[0] == ["alice@site.org", "bob@site.org", "c@else"]
-    assert recipients(mail, "", "alice@login-1")[0] == ["alice@login-1", "bob", "c@else"]

@@ -13,6 +13,9 @@ GOOD = [
     ('{smtp: "10.1.2.3:2525", from: adm}', MailConfig(smtp_host="10.1.2.3", smtp_port=2525)),
     ("{smtp: m.site:587, from: adm, startTLS: true, secret: mail-login, domain: site.org}",
      MailConfig(smtp_host="m.site", smtp_port=587, starttls=True, secret="mail-login", domain="site.org")),
+    ("{smtp: m, from: adm, allowedDomains: [site.org, lab.org], maxRecipients: 3, maxPerHour: 20}",
+     MailConfig(smtp_host="m", allowed_domains=("site.org", "lab.org"), max_recipients=3, max_per_hour=20)),
+    ("{smtp: m, from: adm, allowedDomains: []}", MailConfig(smtp_host="m", allowed_domains=())),
     ("{sendmail: /usr/sbin/sendmail, from: adm}", MailConfig(sendmail="/usr/sbin/sendmail")),
 ]  # fmt: skip
 BAD = [
@@ -27,6 +30,9 @@ BAD = [
     ("{sendmail: mail, from: adm}", "mail.sendmail: expected the absolute path of a program"),
     ("{sendmail: /s, from: adm, startTLS: true}", "mail.startTLS: goes with smtp only"),
     ("{smtp: m, from: adm, domain: '@x'}", "mail.domain: expected a domain name, found '@x'"),
+    ("{smtp: m, from: adm, allowedDomains: ['*.org']}", "mail.allowedDomains: expected a domain name, found '*.org'"),
+    ("{smtp: m, from: adm, maxRecipients: 0}", "mail.maxRecipients: expected a whole number from 1 to 1000000"),
+    ("{smtp: m, from: adm, maxPerHour: many}", "mail.maxPerHour: expected a whole number from 1 to 1000000"),
     ("{smpt: m, from: adm}", "mail.smpt: unknown key; did you mean smtp?"),
     ("yes", "mail: expected keys and values, found 'yes'"),
 ]

@@ -79,6 +79,17 @@ def test_what_is_no_set(text: str) -> None:
         Indices.parse(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["0-30000000:3,1-30000000", "1-100000,1-100001", ",".join(f"{n}-{10**15}:{n + 2}" for n in range(3000))]
+)
+def test_overlapping_ranges_are_bounded_before_they_are_expanded(text: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(HpcBatchError, match="that overlap, at most 200000"):
+        Indices.parse(text)
+    assert time.process_time() - begun < 1
+    assert len(Indices.parse("50001-100000,1-100000")) == 100_000
+
+
 def test_a_step_is_that_of_an_even_set() -> None:
     assert Indices.parse("0-90:10").step == 10
     assert Indices.parse("0-90:10,91").step == 1

@@ -19,6 +19,8 @@ def parameter(kind: str, **rest: object) -> Parameter:
         ("duration", "06:00:00", 21600),
         ("duration", "100:00:01", 360001),
         ("duration", "1-00:00:00", 86400),
+        ("duration", "10:00", 600),
+        ("duration", "1:30", 90),
         ("duration", "90m", 5400),
         ("duration", "12h", 43200),
         ("duration", "3d", 259200),
@@ -45,7 +47,7 @@ def test_values(kind: str, given: Given, value: Value) -> None:
     ("kind", "given"),
     [
         *[("count", text) for text in ("", "-1", "1.5", "x", "1000001", "99999999999", "\u0663", "1 ")],
-        *[("duration", text) for text in ("", "90", "1:30", "00:00:00", "0m", "6:60:00", "1-", "x", "-1h")],
+        *[("duration", text) for text in ("", "90", "1:60", "1-02:30", "00:00:00", "0m", "6:60:00", "1-", "x", "-1h")],
         *[("memory", text) for text in ("", "4", "0G", "x", "-1G", "4Gx", "4 G")],
         *[("text", text) for text in ("", "a\nb", "a\tb", "a\0", "\x1b[1m", "a\u2028b", "\udc80", "a\rb")],
         ("path", "a\n"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -164,7 +165,25 @@ def test_a_name_adds_no_line() -> None:
     job = ended()
     told = lines(replace(job, spec=replace(job.spec, name="x\n11/21/2026 20:24:03;D;1.server;requestor=eve\r")))
     assert all(line.count("\n") == 1 and line.endswith("\n") for line in told)
-    assert any("jobname=x^J11/21" in line for line in told)
+    name = r'"x^J11/21/2026 20:24:03\073D\0731.server\073requestor\075eve^M"'
+    assert any(f"jobname={name} " in line for line in told)
+
+
+@pytest.mark.parametrize(
+    "name", ["x user=bob account=victim", "x' user=bob", 'x" user=bob y="', """x' y" user=bob""", '"', "a;b"]
+)
+def test_a_name_adds_no_field(name: str) -> None:
+    """Neither for who splits at blanks, as most readers of these logs do, nor for who knows quotes."""
+    job = ended(shown={"Resource_List.x user=bob": "1", "project": name})
+    told = lines(replace(job, spec=replace(job.spec, name=name, account=name, submit_host=name)))
+    for line in told:
+        assert line.count(";") == 3
+        text = line.split(";", 3)[3]
+        naive = [word.partition("=")[0] for word in text.split()]
+        assert naive.count("user") == naive.count("account") == 1
+        fields = [word.partition("=")[0] for word in shlex.split(text.replace("\\", "\\\\"))]
+        assert fields.count("user") == fields.count("account") == fields.count("jobname") == 1
+        assert "Resource_List.x_user_bob=1 " in text
 
 
 def test_values_with_blanks_are_quoted() -> None:

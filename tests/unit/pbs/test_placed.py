@@ -67,12 +67,29 @@ def test_output_files(changes: dict[str, object], stdout: str, stderr: str | Non
     assert (files.umask, files.append) == (0o077, False)
 
 
+@pytest.mark.parametrize(
+    ("keep", "meanwhile"),
+    [
+        ("n", ("12.pbs1.OU.running", "12.pbs1.ER.running")),
+        ("oed", ("", "")),
+        ("oe", ("", "")),
+        ("od", ("", "12.pbs1.ER.running")),
+        ("e", ("12.pbs1.OU.running", "")),
+    ],
+)
+def test_what_is_kept_is_written_directly(keep: str, meanwhile: tuple[str, str]) -> None:
+    found = output_files(placed(keep=keep))
+    assert (found.stdout_meanwhile, found.stderr_meanwhile) == meanwhile
+
+
 def test_names_in_a_directory() -> None:
     assert output_files(placed()) == OutputFiles(
         stdout="/data/run/wrf.o12", stderr="/data/run/wrf.e12",
         stdout_in_dir="12.pbs1.OU", stderr_in_dir="12.pbs1.ER", umask=0o077,
+        stdout_meanwhile="12.pbs1.OU.running", stderr_meanwhile="12.pbs1.ER.running",
     )  # fmt: skip
-    assert output_files(placed(stdout_to_stderr=True)).stdout_in_dir == "12.pbs1.ER"
+    only_errors = output_files(placed(stdout_to_stderr=True))
+    assert (only_errors.stdout_in_dir, only_errors.stdout_meanwhile) == ("12.pbs1.ER", "12.pbs1.ER.running")
     assert output_files(placed(stderr=None)).stderr_in_dir is None
 
 

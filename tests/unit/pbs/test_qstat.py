@@ -153,11 +153,6 @@ def test_long_comment_is_cut() -> None:
     assert wide == f"   {text}"
 
 
-def test_control_characters_do_not_reach_the_terminal() -> None:
-    row = cell(state=JobState.QUEUED, start_time=None, message="bell\a and \x1b[31m")
-    assert "bell^G and ^[[31m" in format_alternate([row], server="pbs1", now=STARTED, comments=True)
-
-
 IDLE = JobCounts(finished=85)
 BUSY = count_jobs(ROWS)
 

@@ -37,6 +37,12 @@ def test_resource_lists(text: str, expected: list[tuple[str, str]]) -> None:
     assert list(split_resources(text)) == expected
 
 
+def test_other_blanks_are_text() -> None:
+    assert list(split_resources("ncpus=1\xa0mem=2,\xa0x=1")) == [("ncpus", "1\xa0mem=2"), ("\xa0x", "1")]
+    with pytest.raises(PbsError, match=r"Illegal attribute or resource value Resource_List\.ncpus"):
+        read("ncpus=\xa01")
+
+
 @pytest.mark.parametrize("text", ["=1", ",a=1", "a=1,", "a=1,,b=2", "a=1 ,b=2", 'a="x', "a=x&y", "a=1\x01", "  ,"])
 def test_bad_resource_lists(text: str) -> None:
     with pytest.raises(HpcBatchError):
@@ -255,6 +261,48 @@ def test_what_is_not_supported_has_its_place(text: str, what: str) -> None:
     with pytest.raises(NotSupportedError) as caught:
         read_resources(requests)
     assert str(caught.value) == f"job.pbs:3:6: {what} is not supported yet"
+
+
+@pytest.mark.parametrize(
+    ("text", "mem", "shown", "noted"),
+    [
+        ("nodes=1:ppn=4,pmem=1gb", [4 * GB], {"pmem": "1gb", "mem": "4194304kb"}, ""),
+        ("nodes=2:ppn=4+1:ppn=2,pmem=512mb", [2 * GB, GB], {"pmem": "512mb", "mem": "5242880kb"}, ""),
+        ("nodes=2,pmem=1000000b", [977 << 10], {"pmem": "1000000b", "mem": "1954kb"}, ""),
+        ("ncpus=4,pmem=1gb", [GB], {"pmem": "1gb", "mem": "1048576kb", "select": "1:ncpus=4:mem=1048576kb"}, ""),
+        ("pmem=1gb", [GB], {"pmem": "1gb", "mem": "1048576kb"}, ""),
+        ("ncpus=4,mpiprocs=4,pmem=1gb", [4 * GB], {"pmem": "1gb"}, ""),
+        ("select=2:ncpus=2:mpiprocs=2+1:mem=3gb,pmem=1gb", [2 * GB, 3 * GB], {"pmem": "1gb", "mem": "7340032kb"}, ""),
+        ("select=2,pmem=1gb", [GB], {"select": "2:mem=1048576kb:ncpus=1"}, ""),
+        ("nodes=1:ppn=9,pvmem=6g", [54 * GB], {"pvmem": "6gb"}, ""),
+        ("nodes=2:ppn=2,vmem=4gb", [2 * GB], {"vmem": "4gb", "mem": "4194304kb"}, ""),
+        ("mem=10gb,pmem=10gb,vmem=12gb,pvmem=12gb", [10 * GB], {"mem": "10gb", "pvmem": "12gb"}, "vmem pvmem mem"),
+        ("nodes=1:ppn=8,pmem=1gb,pvmem=2gb", [8 * GB], {"pvmem": "2gb"}, "pvmem pmem"),
+        ("nodes=1:ppn=8,mem=2gb,pmem=1gb", [2 * GB], {"mem": "2gb", "pmem": "1gb"}, ""),
+    ],
+)  # fmt: skip
+def test_limits_of_processes(text: str, mem: list[int], shown: dict[str, str], noted: str) -> None:
+    found = read(text)
+    assert [chunk.mem_bytes for chunk in found.chunks] == mem
+    assert {name: found.shown[name] for name in shown} == shown
+    *names, by = noted.split() or [""]
+    assert [note.partition("=")[0] for note in found.notes] == [f"-l {name}" for name in names]
+    assert all(f": {by} says" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("pmem=1x", "Illegal attribute or resource value Resource_List.pmem"),
+        ("nodes=1,mem=1gb,pvmem=x", "Illegal attribute or resource value Resource_List.pvmem"),
+        ("select=1,vmem=1gb", '"-lresource=" cannot be used with "select" or "place", resource is: vmem'),
+        ("nodes=1:ppn=9999,pmem=1000000tb", "Illegal attribute or resource value select.mem"),
+    ],
+)
+def test_wrong_limits_of_processes(text: str, error: str) -> None:
+    with pytest.raises(PbsError) as caught:
+        read(text)
+    assert str(caught.value) == error
 
 
 values = st.one_of(st.integers(0, 99).map(str), st.sampled_from(["4gb", "1kw", "x"]), st.text(max_size=4))

@@ -199,13 +199,25 @@ def test_all_of_an_array() -> None:
 
 @pytest.mark.parametrize(
     ("index", "state"),
-    [(0, JobState.RUNNING), (1, JobState.FINISHED), (2, JobState.DELETED), (3, JobState.HELD)],
+    [(0, JobState.RUNNING), (1, JobState.FINISHED), (3, JobState.HELD)],
 )
 def test_one_of_an_array(index: int, state: JobState) -> None:
     of = array(pending="3", active="0", succeeded="1", deleted="2")
     job = shown_index(of, MEMBERS[:1], index, "3")
     assert job is not None
     assert (job.record.status.state, job.in_array) == (state, f"ArrayJobId=160 ArrayTaskId={index} ")
+
+
+def test_a_member_that_was_cancelled_while_it_waited() -> None:
+    """Slurm keeps nothing of it; of an array that was cancelled as a whole all."""
+    of = array(pending="3", active="0-1", deleted="2")
+    assert shown_index(of, MEMBERS, 2) is None
+    assert shown_index(of, [member(of, 2, JobState.DELETED)], 2) is None
+    started = member(of, 2, JobState.DELETED)
+    started = replace(started, status=replace(started.status, start_time=NOW))
+    assert shown_index(of, [started], 2) is not None
+    whole = replace(of, status=replace(of.status, state=JobState.DELETED, end_time=NOW))
+    assert shown_index(whole, (), 2) is not None
 
 
 def test_array_whose_members_are_forgotten() -> None:

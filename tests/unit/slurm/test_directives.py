@@ -78,6 +78,14 @@ def test_no_script(script: bytes, text: str) -> None:
     assert (error.value.text, error.value.code) == (text, 1)
 
 
+def test_other_blanks_are_text() -> None:
+    """As for C's isspace(): U+00A0, which web pages have in the place of a blank, belongs to the word."""
+    found = read_directives(
+        "#!/bin/sh\n#SBATCH\xa0-n 2\u2003x --time=5\n\xa0#SBATCH -N 2\n#SBATCH -N 3\n".encode(), "s.sh"
+    )
+    assert [word.text for word in found.words] == ["\xa0-n", "2\u2003x", "--time=5"]
+
+
 def test_script_without_final_newline() -> None:
     check_script(b"#!/bin/sh")
 

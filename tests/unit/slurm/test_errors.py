@@ -24,7 +24,7 @@ COMMANDS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo")
 FAILED = "sbatch: error: Batch job submission failed:"
 FORBIDDEN = ForbiddenError(403, "Forbidden", "no")
 CASES: list[tuple[Exception, str, str, str, int]] = [
-    (RefusedError("UnknownQueue", "no queue x"), "sbatch", "x",
+    (RefusedError("UnknownQueue", "x; there are: y, z"), "sbatch", "x; there are: y, z",
      f"sbatch: error: invalid partition specified: x\n{FAILED} Invalid partition name specified", 1),
     (UnknownQueueError("x"), "sbatch", "",
      f"sbatch: error: invalid partition specified: x\n{FAILED} Invalid partition name specified", 1),
@@ -33,7 +33,8 @@ CASES: list[tuple[Exception, str, str, str, int]] = [
     (RefusedError("WalltimeLimit", "walltime: 2 asked"), "sbatch", "",
      f"sbatch: error: walltime: 2 asked\n{FAILED} Requested time limit is invalid (missing or exceeds some limit)", 1),
     (RefusedError("UnknownResource", "foo"), "sbatch", "",
-     f"sbatch: error: there is no generic resource foo\n{FAILED} Invalid generic resource (gres) specification", 1),
+     "sbatch: error: there is no generic resource foo\n"
+     "sbatch: error: Invalid generic resource (gres) specification", 1),
     (RefusedError("UnknownProperty", "knl"), "sbatch", "",
      f"sbatch: error: no node has the feature knl\n{FAILED} Invalid feature specification", 1),
     (RefusedError("UserDisabled", "user a may not"), "sbatch", "",

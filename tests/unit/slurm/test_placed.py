@@ -54,7 +54,9 @@ OPTIONAL = [
     ({"qos": "long"}, {}), ({"mem_per_gpu_mb": "50"}, {"SLURM_MEM_PER_GPU": "50"}),
     ({"open_mode": "a"}, {"SLURM_OPEN_MODE": "a"}),
     ({"export": "ALL"}, {}), ({"export": "NONE"}, {"SLURM_EXPORT_ENV": "NONE", "SLURM_GET_USER_ENV": "1"}),
-    ({"export": "ALL,X=1"}, {"SLURM_EXPORT_ENV": "ALL,X=1", "SLURM_GET_USER_ENV": "1"}), ({"comment": "x"}, {}),
+    ({"export": "X"}, {"SLURM_EXPORT_ENV": "X", "SLURM_GET_USER_ENV": "1"}),
+    ({"export": "ALL,X=***"}, {"SLURM_GET_USER_ENV": "1"}), ({"comment": "x"}, {}),
+    ({"get_user_env": "1"}, {"SLURM_GET_USER_ENV": "1"}),
 ]  # fmt: skip
 
 

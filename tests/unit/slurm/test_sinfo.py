@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.row import NodeRow, QueueRow
+from hpcbatch.slurm.columns import complaint
 from hpcbatch.slurm.errors import SlurmAnswer, SlurmUsageError, describe
 from hpcbatch.slurm.node_states import node_state
-from hpcbatch.slurm.sinfo import LETTERS, NAMES, format_sinfo, read_options
+from hpcbatch.slurm.sinfo import LETTERS, NAMES, columns_of, format_sinfo, read_options
 from tests.unit.slurm.jobs import NODE, QUEUES, recorded
 
 NOW = datetime(2026, 11, 21, 2, 50, 3, tzinfo=UTC)
@@ -93,8 +94,9 @@ def test_error() -> None:
     )  # fmt: skip
     with pytest.raises(SlurmUsageError, match='Bad state string: "foo"'):
         show("-t", "foo")
-    with pytest.raises(SlurmUsageError, match="Invalid job format specification: foo"):
-        show("-O", "foo")
+    assert show("-hO", "foo,partition:8") == "debug*  \nlong    \n"
+    told = complaint(columns_of(read_options(["-O", "foo"], {})), "sinfo: error: Invalid job")
+    assert told == "sinfo: error: Invalid job format specification: foo"
 
 
 def test_not_supported_and_answers() -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from hpcbatch.errors import HpcBatchError, NotSupportedError, UnknownJobError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.slurm.columns import complaint
 from hpcbatch.slurm.errors import SlurmAnswer, SlurmUsageError, describe
-from hpcbatch.slurm.squeue import check_ids, format_queue, select_jobs
+from hpcbatch.slurm.squeue import check_ids, columns_of, format_queue, select_jobs
 from hpcbatch.slurm.squeue_format import _BY_LETTER, LETTERS, NAMES
 from hpcbatch.slurm.squeue_options import read_options
 from tests.unit.slurm.jobs import ARRAY_ROW, NOW, ROWS, SUBMITTED, record, recorded, row
@@ -139,8 +140,6 @@ ERRORS = [
     (["--foo"], "squeue: unrecognized option '--foo'\nTry \"squeue --help\" for more information"),
     (["-Z"], "squeue: invalid option -- 'Z'\nTry \"squeue --help\" for more information"),
     (["-t"], "squeue: option requires an argument -- 't'\nTry \"squeue --help\" for more information"),
-    (["-o", "%+"], "squeue: error: Invalid job format specification: +"),
-    (["-O", "jobid,foo"], "squeue: error: Invalid job format specification: foo"),
     (["-S", "xx"], "squeue: error: Invalid sort specification: x"),
     (["-o", "%i", "-O", "jobid"], "squeue: error: -O (--Format) is incompatible with -o (--format)"),
     (["-l", "-o", "%i"], "squeue: fatal: Options -o(--format) and -l(--long) are mutually exclusive. "
@@ -153,6 +152,26 @@ def test_error(argv: list[str], text: str) -> None:
     with pytest.raises(SlurmUsageError) as error:
         show(*argv)
     assert describe(error.value, "squeue") == (text, 1)
+
+
+@pytest.mark.parametrize(
+    ("argv", "complaints", "first"),
+    [
+        (["-o", "%A %+ %t"], "+", "85 %+ PD"),
+        (["-o", "<%5+>%A"], "+", "<%5+>85"),
+        (["-O", "jobid:3,foo,ExcNodes,state:8"], "foo ExcNodes", "85 PENDING "),
+        (["-O", "jobid:|,ExcNodes:|,state:|"], "ExcNodes", "85||PENDING|"),
+        (["-O", "foo:30"], "foo", ""),
+        (["-o", "%A"], "", "85"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_unknown_fields_are_left_out(argv: list[str], complaints: str, first: str) -> None:
+    options = read_options(["-h", "-j", "85", "-t", "all", *argv], {}, "u")
+    told = complaint(columns_of(options), "squeue: error: Invalid job")
+    assert told.splitlines() == [f"squeue: error: Invalid job format specification: {n}" for n in complaints.split()]
+    row = ROWS[0]._replace(job_id=85, state=JobState.QUEUED)
+    assert format_queue([row], options, NOW, UTC) == f"{first}\n"
 
 
 def test_bad_state() -> None:

@@ -76,9 +76,11 @@ FIELDS: list[tuple[list[str], str, object]] = [
     (["--nice=100000"], "nice", 100000), (["--priority=0"], "hold", True),
     (["--priority=5"], "hold", False), (["--begin=now+1hour"], "begin_time", NOW + timedelta(hours=1)),
     (["--mail-type=end,FAIL"], "mail_points", "END,FAIL"), (["--mail-type=END"], "mail_users", ("u",)),
+    (["--mail-type=FAIL", "--mail-type=BEGIN,FAIL"], "mail_points", "BEGIN,FAIL"),
+    (["--mail-type=END", "--mail-type=NONE"], "mail_points", "END"),
     (["--mail-user=a,b"], "mail_users", ("a", "b")), (["--mail-type=NONE"], "mail_users", ()),
     (["--comment=a b"], "attributes", {"comment": "a b"}), (["--oversubscribe"], "attributes", {"oversubscribe": ""}),
-    (["--export=ALL,X=1"], "attributes", {"export": "ALL,X=1"}),
+    (["--export=ALL,X=1"], "attributes", {"export": "ALL,X=***"}),
     (["--signal=B:USR1@30"], "warn_signal", WarnSignal(signal=10, before_s=30, is_batch_only=True)),
     (["-N2-4", "-n3"], "attributes", {"ntasks": "3", "nodes": "2-3"}),
     (["-c2", "--mem=1G"], "attributes", {"cpus_per_task": "2", "mem_per_node_mb": "1024"}),
@@ -335,10 +337,12 @@ def test_input_variable(variables: dict[str, str], field: str, value: object) ->
 
 
 ENVIRONMENTS = [
-    (None, ENVIRON, False), ("ALL", ENVIRON, False), ("ALL,FOO=2,NEW=x", {**ENVIRON, "FOO": "2", "NEW": "x"}, False),
-    ("NONE", {"SLURM_CONF": "/etc/x"}, True), ("NONE,FOO=1", {"SLURM_CONF": "/etc/x", "FOO": "1"}, True),
+    (None, ENVIRON, False), ("ALL", ENVIRON, False),
+    ("ALL,FOO=2,NEW=x", {**ENVIRON, "FOO": "2", "NEW": "x", "SLURM_EXPORT_ENV": "ALL,FOO=2,NEW=x"}, False),
+    ("NONE", {"SLURM_CONF": "/etc/x"}, True),
+    ("NONE,FOO=1", {"SLURM_CONF": "/etc/x", "FOO": "1", "SLURM_EXPORT_ENV": "NONE,FOO=1"}, True),
     ("HOME,ABSENT", {"SLURM_CONF": "/etc/x", "HOME": "/home/u"}, True), ("NIL", {"SLURM_CONF": "/etc/x"}, False),
-    ("A='x,y'", {"SLURM_CONF": "/etc/x", "A": "x,y"}, True),
+    ("A='x,y'", {"SLURM_CONF": "/etc/x", "A": "x,y", "SLURM_EXPORT_ENV": "A='x,y'"}, True),
 ]  # fmt: skip
 
 
@@ -346,6 +350,29 @@ ENVIRONMENTS = [
 def test_environment(export: str | None, variables: dict[str, str], none: bool) -> None:
     found = submit(*([] if export is None else [f"--export={export}"])).submission
     assert (dict(found.environment), found.export_none) == (variables, none)
+
+
+@pytest.mark.parametrize(
+    ("argv", "login", "attribute"),
+    [
+        ([], False, None), (["--get-user-env"], True, "1"), (["--get-user-env=L"], True, "1"),
+        (["--get-user-env=10"], True, "1"), (["--get-user-env=10l"], True, "1"), (["--get-user-env=S"], False, "0"),
+        (["--get-user-env=5s"], False, "0"), (["--get-user-env=S", "--export=NONE"], True, "0"),
+        (["--get-user-env=S", "--get-user-env"], True, "1"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_get_user_env(argv: list[str], login: bool, attribute: str | None) -> None:
+    found = submit(*argv).submission
+    assert (found.export_none, found.spec.attributes.get("get_user_env")) == (login, attribute)
+    if "--export=NONE" not in argv:
+        assert found.environment == ENVIRON
+
+
+def test_get_user_env_in_a_variable_and_wrong() -> None:
+    assert submit(environ={"SBATCH_GET_USER_ENV": "L"}).submission.export_none
+    with pytest.raises(SlurmUsageError, match=r"^sbatch: error: Invalid --get-user-env specification$"):
+        submit("--get-user-env=10x")
 
 
 def test_wrap() -> None:
@@ -368,6 +395,11 @@ def test_how_to_answer() -> None:
     found = submit("--parsable", "-v", "-v", "--dry-run")
     assert (found.parsable, found.quiet, found.verbose, found.dry_run) == (True, False, 2, True)
     assert submit(script=directives("--parsable")).parsable
+
+
+def test_mail_types_of_the_script_and_the_command_line_add_up() -> None:
+    script = directives("--mail-type=END", "--mail-type=FAIL")
+    assert submit("--mail-type=BEGIN", script=script).submission.spec.mail_points == "BEGIN,END,FAIL"
 
 
 def test_mail_is_told_once() -> None:

@@ -196,6 +196,7 @@ def test_ordinary_user_has_no_privilege() -> None:
     assert spec["securityContext"] == {
         "runAsUser": 1000,
         "runAsGroup": 1000,
+        "supplementalGroupsPolicy": "Strict",
         "runAsNonRoot": True,
         "seccompProfile": {"type": "RuntimeDefault"},
         "sysctls": [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}],
@@ -302,8 +303,8 @@ def test_accounts() -> None:
 
 
 def test_strict_groups() -> None:
-    security = pod_spec(volcano_job(placed(), site=SiteConfig(strict_groups=True)))["securityContext"]
-    assert security["supplementalGroupsPolicy"] == "Strict"
+    security = pod_spec(volcano_job(placed(), site=SiteConfig(strict_groups=False)))["securityContext"]
+    assert "supplementalGroupsPolicy" not in security  # by default it is there: test_ordinary_user_has_no_privilege
 
 
 def test_nobody_runs_as_root_on_a_site_with_users() -> None:

@@ -46,7 +46,7 @@ NAMELIST = """\
  bl_pbl_physics = 1, 1, sf_sfclay_physics = 1, 1, sf_surface_physics = 2, 2, num_land_cat = 21,
 /
 &dynamics
- hybrid_opt = 2,
+ hybrid_opt = 2, diff_opt = 2, km_opt = 4,
 /
 &bdy_control
  spec_bdy_width = 5,
@@ -158,6 +158,11 @@ class MemoryDirectory:
     def data_file(self, path: str) -> DataFile:
         return data_file(self.files[path])
 
+    def program_problem(self, name: str) -> str:
+        if name not in self.files:
+            return "missing"
+        return "not executable" if self.files[name] == b"not executable" else ""
+
     def folder_problem(self, path: str) -> str:
         return "" if path in self.folders else "no such directory"
 
@@ -168,7 +173,7 @@ def good_files() -> dict[str, bytes]:
         "met_em.d01.2024-01-15_13:00:00.nc": met_em(),
         "wrfinput_d01": initial(),
         "wrfbdy_d01": boundary(),
-        **dict.fromkeys(TABLES, b""),
+        **dict.fromkeys((*TABLES, "real.exe", "wrf.exe"), b""),
     }
 
 

@@ -93,3 +93,31 @@ NOT_OPENED = f"""{HEAD}\
 open_hist_w : error opening nodir/wrfout_d01_2024-01-15_12:00:00 for writing.       -1021
 Timing for Writing nodir/wrfout_d01_2024-01-15_12:00:00 for domain        1:    0.00100 elapsed seconds
 {STEPS}{END}"""
+_OOM = ", probably out of memory"
+KILLED: dict[str, tuple[str, str]] = {
+    "Open MPI 4": (
+        "mpirun noticed that process rank 1 with PID 0 on node n exited on signal 15 (Terminated).\n",
+        "SIGTERM on rank 1",
+    ),
+    "Open MPI 5": (
+        "----\nprterun noticed that process rank 13 with PID 3330 on node job-1-mpiworker-0 exited on\n"
+        "signal 9 (Killed).\n----\n",
+        f"SIGKILL on rank 13{_OOM}",
+    ),
+    "Intel": (
+        "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   RANK 3 PID 4242 RUNNING AT node-1\n"
+        "=   KILLED BY SIGNAL: 9 (Killed)\n",
+        f"SIGKILL on rank 3{_OOM}",
+    ),
+    "MPICH": ("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n", f"SIGKILL on a rank{_OOM}"),
+    "srun": (
+        "srun: error: node-2: task 3: Killed\nsrun: error: node-1: tasks 0-2: Terminated\n", f"SIGKILL on rank 3{_OOM}"
+    ),
+    "srun, a crash": ("srun: error: node-2: tasks 2,5: Segmentation fault (core dumped)\n", "SIGSEGV on rank 2"),
+    "exit code": ("exited on signal 9\n", f"SIGKILL on a rank{_OOM}"),
+    "rank before exit code": (
+        "exited on signal 9\nprocess rank 0 with PID 1 on node n exited on signal 33\n", "signal 33 on rank 0"
+    ),
+    "none": ("MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n", ""),
+}  # fmt: skip
+"""What launchers say of a rank that a signal has ended, and how it is told."""

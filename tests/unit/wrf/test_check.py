@@ -93,7 +93,7 @@ CASES: dict[str, tuple[Callable[[], Run], Severity, str, str, str]] = {
         lambda: run_of(WRF, changed("e_vert = 36", "e_vert = 3.6e1")), ERROR, "domains.e_vert", "3.6e1", "an integer",
     ),
     "no quilt group": (
-        lambda: run_of(WRF, NAMELIST.replace("&namelist_quilt", "&namelist_quit")),
+        lambda: run_of(WRF, NAMELIST.partition("&namelist_quilt")[0]),
         ERROR, "&namelist_quilt", "", "missing",
     ),
     "mp_physics 99": (
@@ -172,6 +172,47 @@ CASES: dict[str, tuple[Callable[[], Run], Severity, str, str, str]] = {
     "other levels in the second met_em": (
         lambda: run_of(REAL, files=with_file("met_em.d01.2024-01-15_13:00:00.nc", met_em(21))),
         ERROR, "domains.num_metgrid_levels", "20", "13:00:00.nc has 21",
+    ),
+    **{
+        f"no {key}": (
+            lambda key=key, program=program: run_of(program, re.sub(rf"{key} = \d,", "", NAMELIST)),
+            ERROR, f"dynamics.{key}", "", f"{program}.exe stops with `Both km_opt and diff_opt need to be set",
+        )
+        for key, program in (("km_opt", WRF), ("diff_opt", REAL))
+    },
+    "sound steps that break down": (
+        lambda: run_of(
+            WRF, changed("km_opt = 4", "km_opt = 4, time_step_sound = 4").replace("time_step = 60", "time_step = 120")
+        ),
+        ERROR, "dynamics.time_step_sound", "4", "sound is 0.75 in domain 1 .*12 km, steps of 30 s.*: 6, or 0",
+    ),
+    "sound steps of a nest": (
+        lambda: run_of(
+            WRF,
+            NEST.replace("km_opt = 4", "km_opt = 4, time_step_sound = 4, 2").replace("ratio = 1, 3", "ratio = 1, 3"),
+            ranks=1,
+        ),
+        ERROR, "dynamics.time_step_sound", "2", "0.75 in domain 2 .*4 km, steps of 10 s.*: 4, or 0",
+    ),
+    "sound steps below 0": (
+        lambda: run_of(WRF, changed("km_opt = 4", "km_opt = 4, time_step_sound = -1")),
+        ERROR, "dynamics.time_step_sound", "-1", ": 4, or 0",
+    ),
+    "an odd number of sound steps": (
+        lambda: run_of(WRF, changed("km_opt = 4", "km_opt = 4, time_step_sound = 5")),
+        WARNING, "dynamics.time_step_sound", "5", "even number",
+    ),
+    "a misspelt group": (
+        lambda: run_of(WRF, changed("&dynamics", "&dynamcs")), ERROR, "&dynamcs", "", "did you mean &dynamics",
+    ),
+    "a group of another build": (
+        lambda: run_of(WRF, NAMELIST + "&our_own\n/\n"), WARNING, "&our_own", "", "no such group",
+    ),
+    "no wrf.exe": (lambda: run_of(WRF, files=without("wrf.exe")), WARNING, "wrf.exe", "missing", "link or copy"),
+    "no real.exe": (lambda: run_of(REAL, files=without("real.exe")), WARNING, "real.exe", "missing", "link or copy"),
+    "wrf.exe cannot be run": (
+        lambda: run_of(WRF, files=with_file("wrf.exe", b"not executable")),
+        ERROR, "wrf.exe", "not executable", "cannot start",
     ),
     "time_step 300": (
         lambda: run_of(WRF, changed("time_step = 60", "time_step = 300")),
@@ -280,6 +321,38 @@ def test_errors_come_first_and_once() -> None:
     assert findings == list(dict.fromkeys(findings))
     order = [each.severity for each in findings]
     assert order == sorted(order, key=list(Severity).index)
+
+
+ONCE: dict[str, tuple[Callable[[], Run], str]] = {
+    "a misspelt group": (lambda: run_of(WRF, NAMELIST.replace("&domains", "&domain")), "&domain"),
+    "a group's keys": (lambda: run_of(WRF, NAMELIST.partition("&physics")[0] + DYNAMICS), "&physics"),
+    "a value of another type": (lambda: run_of(WRF, changed("time_step = 60", "time_step = 6O")), "domains.time_step"),
+    "a size that is not set": (lambda: run_of(WRF, changed(" e_we = 62, 31,\n", "")), "domains.e_we"),
+    "every met_em": (
+        lambda: run_of(REAL, changed("num_metgrid_levels = 20", "num_metgrid_levels = 21")),
+        "domains.num_metgrid_levels",
+    ),
+    "a scheme in all domains": (
+        lambda: run_of(WRF, NEST.replace("mp_physics = 6, 6", "mp_physics = 77, 77"), ranks=1), "physics.mp_physics"
+    ),
+}  # fmt: skip
+DYNAMICS = NAMELIST[NAMELIST.index("&dynamics") :]
+
+
+@pytest.mark.parametrize("case", ONCE)
+def test_each_finding_is_told_once(case: str) -> None:
+    run, key = ONCE[case]
+    assert [each.key for each in check(run())] == [key]
+
+
+def test_one_of_the_files_and_more() -> None:
+    gone = [f"met_em.d01.2024-01-15_{hour}:00:00.nc" for hour in (12, 13)]
+    for missing, words in (
+        (gone, "reads 2 files of domain 1, .*, and 2 are missing: "),
+        (gone[1:], "reads 2 files of domain 1, .*, and this one is missing: "),
+    ):
+        (finding,) = check(run_of(REAL, files=without(*missing)))
+        assert re.search(words, finding.rule)
 
 
 def test_an_empty_namelist() -> None:

@@ -157,7 +157,7 @@ FAILED: dict[str, tuple[dict[str, str], str, str]] = {
     "killed, as the launcher tells": (
         {"rsl.error.0000": HEAD + FIRST_FRAME + STEPS},
         "mpirun noticed that process rank 1 with PID 0 on node n exited on signal 15 (Terminated).\n",
-        "^exited on signal 15 .Terminated.*stopped after",
+        "^SIGTERM on rank 1, stopped after",
     ),
     "output that could not be opened": (
         {"rsl.error.0000": NOT_OPENED},
@@ -182,6 +182,28 @@ def test_success() -> None:
     one_a_rank = {"wrfout_d01_2024-01-15_12:00:00_0000"}
     assert judge({"rsl.error.0000": GOOD}, exists=one_a_rank.__contains__).is_success
     assert judge({"rsl.error.0000": HEAD + STEPS + END}, wants_history=False).is_success
+
+
+BROKEN_OFF = HEAD + FIRST_FRAME + STEPS[: len(STEPS) // 2]
+
+
+@pytest.mark.parametrize(
+    ("error", "out", "is_success", "message"),
+    [
+        (BROKEN_OFF, GOOD, True, "SUCCESS"),
+        ("", GOOD, True, "SUCCESS"),
+        (GOOD, BROKEN_OFF, True, "SUCCESS"),
+        (BROKEN_OFF, HEAD + FIRST_FRAME + fatal("no wrfbdy"), False, "^no wrfbdy$"),
+        (HEAD + SEGV, GOOD, False, "SIGSEGV"),
+        (BROKEN_OFF, HEAD + FIRST_FRAME + STEPS, False, "no SUCCESS line, stopped after 2024-01-15_12:04:00"),
+        (BROKEN_OFF, REAL, False, "no SUCCESS line"),
+    ],
+    ids=["error breaks off", "empty", "out breaks off", "fatal in out", "crash", "both silent", "another program's"],
+)
+def test_both_logs_of_rank_0_are_heard(error: str, out: str, is_success: bool, message: str) -> None:
+    verdict = judge({"rsl.error.0000": error, "rsl.out.0000": out})
+    assert verdict.is_success is is_success
+    assert re.search(message, verdict.message), verdict.message
 
 
 def test_a_file_that_is_not_there() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from hpcbatch.api.resources import Resource
 from hpcbatch.engine.agent.environment import NotReadyError
-from hpcbatch.engine.agent.spec import Host, hostname, own_network, pod_message, start_message
+from hpcbatch.engine.agent.spec import Host, hostname, never_starts, own_network, pod_message, start_message
 from hpcbatch.engine.agent.volumes import Volume, pod_volumes
 
 USER = Host(
@@ -60,6 +60,12 @@ def test_start_message_of_a_plain_pod() -> None:
     assert (message["termination"], message["cwd"], message["memory_bytes"]) == ("/dev/termination-log", "", 0)
 
 
+def test_the_containers_own_variables_win() -> None:
+    host = dataclasses.replace(USER, variables={"A": "the host's", "B": "the host's"})
+    env = start(a_pod(container={"command": ["run", "$(B)"]}), host)["env"]
+    assert (env["A"], env["B"]) == ("1", "the host's")
+
+
 @pytest.mark.parametrize(
     ("context", "user"),
     [
@@ -91,6 +97,24 @@ def test_the_containers_context_goes_before_the_pods() -> None:
 )
 def test_an_ordinary_user_may_run_as_himself(context: dict[str, Any]) -> None:
     assert start(a_pod(securityContext=context), USER)["user"] is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "host", "why"),
+    [
+        ({}, USER, ""),
+        ({"securityContext": {"runAsUser": 1001}}, USER, ""),
+        ({"securityContext": {"runAsUser": 54321}}, ROOT, ""),
+        ({"securityContext": {"runAsUser": 0}}, USER, "container c: the pod wants to run as user 0, but this engine"),
+        ({"container": {"securityContext": {"runAsUser": 0}}}, USER, "container c: the pod wants to run as user 0"),
+        ({"container": {"command": []}}, ROOT, "container c: no command specified"),
+        ({"containers": None}, ROOT, ""),
+        ({"initContainers": [{"name": "i"}]}, ROOT, "container i: no command specified"),
+    ],
+)  # fmt: skip
+def test_what_never_starts(spec: dict[str, Any], host: Host, why: str) -> None:
+    said = never_starts(a_pod(**spec)["spec"], host)
+    assert said.startswith(why) and bool(said) is bool(why)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hpcbatch.errors import ApiError
 
 KINDS = {kind.resource: kind for kind in BUILTIN}
 PODS = KINDS[resources.PODS]
-SIMPLE = {"str", "int", "bool", "num", "time", "bytes", "ios", "qty", "any"}
+SIMPLE = {"str", "int", "bool", "num", "time", "bytes", "ios", "qty", "any", "schemaOrBool"}
 
 
 def pod(**spec: Any) -> dict[str, Any]:

@@ -1,0 +1,44 @@
+"""What `make demo` says before pip has done its silent work. Its programs are stand-ins."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+PYTHON = """\
+#!/bin/sh
+mkdir -p .venv/bin
+printf '#!/bin/sh\\necho pip\\n' >.venv/bin/pip
+chmod +x .venv/bin/pip
+"""
+
+
+def test_make_demo_says_what_it_does(tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+    for name in ("requirements", "scripts"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name, symlinks=True)
+    for script in ("mpi/packages.sh", "mpi/demo.sh", "wrf/packages.sh", "wrf/demo.sh"):
+        path = tmp_path / "examples" / script
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"echo {script}\n")
+    (tmp_path / "python").write_text(PYTHON)
+    (tmp_path / "python").chmod(0o755)
+
+    def said(goal: str) -> list[str]:
+        argv = ["make", "--no-print-directory", f"PYTHON={tmp_path}/python", goal]
+        env = {"PATH": os.environ["PATH"]}
+        return subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=True).stdout.split(
+            "\n"
+        )
+
+    packages, making, *pip, demo, _ = said("demo")
+    assert (packages, demo, set(pip)) == ("mpi/packages.sh", "mpi/demo.sh", {"pip"})
+    assert making.startswith("making .venv with hpcbatch and Open MPI") and "minute" in making
+    assert said("demo") == ["mpi/packages.sh", "mpi/demo.sh", ""], "the second time there is nothing to wait for"
+    assert [line.partition(" ")[0] for line in said("demo-wrf")] == [
+        "mpi/packages.sh", "adding", "pip", "wrf/packages.sh", "wrf/demo.sh", ""
+    ]  # fmt: skip
