@@ -52,14 +52,22 @@ def state_dir(environ: Mapping[str, str]) -> Path:
         return Path(own)
     if base := environ.get("XDG_STATE_HOME"):
         return Path(base) / "hpcbatch"
-    here = Path(environ.get("HOME") or Path.home(), ".local/state/hpcbatch")
-    if _is_there(here):
-        return here
+    homes = _homes(environ)
+    candidates = [home / ".local/state/hpcbatch" for home in homes]
+    return next(filter(_is_there, candidates), candidates[0])
+
+
+def _homes(environ: Mapping[str, str]) -> list[Path]:
+    """$HOME, then the home in the password file. Raises UnreachableError if there is neither."""
+    homes = [Path(home)] if (home := environ.get("HOME")) else []
     try:
-        real = Path(pwd.getpwuid(os.getuid()).pw_dir, ".local/state/hpcbatch")
-    except KeyError:  # a user without an entry
-        return here
-    return real if _is_there(real) else here
+        homes.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
+    except KeyError:  # a user without an entry, as in many containers
+        if not homes:
+            raise UnreachableError(
+                f"HOME is not set, and user {os.getuid()} has no entry in the password file: set HPCBATCH_STATE_DIR"
+            ) from None
+    return homes
 
 
 def _is_there(path: Path) -> bool:
@@ -77,8 +85,7 @@ def find(environ: Mapping[str, str]) -> list[Path]:
             if present := [path for path in named if path.exists()]:
                 return present
             raise UnreachableError(f"{variable} names {text}, which does not exist")
-    home = Path(environ.get("HOME") or Path.home())
-    for path in (state_dir(environ) / "kubeconfig", home / ".kube" / "config"):
+    for path in (state_dir(environ) / "kubeconfig", _homes(environ)[0] / ".kube" / "config"):
         if _is_there(path):
             return [path]
     return []

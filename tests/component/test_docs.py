@@ -58,11 +58,15 @@ def first_job(text: str) -> str:
 
 @pytest.fixture
 def login(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """A newcomer: an empty home, and a directory that looks like the checkout."""
+    """A newcomer: a home of their own, and a directory that looks like the checkout.
+
+    The engine's directory is there already: without it the commands would look in the password file's home, which is
+    the developer's.
+    """
     (tmp_path / "examples").symlink_to(CHECKOUT / "examples")
     (tmp_path / ".venv").symlink_to(BIN.parent)
     home = tmp_path / "home"
-    home.mkdir()
+    (home / ".local/state/hpcbatch").mkdir(parents=True, mode=0o700)
     keep = {name: os.environ[name] for name in ("LANG", "LOGNAME", "USER", "SHELL", "TZ") if name in os.environ}
     env = {**keep, "HOME": str(home), "PATH": f"{BIN}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
     yield env

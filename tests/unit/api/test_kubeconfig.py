@@ -60,6 +60,15 @@ def test_files_are_relative_to_the_kubeconfig(tmp_path: Path) -> None:
     assert connection.token is None
 
 
+@pytest.fixture(autouse=True)
+def real_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home in the password file: not the developer's own, in which an engine may run."""
+    home = tmp_path / "real"
+    entry = pwd.struct_passwd(("u", "x", os.getuid(), 0, "", str(home), "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _uid: entry)
+    return home
+
+
 def test_where_it_is_looked_for(tmp_path: Path) -> None:
     home = tmp_path / "home"
     engine = tmp_path / "state" / "kubeconfig"
@@ -172,12 +181,18 @@ def test_exec_plugin_that_fails_gives_one_line(tmp_path: Path) -> None:
         pytest.param(["real"], {"HOME": "home", "HPCBATCH_STATE_DIR": "own"}, "own", id="HPCBATCH_STATE_DIR"),
     ],
 )
-def test_state_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: list[str], variables: dict[str, str], expected: str
-) -> None:
+def test_state_directory(tmp_path: Path, there: list[str], variables: dict[str, str], expected: str) -> None:
     for home in there:
         (tmp_path / home / ".local/state/hpcbatch").mkdir(parents=True)
-    entry = pwd.struct_passwd(("u", "x", os.getuid(), 0, "", str(tmp_path / "real"), "/bin/sh"))
-    monkeypatch.setattr(pwd, "getpwuid", lambda _uid: entry)
     environ = {name: str(tmp_path / value) for name, value in variables.items()}
     assert kubeconfig.state_dir(environ) == tmp_path / expected
+
+
+def test_a_user_without_any_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_entry(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", no_entry)
+    with pytest.raises(UnreachableError, match="set HPCBATCH_STATE_DIR"):
+        kubeconfig.state_dir({})
+    assert kubeconfig.state_dir({"HOME": "/h"}) == Path("/h/.local/state/hpcbatch")
