@@ -76,6 +76,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import translate
 from hpcbatch.volcano.delivery import delivery
+from hpcbatch.volcano.job_objects import controlling_job
 
 _LOG = logging.getLogger(__name__)
 _SWEEP_S = 300.0
@@ -457,16 +458,17 @@ class Controller:
             volcano_job = replace(volcano_job, is_deleting=True)
         launcher = Launcher.SHARED if volcano_job is None else volcano_job.launcher
         names = translate.pod_names(record.job_id, record.status.layout, launcher)
-        found = {name: self._pods.get(record.namespace, name) for name in names} if volcano_job else {}
-        pods = {name: pod for name, pod in found.items() if pod is not None}
+        found = {name: self._pods.get(record.namespace, name) for name in names}
+        pods = {name: pod for name, pod in found.items() if pod is not None and _is_of(made, pod)}
         is_final = volcano_job is not None and volcano_job.is_final
         gone: Mapping[str, Object] = {}
         if is_final or job.obj["spec"].get("deleteRequested"):
             ended = self._ended_pods.get((record.namespace, record.object_name), {})
             if is_final and names[0] not in ended and not _has_ended(pods.get(names[0])):
                 # Each kind has a watch of its own: the job's end may be known here before that of its pods.
-                pods |= self._pods_as_they_are(record)
-            gone = {name: pod for name, pod in ended.items() if name not in pods}
+                asked = self._pods_as_they_are(record)
+                pods |= {name: pod for name, pod in asked.items() if _is_of(made, pod)}
+            gone = {name: pod for name, pod in ended.items() if name not in pods and _is_of(made, pod)}
         sizes = self._node_sizes(pods.values(), gone.values())
         views = pod_views(
             (*pods.values(), *gone.values()), names, launcher=launcher, gone=gone, ready_nodes=self._ready_nodes(pods),
@@ -793,6 +795,16 @@ class Controller:
         if not self._sites.is_in_force.is_set():
             return False
         return sweep_history(self._api, self._batchjobs.items(), self._sites.in_force.config.history_kept_s, now)
+
+
+def _is_of(volcano_job: Object | None, pod: Object) -> bool:
+    """Whether `pod` belongs to it, and not to the one of the same name before it: pods have a watch of their own, which
+    may tell of their end only when the next Volcano Job is known.
+    """
+    if volcano_job is None:
+        return False
+    owner = controlling_job(pod)
+    return owner is None or owner["uid"] == volcano_job["metadata"]["uid"]
 
 
 def _runs(pod: Object | None) -> bool:

@@ -86,13 +86,13 @@ def test_what_the_pod_reported_counts(cluster: Cluster, told: int) -> None:
 
 
 class LateRemovals:
-    """An Api whose watches tell of no deletion of anything of job 2 before `let_go`; `before_deletion` is called before
-    that of its Volcano Job.
+    """An Api whose watches tell of no deletion of job 2's Volcano Job before `let_go`, and of its pod before
+    `let_pod_go`; `before_deletion` is called before that of its Volcano Job.
     """
 
     def __init__(self, api: Api, before_deletion: Callable[[], None]) -> None:
         self._api, self._before_deletion = api, before_deletion
-        self.let_go = threading.Event()
+        self.let_go, self.let_pod_go = threading.Event(), threading.Event()
         self.is_deleted = threading.Event()
 
     def __getattr__(self, method: str) -> Any:
@@ -108,7 +108,8 @@ class LateRemovals:
 
     def watch(self, resource: Resource, *args: Any, **options: Any) -> Any:
         watch = self._api.watch(resource, *args, **options)
-        return _LateRemovals(watch, self.let_go) if resource in {PODS, VOLCANO_JOBS} else watch
+        let_go = {PODS: self.let_pod_go, VOLCANO_JOBS: self.let_go}.get(resource)
+        return watch if let_go is None else _LateRemovals(watch, let_go)
 
 
 class _LateRemovals:
@@ -128,7 +129,8 @@ class _LateRemovals:
         self._watch.close()
 
 
-def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Cluster) -> None:
+@pytest.mark.parametrize("is_pod_later", [False, True], ids=["together", "the pod's end is told later"])
+def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Cluster, is_pod_later: bool) -> None:
     """It is held and released again, and its pod got a node at the last moment."""
     api, names, before = cluster.registry, [], []
 
@@ -150,7 +152,18 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
         jobs.hold(api, record_from(api.get(BATCHJOBS, names[1], NS)).row())
         assert late.is_deleted.wait(30)
         wait_for("the controller to look twice", lambda: controller.work.handled >= before[0] + 2)
+        if not is_pod_later:
+            late.let_pod_go.set()
         late.let_go.set()
+        if is_pod_later:
+            # the new pod runs, and the controller has looked at the new Volcano Job beside the pod that is gone
+            wait_for("the pod to run again", lambda: cluster.kubelet.started.count("job-2-mpimaster-0") == 2)
+            wait_for("its Volcano Job to run", lambda: cluster.phase("job-2") == "Running")
+            handled = controller.work.handled
+            api.patch(BATCHJOBS, names[1], {"metadata": {"labels": {"look": "again"}}}, NS)
+            wait_for("the controller to look", lambda: controller.work.handled > handled)
+            assert api.get(BATCHJOBS, names[1], NS)["status"]["state"] == "Queued"
+            late.let_pod_go.set()
         wait_for("it to run", lambda: api.get(BATCHJOBS, names[1], NS)["status"]["state"] == "Running")
         cluster.kubelet.end("job-2-mpimaster-0", 0, REPORT)
         wait_for("the end", lambda: api.get(BATCHJOBS, names[1], NS)["status"].get("cleaned"))
