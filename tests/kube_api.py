@@ -115,7 +115,7 @@ def process(log: Path, *argv: str | Path) -> Iterator[subprocess.Popen[bytes]]:
         yield running
     finally:
         running.kill()
-        running.wait(30)
+        running.wait(60)
 
 
 def free_port() -> int:

@@ -48,7 +48,7 @@ class Postgres:
         """At once, as a crash would."""
         if self.process is not None:
             self.process.send_signal(signal.SIGQUIT)
-            self.process.wait(30)
+            self.process.wait(60)
             self.process = None
 
     def _answers(self) -> bool:

@@ -48,7 +48,7 @@ class Cluster:
 
     def connect(self) -> http.client.HTTPSConnection:
         context = ssl.create_default_context(cafile=str(self.ca_file))
-        return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=20)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=60)
 
     def request(
         self, method: str, path: str, body: Any = None, *, token: str | None = TOKEN, **headers: str

@@ -63,7 +63,7 @@ class Rig:
         sites: Any = SimpleNamespace(in_force=SimpleNamespace(config=SiteConfig(**site)))
         self.informer = Informer(registry, BATCHJOBS, on_event=lambda _: None)
         self.informer.start()
-        assert self.informer.synced.wait(10)
+        assert self.informer.synced.wait(60)
         self.archive = Archive(registry, store, self.informer, sites)
         for job in self.informer.items():
             if job["status"].get("cleaned"):
@@ -362,7 +362,7 @@ def test_a_controller_begins_anew_when_the_database_is_named(site: Cluster, tmp_
         wait_for("the controller", lambda: "acting" in log.read_text())
         assert "no database for the history" in log.read_text()
         address.write_text("host=/nowhere\n")
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.wait()

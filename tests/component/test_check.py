@@ -140,7 +140,7 @@ def test_what_a_killed_check_left_is_removed(engine: Engine) -> None:
 def test_no_cluster(tmp_path: Path) -> None:
     env = login_environment(tmp_path)
     done = subprocess.run(
-        [str(BIN / "hpcbatch"), "check"], env=env, capture_output=True, text=True, timeout=30, check=False
+        [str(BIN / "hpcbatch"), "check"], env=env, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 1
     assert done.stdout == ""

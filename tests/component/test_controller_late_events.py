@@ -150,7 +150,7 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
         names.append(submit(api, cpus=4))
         wait_for("the Volcano Job", lambda: len(api.list(VOLCANO_JOBS, NS).items) == 2)
         jobs.hold(api, record_from(api.get(BATCHJOBS, names[1], NS)).row())
-        assert late.is_deleted.wait(30)
+        assert late.is_deleted.wait(60)
         wait_for("the controller to look twice", lambda: controller.work.handled >= before[0] + 2)
         if not is_pod_later:
             late.let_pod_go.set()

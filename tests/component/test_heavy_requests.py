@@ -165,7 +165,7 @@ def test_a_slow_request_does_not_stop_the_others(api: Cluster) -> None:
     def slow(operation: Operation, obj: Object, old: Object | None) -> None:
         if obj["metadata"]["name"] == "slow":
             begun.set()
-            assert go_on.wait(30)
+            assert go_on.wait(60)
 
     api.registry.admission[CONFIGMAPS].validators.append(slow)
     answers: list[int] = []
@@ -173,7 +173,7 @@ def test_a_slow_request_does_not_stop_the_others(api: Cluster) -> None:
     asking = threading.Thread(target=lambda: answers.append(api.request("POST", CM, body).code))
     asking.start()
     try:
-        assert begun.wait(30)
+        assert begun.wait(60)
         begin = time.monotonic()
         assert api.request("GET", "/healthz").code == 200
         assert api.request("GET", "/apis").code == 200

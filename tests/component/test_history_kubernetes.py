@@ -140,7 +140,7 @@ def is_available(api: KubeApi) -> bool:
 
 def page(port: int, path: str) -> str:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
             text: str = answer.read().decode()
             return text
     except OSError as error:
@@ -205,7 +205,7 @@ def test_nobody_but_the_api_server_is_answered(site: Site) -> None:
     url = f"https://127.0.0.1:{port}/apis/history.hpcbatch.io/v1alpha1/batchjobs"
     done = subprocess.run(
         ["curl", "-sk", "-H", "X-Remote-User: admin", "-H", "X-Remote-Group: system:masters", url],
-        capture_output=True, text=True, timeout=30, check=False,
+        capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert json.loads(done.stdout)["code"] == 401
     stranger = ["--cert", site.directory / "stranger.crt", "--key", site.directory / "stranger.key"]
@@ -214,7 +214,7 @@ def test_nobody_but_the_api_server_is_answered(site: Site) -> None:
          "-days", "1", "-subj", "/CN=front-proxy-client"], check=True, capture_output=True, timeout=60,
     )  # fmt: skip
     done = subprocess.run(
-        ["curl", "-sk", *stranger, "-H", "X-Remote-User: admin", url], capture_output=True, text=True, timeout=30,
+        ["curl", "-sk", *stranger, "-H", "X-Remote-User: admin", url], capture_output=True, text=True, timeout=60,
         check=False,
     )  # fmt: skip
     assert done.returncode != 0 or json.loads(done.stdout)["code"] == 401

@@ -354,7 +354,7 @@ def test_watch_is_closed_from_another_thread(server: Server, head: dict[str, str
 
     reader = threading.Thread(target=read)
     reader.start()
-    assert arrived.wait(5)
+    assert arrived.wait(60)
     watch.close()
     watch.close()
     reader.join(5)
@@ -427,7 +427,7 @@ def test_watch_over_tls_is_closed_from_another_thread(secure: Server, certificat
     arrived = threading.Event()
     reader = threading.Thread(target=lambda: [arrived.set() for _ in watch])
     reader.start()
-    assert arrived.wait(5)
+    assert arrived.wait(60)
     watch.close()
     reader.join(5)
     assert not reader.is_alive()

@@ -201,7 +201,7 @@ def test_delete_waits_for_the_end(api: Cluster) -> None:
     time.sleep(0.3)  # it must still be waiting; that it is not shows only if it ended too early
     assert deleting.poll() is None
     api.request("DELETE", pods, {"gracePeriodSeconds": 0})
-    output, _ = deleting.communicate(timeout=20)
+    output, _ = deleting.communicate(timeout=60)
     assert (deleting.returncode, 'pod "p1" deleted' in output) == (0, True)
 
 
@@ -218,7 +218,7 @@ def test_wait(api: Cluster) -> None:
     status = '{"status":{"state":"Running"}}'
     api.kubectl("patch", "bj", "b1", "--subresource=status", "--type=merge", "-p", status)
     api.kubectl("delete", "pod", "p1")
-    outputs = [process.communicate(timeout=25)[0] for process in waiting]
+    outputs = [process.communicate(timeout=60)[0] for process in waiting]
     assert [process.returncode for process in waiting] == [0, 0]
     assert "condition met" in outputs[0]
     assert api.kubectl("wait", "--for=condition=Established", "crd/batchjobs.hpcbatch.io").endswith("condition met\n")
@@ -266,7 +266,7 @@ def test_logs(api: Cluster) -> None:
         file.write("2026-11-21T10:00:01.1Z stdout F c\n")
     assert [following.stdout.readline() for _ in range(2)] == ["b\n", "c\n"]
     api.kubectl("patch", "pod", "p1", "--subresource=status", "--type=merge", "-p", '{"status":{"phase":"Failed"}}')
-    assert following.communicate(timeout=20)[0] == ""
+    assert following.communicate(timeout=60)[0] == ""
 
 
 def test_discovery_commands(api: Cluster) -> None:

@@ -619,7 +619,7 @@ def test_stopped_at_once(pod: RunnerPod) -> None:
     process = pod.start()
     wait_for("the run directory", (pod.root / "run/job").exists)
     process.terminate()
-    assert process.wait(20) == 143
+    assert process.wait(60) == 143
 
 
 def test_nothing_is_left_running(pod: RunnerPod) -> None:
@@ -662,7 +662,7 @@ def test_report_of_a_runner_that_was_killed(pod: RunnerPod) -> None:
 def test_report_that_cannot_be_written(pod: RunnerPod) -> None:
     pod.log.mkdir()
     pod.prepare("#!/bin/sh\nexit 3\n")
-    assert pod.start().wait(30) == 3
+    assert pod.start().wait(60) == 3
 
 
 def bar(pod: RunnerPod, pod_uid: str) -> None:
@@ -712,7 +712,7 @@ def test_stopped_while_it_waits_for_the_word(pod: RunnerPod) -> None:
     process = pod.start()
     wait_for("the runner to wait", (pod.root / "run/job/submitted.sh").exists)
     process.terminate()
-    assert process.wait(30) == 143
+    assert process.wait(60) == 143
     assert not pod.log.exists() and not (pod.root / "ran").exists()
 
 

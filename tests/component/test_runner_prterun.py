@@ -53,7 +53,7 @@ def left_in(command: list[str]) -> str:
 
 def test_all_but_one_line_comes_through(command: list[str], tmp_path: Path) -> None:
     process = start(command, tmp_path, "say much")
-    assert process.communicate("input", timeout=30) == ("say much\ninput", left_in(command) + "one\ntwo")
+    assert process.communicate("input", timeout=60) == ("say much\ninput", left_in(command) + "one\ntwo")
     assert process.returncode == 5
     assert not list(tmp_path.glob("prterun.*"))
 
@@ -61,7 +61,7 @@ def test_all_but_one_line_comes_through(command: list[str], tmp_path: Path) -> N
 @pytest.mark.parametrize(("argument", "code"), [("kill", 137), ("none", 0)])
 def test_its_end_is_told(command: list[str], tmp_path: Path, argument: str, code: int) -> None:
     process = start(command, tmp_path, argument)
-    assert process.communicate(timeout=30) == (f"{argument}\n", left_in(command))
+    assert process.communicate(timeout=60) == (f"{argument}\n", left_in(command))
     assert process.returncode in {code, 128 - code}
 
 
@@ -73,7 +73,7 @@ def test_signals_reach_it(command: list[str], tmp_path: Path) -> None:
     process.send_signal(signal.SIGUSR1)
     assert process.stdout.readline() == "usr1\n"
     process.terminate()
-    assert process.communicate(timeout=30) == ("term\n", left_in(command))
+    assert process.communicate(timeout=60) == ("term\n", left_in(command))
     assert process.returncode == 7
 
 
@@ -90,4 +90,4 @@ def test_without_the_tools_it_runs_as_it_is(command: list[str], tmp_path: Path) 
     for name in ("sh", "env", "mktemp", "mkfifo", "cat"):
         (tmp_path / "tools" / name).symlink_to(f"/bin/{name}" if Path(f"/bin/{name}").exists() else f"/usr/bin/{name}")
     process = start(command, tmp_path, "none", str(tmp_path / "tools"))
-    assert process.communicate(timeout=30) == ("none\n", f"{WARNING}\n" * 2)
+    assert process.communicate(timeout=60) == ("none\n", f"{WARNING}\n" * 2)

@@ -51,7 +51,7 @@ def free_port() -> int:
 def ssh(pod: RunnerPod, *command: str, env: dict[bytes, bytes] | None = None, stdin: bytes = b"") -> tuple[int, bytes]:
     """Run the job's own ssh, as a script would, towards loopback under a host name of the job."""
     argv = [str(pod.root / "run/job/bin/ssh"), "-o", "HostName=127.0.0.1", "job-12-mpiworker-0", *command]
-    done = subprocess.run(argv, env=env or {}, input=stdin, capture_output=True, timeout=30, check=False)
+    done = subprocess.run(argv, env=env or {}, input=stdin, capture_output=True, timeout=60, check=False)
     return done.returncode, done.stdout if done.returncode != 255 else done.stderr
 
 
@@ -65,7 +65,7 @@ def worker(pod: RunnerPod) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def test_worker(pod: RunnerPod, worker: subprocess.Popen[bytes]) -> None:
@@ -82,7 +82,7 @@ def test_worker(pod: RunnerPod, worker: subprocess.Popen[bytes]) -> None:
     assert ssh(pod, "ulimit -S -s; ulimit -H -s")[1].split()[0::2] == ssh(pod, "ulimit -H -s")[1].split()
 
     worker.terminate()
-    assert worker.wait(20) == 0, "a worker that is stopped has not failed"
+    assert worker.wait(60) == 0, "a worker that is stopped has not failed"
 
 
 def test_only_the_job_s_own_key_is_let_in(
@@ -171,7 +171,7 @@ def test_an_image_without_ssh_and_bash(bare: RunnerPod) -> None:
         assert (bare.root / "received").read_text() == "some text"
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def test_an_image_without_bash_runs_scripts(bare: RunnerPod) -> None:

@@ -270,5 +270,5 @@ def test_a_loop_that_has_lost_its_term_ends_with_its_runner(shell: str, tmp_path
     loop = '. "$0"; (trap "" TERM; while runner_lives; do sleep 0.1; done; echo ended >&2) & kill -9 $$'
     common = Path(__file__).parents[2] / "hpcbatch/runner/common.sh"
     runner = subprocess.Popen([shell, "-c", loop, str(common)], env={"root": str(tmp_path)}, stderr=subprocess.PIPE)
-    _, noise = runner.communicate(timeout=20)
+    _, noise = runner.communicate(timeout=60)
     assert (runner.returncode, noise) == (-9, b"ended\n")

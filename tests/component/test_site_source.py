@@ -85,7 +85,7 @@ def wait_kept(registry: Registry, body: str) -> None:
 
 def test_nothing_written_means_defaults(registry: Registry) -> None:
     with running(registry) as source:
-        assert source.is_in_force.wait(10)
+        assert source.is_in_force.wait(60)
         assert source.in_force.config == DEFAULTS
         wait_for("what users may read", lambda: data(registry, QUEUES_CONFIGMAP))
     assert queues_from_json(data(registry, QUEUES_CONFIGMAP)[QUEUES_KEY], {"default": True})[0].is_default
@@ -185,7 +185,7 @@ def test_a_start_with_a_bad_text_goes_on_with_what_was_in_force(registry: Regist
     put(registry, "killDelay: x")
     for _ in range(2):
         with running(registry) as source:
-            assert source.is_in_force.wait(10)
+            assert source.is_in_force.wait(60)
             assert source.in_force.config.kill_delay_s == 3
             wait_for("the annotation", lambda: told(registry))
     assert len(events(registry)) == 1
@@ -198,7 +198,7 @@ def test_a_first_start_with_a_bad_text_waits_until_it_is_mended(registry: Regist
         assert not source.is_in_force.is_set()
         assert not data(registry, QUEUES_CONFIGMAP)
         put(registry, "killDelay: 5")
-        assert source.is_in_force.wait(10)
+        assert source.is_in_force.wait(60)
         assert source.in_force.config.kill_delay_s == 5
 
 
@@ -206,7 +206,7 @@ def test_a_real_cluster_without_an_image_waits(registry: Registry) -> None:
     with running(registry, defaults=SiteConfig(image="")) as source:
         assert not source.is_in_force.wait(0.3)
         put(registry, "image: registry.site/mpi:1")
-        assert source.is_in_force.wait(10)
+        assert source.is_in_force.wait(60)
 
 
 def test_a_template_of_the_sites_own(registry: Registry) -> None:
@@ -215,7 +215,7 @@ def test_a_template_of_the_sites_own(registry: Registry) -> None:
         wait_for("the annotation", lambda: told(registry))
         assert told(registry).startswith("job.yaml.j2: for a job of one pod: ")
         put(registry, "")
-        assert source.is_in_force.wait(10)
+        assert source.is_in_force.wait(60)
         assert source.in_force.loader is None
 
 

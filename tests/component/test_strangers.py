@@ -40,7 +40,7 @@ def strange(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def opened(port: int) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
     connection.settimeout(30)
     return connection
 

@@ -111,7 +111,7 @@ def test_the_api_server_goes_away(cluster: Cluster, argv: list[str], said: str) 
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(1)
     cluster.start()
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 7
     assert said in err
     assert len(err.splitlines()) <= 3  # one for each time that it was away
@@ -125,7 +125,7 @@ def test_the_record_has_moved_to_the_history(cluster: Cluster, argv: list[str]) 
     cluster.history.put([ended])
     cluster.registry.delete(BATCHJOBS, ended["metadata"]["name"], NS)
     cluster.start()
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 7, err
 
 
@@ -141,6 +141,6 @@ def test_the_record_is_gone(cluster: Cluster, argv: list[str], code: int, is_sai
     job = cluster.job()
     assert job is not None
     cluster.registry.delete(BATCHJOBS, job["metadata"]["name"], NS)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert is_said(err), err

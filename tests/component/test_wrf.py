@@ -207,5 +207,5 @@ def test_a_bar_on_a_terminal(run_dir: Path) -> None:
     with log.open("a") as file:
         file.write(FIRST_FRAME + STEPS + END)
     wait_for("success", lambda: shows(b"success: "))
-    assert command.wait(timeout=30) == 0
+    assert command.wait(timeout=60) == 0
     os.close(ours)

@@ -136,7 +136,7 @@ def test_a_lease_given_back_is_taken_at_once() -> None:
     api, clock = LeaseApi(), Clock()
     first, second = candidate(api, clock, "a"), candidate(api, clock, "b")
     first.start()
-    assert first.has_led.wait(10)
+    assert first.has_led.wait(60)
     first.stop(gives_back=True)
     assert not first.may_act
     second.look()

@@ -57,7 +57,7 @@ def test_what_is_known_of_a_run_goes_with_it() -> None:
     usage = LiveUsage(read, lambda: jobs, lambda _: pods, lambda key: woken.set())
     usage.thread.start()
     try:
-        assert woken.wait(20)
+        assert woken.wait(60)
         assert usage.of(jobs[0]) == (HostUsage(pod="a", cpu_s=12, max_rss_bytes=4096),)
         assert usage.of(job(startTime="2026-11-23T07:00:00Z")) == (), "another run"
         jobs.clear()
