@@ -26,23 +26,31 @@ Object = dict[str, Any]
 
 IMAGE = os.environ.get("HPCBATCH_TEST_IMAGE", "localhost/mpi:1")
 LIMIT_S = 80.0
+_GET = ("kubectl", "get", "--raw")
 WORKER = "trap 'exit 0' TERM; sleep 1000 & wait"
 """Runs until it is told to end, and then ends well."""
 
 
 class Record:
-    """Every state of the objects of one kind in one namespace, in their order, from a watch. `path` is their URL's."""
+    """Every state of the objects of one kind in one namespace, in their order, from a watch. `path` is their URL's.
+
+    Each kind has a watch of its own, and one may tell later than another: what is asked of a record outside a `wait` is
+    answered once it holds all that the API server does.
+    """
 
     def __init__(self, env: Mapping[str, str], path: str) -> None:
+        self._env, self._path = env, path
         self._changed = threading.Condition()
+        self._is_waiting = False
         self._events: dict[str, list[tuple[str, Object]]] = defaultdict(list)
-        get = ["kubectl", "get", "--raw"]
-        begin = json.loads(subprocess.check_output([*get, path], env=env))["metadata"]["resourceVersion"]
-        self._process = subprocess.Popen(
-            [*get, f"{path}?watch=true&resourceVersion={begin}"], env=env, stdout=subprocess.PIPE
-        )
+        url = f"{path}?watch=true&resourceVersion={self._listed()['metadata']['resourceVersion']}"
+        self._process = subprocess.Popen([*_GET, url], env=env, stdout=subprocess.PIPE)
         self._thread = threading.Thread(target=self._read, name=f"record {path}", daemon=True)
         self._thread.start()
+
+    def _listed(self) -> Object:
+        found: Object = json.loads(subprocess.check_output([*_GET, self._path], env=self._env))
+        return found
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -58,26 +66,56 @@ class Record:
         self._thread.join()
 
     def wait(self, what: str, condition: Callable[[], T], limit_s: float = LIMIT_S) -> T:
-        """Ask `condition` after each change until it answers something true, and return that."""
+        """What `condition` answers once that is true, asked of what is there now and after each change."""
+        self._catch_up()
+        return self._wait(what, condition, limit_s)
+
+    def _wait(self, what: str, condition: Callable[[], T], limit_s: float = LIMIT_S) -> T:
         with self._changed:
-            answer = self._changed.wait_for(condition, limit_s)
+            self._is_waiting = True
+            try:
+                answer = self._changed.wait_for(condition, limit_s)
+            finally:
+                self._is_waiting = False
             assert answer, f"waited {limit_s:.0f} s in vain for {what}"
             return answer
 
+    def _catch_up(self) -> None:
+        if self._is_waiting:  # in its condition, which every change asks anew
+            return
+        listed = self._listed()
+        versions = {item["metadata"]["name"]: _version(item) for item in listed["items"]}
+
+        def has_all() -> bool:
+            last = {name: events[-1] for name, events in self._events.items()}
+            there = {name: _version(obj) for name, (kind, obj) in last.items() if kind != "DELETED"}
+            return all(
+                name in last and _version(last[name][1]) >= version for name, version in versions.items()
+            ) and all(name in versions or version > _version(listed) for name, version in there.items())
+
+        self._wait(f"the watch of {self._path} to tell all", has_all)
+
     def history(self, name: str) -> list[Object]:
         """All states, also those of former objects of that name."""
+        self._catch_up()
         with self._changed:
             return [state for kind, state in self._events.get(name, ()) if kind != "DELETED"]
 
     def all(self) -> dict[str, Object]:
         """What is there now, by name."""
+        self._catch_up()
         with self._changed:
             return {name: events[-1][1] for name, events in self._events.items() if events[-1][0] != "DELETED"}
 
     def is_gone(self, name: str) -> bool:
         """It was there, and is deleted."""
+        self._catch_up()
         with self._changed:
             return name in self._events and self._events[name][-1][0] == "DELETED"
+
+
+def _version(obj: Object) -> int:
+    return int(obj["metadata"]["resourceVersion"])
 
 
 class Volcano:
