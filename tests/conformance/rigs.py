@@ -35,12 +35,21 @@ class EngineRig:
         return site
 
 
+_SITE = """\
+apiVersion: hpcbatch.io/v1alpha1
+kind: SiteConfiguration
+historyMovedAfter: 10m  # a case on a busy machine may look at a BatchJob that ended more than a minute ago
+"""
+
+
 @contextmanager
 def engine_rig(state_dir: Path) -> Iterator[EngineRig]:
     env = login_environment(state_dir)
     up = [str(BIN / "hpcbatch"), "up", "--nodes", "3", "--cpus", "2", "--mem", "4Gi"]
     subprocess.run(up, env=env, check=True, timeout=60)
     try:
+        create = ["kubectl", "-n", "hpcbatch-system", "create", "configmap", "hpcbatch-site"]
+        subprocess.run([*create, f"--from-literal=site.yaml={_SITE}"], env=env, check=True, timeout=60)
         yield EngineRig(env)
     finally:
         subprocess.run([str(BIN / "hpcbatch"), "down"], env=env, check=True, timeout=60)

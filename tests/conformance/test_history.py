@@ -23,7 +23,8 @@ def at_once(site: Site) -> Iterator[None]:
         pytest.skip("this cluster has no history: it was made before there was one, and has to be made anew")
     found = site.kubectl(*SYSTEM, "get", "configmap", "hpcbatch-site", "-o", "json", check=False)
     before = None if found.returncode else json.loads(found.stdout)["data"]["site.yaml"]
-    configure(site, f"{(before or EMPTY).rstrip()}\nhistoryMovedAfter: 0\n")
+    lines = [line for line in (before or EMPTY).splitlines() if not line.startswith("historyMovedAfter:")]
+    configure(site, "\n".join([*lines, "historyMovedAfter: 0", ""]))
     yield
     configure(site, before or EMPTY)
 

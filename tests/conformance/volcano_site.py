@@ -43,7 +43,10 @@ class Record:
         self._changed = threading.Condition()
         self._is_waiting = False
         self._events: dict[str, list[tuple[str, Object]]] = defaultdict(list)
-        url = f"{path}?watch=true&resourceVersion={self._listed()['metadata']['resourceVersion']}"
+        begin = self._listed()
+        for item in begin["items"]:
+            self._events[item["metadata"]["name"]].append(("ADDED", item))
+        url = f"{path}?watch=true&resourceVersion={_version(begin)}"
         self._process = subprocess.Popen([*_GET, url], env=env, stdout=subprocess.PIPE)
         self._thread = threading.Thread(target=self._read, name=f"record {path}", daemon=True)
         self._thread.start()
