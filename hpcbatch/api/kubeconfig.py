@@ -10,7 +10,8 @@ import base64
 import json
 import os
 import pwd
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,22 +53,25 @@ def state_dir(environ: Mapping[str, str]) -> Path:
         return Path(own)
     if base := environ.get("XDG_STATE_HOME"):
         return Path(base) / "hpcbatch"
-    homes = _homes(environ)
-    candidates = [home / ".local/state/hpcbatch" for home in homes]
-    return next(filter(_is_there, candidates), candidates[0])
+    candidates = (home / ".local/state/hpcbatch" for home in _homes(environ))
+    first = next(candidates)
+    return next(filter(_is_there, chain([first], candidates)), first)
 
 
-def _homes(environ: Mapping[str, str]) -> list[Path]:
-    """$HOME, then the home in the password file. Raises UnreachableError if there is neither."""
-    homes = [Path(home)] if (home := environ.get("HOME")) else []
+def _homes(environ: Mapping[str, str]) -> Iterator[Path]:
+    """$HOME, then the home in the password file, which is read only when it is asked for: it may lie on a server.
+    Raises UnreachableError if there is neither.
+    """
+    home = environ.get("HOME")
+    if home:
+        yield Path(home)
     try:
-        homes.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
+        yield Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:  # a user without an entry, as in many containers
-        if not homes:
+        if not home:
             raise UnreachableError(
                 f"HOME is not set, and user {os.getuid()} has no entry in the password file: set HPCBATCH_STATE_DIR"
             ) from None
-    return homes
 
 
 def _is_there(path: Path) -> bool:
@@ -85,7 +89,7 @@ def find(environ: Mapping[str, str]) -> list[Path]:
             if present := [path for path in named if path.exists()]:
                 return present
             raise UnreachableError(f"{variable} names {text}, which does not exist")
-    for path in (state_dir(environ) / "kubeconfig", _homes(environ)[0] / ".kube" / "config"):
+    for path in (state_dir(environ) / "kubeconfig", next(_homes(environ)) / ".kube" / "config"):
         if _is_there(path):
             return [path]
     return []

@@ -458,7 +458,7 @@ class Controller:
             volcano_job = replace(volcano_job, is_deleting=True)
         launcher = Launcher.SHARED if volcano_job is None else volcano_job.launcher
         names = translate.pod_names(record.job_id, record.status.layout, launcher)
-        found = {name: self._pods.get(record.namespace, name) for name in names}
+        found = {name: self._pods.get(record.namespace, name) for name in names} if volcano_job else {}
         pods = {name: pod for name, pod in found.items() if pod is not None and _is_of(made, pod)}
         is_final = volcano_job is not None and volcano_job.is_final
         gone: Mapping[str, Object] = {}
@@ -799,12 +799,10 @@ class Controller:
 
 def _is_of(volcano_job: Object | None, pod: Object) -> bool:
     """Whether `pod` belongs to it, and not to the one of the same name before it: pods have a watch of their own, which
-    may tell of their end only when the next Volcano Job is known.
+    may tell of their end only when the next Volcano Job is known. Without one there is none to mistake it for.
     """
-    if volcano_job is None:
-        return False
     owner = controlling_job(pod)
-    return owner is None or owner["uid"] == volcano_job["metadata"]["uid"]
+    return volcano_job is None or owner is None or owner["uid"] == volcano_job["metadata"]["uid"]
 
 
 def _runs(pod: Object | None) -> bool:
