@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster import controllers, daemons, database
 from tests.cluster.state import kubectl, wait_until
-from tests.conformance.site import Site
+from tests.conformance.site import Site, moving_at_once
 
 pytestmark = pytest.mark.cluster
 LIST = "batchjobs.history.hpcbatch.io"
@@ -31,8 +31,7 @@ def site(alice: Site) -> Site:
 def at_once() -> Iterator[None]:
     """Ended jobs move without a minute's wait."""
     before = site_text()
-    lines = [line for line in before.splitlines() if not line.startswith("historyMovedAfter:")]
-    set_site("\n".join([*lines, "historyMovedAfter: 0", ""]))
+    set_site(moving_at_once(before))
     yield
     set_site(before)
 

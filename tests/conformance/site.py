@@ -106,6 +106,12 @@ class Site:
         return f"{job}.{self.server}.{stream}.running"
 
 
+def moving_at_once(site_text: str) -> str:
+    """That site's file, by which jobs move to the history as soon as they have ended."""
+    lines = [line for line in site_text.splitlines() if not line.startswith("historyMovedAfter:")]
+    return "\n".join([*lines, "historyMovedAfter: 0", ""])
+
+
 def login_environment(state_dir: Path) -> dict[str, str]:
     """The environment of a user whose commands reach the engine of `state_dir` and nothing else."""
     user = pwd.getpwuid(os.getuid()).pw_name

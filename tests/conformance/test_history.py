@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.site import Site
+from tests.conformance.site import Site, moving_at_once
 from tests.waiting import wait_for
 
 SYSTEM = ("-n", "hpcbatch-system")
@@ -23,8 +23,7 @@ def at_once(site: Site) -> Iterator[None]:
         pytest.skip("this cluster has no history: it was made before there was one, and has to be made anew")
     found = site.kubectl(*SYSTEM, "get", "configmap", "hpcbatch-site", "-o", "json", check=False)
     before = None if found.returncode else json.loads(found.stdout)["data"]["site.yaml"]
-    lines = [line for line in (before or EMPTY).splitlines() if not line.startswith("historyMovedAfter:")]
-    configure(site, "\n".join([*lines, "historyMovedAfter: 0", ""]))
+    configure(site, moving_at_once(before or EMPTY))
     yield
     configure(site, before or EMPTY)
 
