@@ -15,7 +15,6 @@ from hpcbatch.api.jobrow import row_from_cells
 from hpcbatch.api.names import (
     ARRAY_ID_LABEL,
     ENVIRONMENT_KEY,
-    JOB_ID_LABEL,
     QUEUES_CONFIGMAP,
     QUEUES_KEY,
     SCRIPT_KEY,
@@ -38,6 +37,7 @@ from hpcbatch.errors import (
     UnknownJobError,
     UnreachableError,
 )
+from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable, printable_tree

@@ -106,7 +106,7 @@ def _installed(api: HttpApi, connection: Connection) -> Finding | None:
 
 
 def _namespace(api: HttpApi, connection: Connection) -> Finding | None:
-    from hpcbatch.controller.identity import identity_of
+    from hpcbatch.site.identity import identity_of
 
     name = connection.namespace
     try:

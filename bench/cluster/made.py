@@ -10,8 +10,9 @@ import json
 from collections.abc import Sequence
 
 from bench.cluster.rig import Cluster, Object
-from hpcbatch.api.names import JOB_ID_LABEL, SCRIPT_KEY
+from hpcbatch.api.names import SCRIPT_KEY
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, SECRETS, VOLCANO_JOBS
+from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.volcano.translate import job_name
 from tests.cluster.state import kubectl
 from tests.waiting import wait_for

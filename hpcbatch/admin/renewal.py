@@ -14,8 +14,8 @@ from hpcbatch.admin import certificates, user_kubeconfig, users
 from hpcbatch.admin.embedded import is_embedded
 from hpcbatch.admin.user_names import GROUP, kubernetes_user
 from hpcbatch.api.client import HttpApi
-from hpcbatch.controller.identity import Identity
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.site.identity import Identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hpcbatch.admin.embedded import is_embedded
 from hpcbatch.api.client import HttpApi
 from hpcbatch.api.resources import CONFIGMAPS
-from hpcbatch.controller.site_file import CLUSTER_DEFAULTS, FILE_KEY, SiteFileError, read_config
 from hpcbatch.errors import HpcBatchError, NotFoundError
 from hpcbatch.model.site import SiteConfig
+from hpcbatch.site.file import CLUSTER_DEFAULTS, FILE_KEY, SiteFileError, read_config
 
 SYSTEM_NAMESPACE = "hpcbatch-system"
 SITE_CONFIGMAP = "hpcbatch-site"

@@ -7,8 +7,8 @@ import time
 from hpcbatch.api.names import IN_FORCE_CONFIGMAP, SITE_CONFIGMAP, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api
 from hpcbatch.api.resources import CONFIGMAPS
-from hpcbatch.controller.site_file import FILE_KEY
 from hpcbatch.errors import HpcBatchError, NotFoundError
+from hpcbatch.site.file import FILE_KEY
 
 TAKEN_S = 15.0
 _LOOK_S = 0.05

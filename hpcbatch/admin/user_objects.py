@@ -17,8 +17,8 @@ from hpcbatch.api.resources import (
     ROLE_BINDINGS,
     Resource,
 )
-from hpcbatch.controller.identity import DISABLED, GID, GROUPS, HOME, UID, USER, Identity
 from hpcbatch.model.site import Volume
+from hpcbatch.site.identity import DISABLED, GID, GROUPS, HOME, UID, USER, Identity
 
 USER_ROLE = "hpcbatch-user"
 """ClusterRole that a user has in his own namespace; also the name of the objects that `user add` makes there."""

@@ -22,9 +22,9 @@ from hpcbatch.admin.user_objects import (
 from hpcbatch.api.client import HttpApi
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import CLUSTER_ROLES, NAMESPACES, PVCS, ROLE_BINDINGS
-from hpcbatch.controller.identity import DISABLED, USER, Identity, identity_of
 from hpcbatch.errors import HpcBatchError, UsageError
 from hpcbatch.model.site import SiteConfig
+from hpcbatch.site.identity import DISABLED, USER, Identity, identity_of
 
 _EMBEDDED = (
     "the embedded engine has one user and one token: a namespace is all that it can have of another user, "

@@ -1,13 +1,7 @@
 """Names that the commands, the controller and the API objects agree on."""
 
-JOB_ID_LABEL = "hpcbatch.io/job-id"
 ARRAY_ID_LABEL = "hpcbatch.io/array-id"
 """Of the members of an array: its number."""
-MADE_FROM_ANNOTATION = "hpcbatch.io/made-from"
-"""On a Volcano Job: which one would be made of the same record; another for a job that was altered since."""
-MACHINE_CPUS = "hpcbatch.io/machine-cpus"
-MACHINE_MEMORY = "hpcbatch.io/machine-memory"
-"""On a node of the embedded engine: the size of its machine, whatever the node's own share of it is."""
 SECRET_TYPE = "hpcbatch.io/submission"  # noqa: S105  a Kubernetes Secret type
 SCRIPT_KEY = "script"
 ENVIRONMENT_KEY = "environment"

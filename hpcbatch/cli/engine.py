@@ -17,7 +17,6 @@ from typing import Protocol
 
 from hpcbatch.api.resources import NAMESPACES
 from hpcbatch.controller.controller import Controller
-from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.engine import handles
 from hpcbatch.engine.agent.agent import Agent, NodeSpec
 from hpcbatch.engine.daemon import EngineError, EngineOptions, read_options, sole_engine
@@ -34,6 +33,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
+from hpcbatch.site.identity import GID, HOME, UID, USER
 
 _LOG_BYTES = 5 * 2**20
 _LOOK_S = 1.0

@@ -30,8 +30,8 @@ def check(file: Path, template: Path | None, engine: bool) -> None:
 
 def read_checked(file: Path, *, template: Path | None = None, is_engine: bool = False) -> str | None:
     """The text of a site file; None if it has errors, which are printed."""
-    from hpcbatch.controller.site_file import CLUSTER_DEFAULTS, SiteFileError, read_site
     from hpcbatch.model.site import SiteConfig
+    from hpcbatch.site.file import CLUSTER_DEFAULTS, SiteFileError, read_site
 
     text = _read(file)
     override = None if template is None else _read(template)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from hpcbatch.controller.identity import Identity
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.free_text import check_text
@@ -13,6 +12,7 @@ from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.site.identity import Identity
 from hpcbatch.units import format_bytes, hms
 from hpcbatch.volcano import pod_needs
 

@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 
 from hpcbatch.api.batchjob import is_suspended, record_from
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
-from hpcbatch.api.names import JOB_ID_LABEL, MADE_FROM_ANNOTATION
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import (
     BATCHJOBS,
@@ -45,7 +44,6 @@ from hpcbatch.controller.pod_requests import pass_on, tell_of_requeue
 from hpcbatch.controller.records import digest_of, owner_reference, remove, write_status
 from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.set_aside import SetAside, unmarked
-from hpcbatch.controller.site_file import Site
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.sweep import sweep_history, sweep_submissions
@@ -68,11 +66,13 @@ from hpcbatch.errors import (
 )
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.labels import JOB_ID_LABEL, MADE_FROM_ANNOTATION
 from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.record import HostUsage, JobRecord, JobStatus
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Arrangement
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.site.file import Site
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import translate
 from hpcbatch.volcano.delivery import delivery

@@ -16,7 +16,6 @@ from hpcbatch.controller.decide import behind_others, hold_reason
 from hpcbatch.controller.dependencies import Outlook, Verdict, dropped
 from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.dialects import taken_spec
-from hpcbatch.controller.identity import Identity, identity_of
 from hpcbatch.controller.numbers import JobNumbers
 from hpcbatch.controller.records import owner_reference, remove, write_status
 from hpcbatch.controller.site_source import SiteSource
@@ -28,6 +27,7 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.site.identity import Identity, identity_of
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 
 REFUSED_KEPT_S = 60.0  # the client that waits for the answer takes the record away long before

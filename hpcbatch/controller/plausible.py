@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hpcbatch.api.names import MACHINE_CPUS, MACHINE_MEMORY
 from hpcbatch.api.port import Object
+from hpcbatch.model.labels import MACHINE_CPUS, MACHINE_MEMORY
 from hpcbatch.model.record import HostUsage
 from hpcbatch.model.state import Reason
 from hpcbatch.units import memory_bytes, parse_quantity

@@ -20,8 +20,8 @@ from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.controller.health import Metric
 from hpcbatch.controller.leader import Candidate, Timing
-from hpcbatch.controller.site_file import CLUSTER_DEFAULTS
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.site.file import CLUSTER_DEFAULTS
 
 if TYPE_CHECKING:
     from hpcbatch.history.store import HistoryStore

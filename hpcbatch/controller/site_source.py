@@ -25,9 +25,9 @@ from hpcbatch.api.names import (
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.queuelist import queues_to_json
 from hpcbatch.api.resources import CONFIGMAPS, EVENTS
-from hpcbatch.controller.site_file import FILE_KEY, TEMPLATE_KEY, Site, SiteFileError, read_site
 from hpcbatch.errors import NotFoundError
 from hpcbatch.model.site import SiteConfig
+from hpcbatch.site.file import FILE_KEY, TEMPLATE_KEY, Site, SiteFileError, read_site
 from hpcbatch.units import rfc3339
 
 _LOG = logging.getLogger(__name__)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hpcbatch.api.names import JOB_ID_LABEL
 from hpcbatch.api.port import Api
 from hpcbatch.api.resources import CONFIGMAPS, PODS
 from hpcbatch.errors import NotFoundError
+from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.record import JobRecord
 from hpcbatch.volcano import translate
 

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from hpcbatch.api.names import SECRET_TYPE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS
-from hpcbatch.controller.identity import USER
 from hpcbatch.controller.records import remove
 from hpcbatch.errors import ForbiddenError
 from hpcbatch.model.state import JobState
+from hpcbatch.site.identity import USER
 from hpcbatch.units import parse_rfc3339
 
 _LOG = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from hpcbatch.new.parameters import KINDS, REPEATED, Given, Parameter, UnfitValu
 if TYPE_CHECKING:
     import yaml
 
-    from hpcbatch.controller.yaml_fields import Fields
+    from hpcbatch.site.yaml_fields import Fields
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", re.ASCII)
 _FILE = re.compile(r"_?[a-z][a-z0-9_-]*", re.ASCII)
@@ -52,7 +52,7 @@ def read_definition(name: str, read: Callable[[str], tuple[str, str]], *, depth:
 
     Raises HpcBatchError with a line for each fault: file, line, key, and what was expected.
     """
-    from hpcbatch.controller.yaml_fields import Fields, NoYamlError, Problem, compose, text
+    from hpcbatch.site.yaml_fields import Fields, NoYamlError, Problem, compose, text
 
     path, content = read(f"{name}.yaml")
     problems: list[Problem] = []
@@ -86,7 +86,7 @@ def read_definition(name: str, read: Callable[[str], tuple[str, str]], *, depth:
 
 def _parameter(entry: Fields) -> Parameter | None:
     """None if it has faults, which are among the problems."""
-    from hpcbatch.controller.yaml_fields import boolean, list_of, text
+    from hpcbatch.site.yaml_fields import boolean, list_of, text
 
     before = len(entry.problems)
     parameter = Parameter(
@@ -113,7 +113,7 @@ def _parameter(entry: Fields) -> Parameter | None:
 
 
 def _default(parameter: Parameter, node: yaml.Node) -> Value:
-    from hpcbatch.controller.yaml_fields import UnfitError, boolean, list_of, text
+    from hpcbatch.site.yaml_fields import UnfitError, boolean, list_of, text
 
     given: Given
     if parameter.kind == "flag":
@@ -129,7 +129,7 @@ def _default(parameter: Parameter, node: yaml.Node) -> Value:
 
 
 def _name(node: yaml.Node) -> str:
-    from hpcbatch.controller.yaml_fields import UnfitError, text
+    from hpcbatch.site.yaml_fields import UnfitError, text
 
     name = text(node)
     if not _NAME.fullmatch(name):
@@ -140,7 +140,7 @@ def _name(node: yaml.Node) -> str:
 
 
 def _kind(node: yaml.Node) -> str:
-    from hpcbatch.controller.yaml_fields import UnfitError, text
+    from hpcbatch.site.yaml_fields import UnfitError, text
 
     kind = text(node)
     if kind not in KINDS:
@@ -149,7 +149,7 @@ def _kind(node: yaml.Node) -> str:
 
 
 def _number(node: yaml.Node) -> int:
-    from hpcbatch.controller.yaml_fields import UnfitError, text
+    from hpcbatch.site.yaml_fields import UnfitError, text
 
     value = text(node)
     if not re.fullmatch(r"\d{1,6}", value, re.ASCII):

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Arrangement, Chunk, Sharing
 
-JOB_ID_LABEL = "hpcbatch.io/job-id"
 MASTER_TASK = "mpimaster"
 
 

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import shown_number
 from hpcbatch.model.dialect import SLURM_VERSION_TEXT, Dialect
+from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.placed import OutputFiles, PlacedJob, PlacedPod
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Chunk
 from hpcbatch.volcano import accounts, pod_needs
 from hpcbatch.volcano.modules import module_table
-from hpcbatch.volcano.pod_needs import JOB_ID_LABEL, MASTER_TASK
+from hpcbatch.volcano.pod_needs import MASTER_TASK
 from hpcbatch.volcano.quoting import check_text, shellquote, yaml_flow
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, SECRETS, Resource
 from hpcbatch.controller.array_members import member_name
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
-from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.errors import ForbiddenError, NotFoundError
 from hpcbatch.model.array import Array, ArrayStatus
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
@@ -27,6 +26,7 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
+from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.test_controller_requests import Recorder
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for

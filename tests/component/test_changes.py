@@ -18,7 +18,6 @@ from hpcbatch.api.names import SITE_CONFIGMAP, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES, VOLCANO_JOBS, Resource
 from hpcbatch.controller.controller import Controller
-from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.errors import InvalidError, JobFinishedError, RefusedError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord
@@ -27,6 +26,7 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
+from hpcbatch.site.identity import GID, HOME, UID, USER
 from hpcbatch.volcano.translate import NO_POD, first_pod
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for

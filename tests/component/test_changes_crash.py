@@ -17,7 +17,6 @@ import pytest
 from hpcbatch import job_requests, jobs
 from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES
-from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord
@@ -25,6 +24,7 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
+from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.life.mortal import controllers, is_quiet, wait_for_the_last
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for

@@ -13,10 +13,10 @@ from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.port import Api, Watch, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, VOLCANO_JOBS, Resource
 from hpcbatch.controller.controller import Controller
-from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for
 

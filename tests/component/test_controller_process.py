@@ -19,7 +19,6 @@ from hpcbatch import jobs
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, LEASES, NAMESPACES, PODS
-from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig
@@ -27,6 +26,7 @@ from hpcbatch.engine.server.server import ApiServer
 from hpcbatch.errors import UnreachableError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.api_server import TOKEN
 from tests.component.volcano_cluster import NS, Cluster
 from tests.waiting import wait_for

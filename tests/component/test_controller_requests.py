@@ -17,7 +17,6 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, Resource
 from hpcbatch.controller.array_members import member_name
 from hpcbatch.controller.controller import Controller
-from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.errors import NotFoundError, RefusedError
 from hpcbatch.model.array import Array
 from hpcbatch.model.dialect import Dialect
@@ -25,6 +24,7 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
+from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for
 

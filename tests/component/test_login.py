@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from hpcbatch.api.resources import BATCHJOBS, CRDS, NAMESPACES
-from hpcbatch.controller.identity import DISABLED, GID, HOME, UID, USER
+from hpcbatch.site.identity import DISABLED, GID, HOME, UID, USER
 from tests.component.api_server import Cluster, cluster
 
 Config = dict[str, Any]

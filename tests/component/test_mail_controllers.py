@@ -14,13 +14,13 @@ from hpcbatch import jobs
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES
 from hpcbatch.controller import controller as controller_module
-from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.test_controller_process import SITE, Site
 from tests.component.volcano_cluster import NS, running
 from tests.mail_server import MailServer

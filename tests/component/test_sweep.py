@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from hpcbatch.api.resources import NAMESPACES, SECRETS
-from hpcbatch.controller.identity import USER
 from hpcbatch.controller.sweep import sweep_submissions
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import ForbiddenError
+from hpcbatch.site.identity import USER
 
 
 class Restricted:

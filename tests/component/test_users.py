@@ -21,12 +21,12 @@ from hpcbatch.admin import certificates, renewal, user_kubeconfig, user_quota, u
 from hpcbatch.admin.users import Wish
 from hpcbatch.api.kubeconfig import Connection, read
 from hpcbatch.api.resources import CONFIGMAPS, CSRS, NAMESPACES, PVCS, RESOURCE_QUOTAS, ROLE_BINDINGS
-from hpcbatch.controller.identity import identity_of
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import AlreadyExistsError, HpcBatchError, NotFoundError
 from hpcbatch.model.site import QueueConfig, SiteConfig, Volume
 from hpcbatch.model.state import JobState
+from hpcbatch.site.identity import identity_of
 from tests.component import batchjobs
 from tests.component.admin_cluster import AdminCluster
 from tests.component.api_server import Cluster, cluster

@@ -14,8 +14,8 @@ from hpcbatch.api.client import HttpApi
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import DEPLOYMENTS, NAMESPACES, NODES
-from hpcbatch.controller.identity import USER
 from hpcbatch.errors import NotFoundError
+from hpcbatch.site.identity import USER
 
 CONTROLLER = "hpcbatch-controller"
 """The controller's Deployment, ServiceAccount and Lease."""

@@ -11,12 +11,12 @@ from hpcbatch.admin.check.nodes import takes_pods
 from hpcbatch.admin.check.storage import users_of
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import PODS
-from hpcbatch.controller.identity import Identity
 from hpcbatch.errors import ApiError, ForbiddenError, HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.site.identity import Identity
 from hpcbatch.volcano import translate
 
 if TYPE_CHECKING:

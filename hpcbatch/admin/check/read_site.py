@@ -8,9 +8,9 @@ from hpcbatch.api.client import HttpApi
 from hpcbatch.api.names import IN_FORCE_CONFIGMAP, SITE_CONFIGMAP, SITE_ERROR_ANNOTATION
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import CONFIGMAPS
-from hpcbatch.controller.site_file import CLUSTER_DEFAULTS, FILE_KEY, TEMPLATE_KEY, Site, SiteFileError, read_site
 from hpcbatch.errors import NotFoundError
 from hpcbatch.model.site import SiteConfig
+from hpcbatch.site.file import CLUSTER_DEFAULTS, FILE_KEY, TEMPLATE_KEY, Site, SiteFileError, read_site
 
 _EMBEDDED_DEFAULTS = SiteConfig()
 

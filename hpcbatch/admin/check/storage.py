@@ -9,9 +9,9 @@ from hpcbatch.admin.check.cluster import Cluster
 from hpcbatch.admin.check.finding import Finding, Reporter
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import PVCS
-from hpcbatch.controller.identity import Identity, identity_of
 from hpcbatch.errors import HpcBatchError, NotFoundError
 from hpcbatch.model.site import Volume
+from hpcbatch.site.identity import Identity, identity_of
 
 _SAY = Reporter("storage")
 _MANY = {"ReadWriteMany", "ReadOnlyMany"}

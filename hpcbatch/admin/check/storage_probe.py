@@ -12,9 +12,9 @@ from hpcbatch.admin.check.probe import LIFETIME_S, Probe, exit_codes, how_it_end
 from hpcbatch.admin.check.storage import users_of, volume_of
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import PODS
-from hpcbatch.controller.identity import Identity
 from hpcbatch.errors import ApiError, ForbiddenError
 from hpcbatch.model.site import SiteConfig
+from hpcbatch.site.identity import Identity
 
 _SAY = Reporter("shared-storage")
 _MOST = 3

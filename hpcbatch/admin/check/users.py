@@ -10,9 +10,9 @@ from hpcbatch.admin.check.finding import Finding, Reporter
 from hpcbatch.admin.user_objects import POD_SECURITY, USER_ROLE, pod_security_level
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import NETWORK_POLICIES, ROLE_BINDINGS
-from hpcbatch.controller.identity import USER, Identity, identity_of
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.site import Volume
+from hpcbatch.site.identity import USER, Identity, identity_of
 
 _SAY = Reporter("users")
 _CONTROLLER_ROLE = "hpcbatch-controller-jobs"

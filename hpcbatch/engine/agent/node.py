@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import hpcbatch
-from hpcbatch.api.names import MACHINE_CPUS, MACHINE_MEMORY
 from hpcbatch.api.port import Object
+from hpcbatch.model.labels import MACHINE_CPUS, MACHINE_MEMORY
 from hpcbatch.units import rfc3339
 
 MAX_PODS: Final = 250

@@ -9,12 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hpcbatch.api.informer import Informer
-from hpcbatch.api.names import JOB_ID_LABEL
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, PODS
 from hpcbatch.controller.pod_requests import ANNOTATION
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
+from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.volcano.translate import NO_POD, conf_name, first_pod, job_name
 from tests.component.volcano_cluster import NS, PlayKubelet
 

@@ -30,7 +30,6 @@ from hpcbatch.api.resources import (
     SERVICES,
     VOLCANO_JOBS,
 )
-from hpcbatch.controller.identity import GID, HOME, UID, USER
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.volcano.job_controller import JobController
 from hpcbatch.engine.volcano.scheduler import Scheduler
@@ -39,6 +38,7 @@ from hpcbatch.history.query import Query
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import JobState
+from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.life.model import check, check_room
 from tests.component.life.mortal import Mortal, Succession, controllers, is_quiet, wait_for_the_last
 from tests.component.life.play import Script, Stage

@@ -8,8 +8,8 @@ import pytest
 
 from hpcbatch.admin.apply import without_nulls
 from hpcbatch.admin.user_objects import Account, Claim, parts, pod_security_level
-from hpcbatch.controller.identity import Identity, identity_of
 from hpcbatch.model.site import Volume
+from hpcbatch.site.identity import Identity, identity_of
 
 ALICE = Identity(user="alice", uid=1000, gid=100, home="/home/alice", groups=((100, "users"), (2000, "wrf")))
 

@@ -8,8 +8,8 @@ import pytest
 from hpcbatch.admin.check import network_probe, probe, storage_probe
 from hpcbatch.admin.check.finding import Level
 from hpcbatch.api.port import Object
-from hpcbatch.controller.identity import Identity
 from hpcbatch.model.site import SiteConfig, Volume
+from hpcbatch.site.identity import Identity
 
 NOW = datetime(2026, 11, 21, 15, 0, 0, tzinfo=UTC)
 ALICE = Identity(user="alice", uid=1000, gid=1001, home="/home/alice", groups=((2000, "wrf"),))

@@ -15,9 +15,9 @@ from hpcbatch.api.client import HttpApi
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.api.port import Object, ObjectList
 from hpcbatch.api.resources import Resource
-from hpcbatch.controller.identity import Identity
 from hpcbatch.errors import ApiError, ForbiddenError, UnreachableError
 from hpcbatch.model.site import SiteConfig, Volume
+from hpcbatch.site.identity import Identity
 
 DOC = Path(__file__).parents[4] / "docs/check.md"
 

@@ -6,8 +6,8 @@ from hpcbatch.admin.check import site, storage, users
 from hpcbatch.admin.check.finding import Level
 from hpcbatch.admin.check.read_site import ReadSite
 from hpcbatch.api.port import Object
-from hpcbatch.controller.identity import Identity
 from hpcbatch.model.site import QueueConfig, SiteConfig, Volume
+from hpcbatch.site.identity import Identity
 
 WHERE = "hpcbatch-system/hpcbatch-site"
 HOME = Volume(name="home", mount_path="/home", source={"persistentVolumeClaim": {"claimName": "home"}})

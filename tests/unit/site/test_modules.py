@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbatch.controller.site_file import SiteFileError, read_config
 from hpcbatch.model.site import SiteModule
+from hpcbatch.site.file import SiteFileError, read_config
 
 HEAD = "apiVersion: hpcbatch.io/v1alpha1\nkind: SiteConfiguration\nimage: i:1\n"
 BAD = [

@@ -7,8 +7,8 @@ from typing import Final
 
 import yaml
 
-from hpcbatch.controller.yaml_fields import Fields, UnfitError, boolean, list_of, number, text
 from hpcbatch.model.mail import MAX_PER_HOUR, MAX_RECIPIENTS, MailConfig, is_address
+from hpcbatch.site.yaml_fields import Fields, UnfitError, boolean, list_of, number, text
 
 MAIL_KEYS: Final = (
     "smtp", "sendmail", "from", "startTLS", "secret", "domain",

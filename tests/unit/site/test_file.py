@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.controller import site_file
-from hpcbatch.controller.site_file import CLUSTER_DEFAULTS, SiteFileError, read_config, read_site
-from hpcbatch.controller.site_modules import MODULE_KEYS
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
+from hpcbatch.site import file as site_file
+from hpcbatch.site.file import CLUSTER_DEFAULTS, SiteFileError, read_config, read_site
+from hpcbatch.site.modules import MODULE_KEYS
 
 DOCS = (Path(__file__).parents[3] / "docs/site.md").read_text()
 EXAMPLE = re.findall(r"^```yaml\n(.*?)^```$", DOCS, re.MULTILINE | re.DOTALL)[0]

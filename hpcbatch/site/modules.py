@@ -8,8 +8,8 @@ from typing import Final, TypeVar
 
 import yaml
 
-from hpcbatch.controller.yaml_fields import Fields, UnfitError, list_of
 from hpcbatch.model.site import SiteModule
+from hpcbatch.site.yaml_fields import Fields, UnfitError, list_of
 
 MODULE_KEYS: Final = ("name", "image", "environment", "prependPath")
 _NAME = re.compile(r"[A-Za-z0-9_*?][-A-Za-z0-9_.+/*?]{0,127}")

@@ -1,6 +1,6 @@
 """The site's configuration file: YAML text to SiteConfig, or all that is wrong with it. docs/site.md has the keys.
 
-Pure: where the text comes from, and what happens to a bad one, is `site_source`'s.
+Pure: where the text comes from, and what happens to a bad one, is the caller's.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from hpcbatch.controller.site_mail import read_mail
-from hpcbatch.controller.site_modules import read_modules
-from hpcbatch.controller.yaml_fields import (
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
+from hpcbatch.site.mail import read_mail
+from hpcbatch.site.modules import read_modules
+from hpcbatch.site.yaml_fields import (
     Fields,
     NoYamlError,
     Problem,
@@ -27,8 +29,6 @@ from hpcbatch.controller.yaml_fields import (
     plain,
     text,
 )
-from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
 from hpcbatch.units import cpu_milli, memory_bytes
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def read_site(
     Raises SiteFileError with all that is wrong. `file` is what its lines call the file.
     """
     config = read_config(source, defaults=defaults, file=file)
-    from hpcbatch.controller.site_template import try_template  # needs what the text gave
+    from hpcbatch.site.template import try_template  # needs what the text gave
 
     loader, problems = try_template(config, template)
     if problems:

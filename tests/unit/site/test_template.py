@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hpcbatch.controller.site_file import TEMPLATE_KEY, SiteFileError, read_site
 from hpcbatch.model.site import Launcher, SiteConfig
+from hpcbatch.site.file import TEMPLATE_KEY, SiteFileError, read_site
 
 BUILTIN = (Path(__file__).parents[3] / "templates/volcano/job.yaml.j2").read_text()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from hpcbatch.api.port import Object
 from hpcbatch.errors import HpcBatchError
 
 USER, UID, GID, HOME = (f"hpcbatch.io/{name}" for name in ("user", "uid", "gid", "home"))
@@ -24,7 +25,7 @@ class Identity:
     is_disabled: bool = False
 
 
-def identity_of(namespace: Object) -> Identity:
+def identity_of(namespace: Mapping[str, Any]) -> Identity:
     """The user of a namespace. Raises HpcBatchError if the admin has not made it a user's."""
     notes = namespace["metadata"].get("annotations") or {}
     try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hpcbatch.api.names import JOB_ID_LABEL
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec
