@@ -39,11 +39,11 @@ def tell(submission: Submission, command: str) -> None:
 
 def dry_run(session: Session, submission: Submission) -> str:
     """The manifests that the controller would make, as YAML. Needs no cluster; the job has the number 0."""
-    from hpcbatch.controller.dialects import DIALECTS
     from hpcbatch.model.array import Membership
     from hpcbatch.model.layout import NodeSize, lay_out
     from hpcbatch.model.placed import PlacedJob
     from hpcbatch.model.site import SiteConfig
+    from hpcbatch.policy.dialects import DIALECTS
     from hpcbatch.volcano import translate
 
     spec, site = submission.spec, SiteConfig(server_name=session.server)

@@ -33,7 +33,6 @@ from hpcbatch.controller.array_members import (
     state_of,
     view_of,
 )
-from hpcbatch.controller.decide_array import ArrayDecision, ArraySeen, Obstacle, decide_array
 from hpcbatch.controller.records import remove, write_status
 from hpcbatch.controller.requests import ALTERABLE, OF_SIZE
 from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError, NotFoundError
@@ -42,6 +41,7 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import Answer, JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.decide_array import ArrayDecision, ArraySeen, Obstacle, decide_array
 from hpcbatch.units import parse_rfc3339
 
 _LOG = logging.getLogger(__name__)

@@ -27,19 +27,13 @@ from hpcbatch.api.resources import (
     VOLCANO_JOBS,
     Resource,
 )
-from hpcbatch.controller.admission import closed_because
 from hpcbatch.controller.archive import Archive
-from hpcbatch.controller.array_gate import array_gate
 from hpcbatch.controller.arrays import Arrays
-from hpcbatch.controller.decide import Decision, Observed, PodView, Waiting, decide
 from hpcbatch.controller.deliveries import Deliveries, owes_output
 from hpcbatch.controller.dependents import Dependents
-from hpcbatch.controller.dialects import DIALECTS
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
-from hpcbatch.controller.plausible import NodeSize, node_size, plausible_usage
-from hpcbatch.controller.pod_creation import FAILED_CREATE, Refusals
 from hpcbatch.controller.pod_requests import pass_on, tell_of_requeue
 from hpcbatch.controller.records import digest_of, owner_reference, remove, write_status
 from hpcbatch.controller.requests import Requests
@@ -47,16 +41,6 @@ from hpcbatch.controller.set_aside import SetAside, unmarked
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.sweep import sweep_history, sweep_submissions
-from hpcbatch.controller.views import (
-    FirstTaken,
-    is_preempted,
-    is_ready,
-    node_rooms,
-    pod_views,
-    problem_from_events,
-    volcano_job_view,
-)
-from hpcbatch.controller.waiting import NodeRoom, explain
 from hpcbatch.errors import (
     AlreadyExistsError,
     ApiError,
@@ -72,6 +56,22 @@ from hpcbatch.model.record import HostUsage, JobRecord, JobStatus
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Arrangement
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.admission import closed_because
+from hpcbatch.policy.array_gate import array_gate
+from hpcbatch.policy.decide import Decision, Observed, PodView, Waiting, decide
+from hpcbatch.policy.dialects import DIALECTS
+from hpcbatch.policy.plausible import NodeSize, node_size, plausible_usage
+from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
+from hpcbatch.policy.views import (
+    FirstTaken,
+    is_preempted,
+    is_ready,
+    node_rooms,
+    pod_views,
+    problem_from_events,
+    volcano_job_view,
+)
+from hpcbatch.policy.waiting import NodeRoom, explain
 from hpcbatch.site.file import Site
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import translate

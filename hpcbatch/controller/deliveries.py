@@ -15,10 +15,10 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import VOLCANO_JOBS
 from hpcbatch.controller.records import remove
-from hpcbatch.controller.views import volcano_job_view
 from hpcbatch.errors import AlreadyExistsError, HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord
+from hpcbatch.policy.views import volcano_job_view
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano.delivery import delivery_name
 from hpcbatch.volcano.report import parse_report

@@ -20,7 +20,14 @@ from hpcbatch.api.jobrow import parse_time
 from hpcbatch.api.jobspec import dependency_from_json
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS
-from hpcbatch.controller.dependencies import (
+from hpcbatch.errors import RefusedError
+from hpcbatch.model.dependency import MIRROR, Dependency, DependencyKind, JobRef, Wait
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.dependencies import (
     IndexOutlook,
     Members,
     Other,
@@ -31,13 +38,6 @@ from hpcbatch.controller.dependencies import (
     look,
     look_at_members,
 )
-from hpcbatch.errors import RefusedError
-from hpcbatch.model.dependency import MIRROR, Dependency, DependencyKind, JobRef, Wait
-from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.indices import Indices
-from hpcbatch.model.record import JobRecord
-from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.model.state import JobState, Reason
 
 Key = tuple[str, str]
 AS_BEFORE = {after: before for before, after in MIRROR.items()}

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from hpcbatch.api.informer import Informer
+from hpcbatch.api.jobspec import spec_from_json
 from hpcbatch.api.names import SECRET_TYPE
 from hpcbatch.api.nodes import is_reserved
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, QUEUES, SECRETS
-from hpcbatch.controller.admission import Granted, admit, choose_queue, unknown_queue
-from hpcbatch.controller.decide import behind_others, hold_reason
-from hpcbatch.controller.dependencies import Outlook, Verdict, dropped
 from hpcbatch.controller.dependents import Dependents
-from hpcbatch.controller.dialects import taken_spec
 from hpcbatch.controller.numbers import JobNumbers
 from hpcbatch.controller.records import owner_reference, remove, write_status
 from hpcbatch.controller.site_source import SiteSource
@@ -27,6 +25,10 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.admission import Granted, admit, choose_queue, unknown_queue
+from hpcbatch.policy.decide import behind_others, hold_reason
+from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
+from hpcbatch.policy.dialects import DIALECTS
 from hpcbatch.site.identity import Identity, identity_of
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 
@@ -178,6 +180,13 @@ def _first_status(record: JobRecord, outlook: Outlook | None, now: datetime) -> 
     if spec.begin_time is not None and spec.begin_time > now:
         return replace(status, state=JobState.WAITING, reason=Reason.BEGIN_TIME)
     return replace(status, state=JobState.QUEUED, reason=Reason.NONE)
+
+
+def taken_spec(body: Mapping[str, Any]) -> JobSpec:
+    """A BatchJob's spec that a user has written, by whatever means. Raises HpcBatchError if no job may have it."""
+    spec = spec_from_json(body)
+    DIALECTS[spec.dialect].check_attributes(spec.attributes)
+    return spec
 
 
 def node_size(node: Object, site: SiteConfig) -> NodeSize:

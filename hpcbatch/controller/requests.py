@@ -12,15 +12,14 @@ from typing import Any
 
 from hpcbatch.api.batchjob import altered_spec
 from hpcbatch.api.port import Object
-from hpcbatch.controller.admission import grant_walltime
-from hpcbatch.controller.alterations import noted
-from hpcbatch.controller.dialects import taken_spec
-from hpcbatch.controller.intake import Intake
+from hpcbatch.controller.intake import Intake, taken_spec
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ApiError, HpcBatchError, RefusedError, UnreachableError
 from hpcbatch.model.record import Answer, JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.admission import grant_walltime
+from hpcbatch.policy.alterations import noted
 
 WHILE_RUNNING = frozenset({
     "arrayLimit", "attributes", "beginTime", "interpreter", "mailPoints", "mailUsers", "name", "nice", "priority",

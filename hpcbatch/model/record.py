@@ -106,11 +106,11 @@ class JobStatus:
     max_rss_bytes: int | None = None
     """Of all its hosts together, each at its most; as is `cpu_used_s`, while it runs what was told last."""
     past_runs: tuple[PastRun, ...] = ()
-    """Those before the present one, the oldest first, as far as they are kept (controller.past_runs)."""
+    """Those before the present one, the oldest first, as far as they are kept (policy.past_runs)."""
     suspensions: tuple[Suspension, ...] = ()
-    """Of all runs, the oldest first, as far as they are kept (controller.suspensions)."""
+    """Of all runs, the oldest first, as far as they are kept (policy.suspensions)."""
     alterations: tuple[Alteration, ...] = ()
-    """The oldest first, as far as they are kept (controller.alterations)."""
+    """The oldest first, as far as they are kept (policy.alterations)."""
     usage: tuple[HostUsage, ...] = ()
     """Of each host in the order of `hosts`, as far as known."""
     array: ArrayStatus | None = None

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from hpcbatch.api.names import SECRET_TYPE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, SECRETS
-from hpcbatch.controller import decide_array
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.process import Process
 from hpcbatch.engine.registry.schema import CompiledSchema
 from hpcbatch.errors import ApiError, NotFoundError
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.policy import decide_array
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.schema_values import schema_of, values
 from tests.component.volcano_cluster import NS, Cluster

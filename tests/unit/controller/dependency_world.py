@@ -11,8 +11,6 @@ from hpcbatch.api.batchjob import full_status_to_json, record_from
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.jobspec import spec_to_json
 from hpcbatch.api.port import Api, Object, ObjectList, WatchEvent
-from hpcbatch.controller.decide import behind_others
-from hpcbatch.controller.dependencies import Outlook, Verdict, dropped
 from hpcbatch.controller.dependents import Dependents, Key
 from hpcbatch.model.array import Array, ArrayStatus
 from hpcbatch.model.dependency import Dependency
@@ -21,6 +19,8 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.decide import behind_others
+from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 
 BEGIN = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 

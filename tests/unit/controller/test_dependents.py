@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcbatch.controller.array_gate import array_gate
-from hpcbatch.controller.dependencies import Verdict
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
@@ -18,6 +16,8 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.array_gate import array_gate
+from hpcbatch.policy.dependencies import Verdict
 from tests.unit.controller.dependency_world import World
 
 K = DependencyKind

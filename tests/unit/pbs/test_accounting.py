@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.controller.past_runs import KEPT, remembered
-from hpcbatch.controller.suspensions import with_suspensions
 from hpcbatch.model.array import Array, ArrayStatus, Membership
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
 from hpcbatch.model.indices import Indices
@@ -20,6 +18,8 @@ from hpcbatch.model.spec import Chunk, Output
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.pbs.accounting import entries
 from hpcbatch.pbs.alterations import changes
+from hpcbatch.policy.past_runs import KEPT, remembered
+from hpcbatch.policy.suspensions import with_suspensions
 from tests.unit.pbs.jobs import STARTED, record
 
 START = STARTED + timedelta(seconds=2)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import hpcbatch.pbs.environment
 import hpcbatch.pbs.output
 import hpcbatch.slurm.attributes
 import hpcbatch.slurm.environment
 import hpcbatch.slurm.output
-from hpcbatch.api.jobspec import spec_from_json
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
-from hpcbatch.model.spec import JobSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +36,3 @@ DIALECTS: Mapping[Dialect, DialectAtStart] = {
         check_attributes=hpcbatch.slurm.attributes.check,
     ),
 }
-
-
-def taken_spec(body: Mapping[str, Any]) -> JobSpec:
-    """A BatchJob's spec that a user has written, by whatever means. Raises HpcBatchError if no job may have it."""
-    spec = spec_from_json(body)
-    DIALECTS[spec.dialect].check_attributes(spec.attributes)
-    return spec

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hpcbatch.controller.decide import Waiting
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import Reason
+from hpcbatch.policy.decide import Waiting
 from hpcbatch.volcano.pod_needs import extended_resources, node_selector
 
 

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from hpcbatch.controller.decide import Observed, decide
-from hpcbatch.controller.dependencies import Outlook, Verdict
 from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
-from tests.unit.controller.test_decide import ENDED, NOW, RUNNING, pod, seen
+from hpcbatch.policy.decide import Observed, decide
+from hpcbatch.policy.dependencies import Outlook, Verdict
+from tests.unit.policy.test_decide import ENDED, NOW, RUNNING, pod, seen
 
 LATER = NOW + timedelta(hours=1)
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Protocol
 
-from hpcbatch.controller.decide import behind_others
-from hpcbatch.controller.decide_array import Obstacle
-from hpcbatch.controller.dependencies import Verdict, dropped, with_followers
-from hpcbatch.controller.dependents import Dependents
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.decide import behind_others
+from hpcbatch.policy.decide_array import Obstacle
+from hpcbatch.policy.dependencies import IndexOutlook, Outlook, Verdict, dropped, with_followers
+
+
+class Dependencies(Protocol):
+    """What is known of a job's dependency, and of who waits for it."""
+
+    def look(self, record: JobRecord, now: datetime) -> Outlook | None: ...
+    def look_at_members(self, record: JobRecord) -> IndexOutlook: ...
+    def followers(self, record: JobRecord) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +33,10 @@ class ArrayGate:
     look_again_s: float | None = None
 
 
-def array_gate(record: JobRecord, dependents: Dependents, now: datetime) -> ArrayGate:
-    status, dependency = with_followers(record.status, dependents.followers(record)), record.spec.dependency
+def array_gate(record: JobRecord, dependencies: Dependencies, now: datetime) -> ArrayGate:
+    status, dependency = with_followers(record.status, dependencies.followers(record)), record.spec.dependency
     record = replace(record, status=status)
-    outlook = dependents.look(record, now)
+    outlook = dependencies.look(record, now)
     if outlook is not None:
         status = replace(status, dependency=outlook.progress)
         if outlook.verdict is Verdict.NEVER and outlook.kills:
@@ -42,7 +50,7 @@ def array_gate(record: JobRecord, dependents: Dependents, now: datetime) -> Arra
             return ArrayGate(status=status, obstacle=obstacle, look_again_s=outlook.look_again_s)
     if dependency is None or status.array is None:
         return ArrayGate(status=status)
-    members = dependents.look_at_members(record)
+    members = dependencies.look_at_members(record)
     if dependency.kill_if_never:
         status = _without(status, members.never)
     if status.array is None or not status.array.pending or members.ready:

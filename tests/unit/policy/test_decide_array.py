@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcbatch.controller.decide_array import (
+from hpcbatch.model.array import Array, ArrayStatus
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.decide_array import (
     LEAST_WINDOW,
     WINDOW,
     ArrayDecision,
@@ -18,12 +24,6 @@ from hpcbatch.controller.decide_array import (
     Unstarted,
     decide_array,
 )
-from hpcbatch.model.array import Array, ArrayStatus
-from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.indices import Indices
-from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.spec import JobSpec
-from hpcbatch.model.state import JobState, Reason
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

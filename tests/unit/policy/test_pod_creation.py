@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.controller.pod_creation import Refusals
+from hpcbatch.policy.pod_creation import Refusals
 from hpcbatch.units import parse_rfc3339
 
 FIRST, LAST = "2026-11-21T15:18:57Z", "2026-11-21T15:18:58Z"

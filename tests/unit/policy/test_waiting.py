@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.controller.waiting import NodeRoom, explain
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import Reason
+from hpcbatch.policy.waiting import NodeRoom, explain
 
 GI = 1 << 30
 SITE = SiteConfig(node_properties={"haswell": {"cpu": "haswell"}, "ib": {"net": "ib"}})

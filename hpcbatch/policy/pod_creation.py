@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
+from typing import Any
 
-from hpcbatch.api.port import Object
-from hpcbatch.controller.decide import RefusedPods
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.policy.decide import RefusedPods
 from hpcbatch.units import parse_quantity, parse_rfc3339
+
+Object = dict[str, Any]
 
 FAILED_CREATE = "reason=FailedCreate,involvedObject.kind=Job"
 """Field selector of these Events."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.controller.views import FirstTaken, node_rooms, pod_views, problem_from_events, volcano_job_view
 from hpcbatch.model.site import Launcher
+from hpcbatch.policy.views import FirstTaken, node_rooms, pod_views, problem_from_events, volcano_job_view
 
 NAME = "job-911-mpimaster-0"
 BOUND = datetime(2026, 11, 21, 15, 18, 55, tzinfo=UTC)

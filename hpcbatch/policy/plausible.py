@@ -4,9 +4,10 @@ what the kubelet says of the container, and nobody uses more than there is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from hpcbatch.api.port import Object
 from hpcbatch.model.labels import MACHINE_CPUS, MACHINE_MEMORY
 from hpcbatch.model.record import HostUsage
 from hpcbatch.model.state import Reason
@@ -36,7 +37,7 @@ class ContainerEnd:
     """Somebody asked for its end, or took its node away."""
 
 
-def node_size(node: Object) -> NodeSize:
+def node_size(node: Mapping[str, Any]) -> NodeSize:
     """What all pods of a node can use together. Of the embedded engine: all of its machine."""
     capacity, notes = node["status"].get("capacity") or {}, node["metadata"].get("annotations") or {}
     return NodeSize(

@@ -7,15 +7,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from hpcbatch.api.port import Object
-from hpcbatch.controller.decide import PodView, VolcanoJobView
-from hpcbatch.controller.plausible import ContainerEnd, NodeSize, plausible
-from hpcbatch.controller.waiting import NodeRoom
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import Reason
+from hpcbatch.policy.decide import PodView, VolcanoJobView
+from hpcbatch.policy.plausible import ContainerEnd, NodeSize, plausible
+from hpcbatch.policy.waiting import NodeRoom
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 from hpcbatch.volcano.report import parse_report
 from hpcbatch.volcano.translate import LAUNCHER_LABEL
+
+Object = dict[str, Any]
 
 # What the kubelet, the node and taint controllers and the eviction API say when a pod was taken away from a job.
 _LOST_REASONS = frozenset({"NodeLost", "NodeShutdown", "Evicted", "Preempting", "Terminated", "ContainerStatusUnknown"})

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hpcbatch.controller.dependencies import Outlook, Verdict, with_followers
-from hpcbatch.controller.past_runs import remembered
-from hpcbatch.controller.suspensions import with_suspensions
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, HostUsage, JobRecord, JobStatus
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.warning import with_warning
+from hpcbatch.policy.dependencies import Outlook, Verdict, with_followers
+from hpcbatch.policy.past_runs import remembered
+from hpcbatch.policy.suspensions import with_suspensions
 from hpcbatch.volcano.report import RunReport
 
 _VOLCANO_FINAL = frozenset({"Completed", "Failed", "Terminated", "Aborted"})

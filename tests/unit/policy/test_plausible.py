@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbatch.controller.plausible import ContainerEnd, NodeSize, node_size, plausible
 from hpcbatch.model.state import Reason
+from hpcbatch.policy.plausible import ContainerEnd, NodeSize, node_size, plausible
 from hpcbatch.volcano.report import RunReport
 
 NODE = NodeSize(cpus=4, memory_bytes=1 << 30)

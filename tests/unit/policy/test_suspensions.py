@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hpcbatch.api.batchjob import status_from_json, status_to_json
-from hpcbatch.controller.suspensions import KEPT, with_suspensions
 from hpcbatch.model.record import JobStatus, Suspension
 from hpcbatch.model.state import JobState
+from hpcbatch.policy.suspensions import KEPT, with_suspensions
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 RUNS = JobStatus(state=JobState.RUNNING, start_time=START, submit_time=START)

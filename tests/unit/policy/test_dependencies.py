@@ -9,7 +9,14 @@ from itertools import pairwise
 
 import pytest
 
-from hpcbatch.controller.dependencies import (
+from hpcbatch.model.array import Array, ArrayStatus
+from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, DependencyProgress, JobRef, Wait
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.dependencies import (
     Members,
     Other,
     Rival,
@@ -19,13 +26,6 @@ from hpcbatch.controller.dependencies import (
     look,
     look_at_members,
 )
-from hpcbatch.model.array import Array, ArrayStatus
-from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, DependencyProgress, JobRef, Wait
-from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.indices import Indices
-from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.spec import JobSpec
-from hpcbatch.model.state import JobState, Reason
 
 K, MET, WAITS, NEVER = DependencyKind, Verdict.MET, Verdict.WAITS, Verdict.NEVER
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)

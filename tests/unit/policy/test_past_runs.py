@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from hpcbatch.api.batchjob import status_from_json, status_to_json
-from hpcbatch.controller.decide import PodView, decide
 from hpcbatch.model.record import ExecHost, JobStatus, PastRun
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState
-from tests.unit.controller.test_decide import ENDED, NOW, RUNNING, START, seen
+from hpcbatch.policy.decide import PodView, decide
+from tests.unit.policy.test_decide import ENDED, NOW, RUNNING, START, seen
 
 HOSTS = (ExecHost(node="node-0", pod="pod-0", cpus=1),)
 RUNS = JobStatus(

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.controller.decide import Observed, PodView, RefusedPods, VolcanoJobView, Waiting, decide
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import Alteration, HostUsage, JobRecord, JobStatus, Suspension
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.decide import Observed, PodView, RefusedPods, VolcanoJobView, Waiting, decide
 from hpcbatch.volcano.report import RunReport
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
