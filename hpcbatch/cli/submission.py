@@ -41,10 +41,10 @@ def dry_run(session: Session, submission: Submission) -> str:
     """The manifests that the controller would make, as YAML. Needs no cluster; the job has the number 0."""
     from hpcbatch.model.array import Membership
     from hpcbatch.model.layout import NodeSize, lay_out
-    from hpcbatch.model.placed import PlacedJob
     from hpcbatch.model.site import SiteConfig
-    from hpcbatch.policy.dialects import DIALECTS
-    from hpcbatch.volcano import translate
+    from hpcbatch.policy.place import objects, place
+    from hpcbatch.site.identity import Identity
+    from hpcbatch.volcano.translate import dry_run_yaml
 
     spec, site = submission.spec, SiteConfig(server_name=session.server)
     array = spec.array
@@ -59,29 +59,16 @@ def dry_run(session: Session, submission: Submission) -> str:
     )
     cpus = os.cpu_count() or 1
     nodes = [NodeSize(cpus=cpus)] * sum(chunk.count for chunk in spec.chunks)
-    placed = PlacedJob(
-        job_id=0,
-        spec=spec,
-        queue=spec.queue or site.default_queue,
-        pods=translate.pods(0, lay_out(spec, nodes)),
-        owner=session.user,
-        uid=os.getuid(),
-        gid=os.getgid(),
-        home=session.home,
-        cluster=site.server_name,
-        image=spec.image or site.image,
-        array=array,
-    )
-    dialect = DIALECTS[spec.dialect]
-    objects = translate.manifests(
+    queue = site.queue(spec.queue or site.default_queue)
+    if queue is None:
+        raise AssertionError("a site that names no queues has any")
+    owner = Identity(user=session.user, uid=os.getuid(), gid=os.getgid(), home=session.home)
+    placed = place(0, spec, lay_out(spec, nodes), queue=queue, site=site, owner=owner, array=array)
+    made = objects(
         placed,
-        dialect.output_files(placed),
-        dialect.environment(placed),
-        dialect.nodefile(placed),
         site,
         submission_secret="job-0-submission",  # noqa: S106  a name, not a secret
         namespace=_namespace(session),
-        owner=None,
         export_none=submission.export_none,
     )
     remarks = ["# Dry run: nothing was submitted. The job gets its number, here 0, when it is.\n"]
@@ -94,7 +81,7 @@ def dry_run(session: Session, submission: Submission) -> str:
     remarks.append(
         "# Secret job-0-submission, with script and environment, and the runner's ConfigMap are not shown.\n"
     )
-    return "".join(remarks) + translate.dry_run_yaml(objects)
+    return "".join(remarks) + dry_run_yaml(made)
 
 
 def _namespace(session: Session) -> str:

@@ -51,7 +51,6 @@ from hpcbatch.errors import (
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.labels import JOB_ID_LABEL, MADE_FROM_ANNOTATION
-from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.record import HostUsage, JobRecord, JobStatus
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Arrangement
@@ -59,7 +58,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.admission import closed_because
 from hpcbatch.policy.array_gate import array_gate
 from hpcbatch.policy.decide import Decision, Observed, PodView, Waiting, decide
-from hpcbatch.policy.dialects import DIALECTS
+from hpcbatch.policy.place import objects, place
 from hpcbatch.policy.plausible import NodeSize, node_size, plausible_usage
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
 from hpcbatch.policy.views import (
@@ -73,6 +72,7 @@ from hpcbatch.policy.views import (
 )
 from hpcbatch.policy.waiting import NodeRoom, explain
 from hpcbatch.site.file import Site
+from hpcbatch.site.identity import Identity
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import translate
 from hpcbatch.volcano.delivery import delivery
@@ -644,12 +644,12 @@ class Controller:
         if why := closed_because(queue, self._intake.volcano_state(queue.volcano_queue)):
             return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=why)
         try:
-            objects = self._manifests(job, queue, site)
+            wanted = self._manifests(job, queue, site)
         except HpcBatchError as error:  # the site has changed since the job was admitted
             return Waiting(reason=Reason.NEVER_FITS, message=str(error))
         self._ensure_runner(record.namespace)
         self._ensure_priority(record.spec.weight)
-        for obj in objects:
+        for obj in wanted:
             try:
                 made = self._api.create(_RESOURCE[obj["kind"]], obj, record.namespace)
                 if obj["kind"] == VOLCANO_JOBS.kind:
@@ -666,29 +666,19 @@ class Controller:
 
     def _manifests(self, job: _Admitted, queue: QueueConfig, site: Site) -> list[Object]:
         record, config = job.record, site.config
-        dialect = DIALECTS[record.spec.dialect]
-        placed = PlacedJob(
-            job_id=record.job_id,
-            spec=replace(record.spec, walltime_s=record.row().walltime_s),
-            queue=record.queue,
-            pods=translate.pods(record.job_id, record.status.layout, config.launcher),
-            launcher=config.launcher,
-            owner=record.status.owner,
-            uid=record.status.uid,
-            gid=record.status.gid,
-            home=record.status.home,
-            groups=record.status.groups,
-            cluster=config.server_name,
-            image=record.spec.image or config.image_of(queue),
-            volcano_queue=queue.volcano_queue,
-            run_count=record.status.run_count + 1,
+        status = record.status
+        placed = place(
+            record.job_id,
+            replace(record.spec, walltime_s=record.walltime_s),
+            status.layout,
+            queue=queue,
+            site=config,
+            owner=Identity(user=status.owner, uid=status.uid, gid=status.gid, home=status.home, groups=status.groups),
+            run_count=status.run_count + 1,
             array=self._arrays.array_of(record),
         )
-        conf, volcano_job = translate.manifests(
+        conf, volcano_job = objects(
             placed,
-            dialect.output_files(placed),
-            dialect.environment(placed),
-            dialect.nodefile(placed),
             config,
             submission_secret=job.obj["spec"]["submissionSecret"],
             namespace=record.namespace,

@@ -13,11 +13,10 @@ from hpcbatch.api.port import Object
 from hpcbatch.api.resources import PODS
 from hpcbatch.errors import ApiError, ForbiddenError, HpcBatchError
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.policy.place import objects, place
 from hpcbatch.site.identity import Identity
-from hpcbatch.volcano import translate
 
 if TYPE_CHECKING:
     from jinja2 import BaseLoader
@@ -88,25 +87,13 @@ def sample_pod(namespace: str, user: Identity, site: SiteConfig, loader: BaseLoa
     queue = site.queue(site.default_queue)
     if queue is None:
         raise HpcBatchError(f"the default queue {site.default_queue} is none of the site's")
-    job = PlacedJob(
-        job_id=1,
-        spec=spec,
-        queue=queue.name,
-        pods=translate.pods(1, spec.chunks, site.launcher),
-        owner=user.user,
-        uid=user.uid,
-        gid=user.gid,
-        home=user.home,
-        groups=user.groups,
-        cluster=site.server_name,
-        image=site.image_of(queue),
-        volcano_queue=queue.volcano_queue,
-        launcher=site.launcher,
+    made = objects(
+        place(1, spec, spec.chunks, queue=queue, site=site, owner=user),
+        site,
+        submission_secret="check",  # noqa: S106  a name, not a secret
+        namespace=namespace,
+        loader=loader,
     )
-    made = translate.manifests(
-        job, OutputFiles(stdout=f"{user.home}/check.o1", stderr=None), {}, "", site,
-        submission_secret="check", namespace=namespace, owner=None, loader=loader,  # noqa: S106  a name, not a secret
-    )  # fmt: skip
     template = made[-1]["spec"]["tasks"][0]["template"]
     metadata = {**(template.get("metadata") or {}), "name": "hpcbatch-check"}
     # as Volcano makes it

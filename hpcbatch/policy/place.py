@@ -1,0 +1,67 @@
+"""From an admitted job to the objects of its next run. The controller, the dry run and the check of an installation all
+go this way, so that what one of them shows is what another makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hpcbatch.model.array import Array
+from hpcbatch.model.placed import PlacedJob
+from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.policy.dialects import DIALECTS
+from hpcbatch.site.identity import Identity
+from hpcbatch.volcano import translate
+
+if TYPE_CHECKING:
+    from jinja2 import BaseLoader
+
+Object = dict[str, Any]
+
+
+def place(
+    job_id: int, spec: JobSpec, layout: Sequence[Chunk], *, queue: QueueConfig, site: SiteConfig, owner: Identity,
+    run_count: int = 1, array: Array | None = None,
+) -> PlacedJob:  # fmt: skip
+    """The job with its pods. `spec` has the walltime that the site granted; `array` is that of a member."""
+    return PlacedJob(
+        job_id=job_id,
+        spec=spec,
+        queue=queue.name,
+        pods=translate.pods(job_id, layout, site.launcher),
+        launcher=site.launcher,
+        owner=owner.user,
+        uid=owner.uid,
+        gid=owner.gid,
+        home=owner.home,
+        groups=owner.groups,
+        cluster=site.server_name,
+        image=spec.image or site.image_of(queue),
+        volcano_queue=queue.volcano_queue,
+        run_count=run_count,
+        array=array,
+    )
+
+
+def objects(
+    job: PlacedJob, site: SiteConfig, *, submission_secret: str, namespace: str, owner: Mapping[str, Any] | None = None,
+    export_none: bool = False, loader: BaseLoader | None = None,
+) -> list[Object]:  # fmt: skip
+    """The ConfigMap and the Volcano Job of the run, in this order, with what the job's dialect says of its variables,
+    hosts and output. `owner` is an ownerReference. Raises HpcBatchError, see `volcano.translate.manifests`.
+    """
+    dialect = DIALECTS[job.spec.dialect]
+    return translate.manifests(
+        job,
+        dialect.output_files(job),
+        dialect.environment(job),
+        dialect.nodefile(job),
+        site,
+        submission_secret=submission_secret,
+        namespace=namespace,
+        owner=owner,
+        export_none=export_none,
+        loader=loader,
+    )
