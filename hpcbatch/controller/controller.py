@@ -57,7 +57,8 @@ from hpcbatch.model.spec import Arrangement
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.admission import closed_because
 from hpcbatch.policy.array_gate import array_gate
-from hpcbatch.policy.decide import Decision, Observed, PodView, Waiting, decide
+from hpcbatch.policy.decide import decide
+from hpcbatch.policy.observed import Decision, Observed, PodView, Waiting
 from hpcbatch.policy.place import objects, place
 from hpcbatch.policy.plausible import NodeSize, node_size, plausible_usage
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals

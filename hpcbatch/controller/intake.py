@@ -26,9 +26,9 @@ from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.admission import Granted, admit, choose_queue, unknown_queue
-from hpcbatch.policy.decide import behind_others, hold_reason
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.dialects import DIALECTS
+from hpcbatch.policy.holds import behind_others, hold_reason
 from hpcbatch.site.identity import Identity, identity_of
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 

@@ -9,9 +9,9 @@ from typing import Protocol
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.decide import behind_others
 from hpcbatch.policy.decide_array import Obstacle
 from hpcbatch.policy.dependencies import IndexOutlook, Outlook, Verdict, dropped, with_followers
+from hpcbatch.policy.holds import behind_others
 
 
 class Dependencies(Protocol):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.policy.decide import RefusedPods
+from hpcbatch.policy.observed import RefusedPods
 from hpcbatch.units import parse_quantity, parse_rfc3339
 
 Object = dict[str, Any]

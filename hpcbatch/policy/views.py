@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import Reason
-from hpcbatch.policy.decide import PodView, VolcanoJobView
+from hpcbatch.policy.observed import PodView, VolcanoJobView
 from hpcbatch.policy.plausible import ContainerEnd, NodeSize, plausible
 from hpcbatch.policy.waiting import NodeRoom
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339

@@ -9,7 +9,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import Reason
-from hpcbatch.policy.decide import Waiting
+from hpcbatch.policy.observed import Waiting
 from hpcbatch.volcano.pod_needs import extended_resources, node_selector
 
 

@@ -214,7 +214,7 @@ finish() {
   if [ "$event" = walltime ]; then
     reason=TimeLimit message="walltime $((ended - started - stopped_s)) s exceeded limit $limit s"
   elif [ $killed -gt 0 ]; then
-    # whether the script bore it is for the dialect to judge (policy/decide.py)
+    # whether the script bore it is for the dialect to judge (policy/run_over.py)
     reason=OutOfMemory message="killed: the job used more memory than it asked for"
   elif [ -n "$signal" ]; then
     reason=Signalled message="killed by signal $signal"

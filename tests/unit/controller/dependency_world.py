@@ -19,8 +19,8 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.decide import behind_others
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
+from hpcbatch.policy.holds import behind_others
 
 BEGIN = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 

@@ -13,7 +13,8 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import Alteration, HostUsage, JobRecord, JobStatus, Suspension
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.decide import Observed, PodView, RefusedPods, VolcanoJobView, Waiting, decide
+from hpcbatch.policy.decide import decide
+from hpcbatch.policy.observed import Observed, PodView, RefusedPods, VolcanoJobView, Waiting
 from hpcbatch.volcano.report import RunReport
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -10,8 +10,9 @@ from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.decide import Observed, decide
+from hpcbatch.policy.decide import decide
 from hpcbatch.policy.dependencies import Outlook, Verdict
+from hpcbatch.policy.observed import Observed
 from tests.unit.policy.test_decide import ENDED, NOW, RUNNING, pod, seen
 
 LATER = NOW + timedelta(hours=1)

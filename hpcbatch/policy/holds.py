@@ -1,0 +1,40 @@
+"""What keeps a job back that the scheduler does not know yet: a hold, other jobs, its time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.dependencies import Outlook, Verdict
+from hpcbatch.policy.observed import Decision, Observed
+from hpcbatch.policy.statuses import as_ended
+
+
+def kept_back(seen: Observed) -> Decision | None:
+    """What a job becomes that may not start yet: held, behind others, or before its time; None if it may."""
+    spec, status, outlook = seen.record.spec, seen.record.status, seen.outlook
+    if outlook is not None and outlook.verdict is Verdict.NEVER and outlook.kills:
+        return Decision(status=as_ended(seen, JobState.DELETED, Reason.DEPENDENCY_NEVER, outlook.message))
+    if held_by := hold_reason(spec):
+        return Decision(status=replace(status, state=JobState.HELD, reason=held_by, eligible_time=None))
+    if outlook is not None and (behind := behind_others(outlook)):
+        held = replace(status, state=JobState.HELD, reason=behind, eligible_time=None, message=outlook.message)
+        return Decision(status=held, look_again_s=outlook.look_again_s)
+    if spec.begin_time is not None and spec.begin_time > seen.now:
+        waiting = replace(status, state=JobState.WAITING, reason=Reason.BEGIN_TIME, eligible_time=None)
+        return Decision(status=waiting, look_again_s=(spec.begin_time - seen.now).total_seconds())
+    return None
+
+
+def behind_others(outlook: Outlook) -> Reason | None:
+    """Why a job waits for others; None if it does not."""
+    reasons = {Verdict.WAITS: Reason.DEPENDENCY, Verdict.NEVER: Reason.DEPENDENCY_NEVER}
+    return reasons.get(outlook.verdict)
+
+
+def hold_reason(spec: JobSpec) -> Reason | None:
+    """What holds a job, not counting other jobs and the time; None if nothing does. An admin's hold goes before."""
+    if spec.admin_holds:
+        return Reason.HELD_BY_ADMIN
+    return Reason.HELD_BY_USER if spec.hold else None

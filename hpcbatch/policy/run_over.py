@@ -1,0 +1,157 @@
+"""What becomes of a job whose Volcano Job has come to its end: what its runner reports, or what took its pods away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import JobStatus
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.observed import Decision, Observed, PodView, Waiting
+from hpcbatch.policy.statuses import (
+    GIVEN_BACK,
+    NOTHING_USED,
+    as_ended,
+    as_waiting,
+    cut_short,
+    node_of,
+    queued_again,
+    why_it_waits,
+)
+from hpcbatch.volcano.report import RunReport
+
+_BY_ITSELF = frozenset({Reason.NONE, Reason.NON_ZERO_EXIT, Reason.SIGNALLED})
+"""What the runner says of a script that it did not end, and that left its output."""
+_CLOCKS = timedelta(seconds=1)
+"""To spare where times of different pods are compared: they are whole seconds, each by the clock of its node."""
+
+
+def when_over(seen: Observed, first: PodView | None) -> Decision:
+    """The Volcano Job has come to its end by itself."""
+    spec, report = seen.record.spec, None if first is None else first.report
+    if not seen.pods and seen.record.status.start_time is None and not _has_run(seen):
+        return _never_made(seen)
+    culprit = next((pod for pod in seen.pods if pod.index and pod.has_failed_by_itself), None)
+    if culprit is None and first is not None and not first.is_deleting:
+        culprit = next((pod for pod in seen.pods if pod.index and _broke_before(pod, first)), None)
+    lost = _what_was_lost(seen, first, culprit)
+    if report is not None and report.reason is Reason.WITHDRAWN:
+        again = queued_again(seen.record.status, seen.now)
+        return Decision(status=replace(again, run_count=max(0, again.run_count - 1)), delete=True)
+    has_ended = report is not None and (report.exit_code is not None or report.signal is not None)
+    is_taken = first is not None and (first.is_lost or first.is_taken)
+    if report is not None and report.reason in _BY_ITSELF and first is not None:
+        # mpirun may see first that a host has gone, and end with 0 all the same, as Open MPI 5 does now and then
+        is_taken = is_taken or any(pod.is_taken_early or _broke_before(pod, first) for pod in seen.pods if pod.index)
+    if report is not None and has_ended and not (is_taken and (lost or culprit)):
+        return Decision(status=_reported(seen, report, first))
+    if culprit is not None and not lost:
+        if culprit.is_out_of_memory:
+            return Decision(status=cut_short(seen, Reason.OUT_OF_MEMORY, _too_much_memory(culprit), first))
+        why = f"pod {culprit.name} failed: {culprit.why_it_failed}"
+        return Decision(status=cut_short(seen, Reason.LAUNCH_FAILED, why, first))
+    lost_by = Reason.PREEMPTED if any(pod.is_preempted for pod in seen.pods) else Reason.NODE_LOST
+    if lost and spec.rerunnable:
+        again = replace(
+            seen.record.status,
+            state=JobState.QUEUED,
+            reason=lost_by,
+            message=f"{lost}; the job will run again",
+            hosts=(),
+            start_time=None,
+            session_id=None,
+            eligible_time=seen.now,
+            **NOTHING_USED,
+        )
+        return Decision(status=again, delete=True)
+    if lost:
+        return Decision(status=cut_short(seen, lost_by, f"{lost}; not rerunnable", first))
+    if first is not None and first.is_out_of_memory:
+        return Decision(status=as_ended(seen, JobState.FAILED, Reason.OUT_OF_MEMORY, _too_much_memory(first), first))
+    if report is not None:
+        return Decision(status=as_ended(seen, JobState.FAILED, report.reason, report.message, first))
+    problem = next((pod.problem for pod in seen.pods if pod.problem), "its pods ended without a report")
+    return Decision(status=as_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, problem, first))
+
+
+def _broke_before(pod: PodView, first: PodView) -> bool:
+    """Whether a worker failed before the script's end. Volcano may have deleted it since; to that alone it says 0."""
+    if pod.phase != "Failed" or pod.is_lost or pod.is_out_of_memory:
+        return False
+    return not (pod.finished_at and first.finished_at) or pod.finished_at <= first.finished_at + _CLOCKS
+
+
+def _too_much_memory(pod: PodView) -> str:
+    return f"pod {pod.name} on node {pod.node} was out of memory: the job used more than it asked for"
+
+
+def _has_run(seen: Observed) -> bool:
+    """A run of it has been lost that is still to be told: it left its count behind, its bar, or a completed task."""
+    status = seen.record.status
+    if status.reason in {Reason.NODE_LOST, Reason.PREEMPTED}:
+        return False
+    is_completed = seen.volcano_job is not None and seen.volcano_job.phase == "Completed"
+    return status.run_count > 0 or seen.is_barred or is_completed
+
+
+def _never_made(seen: Observed) -> Decision:
+    """Volcano has given up to make the pods, which it does after some minutes."""
+    if seen.record.status.reason in GIVEN_BACK:
+        return Decision(status=seen.record.status, delete=True)  # of an earlier run, and still to be removed
+    refused = seen.refused_pods
+    if refused is not None and not refused.may_pass:
+        return Decision(status=as_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, refused.message))
+    why = Waiting(
+        reason=Reason.RESOURCES, message="Volcano ended the job before it had made its pods; it is tried again"
+    )
+    return Decision(status=as_waiting(seen.record.status, why if refused is None else why_it_waits(seen)), delete=True)
+
+
+def given_up_for(seen: Observed) -> str:
+    """What was lost of a run that is over although nobody asked for its end, as far as its pods still tell."""
+    first = next((pod for pod in seen.pods if pod.index == 0), None)
+    if first is None or seen.record.status.is_rerunning or seen.delete_requested:
+        return ""
+    culprit = next((pod for pod in seen.pods if pod.index and pod.has_failed_by_itself), None)
+    return _what_was_lost(seen, first, culprit)
+
+
+def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | None) -> str:
+    """The pod that went away without the job's doing, in words; "" if none did."""
+    status = seen.record.status
+    preempted = next((pod for pod in seen.pods if pod.is_preempted), None)
+    if preempted is not None:
+        return f"pod {preempted.name} on node {node_of(status, preempted)} was preempted for a job of more weight"
+    lost = next((pod for pod in seen.pods if pod.is_lost), None)
+    if lost is not None:
+        return f"pod {lost.name} on node {node_of(status, lost)} was lost"
+    if first is None:
+        # Volcano takes it when another one fails; that one stays to be seen
+        return "" if culprit is not None else "the pod that ran the script was deleted by somebody else"
+    if (first.is_taken or any(pod.is_taken_early for pod in seen.pods)) and culprit is None:
+        # with one pod gone Volcano takes the others as well: it was the one before them, whatever it made of its end
+        deleted = (pod for pod in seen.pods if pod.is_deleting or pod.is_taken_early)
+        taken = min(deleted, key=lambda pod: (not pod.is_first_taken, pod.dies_at or seen.now))
+        return f"pod {taken.name} on node {node_of(status, taken)} was deleted by somebody else"
+    return ""
+
+
+def _reported(seen: Observed, report: RunReport, first: PodView | None) -> JobStatus:
+    if report.reason is Reason.TIME_LIMIT:
+        return as_ended(seen, JobState.TIMEOUT, Reason.TIME_LIMIT, report.message, first)
+    starved = next((pod for pod in seen.pods if pod.is_out_of_memory), None)
+    # Slurm counts a killed process whatever the script makes of it, PBS asks for the script's end only
+    if starved is not None and (report.exit_code != 0 or seen.record.spec.dialect is Dialect.SLURM):
+        return as_ended(seen, JobState.FAILED, Reason.OUT_OF_MEMORY, _too_much_memory(starved), first)
+    if report.reason is Reason.OUTPUT_FAILED and report.exit_code == 0:
+        return as_ended(seen, JobState.FINISHED, Reason.OUTPUT_FAILED, report.message, first)
+    if report.reason in {Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED}:
+        return as_ended(seen, JobState.FAILED, report.reason, report.message, first)
+    if report.exit_code == 0:
+        message = report.message if starved is None else _too_much_memory(starved)
+        return as_ended(seen, JobState.FINISHED, Reason.NONE, message, first)
+    if report.reason is Reason.PROGRAM_FAILED:
+        return as_ended(seen, JobState.FAILED, Reason.PROGRAM_FAILED, report.message, first)
+    reason = Reason.NON_ZERO_EXIT if report.exit_code is not None else Reason.SIGNALLED
+    return as_ended(seen, JobState.FAILED, reason, report.message, first)
