@@ -20,7 +20,7 @@ from hpcbatch.cli.report import accounting, report
 from hpcbatch.cli.site import read_checked, site
 from hpcbatch.cli.user import user
 from hpcbatch.cli.values import memory
-from hpcbatch.cli.wrf import wrf
+from hpcbatch.cli.wrf.wrf import wrf
 from hpcbatch.errors import HpcBatchError, UnreachableError
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.state import JobState

@@ -137,7 +137,7 @@ def _writer(definition: Definition, catalog: Catalog) -> Callable[..., None]:
         else:
             _write(Path(session.absolute(output)), script, overwrite=force)
         if definition.name == "wrf":
-            from hpcbatch.cli.new_wrf import NAMED, is_sound
+            from hpcbatch.cli.wrf.new import NAMED, is_sound
 
             if values.keys() >= set(NAMED) and not is_sound(session, values):
                 raise SystemExit(1)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.cli import module_of
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.report import accounting, report
 from hpcbatch.engine.registry.registry import Registry
@@ -113,7 +114,7 @@ class Rig:
         before, sys.argv = sys.argv, [command, *argv]
         try:
             with redirect_stdout(out), redirect_stderr(StringIO()):
-                import_module(f"hpcbatch.cli.{command}")._body(session)
+                import_module(module_of(command))._body(session)
         finally:
             sys.argv = before
         return out.getvalue()

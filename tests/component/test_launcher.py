@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.cli import module_of
+
 CHECKOUT = Path(__file__).parents[2]
 SCRIPTS = CHECKOUT / "scripts"
 BIN = Path(sys.executable).parent
@@ -26,7 +28,7 @@ def test_all_are_installed() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_is_a_command(name: str) -> None:
-    assert callable(import_module(f"hpcbatch.cli.{name}").main)
+    assert callable(import_module(module_of(name)).main)
     assert (SCRIPTS / name).read_bytes() == (BIN / name).read_bytes() == (SCRIPTS / "hpcbatch").read_bytes()
 
 

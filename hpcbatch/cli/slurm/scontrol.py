@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
-from hpcbatch.cli.slurm import describe
+from hpcbatch.cli.slurm.common import describe
 from hpcbatch.errors import UnknownJobError, UnreachableError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _body(session: Session) -> int:
         case Verb.PING:
             return _ping(session)
         case _:
-            from hpcbatch.cli.scontrol_change import change
+            from hpcbatch.cli.slurm.scontrol_change import change
 
             return change(session, command)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain
-from hpcbatch.cli.wrf_log_file import LogFile, directories, log_of, progress_of, settings_of
-from hpcbatch.cli.wrf_views import BarView, JsonView, LinesView, State, View
+from hpcbatch.cli.wrf.log_file import LogFile, directories, log_of, progress_of, settings_of
+from hpcbatch.cli.wrf.views import BarView, JsonView, LinesView, State, View
 from hpcbatch.errors import ForbiddenError, HpcBatchError, UnauthorizedError, UnknownJobError
 from hpcbatch.wrf.log import MAIN_LOG, Log, Progress, Verdict, judge_log
 from hpcbatch.wrf.settings import Settings

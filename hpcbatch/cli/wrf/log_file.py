@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import complain
-from hpcbatch.cli.wrf_directory import read_namelist
+from hpcbatch.cli.wrf.directory import read_namelist
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.wrf.log import MAIN_LOG, OUT_LOG, Log, Progress, progress, witness
 from hpcbatch.wrf.run import Program

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
-from hpcbatch.cli.pbs import check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import check_server, describe, printed_version
 from hpcbatch.errors import UnknownQueueError
 
 if TYPE_CHECKING:

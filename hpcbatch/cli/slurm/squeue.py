@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.slurm import describe
+from hpcbatch.cli.slurm.common import describe
 
 if TYPE_CHECKING:
     from hpcbatch.model.row import JobRow
@@ -38,7 +38,7 @@ def _body(session: Session) -> int:
         rows = jobs.list_rows(session.api, session.namespace, finished=ended_too, since=recent)
     wrf = None
     if options.fields is not None and "wrf" in options.fields.lower():
-        from hpcbatch.cli.wrf_jobs import Columns
+        from hpcbatch.cli.wrf.jobs import Columns
 
         wrf = Columns(session).value
     sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf))

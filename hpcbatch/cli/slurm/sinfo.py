@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.slurm import describe
+from hpcbatch.cli.slurm.common import describe
 
 
 def main() -> None:

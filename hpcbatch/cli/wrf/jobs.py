@@ -6,7 +6,7 @@ import json
 
 from hpcbatch import jobs
 from hpcbatch.cli.common import Session
-from hpcbatch.cli.wrf_log_file import log_of, progress_of, settings_of
+from hpcbatch.cli.wrf.log_file import log_of, progress_of, settings_of
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.row import JobRow

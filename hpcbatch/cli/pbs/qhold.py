@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
-from hpcbatch.cli.pbs import change_hold, describe
+from hpcbatch.cli.pbs.common import change_hold, describe
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object

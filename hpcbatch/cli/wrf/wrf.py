@@ -49,7 +49,7 @@ def check(run_dir: Path, ranks: int | None, program: str | None, is_json: bool) 
 
 def findings_of(run_dir: Path, ranks: int | None, program: str | None) -> tuple[str, list[Finding]]:
     """The program that was checked for, and what was found. Raises HpcBatchError where there is no namelist.input."""
-    from hpcbatch.cli.wrf_directory import RunDirectory, read_namelist
+    from hpcbatch.cli.wrf.directory import RunDirectory, read_namelist
     from hpcbatch.wrf.check import check as apply_rules
     from hpcbatch.wrf.run import Program, Run
     from hpcbatch.wrf.settings import Settings
@@ -100,12 +100,12 @@ def progress(session: Session, job_or_dir: str | None, run_dir: Path | None, onc
     Exits with 0 if it ended well, with 1 if not; --once with 1 only if it has failed.
     """
     if job_or_dir is None:
-        from hpcbatch.cli.wrf_jobs import print_all
+        from hpcbatch.cli.wrf.jobs import print_all
 
         if run_dir is not None:
             raise click.UsageError("--dir needs a JOBID")
         print_all(session, is_json=is_json)
         return
-    from hpcbatch.cli.wrf_progress import follow
+    from hpcbatch.cli.wrf.progress import follow
 
     raise SystemExit(follow(session, job_or_dir, run_dir, is_once=once, is_json=is_json))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import EndedError, Session, run
-from hpcbatch.cli.pbs import check_server, describe, for_each_job, printed_version
+from hpcbatch.cli.pbs.common import check_server, describe, for_each_job, printed_version
 from hpcbatch.errors import RefusedError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from hpcbatch.cli.common import EndedError, Session, run
-from hpcbatch.cli.slurm import describe
+from hpcbatch.cli.slurm.common import describe
 from hpcbatch.errors import RefusedError
 
 
@@ -37,7 +37,7 @@ def _body(session: Session) -> int:
         return 0
     try:
         if wanted.priority or wanted.submission.spec.nice < 0:
-            from hpcbatch.cli.sbatch_priority import send_with_priority
+            from hpcbatch.cli.slurm.sbatch_priority import send_with_priority
 
             submitted = send_with_priority(session, wanted)
         else:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
-from hpcbatch.cli.slurm import describe
+from hpcbatch.cli.slurm.common import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hpcbatch import job_requests, jobs, members
 from hpcbatch.cli.common import Session
-from hpcbatch.cli.slurm import NO_CONNECTION
+from hpcbatch.cli.slurm.common import NO_CONNECTION
 from hpcbatch.errors import HpcBatchError, JobFinishedError, NotSupportedError, UnknownJobError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.state import JobState

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch import job_requests, jobs, members
 from hpcbatch.cli.common import Session, complain
-from hpcbatch.cli.slurm import NO_CONNECTION
+from hpcbatch.cli.slurm.common import NO_CONNECTION
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotSupportedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState
@@ -212,7 +212,7 @@ def _update_with(session: Session, update: Update) -> _Act:
 
 
 def _alter_array(session: Session, target: _Target, update: Update) -> None:
-    from hpcbatch.cli.scontrol_array import alter_array, alter_members
+    from hpcbatch.cli.slurm.scontrol_array import alter_array, alter_members
 
     row, changer = target.row, _changer(session, update)
     if target.members is None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.pbs import NO_CONNECTION, Jobs, check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import NO_CONNECTION, Jobs, check_server, describe, printed_version
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownQueueError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.pbs import check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import check_server, describe, printed_version
 
 if TYPE_CHECKING:
     from hpcbatch.model.row import NodeRow

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from hpcbatch.cli.common import Session, run
-from hpcbatch.cli.pbs import check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import check_server, describe, printed_version
 
 
 def main() -> None:

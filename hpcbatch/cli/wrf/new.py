@@ -25,7 +25,7 @@ def is_sound(session: Session, values: Mapping[str, Value]) -> bool:
 
     Where there is no such namelist on this machine, that is said, and nothing can be found.
     """
-    from hpcbatch.cli.wrf import line_of
+    from hpcbatch.cli.wrf.wrf import line_of
     from hpcbatch.wrf.check import exit_code
     from hpcbatch.wrf.finding import Severity
     from hpcbatch.wrf.run import Program
@@ -50,7 +50,7 @@ def is_sound(session: Session, values: Mapping[str, Value]) -> bool:
 
 def _found(namelist: Path, ranks: int, program: Program) -> list[Finding]:
     """WRF knows a namelist by one name only; the script copies others to it, and findings name them as they are."""
-    from hpcbatch.cli.wrf_directory import NAMELIST, RunDirectory
+    from hpcbatch.cli.wrf.directory import NAMELIST, RunDirectory
     from hpcbatch.wrf.check import check
     from hpcbatch.wrf.namelist import parse
     from hpcbatch.wrf.run import Run
