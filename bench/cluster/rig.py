@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hpcbatch import jobs
 from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
 from hpcbatch.api.resources import BATCHJOBS, VOLCANO_JOBS, Resource
+from hpcbatch.client import jobs
 from hpcbatch.model.spec import Submission
 from hpcbatch.pbs.submit import read_submission
 from tests.cluster.state import ADMIN_CONF, SERVER, kubectl

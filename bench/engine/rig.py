@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 
 from bench.timing import cpu_s
-from hpcbatch import jobs
 from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import VOLCANO_JOBS
+from hpcbatch.client import jobs
 from hpcbatch.model.spec import Submission
 from hpcbatch.pbs.submit import read_submission
 

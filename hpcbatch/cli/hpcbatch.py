@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from hpcbatch import jobs
 from hpcbatch.api import kubeconfig
 from hpcbatch.cli.check import check
 from hpcbatch.cli.common import Describe, Session, outcome
@@ -21,6 +20,7 @@ from hpcbatch.cli.site import read_checked, site
 from hpcbatch.cli.user import user
 from hpcbatch.cli.values import memory
 from hpcbatch.cli.wrf.wrf import wrf
+from hpcbatch.client import jobs
 from hpcbatch.errors import HpcBatchError, UnreachableError
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.state import JobState

@@ -20,8 +20,8 @@ def job_number(session: Session, text: str) -> int:
 
 
 def _member_number(session: Session, text: str, array: int, index: int) -> int:
-    from hpcbatch import jobs
-    from hpcbatch.members import own_rows
+    from hpcbatch.client import jobs
+    from hpcbatch.client.arrays import own_rows
     from hpcbatch.model.indices import Indices
 
     row = jobs.find(session.api, session.namespace, array)

@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from hpcbatch import jobs
 from hpcbatch.api.batchjob import shown_record
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.cli.common import Session
+from hpcbatch.client import jobs
 from hpcbatch.errors import GoneError, HpcBatchError, UnknownJobError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import indices, unended

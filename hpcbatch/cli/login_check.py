@@ -14,7 +14,7 @@ def login_check(session: Session) -> None:
 
     Exits with 1 if something is.
     """
-    from hpcbatch.login import check
+    from hpcbatch.client.login import check
 
     is_ok = True
     for finding in check(session.environ):

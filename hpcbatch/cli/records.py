@@ -7,9 +7,9 @@ from datetime import datetime
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from hpcbatch import ended, jobs
 from hpcbatch.api.batchjob import shown_record
 from hpcbatch.cli.common import Session
+from hpcbatch.client import history, jobs
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
@@ -23,7 +23,7 @@ def by_number(session: Session, numbers: Collection[int]) -> list[JobRecord]:
     if arrays:
         present = jobs.list_objects(session.api, session.namespace)
         fields = f"spec.memberOf.arrayId={'|'.join(map(str, sorted(arrays)))}"
-        for obj in (*present, *ended.objects(session.api, session.namespace, fields)):
+        for obj in (*present, *history.objects(session.api, session.namespace, fields)):
             if (obj["spec"].get("memberOf") or {}).get("arrayId") in arrays:
                 found.setdefault(obj["metadata"]["uid"], obj)
     return [shown_record(obj) for obj in found.values()]

@@ -83,12 +83,12 @@ def report(
 
 def _jobs(session: Session, since: datetime, users: Sequence[str]) -> Iterator[Job]:
     """Those that have not ended, or not before `since`; of all users if `users` are none."""
-    from hpcbatch import ended, jobs
     from hpcbatch.api.history import selector
+    from hpcbatch.client import history, jobs
     from hpcbatch.model.report import Job, job_from
 
     fields = selector(owners=users, since=since)
-    moved = [] if fields is None else ended.usage(session.api, session.namespace, fields)
+    moved = [] if fields is None else history.usage(session.api, session.namespace, fields)
     seen = {row[0] for row in moved}  # on its way a job stands in both
     yield from map(Job._make, moved)
     for row in jobs.list_present_rows(session.api, session.namespace):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from hpcbatch import jobs
 from hpcbatch.cli.common import Session, complain
+from hpcbatch.client import jobs
 from hpcbatch.model.spec import Arrangement, Submission
 
 

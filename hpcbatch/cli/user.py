@@ -198,8 +198,8 @@ def renew(session: Session, names: tuple[str, ...], pattern: str, life: timedelt
 @click.pass_obj
 def list_(session: Session) -> None:
     """List the users with their jobs."""
-    from hpcbatch import jobs
     from hpcbatch.admin import users
+    from hpcbatch.client import jobs
 
     found = users.rows(session.api)
     by_namespace: dict[str, list[JobRow]] = {}

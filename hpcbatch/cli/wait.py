@@ -11,10 +11,10 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from hpcbatch import jobs
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.cli.common import Session, complain
+from hpcbatch.client import jobs
 from hpcbatch.errors import ApiError, ForbiddenError, HpcBatchError, NotFoundError, UnauthorizedError, UnreachableError
 from hpcbatch.model.state import JobState, Reason
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from hpcbatch import jobs
 from hpcbatch.api.history import ENDED_JOBS
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.jobspec import to_manifest
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.client import jobs
 from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.history_server import HistoryServer
 from hpcbatch.controller.numbers import JobNumbers

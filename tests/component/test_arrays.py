@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from hpcbatch import jobs
 from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.jobspec import dependency_to_json, to_manifest
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, SECRETS, Resource
+from hpcbatch.client import jobs
 from hpcbatch.controller.array_members import member_name
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi

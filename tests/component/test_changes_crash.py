@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from hpcbatch import job_requests, jobs
 from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES
+from hpcbatch.client import changes, jobs
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord
@@ -74,18 +74,18 @@ def test_changes_while_controllers_die(cluster: Cluster) -> None:
 
     def change(asked: Asked) -> None:
         shown, cpus = f"n{dice.randrange(1000)}", dice.choice([1, 2])
-        job_requests.alter(api, record(asked).row(), lambda r: replace(r.spec, name=shown, chunks=(Chunk(cpus=cpus),)))
+        changes.alter(api, record(asked).row(), lambda r: replace(r.spec, name=shown, chunks=(Chunk(cpus=cpus),)))
         asked.shown, asked.cpus = shown, cpus
 
     def rename(asked: Asked) -> None:
         shown = f"m{dice.randrange(1000)}"
-        job_requests.alter(api, record(asked).row(), lambda r: replace(r.spec, name=shown))
+        changes.alter(api, record(asked).row(), lambda r: replace(r.spec, name=shown))
         asked.shown = shown
 
     def rerun(asked: Asked) -> None:
         row = record(asked).row()
         if row.state is JobState.RUNNING:  # one that ends before it has begun would not count
-            job_requests.rerun(api, row)
+            changes.rerun(api, row)
             asked.reruns += 1
 
     some = [submit() for _ in range(JOBS)]

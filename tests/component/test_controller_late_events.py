@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from hpcbatch import jobs
 from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.port import Api, Watch, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, VOLCANO_JOBS, Resource
+from hpcbatch.client import jobs
 from hpcbatch.controller.controller import Controller
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import SiteConfig

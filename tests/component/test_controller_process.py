@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from hpcbatch import jobs
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, LEASES, NAMESPACES, PODS
+from hpcbatch.client import jobs
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig

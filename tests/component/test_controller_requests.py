@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from hpcbatch import job_requests, jobs
 from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, Resource
+from hpcbatch.client import changes, jobs
 from hpcbatch.controller.array_members import member_name
 from hpcbatch.controller.controller import Controller
 from hpcbatch.errors import NotFoundError, RefusedError
@@ -160,8 +160,8 @@ def test_deploy_allows_what_is_asked(rig: Rig) -> None:
     again = rig.submit()
     rig.wait_state(again, JobState.RUNNING)
     row = record_from(rig.job(again)).row()
-    asked_again = job_requests.rerun(rig.cluster.registry, row)
-    assert job_requests.await_rerun(rig.cluster.registry, asked_again, timeout_s=20)
+    asked_again = changes.rerun(rig.cluster.registry, row)
+    assert changes.await_rerun(rig.cluster.registry, asked_again, timeout_s=20)
     rig.end(again)
     rig.end(ended)
     rig.end(once)

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from hpcbatch import jobs
 from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.client import jobs
 from hpcbatch.errors import ForbiddenError
 from hpcbatch.units import rfc3339
 from tests.kube_api import KubeApi, free_port, is_there, kube_api, own_address, process

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from hpcbatch import jobs
 from hpcbatch.api.batchjob import full_status_to_json, record_from
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, NODES, PODS, QUEUES, SECRETS
 from hpcbatch.api.transport import LostError
+from hpcbatch.client import jobs
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import (

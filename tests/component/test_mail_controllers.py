@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hpcbatch import jobs
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES
+from hpcbatch.client import jobs
 from hpcbatch.controller import controller as controller_module
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore

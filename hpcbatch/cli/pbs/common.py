@@ -62,7 +62,7 @@ def for_each_job(
     What `act` returns is a changed record: before the command ends, the controller has a moment to act on it.
     `act_on_members` is the same for members of the array given; without it they are an invalid request.
     """
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.pbs.errors import describe as pbs_describe
     from hpcbatch.pbs.ids import full_id, invalid_request
 
@@ -93,7 +93,7 @@ def for_each_job(
     if changed:
         jobs.settle(session.api, changed)
     if arrays:
-        from hpcbatch.members import settle
+        from hpcbatch.client.arrays import settle
 
         settle(session.api, arrays)
     return code
@@ -130,7 +130,7 @@ class Jobs:
     """The jobs that operands name, fetched together."""
 
     def __init__(self, session: Session, operands: Sequence[str]) -> None:
-        from hpcbatch import jobs
+        from hpcbatch.client import jobs
         from hpcbatch.pbs.ids import parse_id
 
         self._named: dict[str, NamedJob | HpcBatchError] = {}

@@ -21,7 +21,7 @@ def _with_members(session: Session, nodes: list[NodeRow]) -> list[NodeRow]:
     """The members of arrays under the ids by which PBS knows them."""
     if not any(node.jobs for node in nodes):
         return nodes
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.pbs.ids import row_id
 
     rows = jobs.list_rows(session.api, session.namespace, finished=False)
@@ -32,7 +32,7 @@ def _with_members(session: Session, nodes: list[NodeRow]) -> list[NodeRow]:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.pbs import pbsnodes
     from hpcbatch.pbs.qstat_options import Format
 

@@ -24,7 +24,7 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch import job_requests
+    from hpcbatch.client import changes
     from hpcbatch.model.dialect import Dialect
     from hpcbatch.model.refusal import RefusalCode
     from hpcbatch.pbs import errors
@@ -51,9 +51,9 @@ def _body(session: Session) -> int:
 
     def alter(row: JobRow) -> Object | None:
         if asked.hold is not None and asked.hold.admin and not row.state.is_final:
-            job_requests.check_right(session.api)  # before anything is changed
+            changes.check_right(session.api)  # before anything is changed
         try:
-            job_requests.alter_with_members(session.api, row, change, array_limit=asked.array_limit)
+            changes.alter_with_members(session.api, row, change, array_limit=asked.array_limit)
         except errors.PbsError as error:
             if error.usage:  # no job could be so
                 raise EndedError(*errors.describe(error, "qalter")) from None
@@ -64,7 +64,7 @@ def _body(session: Session) -> int:
             raise RefusedError(refused.code, ATTRIBUTE.get(str(refused), str(refused))) from None
         if asked.hold is None:
             return None
-        change_holds = job_requests.hold if asked.hold.letters else job_requests.release
+        change_holds = changes.hold if asked.hold.letters else changes.release
         return change_holds(session.api, row, user=asked.hold.user, admin=asked.hold.admin)
 
     return for_each_job(session, "qalter", asked.job_ids, alter)

@@ -22,7 +22,7 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.errors import ForbiddenError
     from hpcbatch.pbs.ids import row_id
     from hpcbatch.pbs.requests import parse_qdel, record_stays
@@ -41,7 +41,7 @@ def _body(session: Session) -> int:
         return jobs.request_delete(session.api, row)
 
     def delete_members(array: JobRow, members: Indices) -> Object | None:
-        from hpcbatch.members import own_rows, request_delete
+        from hpcbatch.client.arrays import own_rows, request_delete
         from hpcbatch.pbs.array_requests import deletable
 
         chosen = deletable(array, members, own_rows(session.api, array, members, ended=False))

@@ -19,10 +19,10 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch import job_requests
+    from hpcbatch.client import changes
     from hpcbatch.pbs.requests import HoldOptions, parse_qhold
 
     def hold(row: JobRow, options: HoldOptions) -> Object | None:
-        return job_requests.hold(session.api, row, user=options.user, admin=options.admin)
+        return changes.hold(session.api, row, user=options.user, admin=options.admin)
 
     return change_hold(session, "qhold", sys.argv[1:], parse_qhold, hold)

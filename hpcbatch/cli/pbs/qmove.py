@@ -29,7 +29,7 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch import job_requests, jobs
+    from hpcbatch.client import changes, jobs
     from hpcbatch.pbs.alter import read_qmove
 
     queue, job_ids = read_qmove(sys.argv[1:], session.server)
@@ -45,7 +45,7 @@ def _body(session: Session) -> int:
         if row.state not in _WAITING and not row.state.is_final:
             raise too_late
         try:
-            job_requests.alter_with_members(session.api, row, into)
+            changes.alter_with_members(session.api, row, into)
         except RefusedError as refused:
             raise too_late if refused.code == RefusalCode.STARTED else refused from None
 

@@ -27,13 +27,13 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch import job_requests
+    from hpcbatch.client import changes
     from hpcbatch.pbs.alter import read_qrerun
 
     job_ids = read_qrerun(sys.argv[1:])
     check_server(session, "qrerun")
 
-    is_permitted = job_requests.may_change_all(session.api)
+    is_permitted = changes.may_change_all(session.api)
 
     def check_right() -> None:
         if not is_permitted:
@@ -42,22 +42,22 @@ def _body(session: Session) -> int:
     def rerun(row: JobRow) -> None:
         if not row.state.is_final:
             check_right()
-        wait(row, job_requests.rerun(session.api, row))
+        wait(row, changes.rerun(session.api, row))
 
     def wait(row: JobRow, obj: Object) -> None:
-        if not job_requests.await_rerun(session.api, obj, timeout_s=_TIMEOUT_S):
+        if not changes.await_rerun(session.api, obj, timeout_s=_TIMEOUT_S):
             text = f"Response timed out. Job rerun request still in progress for {row.job_id}.{row.server}"
             raise HpcBatchError(text)
 
     def rerun_members(array: JobRow, members: Indices | None = None) -> None:
-        from hpcbatch.members import own_rows
+        from hpcbatch.client.arrays import own_rows
 
         own = own_rows(session.api, array, members, ended=False).values()
         running = [row for row in own if row.state in {JobState.RUNNING, JobState.SUSPENDED}]
         if not running:
             raise RefusedError(RefusalCode.NOT_RUNNING, "no member is running")
         check_right()
-        asked = [(row, job_requests.rerun(session.api, row)) for row in running]
+        asked = [(row, changes.rerun(session.api, row)) for row in running]
         for row, obj in asked:
             wait(row, obj)
 

@@ -57,7 +57,7 @@ def _members(every: list[Job]) -> dict[int, dict[int, JobRow]]:
 
 def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
     """All jobs, and with -T the members of arrays; those that have ended too where they may be wanted."""
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.pbs.qselect import Job
 
     ended_too = options.history or options.members
@@ -78,7 +78,7 @@ def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
 
 
 def _check_queue(session: Session, name: str) -> None:
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
 
     if name not in {known.name for known in jobs.queues(session.api)}:
         raise UnknownQueueError(name)

@@ -25,7 +25,7 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch import signal_requests
+    from hpcbatch.client.signals import resume, signal, suspend
     from hpcbatch.pbs import signals
     from hpcbatch.pbs.ids import row_id
 
@@ -36,18 +36,18 @@ def _body(session: Session) -> int:
         if row.state.is_final:
             raise JobFinishedError(f"job {row.job_id} has finished")
         if options.signal in signals.SUSPEND:
-            return signal_requests.suspend(session.api, row)
+            return suspend(session.api, row)
         if options.signal in signals.RESUME:
-            return signal_requests.resume(session.api, row)
+            return resume(session.api, row)
         number = signals.number_of(options.signal, row_id(row))
         if row.state not in {JobState.RUNNING, JobState.SUSPENDED}:
             raise RefusedError(RefusalCode.NOT_RUNNING, f"job {row.job_id} is not running")
         if number:
-            signal_requests.signal(session.api, row, number, "session")
+            signal(session.api, row, number, "session")
         return None
 
     def send_to_members(array: JobRow, members: Indices) -> None:
-        from hpcbatch.members import own_rows
+        from hpcbatch.client.arrays import own_rows
 
         running = own_rows(session.api, array, members, ended=False)
         if not running:

@@ -92,7 +92,7 @@ class _Listing:
             raise JobFinishedError(f"job {row.job_id} has finished")
         if members is None and not (row.array_indices and self._options.subjobs):
             return [row]
-        from hpcbatch.members import own_rows
+        from hpcbatch.client.arrays import own_rows
         from hpcbatch.model.members import rows_of
         from hpcbatch.pbs.array_requests import check_known
 
@@ -128,7 +128,7 @@ class _Listing:
 
     def _destination(self, operand: str) -> list[JobRow]:
         """The jobs of `queue`, `queue@server` or `@server`."""
-        from hpcbatch import jobs
+        from hpcbatch.client import jobs
 
         queue, _, server = operand.partition("@")
         if server:
@@ -141,7 +141,7 @@ class _Listing:
         return rows
 
     def _everything(self) -> list[JobRow]:
-        from hpcbatch import jobs
+        from hpcbatch.client import jobs
 
         if self._all is None:
             session, options = self._session, self._options
@@ -201,7 +201,7 @@ class _Listing:
         sys.stdout.write(text)
 
     def _show_full(self) -> None:
-        from hpcbatch import jobs
+        from hpcbatch.client import jobs
         from hpcbatch.model.members import by_array
         from hpcbatch.pbs.ids import row_id
 
@@ -253,8 +253,8 @@ class _Attributes:
 
     def _full(self, row: JobRow) -> Attributes:
         """Those of the row's record, which for a made-up member is its array's."""
-        from hpcbatch import jobs
         from hpcbatch.api.batchjob import shown_record
+        from hpcbatch.client import jobs
         from hpcbatch.pbs.qstat_full import full_attributes
 
         session = self._session
@@ -267,7 +267,7 @@ class _Attributes:
             if self._members is not None:
                 own = self._members.get(record.job_id, {})
             elif record.status.array.active:
-                from hpcbatch.members import own_rows
+                from hpcbatch.client.arrays import own_rows
 
                 own = own_rows(session.api, record.row(), ended=False)
         environment = jobs.environment_of(session.api, obj)
@@ -289,7 +289,7 @@ def _formatted(session: Session, options: QstatOptions, shown: dict[str, Attribu
 
 def _show_queues(session: Session, options: QstatOptions) -> int:
     """`qstat -Q` and `-q`."""
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.pbs.errors import describe as pbs_describe
     from hpcbatch.pbs.qstat_queues import format_limits, format_queues, queue_attributes
 
@@ -332,7 +332,7 @@ def _show_server(session: Session, options: QstatOptions) -> int:
     """`qstat -B`; operands are names of servers."""
     from dataclasses import replace
 
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.pbs.qstat_queues import count_jobs, format_server, server_attributes
 
     for operand in options.operands:

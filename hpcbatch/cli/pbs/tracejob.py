@@ -74,8 +74,8 @@ def _find(session: Session, operand: str) -> JobRecord | None:
 
 
 def _exactly(session: Session, number: int) -> list[JobRecord]:
-    from hpcbatch import jobs
     from hpcbatch.api.batchjob import shown_record
+    from hpcbatch.client import jobs
 
     ask = partial(jobs.list_ended, session.api, session.namespace)
     return [shown_record(obj) for obj in ask(numbers=[number], include_unfinished=True)]

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hpcbatch import job_requests, jobs
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.submission import send
+from hpcbatch.client import changes, jobs
 from hpcbatch.slurm.submit import SlurmSubmission
 from hpcbatch.slurm.update import with_priority
 
 if TYPE_CHECKING:
-    from hpcbatch.jobs import Submitted
+    from hpcbatch.client.jobs import Submitted
 
 
 def send_with_priority(session: Session, wanted: SlurmSubmission) -> Submitted:
     """Submit. A priority given outright counts from the job's number on, so it follows when that is known."""
     submission, priority = wanted.submission, wanted.priority
-    if not job_requests.may_change_all(session.api):
+    if not changes.may_change_all(session.api):
         spec = replace(submission.spec, nice=max(0, submission.spec.nice))
         return send(session, replace(submission, spec=spec), "sbatch")
     submitted = send(session, submission, "sbatch")
@@ -26,5 +26,5 @@ def send_with_priority(session: Session, wanted: SlurmSubmission) -> Submitted:
         row = jobs.find(session.api, session.namespace, submitted.job_id)
         if not row.state.is_final:
             number = submitted.job_id
-            job_requests.alter(session.api, row, lambda record: with_priority(record.spec, priority, number))
+            changes.alter(session.api, row, lambda record: with_priority(record.spec, priority, number))
     return submitted

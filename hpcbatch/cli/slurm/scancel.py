@@ -26,7 +26,7 @@ def _body(session: Session) -> int:
     from hpcbatch.slurm.ids import id_text
 
     options = scancel.read_options(sys.argv[1:], session.environ, session.user)
-    from hpcbatch import jobs, members
+    from hpcbatch.client import arrays, jobs
 
     if options.ids:
         numbers = [one.number for one in options.ids]
@@ -38,8 +38,8 @@ def _body(session: Session) -> int:
     if options.has_filter:
         every = list(rows.values())
         if options.ids:
-            arrays = [row for row in every if row.array_indices]
-            every += [row for array in arrays for row in members.own_rows(session.api, array, ended=False).values()]
+            begun = [row for row in every if row.array_indices]
+            every += [row for array in begun for row in arrays.own_rows(session.api, array, ended=False).values()]
         text, code = scancel.no_match(every, options)
         complain(text)
         wanted = scancel.chosen_ids(every, options)
@@ -56,8 +56,8 @@ def _body(session: Session) -> int:
             elif one.members is None:
                 changed.append(jobs.request_delete(session.api, row))
             else:
-                members.check_known(row, one.members)
-                arrays_changed.append((members.request_delete(session.api, row, one.members), one.members))
+                arrays.check_known(row, one.members)
+                arrays_changed.append((arrays.request_delete(session.api, row, one.members), one.members))
         except NO_CONNECTION:
             raise
         except HpcBatchError as caught:
@@ -67,14 +67,14 @@ def _body(session: Session) -> int:
         code = failed or code
     if changed:
         jobs.settle(session.api, changed)
-    members.settle(session.api, arrays_changed)
+    arrays.settle(session.api, arrays_changed)
     return code
 
 
 def _signal(session: Session, row: JobRow, members: Indices | None, number: int, scope: str) -> None:
     """Send it to the job, or to those members of the array that run."""
-    from hpcbatch.members import own_rows
-    from hpcbatch.signal_requests import signal
+    from hpcbatch.client.arrays import own_rows
+    from hpcbatch.client.signals import signal
 
     targets = [row] if members is None else list(own_rows(session.api, row, members, ended=False).values())
     if not targets:

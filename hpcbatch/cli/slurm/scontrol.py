@@ -47,9 +47,9 @@ def _body(session: Session) -> int:
 
 
 def _show_jobs(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch import jobs
     from hpcbatch.api.batchjob import shown_record
-    from hpcbatch.members import held_members
+    from hpcbatch.client import jobs
+    from hpcbatch.client.arrays import held_members
     from hpcbatch.slurm.array_records import shown_jobs
     from hpcbatch.slurm.scontrol import NO_JOBS, format_job
     from hpcbatch.slurm.squeue import MIN_JOB_AGE
@@ -79,8 +79,8 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
 
 def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     """What one id means. Raises UnknownJobError or SlurmUsageError."""
-    from hpcbatch import jobs
     from hpcbatch.api.batchjob import shown_record
+    from hpcbatch.client import jobs
     from hpcbatch.slurm.array_records import shown_array, shown_index, shown_member
     from hpcbatch.slurm.scontrol import not_found_member, read_job
     from hpcbatch.slurm.squeue import MIN_JOB_AGE
@@ -93,7 +93,7 @@ def _named_jobs(session: Session, text: str) -> list[ShownJob]:
         if named.is_array:
             raise not_found_member(text)
         return [shown_member(record, *_array_of(session, record))]
-    from hpcbatch.members import get_records, held_members, own_rows
+    from hpcbatch.client.arrays import get_records, held_members, own_rows
 
     held = held_members(obj)
     own = own_rows(session.api, row, named.members).values()
@@ -109,9 +109,9 @@ def _named_jobs(session: Session, text: str) -> list[ShownJob]:
 
 def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, str]:
     """And which of its members users hold; None where the job is no member, or its array is gone."""
-    from hpcbatch import jobs
     from hpcbatch.api.batchjob import shown_record
-    from hpcbatch.members import held_members
+    from hpcbatch.client import jobs
+    from hpcbatch.client.arrays import held_members
 
     if member.spec.member_of is None:
         return None, ""
@@ -132,7 +132,7 @@ def _group_name(gid: int) -> str:
 
 
 def _show_nodes(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.slurm.hostlist import expand
     from hpcbatch.slurm.scontrol import format_node, not_found
 
@@ -147,7 +147,7 @@ def _show_nodes(session: Session, command: ScontrolCommand) -> int:
 
 
 def _show_partitions(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.slurm.scontrol import format_partition, not_found
 
     nodes = jobs.nodes(session.api, session.namespace)
@@ -161,7 +161,7 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
 
 
 def _ping(session: Session) -> int:
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.slurm.scontrol import format_ping
 
     try:

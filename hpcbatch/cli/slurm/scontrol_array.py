@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hpcbatch import job_requests, jobs, members
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.slurm.common import NO_CONNECTION
+from hpcbatch.client import arrays, changes, jobs
 from hpcbatch.errors import HpcBatchError, JobFinishedError, NotSupportedError, UnknownJobError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.state import JobState
@@ -29,14 +29,14 @@ _STARTED = frozenset({JobState.RUNNING, JobState.SUSPENDED})
 
 def alter_array(session: Session, array: JobRow, change: Change, array_limit: int | None) -> None:
     """Alter what has not ended of an array, as far as it can be. Raises HpcBatchError if that is not all."""
-    own = members.own_rows(session.api, array, ended=False)
+    own = arrays.own_rows(session.api, array, ended=False)
     waiting = Indices.parse(array.array_pending) | Indices.of(_in(own, states.WAITING))
     of_array: HpcBatchError | None = None
     if waiting or array_limit is not None:
         of_array = _alter_record(session, array, change, array_limit)
         # some have started meanwhile
         array = jobs.find(session.api, session.namespace, array.job_id)
-        own = members.own_rows(session.api, array, ended=False)
+        own = arrays.own_rows(session.api, array, ended=False)
     answers = _alter_each(session, _in(own, _STARTED), change)
     if of_array is None:
         _alter_each(session, _in(own, states.WAITING), change)
@@ -49,7 +49,7 @@ def alter_array(session: Session, array: JobRow, change: Change, array_limit: in
 
 def alter_members(session: Session, array: JobRow, wanted: Indices, change: Change) -> None:
     """The same of those members that are named: each is a job of its own then."""
-    own = members.own_rows(session.api, array, wanted, ended=False)
+    own = arrays.own_rows(session.api, array, wanted, ended=False)
     waiting = (wanted & Indices.parse(array.array_pending)) - Indices.of(own)
     if len(waiting) > _MOST_SPLIT:
         raise NotSupportedError(
@@ -57,7 +57,7 @@ def alter_members(session: Session, array: JobRow, wanted: Indices, change: Chan
             "the whole array can"
         )
     if waiting:
-        own = members.split(session.api, array, waiting | Indices.of(own))
+        own = arrays.split(session.api, array, waiting | Indices.of(own))
     answers = _alter_each(session, own, change)
     rest, every = wanted - Indices.of(answers), Indices.parse(array.array_indices)
     parts: list[tuple[Indices, HpcBatchError | None]] = [(Indices.of([i]), error) for i, error in answers.items()]
@@ -73,14 +73,14 @@ def _alter_record(session: Session, array: JobRow, change: Change, limit: int | 
         waits = replace(record.status, state=JobState.QUEUED, start_time=None)
         return change(replace(record, status=waits))
 
-    return _error_of(lambda: job_requests.alter(session.api, array, of_waiting, array_limit=limit))
+    return _error_of(lambda: changes.alter(session.api, array, of_waiting, array_limit=limit))
 
 
 def _alter_each(session: Session, own: Mapping[int, JobRow], change: Change) -> Answers:
     """By index what became of it; without those that have ended meanwhile."""
     answers: Answers = {}
     for index, row in own.items():
-        error = _error_of(lambda row=row: job_requests.alter(session.api, row, change))  # type: ignore[misc]
+        error = _error_of(lambda row=row: changes.alter(session.api, row, change))  # type: ignore[misc]
         if not isinstance(error, JobFinishedError | UnknownJobError):
             answers[index] = error
     return answers

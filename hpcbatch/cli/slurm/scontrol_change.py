@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from hpcbatch import job_requests, jobs, members
 from hpcbatch.cli.common import Session, complain
 from hpcbatch.cli.slurm.common import NO_CONNECTION
+from hpcbatch.client import arrays, changes, jobs
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotSupportedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState
@@ -94,7 +94,7 @@ def _target(session: Session, text: str) -> _Target:
     if named.is_array and not row.array_indices:
         raise UnknownJobError(f"{INVALID_JOB}: {text}")
     if named.members is not None:
-        members.check_known(row, named.members)
+        arrays.check_known(row, named.members)
     return _Target(row, named.members)
 
 
@@ -122,21 +122,21 @@ def _is_own(session: Session, row: JobRow) -> bool:
 def _hold(session: Session, target: _Target, *, by_user: bool) -> list[Object]:
     """What an administrator holds only one can release."""
     if target.members is not None:
-        members.hold(session.api, target.row, target.members)
+        arrays.hold(session.api, target.row, target.members)
         return []
-    held = job_requests.hold(session.api, target.row, user=by_user, admin="" if by_user else "s")
+    held = changes.hold(session.api, target.row, user=by_user, admin="" if by_user else "s")
     return [] if held is None else [held]
 
 
 def _release(session: Session, target: _Target) -> list[Object]:
     row = target.row
     if target.members is not None:
-        members.release(session.api, row, target.members)
+        arrays.release(session.api, row, target.members)
         return []
     is_admins = not row.state.is_final and bool(jobs.get_object(session.api, row)["spec"].get("adminHolds"))
-    released = job_requests.release(session.api, row, admin="os" if is_admins else "")
+    released = changes.release(session.api, row, admin="os" if is_admins else "")
     if row.array_indices:
-        members.release_all(session.api, row)
+        arrays.release_all(session.api, row)
     return [] if released is None else [released]
 
 
@@ -144,7 +144,7 @@ def _own(session: Session, target: _Target) -> list[JobRow]:
     """The jobs that have begun or may: of an array the members that have a record of their own."""
     if not target.row.array_indices:
         return [target.row]
-    return list(members.own_rows(session.api, target.row, target.members, ended=False).values())
+    return list(arrays.own_rows(session.api, target.row, target.members, ended=False).values())
 
 
 def _requeue(session: Session, target: _Target, *, hold: bool) -> list[Object]:
@@ -154,14 +154,14 @@ def _requeue(session: Session, target: _Target, *, hold: bool) -> list[Object]:
     if not rows:
         raise RefusedError(RefusalCode.NOT_RUNNING, "no member is running")
     for row in rows:
-        job_requests.rerun(session.api, row, hold=hold)
+        changes.rerun(session.api, row, hold=hold)
     return []
 
 
 def _suspend(session: Session, target: _Target, *, is_suspended: bool) -> list[Object]:
-    from hpcbatch import signal_requests
+    from hpcbatch.client import signals
 
-    act = signal_requests.suspend if is_suspended else signal_requests.resume
+    act = signals.suspend if is_suspended else signals.resume
     rows = [target.row] if target.members is None else _own(session, target)
     if not rows:
         raise RefusedError(RefusalCode.NOT_RUNNING, "no member is running")
@@ -171,7 +171,7 @@ def _suspend(session: Session, target: _Target, *, is_suspended: bool) -> list[O
 def _top(session: Session, target: _Target) -> list[Object]:
     """Before all other waiting jobs of its user in its partition."""
     row = target.row
-    if not job_requests.may_change_all(session.api):
+    if not changes.may_change_all(session.api):
         raise ForbiddenError(403, "Forbidden", "only who may change all jobs puts one before others")
     if row.state not in states.WAITING and not row.state.is_final:
         raise SlurmUsageError(NOT_PENDING)
@@ -190,7 +190,7 @@ def _top(session: Session, target: _Target) -> list[Object]:
     def raised(record: JobRecord) -> JobSpec:
         return replace(record.spec, priority=max(record.spec.priority, most + 1 + record.spec.nice))
 
-    job_requests.alter(session.api, row, raised)
+    changes.alter(session.api, row, raised)
     return []
 
 
@@ -201,7 +201,7 @@ def _update_with(session: Session, update: Update) -> _Act:
         row = target.row
         _check_rights(session, row, update)
         if not row.array_indices:
-            job_requests.alter(session.api, row, _changer(session, update))
+            changes.alter(session.api, row, _changer(session, update))
         else:
             _alter_array(session, target, update)
         if update.priority == 0:
@@ -243,7 +243,7 @@ def _check_rights(session: Session, row: JobRow, update: Update) -> None:
 
     wants_priority = update.priority not in {None, 0, RELEASE}
     wants_less_nice = update.nice is not None and update.nice < min(0, row.nice)
-    if not (wants_priority or wants_less_nice) or job_requests.may_change_all(session.api):
+    if not (wants_priority or wants_less_nice) or changes.may_change_all(session.api):
         return
     now = states.priority(states.own_number(row), JobState.QUEUED, row.priority - row.nice)
     if update.priority is not None and update.priority < now and not wants_less_nice:

@@ -17,7 +17,7 @@ def _body(session: Session) -> int:
     from hpcbatch.slurm import sinfo
 
     options = sinfo.read_options(sys.argv[1:], session.environ)
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.slurm.columns import complaint
 
     words = "Invalid node" if options.fields is None else "sinfo: error: Invalid job"

@@ -21,7 +21,7 @@ def _body(session: Session) -> int:
     from hpcbatch.slurm.squeue_options import read_options
 
     options = read_options(sys.argv[1:], session.environ, session.user)
-    from hpcbatch import jobs
+    from hpcbatch.client import jobs
     from hpcbatch.slurm.columns import complaint
     from hpcbatch.slurm.squeue import MIN_JOB_AGE, check_ids, columns_of, format_queue
     from hpcbatch.slurm.states import ACTIVE
@@ -50,7 +50,7 @@ def _members(session: Session, rows: list[JobRow], *, ended_too: bool) -> list[J
     found: list[JobRow] = []
     for row in rows:
         if row.array_indices:
-            from hpcbatch.members import own_rows
+            from hpcbatch.client.arrays import own_rows
 
             found += own_rows(session.api, row, ended=ended_too).values()
     known = {row.object_name for row in rows}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from hpcbatch import jobs
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.wrf.log_file import log_of, progress_of, settings_of
+from hpcbatch.client import jobs
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.row import JobRow

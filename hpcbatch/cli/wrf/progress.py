@@ -54,8 +54,8 @@ class _Job:
     """The record of the job, looked at every two seconds."""
 
     def __init__(self, session: Session, text: str) -> None:
-        from hpcbatch import jobs
         from hpcbatch.cli.job_number import job_number
+        from hpcbatch.client import jobs
 
         if not text[:1].isdigit():
             raise HpcBatchError(f"{text}: neither a directory nor a job id")
@@ -68,7 +68,7 @@ class _Job:
         self._is_away = False
 
     def look(self) -> JobRecord:
-        from hpcbatch import jobs
+        from hpcbatch.client import jobs
 
         if not self.is_over and time.monotonic() - self._looked_at >= _JOB_POLL_S:
             try:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hpcbatch import job_requests, jobs, signal_requests
 from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.client import Table, TableRow
 from hpcbatch.api.history import ENDED_JOBS
 from hpcbatch.api.informer import object_key
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import ACCESS_REVIEWS, BATCHJOBS, Resource
+from hpcbatch.client import changes, jobs, signals
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import (
     ApiError,
@@ -225,7 +225,7 @@ class Life:
         if "chunks" in fields:
             asked.shapes.append((time.monotonic(), None))
         try:
-            job_requests.alter(self.api, row, lambda record: replace(record.spec, **fields))
+            changes.alter(self.api, row, lambda record: replace(record.spec, **fields))
         except RefusedError:
             asked.shown, asked.shapes = shown, shapes
             raise
@@ -239,7 +239,7 @@ class Life:
         if arrays:
             asked, limit = arrays[-1], self.dice.randint(0, 2)
             asked.limits.append(limit or None)
-            job_requests.alter(self.api, self.record(asked).row(), lambda record: record.spec, array_limit=limit)
+            changes.alter(self.api, self.record(asked).row(), lambda record: record.spec, array_limit=limit)
 
     def rerun(self) -> None:
         asked = self._some(JobState.RUNNING)
@@ -248,7 +248,7 @@ class Life:
         row, is_held = self.record(asked).row(), self.dice.random() < 0.3
         asked.is_held = asked.is_held or is_held
         asked.reruns += 1
-        job_requests.rerun(self.api, row, hold=is_held)
+        changes.rerun(self.api, row, hold=is_held)
         if row.state is JobState.RUNNING and asked.spec.array is None:
             asked.reruns_granted += 1
 
@@ -256,7 +256,7 @@ class Life:
         asked = self._some(JobState.RUNNING)
         if asked is not None:
             asked.was_suspended = True
-            done = signal_requests.suspend(self.api, self.record(asked).row())
+            done = signals.suspend(self.api, self.record(asked).row())
             asked.suspended = done["spec"].get("suspendedRun", 0)
 
     def resume(self) -> None:
@@ -268,7 +268,7 @@ class Life:
         record = self.record(asked)
         if record.spec.array is not None or record.status.state is JobState.SUSPENDED:
             asked.suspended = None
-            signal_requests.resume(self.api, record.row())
+            signals.resume(self.api, record.row())
 
     # What befalls jobs
 

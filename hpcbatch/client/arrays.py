@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hpcbatch import jobs
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.jobrow import row_from_cells
 from hpcbatch.api.names import ARRAY_ID_LABEL
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.client import jobs
 from hpcbatch.errors import HpcBatchError, JobFinishedError, NotFoundError, UnknownJobError, UnreachableError
 from hpcbatch.model.array import MAX_OWN
 from hpcbatch.model.indices import Indices
@@ -64,13 +64,13 @@ def get_records(api: Api, array: JobRow, rows: Collection[JobRow]) -> list[JobRe
 
 def _moved(api: TableApi, array: JobRow, members: list[int]) -> dict[int, JobRow]:
     """Those that have left the BatchJobs for the history."""
-    from hpcbatch import ended
     from hpcbatch.api.batchjob import shown_record
+    from hpcbatch.client import history
 
     if len(members) > _FEW:
-        rows = ended.rows(api, array.namespace, f"spec.memberOf.arrayId={array.job_id}")
+        rows = history.rows(api, array.namespace, f"spec.memberOf.arrayId={array.job_id}")
     else:
-        objects = (ended.get(api, f"{array.object_name}-{index}", array.namespace) for index in members)
+        objects = (history.get(api, f"{array.object_name}-{index}", array.namespace) for index in members)
         rows = [shown_record(obj).row() for obj in objects if obj is not None]
     return by_array(rows).get(array.job_id, {})
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from hpcbatch.api.batchjob import altered_spec
 from hpcbatch.api.jobspec import spec_from_json, spec_to_json
+from hpcbatch.client.changes import difference, replacing
 from hpcbatch.controller.requests import ALTERABLE, merge
-from hpcbatch.job_requests import difference, replacing
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing

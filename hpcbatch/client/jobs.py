@@ -287,12 +287,12 @@ def list_rows(
     rows = _present_rows(api, namespace, ",".join(filter(None, (fields, "" if finished else UNFINISHED))), labels)
     if not finished:
         return rows
-    from hpcbatch import ended
     from hpcbatch.api.history import NO_MEMBERS, selector
+    from hpcbatch.client import history
 
     if not members:
         fields = ",".join(filter(None, (fields, NO_MEMBERS)))
-    moved = ended.rows(api, namespace, selector(fields=fields, since=since) or "")
+    moved = history.rows(api, namespace, selector(fields=fields, since=since) or "")
     seen = {(row.namespace, row.object_name) for row in rows}  # on its way a job stands in both
     return sorted((*rows, *(row for row in moved if (row.namespace, row.object_name) not in seen)), key=_by_number)
 
@@ -304,9 +304,9 @@ def list_present_rows(api: TableApi, namespace: str) -> list[JobRow]:
 
 def count_moved(api: TableApi, namespace: str) -> int:
     """The ended jobs that are no BatchJobs any more."""
-    from hpcbatch import ended
+    from hpcbatch.client import history
 
-    return ended.count(api, namespace)
+    return history.count(api, namespace)
 
 
 def _present_rows(api: TableApi, namespace: str, fields: str, labels: str = "") -> list[JobRow]:
@@ -338,11 +338,11 @@ def find_all(api: TableApi, namespace: str, numbers: Iterable[int]) -> dict[int,
     found = {row.job_id: row for row in rows if row.job_id in wanted}
     missing = [number for number in wanted if number not in found]
     if missing:
-        from hpcbatch import ended
         from hpcbatch.api.history import selector
+        from hpcbatch.client import history
 
         for part in _parts(missing):
-            found |= {row.job_id: row for row in ended.rows(api, namespace, selector(numbers=part) or "")}
+            found |= {row.job_id: row for row in history.rows(api, namespace, selector(numbers=part) or "")}
     return found
 
 
@@ -392,8 +392,8 @@ def iter_ended(
     later and began (those that never did: ended) before `until`. `owners` and `numbers` are those wanted; empty: all.
     With `include_unfinished` also the jobs that have not ended.
     """
-    from hpcbatch import ended
     from hpcbatch.api.history import selector
+    from hpcbatch.client import history
 
     present = set()
     for obj in list_objects(api, namespace):
@@ -402,7 +402,7 @@ def iter_ended(
             yield obj
     for part in _parts(list(numbers)) if numbers else [()]:
         fields = selector(numbers=part, owners=owners, since=since, until=until)
-        moved = iter(()) if fields is None else ended.objects(api, namespace, fields)
+        moved = iter(()) if fields is None else history.objects(api, namespace, fields)
         yield from (obj for obj in moved if obj["metadata"]["uid"] not in present)  # on its way a job stands in both
 
 
@@ -434,9 +434,9 @@ def get_object(api: Api, job: Named) -> Object:
     try:
         return api.get(BATCHJOBS, job.object_name, job.namespace)
     except NotFoundError:
-        from hpcbatch import ended
+        from hpcbatch.client import history
 
-        found = ended.get(api, job.object_name, job.namespace)
+        found = history.get(api, job.object_name, job.namespace)
         if found is None:
             raise UnknownJobError(f"job {job.object_name} is gone") from None
         return found
@@ -519,7 +519,7 @@ def forget(api: Api, row: JobRow) -> None:
     """Remove the record of an ended job (`qdel -x`). Raises ForbiddenError for those whose usage is not theirs to
     remove: on a cluster all but its admins.
     """
-    from hpcbatch import ended
+    from hpcbatch.client import history
 
     was_there = True
     try:
@@ -527,7 +527,7 @@ def forget(api: Api, row: JobRow) -> None:
     except NotFoundError:
         was_there = False
     # also where it just was on its way
-    if not ended.remove(api, row.object_name, row.namespace) and not was_there:
+    if not history.remove(api, row.object_name, row.namespace) and not was_there:
         raise UnknownJobError(f"unknown job {row.job_id}")
 
 

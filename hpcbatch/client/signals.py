@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
-from hpcbatch import jobs
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.client import jobs
+from hpcbatch.client.changes import ANSWER_S, may_change_all
 from hpcbatch.errors import (
     ForbiddenError,
     JobFinishedError,
@@ -16,7 +17,6 @@ from hpcbatch.errors import (
     UnknownJobError,
     UnreachableError,
 )
-from hpcbatch.job_requests import ANSWER_S, may_change_all
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
@@ -58,7 +58,7 @@ def resume(api: TableApi, row: JobRow) -> Object:
     """Let a suspended job go on, of an array also its members that were suspended by themselves; raises likewise."""
     resumed = _set_suspended(api, row, is_suspended=False)
     if row.array_indices:
-        from hpcbatch.members import own_rows
+        from hpcbatch.client.arrays import own_rows
 
         for member in own_rows(api, row, ended=False).values():
             if member.state is JobState.SUSPENDED:

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hpcbatch import jobs
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import ACCESS_REVIEWS, BATCHJOBS
+from hpcbatch.client import jobs
 from hpcbatch.errors import (
     ApiError,
     ForbiddenError,
@@ -68,7 +68,7 @@ def alter_with_members(
     alter(api, row, change, array_limit=array_limit)
     if not row.array_indices:
         return
-    from hpcbatch.members import own_rows
+    from hpcbatch.client.arrays import own_rows
 
     def of_waiting(record: JobRecord) -> JobSpec:
         return change(record) if record.status.state in _WAITING else record.spec

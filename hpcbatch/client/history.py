@@ -1,4 +1,4 @@
-"""Jobs that have ended and moved: what `hpcbatch.jobs` asks of the history, where the site has one.
+"""Jobs that have ended and moved: what `hpcbatch.client.jobs` asks of the history, where the site has one.
 
 Shows what the caller may see: all namespaces, or where that is forbidden, one's own.
 """
