@@ -1,7 +1,7 @@
 """Output of PBS jobs whose runner was killed: by the kernel for memory, with its node, or by its own script.
 
-The runner gives the files of a job their own names at its end (runner/output.sh). Where it could not, a pod does it
-that is made for that, before anything of the job is removed.
+The runner gives the files of a job their own names at its end (runner/script/output.sh). Where it could not, a pod
+does it that is made for that, before anything of the job is removed.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 that it is ended to run again; and the word to start that a job waits for which must not run twice.
 
 Pods do not talk to the API. An annotation of the pod holds what is asked; a downwardAPI volume shows it as a file,
-which the kubelet renews when the annotation changes and runner/watch.sh reads once a second. The text follows from the
-record and from what stood there before, so a controller that was killed in between writes the same again, and each
-signal is sent once.
+which the kubelet renews when the annotation changes and runner/watch/watch.sh reads once a second. The text follows
+from the record and from what stood there before, so a controller that was killed in between writes the same again, and
+each signal is sent once.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from hpcbatch.volcano import translate
 class StartBar:
     """Of a job that must not run twice the first pod alone starts the script, and only after the API knows so.
 
-    Volcano may make a deleted pod anew before it ends the job. So the pod waits (runner/master.sh) until its own uid
-    stands in the ConfigMap and it is told to start; a later pod finds the other's uid there.
+    Volcano may make a deleted pod anew before it ends the job. So the pod waits (runner/script/master.sh) until its own
+    uid stands in the ConfigMap and it is told to start; a later pod finds the other's uid there.
     """
 
     def __init__(self, api: Api) -> None:

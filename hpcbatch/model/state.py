@@ -44,7 +44,7 @@ class Reason(StrEnum):
     QUEUE_UNAVAILABLE = "QueueUnavailable"  # waits: its queue is closed, or the site has it no longer
     STARTING = "Starting"  # has its nodes; its pods are being started
     NON_ZERO_EXIT = "NonZeroExit"
-    PROGRAM_FAILED = "ProgramFailed"  # its own log says so, whatever the script made of it (runner/wrf.sh)
+    PROGRAM_FAILED = "ProgramFailed"  # its own log says so, whatever the script made of it (runner/wrf/wrf.sh)
     SIGNALLED = "Signalled"  # the script was killed by a signal
     TIME_LIMIT = "TimeLimit"
     OUT_OF_MEMORY = "OutOfMemory"

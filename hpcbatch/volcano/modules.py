@@ -1,4 +1,4 @@
-"""The site's table of modules as the runner's `module` reads it (runner/module.sh)."""
+"""The site's table of modules as the runner's `module` reads it (runner/modules/module.sh)."""
 
 from __future__ import annotations
 

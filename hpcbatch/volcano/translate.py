@@ -169,7 +169,10 @@ def first_pod(configmap: Mapping[str, Any]) -> str | None:
 
 
 def runner_configmap(namespace: str) -> Object:
-    """The ConfigMap with all files of the runner. Its name follows from their content, so it never changes."""
+    """The ConfigMap with all files of the runner. Its name follows from their content, so it never changes.
+
+    Its keys are the files' names without their folders: the template, which a site may replace, mounts it as it is.
+    """
     files = _runner_files()
     return {
         "apiVersion": "v1",
@@ -519,8 +522,10 @@ def _environment(loader: BaseLoader) -> Environment:
 def _runner_files() -> Mapping[str, str]:
     from importlib.resources import files
 
-    found = {entry.name: entry for entry in files("hpcbatch.runner").iterdir() if entry.name.endswith((".sh", ".awk"))}
-    return {name: found[name].read_text("utf-8") for name in sorted(found)}
+    top = files("hpcbatch.runner")
+    folders = [top, *(entry for entry in top.iterdir() if entry.is_dir())]
+    found = [entry for folder in folders for entry in folder.iterdir() if entry.name.endswith((".sh", ".awk"))]
+    return {entry.name: entry.read_text("utf-8") for entry in sorted(found, key=lambda entry: entry.name)}
 
 
 @cache

@@ -219,7 +219,7 @@ def test_variables() -> None:
     names = set(pbs_environment.environment(placed(Dialect.PBS)))
     names |= set(job_variables(environ, listed={}, export_all=False, cwd="/", user="u"))
     names |= set(slurm_environment.environment(placed(Dialect.SLURM)))
-    runner = (CHECKOUT / "hpcbatch/runner/start.sh").read_text()
+    runner = (CHECKOUT / "hpcbatch/runner/script/start.sh").read_text()
     names |= set(re.findall(r'"((?:PBS|SLURM)_\w+)=', runner))
     assert missing(names, "In the job") == []
     # and none that nobody sets

@@ -16,7 +16,7 @@ from tests.component.runner_pod import RunnerPod
 RUNNER = Path(__file__).parents[2] / "hpcbatch/runner"
 SCRIPT = """\
 root=$1 launchers= warning=$2
-. "$RUNNER/common.sh"; . "$RUNNER/linked.sh"
+. "$RUNNER/common.sh"; . "$RUNNER/mpi/linked.sh"
 error_file=$root/err
 tell_of_links
 echo "$warning"

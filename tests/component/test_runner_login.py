@@ -9,7 +9,7 @@ import pytest
 
 from tests.component.runner_pod import SHELLS, shell_or_skip
 
-LOGIN = Path(__file__).parents[2] / "hpcbatch/runner/login.sh"
+LOGIN = Path(__file__).parents[2] / "hpcbatch/runner/script/login.sh"
 CASES = {
     "the profile adds": ("/opt/x:/usr/bin:/bin", "/usr/bin:/bin", "/opt/x:/usr/bin:/bin"),
     "the profile drops the last": ("/usr/bin:/bin", "/usr/bin:/bin:/venv/bin", "/usr/bin:/bin:/venv/bin"),

@@ -30,7 +30,7 @@ esac
 
 @pytest.fixture
 def command(shell: str, tmp_path: Path) -> list[str]:
-    text = (resources.files("hpcbatch.runner") / "prterun.sh").read_text()
+    text = (resources.files("hpcbatch.runner") / "mpi/prterun.sh").read_text()
     (tmp_path / "wrapper").write_text(f"run={tmp_path}\n{text}")
     (tmp_path / "openmpi/bin").mkdir(parents=True)
     (tmp_path / "openmpi/bin/prterun").write_text(PRTERUN)

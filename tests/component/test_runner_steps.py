@@ -146,7 +146,7 @@ REFUSED_OR_LAST = {
 
 
 def long_options(kind: str) -> set[str]:
-    text = (resources.files("hpcbatch.runner") / "srun_options.sh").read_text()
+    text = (resources.files("hpcbatch.runner") / "steps/srun_options.sh").read_text()
     found = re.search(rf"^srun_{kind}='([^']*)'$", text, re.MULTILINE)
     assert found is not None
     return set(found[1].split())

@@ -22,7 +22,7 @@ sys.stdin.read()
 """
 SCRIPT = """\
 root=$1; shift
-. "$RUNNER/common.sh"; . "$RUNNER/processes.sh"; . "$RUNNER/worlds.sh"
+. "$RUNNER/common.sh"; . "$RUNNER/watch/processes.sh"; . "$RUNNER/mpi/worlds.sh"
 host=h0 hosts='h0 h1' event= error_file=$root/err
 kin=$1 launchers=$2 clients=$3
 look_at_worlds; look_at_worlds

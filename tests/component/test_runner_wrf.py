@@ -40,7 +40,7 @@ from tests.unit.wrf.logs import (
 )
 
 MAIN = "rsl.error.0000"
-PROGRAM = Path(hpcbatch.runner.__file__).with_name("wrf.awk")
+PROGRAM = Path(hpcbatch.runner.__file__).with_name("wrf") / "wrf.awk"
 AWKS = {"awk": ["awk"], "busybox": ["busybox", "awk"]}
 """Also tried: gawk --posix 5.2.1, mawk 1.3.4, original-awk of 2022."""
 GOOD = HEAD + FIRST_FRAME + STEPS + END

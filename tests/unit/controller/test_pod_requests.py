@@ -56,7 +56,7 @@ def test_each_signal_once_in_order_however_often_it_is_written(asked: list[tuple
         expected.append(request_id)
         for _ in range(1 + repeated):  # a controller that was killed before it wrote the status
             text = requests_text(text, RUNNING, is_suspended=False, signal=signal(request_id))
-        for line in text.splitlines():  # as runner/watch.sh does it
+        for line in text.splitlines():  # as runner/watch/watch.sh does it
             _, sequence, _, _, found = line.split(" ")
             if int(sequence) > handled:
                 handled = int(sequence)

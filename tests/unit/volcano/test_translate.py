@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import DictLoader
 
+import hpcbatch.runner
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
@@ -435,6 +436,12 @@ def test_runner_configmap_is_named_after_its_content() -> None:
     assert configmap["immutable"] is True
     used = [v["configMap"]["name"] for v in pod_spec(volcano_job(placed()))["volumes"] if "configMap" in v]
     assert used == [configmap["metadata"]["name"], "job-12-conf"]
+
+
+def test_the_runners_files_have_names_of_their_own() -> None:
+    """A pod has them in one directory, whatever folder they are in here."""
+    found = [path.name for path in Path(hpcbatch.runner.__file__).parent.rglob("*") if path.suffix in (".sh", ".awk")]
+    assert sorted(found) == list(translate.runner_configmap("alice")["data"])
 
 
 def test_dry_run_is_readable_yaml() -> None:
