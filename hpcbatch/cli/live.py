@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from hpcbatch.api.batchjob import shown_record
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.cli.common import Session
 from hpcbatch.client import jobs
@@ -18,6 +17,8 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import indices, unended
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.batchjob import shown_record
+from hpcbatch.record.rows import row_of
 from hpcbatch.units import hms
 
 _TICK_S = 1.0  # how often running times are drawn anew
@@ -86,18 +87,18 @@ def _changes(session: Session, where: str | None, rows: Mapping[str, JobRow]) ->
     listing = session.api.list(BATCHJOBS, where, fields=jobs.UNFINISHED)
     there = {obj["metadata"]["name"]: obj for obj in listing.items}
     for name, row in rows.items():
-        yield shown_record(there[name]).row() if name in there else _look_at(session, row)
+        yield row_of(shown_record(there[name])) if name in there else _look_at(session, row)
     for event in session.api.watch(
         BATCHJOBS, where, fields=jobs.UNFINISHED, resource_version=listing.resource_version, timeout_s=_WATCH_S
     ):
         name = event.object["metadata"].get("name")
         if event.type != "BOOKMARK" and name in rows:
-            yield _look_at(session, rows[name]) if event.type == "DELETED" else shown_record(event.object).row()
+            yield _look_at(session, rows[name]) if event.type == "DELETED" else row_of(shown_record(event.object))
 
 
 def _look_at(session: Session, row: JobRow) -> JobRow | str:
     try:
-        return jobs.get_record(session.api, row).row()
+        return row_of(jobs.get_record(session.api, row))
     except UnknownJobError:
         return row.object_name
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from hpcbatch.api.batchjob import shown_record
 from hpcbatch.cli.common import Session
 from hpcbatch.client import history, jobs
+from hpcbatch.record.batchjob import shown_record
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

@@ -67,8 +67,8 @@ def wait_as_qsub(session: Session, submitted: jobs.Submitted, shown_id: str) -> 
 
 
 def _qsub_code(obj: Object, shown_id: str) -> int:
-    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.pbs.states import exit_status
+    from hpcbatch.record.batchjob import shown_record
 
     record = shown_record(obj)
     status, spec = record.status, record.spec
@@ -92,7 +92,7 @@ def wait_as_sbatch(session: Session, submitted: jobs.Submitted) -> int:
     if ended is None:
         complain(f"sbatch: error: Job {submitted.job_id} no longer found and exit code not found")
         return 1
-    from hpcbatch.api.batchjob import shown_record
+    from hpcbatch.record.batchjob import shown_record
 
     record = shown_record(ended)
     if record.spec.array is None:

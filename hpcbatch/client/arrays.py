@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hpcbatch.api.client import TableApi
-from hpcbatch.api.jobrow import row_from_cells
 from hpcbatch.api.names import ARRAY_ID_LABEL
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
@@ -21,6 +20,7 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import by_array, unended
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
+from hpcbatch.record.rows import row_from_cells, row_of
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
@@ -53,7 +53,7 @@ def own_rows(api: TableApi, array: JobRow, wanted: Indices | None = None, *, end
 
 def get_records(api: Api, array: JobRow, rows: Collection[JobRow]) -> list[JobRecord]:
     """The whole records of members of an array."""
-    from hpcbatch.api.batchjob import shown_record
+    from hpcbatch.record.batchjob import shown_record
 
     there: dict[str, Object] = {}
     if len(rows) > _FEW:
@@ -64,14 +64,14 @@ def get_records(api: Api, array: JobRow, rows: Collection[JobRow]) -> list[JobRe
 
 def _moved(api: TableApi, array: JobRow, members: list[int]) -> dict[int, JobRow]:
     """Those that have left the BatchJobs for the history."""
-    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.client import history
+    from hpcbatch.record.batchjob import shown_record
 
     if len(members) > _FEW:
         rows = history.rows(api, array.namespace, f"spec.memberOf.arrayId={array.job_id}")
     else:
         objects = (history.get(api, f"{array.object_name}-{index}", array.namespace) for index in members)
-        rows = [shown_record(obj).row() for obj in objects if obj is not None]
+        rows = [row_of(shown_record(obj)) for obj in objects if obj is not None]
     return by_array(rows).get(array.job_id, {})
 
 

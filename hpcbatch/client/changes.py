@@ -41,8 +41,7 @@ def alter(
 
     Raises RefusedError with what the controller said, JobFinishedError, or UnreachableError if it did not answer.
     """
-    from hpcbatch.api.batchjob import record_from
-    from hpcbatch.api.jobspec import spec_to_json
+    from hpcbatch.record.batchjob import record_from, spec_to_json
 
     def ask(obj: Object) -> Object:
         record = record_from(obj)

@@ -19,9 +19,9 @@ from hpcbatch.api.history import (
     as_batchjob,
     unpacked,
 )
-from hpcbatch.api.jobrow import row_from_cells
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError
 from hpcbatch.model.text import printable_tree
+from hpcbatch.record.rows import row_from_cells
 
 if TYPE_CHECKING:
     from hpcbatch.api.client import Table, TableApi

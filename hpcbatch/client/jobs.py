@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from hpcbatch.api.client import TableApi
-from hpcbatch.api.jobrow import row_from_cells
 from hpcbatch.api.names import (
     ARRAY_ID_LABEL,
     ENVIRONMENT_KEY,
@@ -41,6 +40,7 @@ from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable, printable_tree
+from hpcbatch.record.rows import row_from_cells
 from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339
 
 if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 8 ms to make
@@ -101,7 +101,7 @@ def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float
     """
     name = f"{submission.spec.dialect.value}-{_random(10)}"
     secret = submission_secret(name, submission)
-    from hpcbatch.api.jobspec import to_manifest
+    from hpcbatch.record.batchjob import to_manifest
 
     job = to_manifest(submission.spec, name=name, submission_secret=name, export_none=submission.export_none)
     _check_text(job)
@@ -444,7 +444,7 @@ def get_object(api: Api, job: Named) -> Object:
 
 def get_record(api: Api, job: Named) -> JobRecord:
     """The whole record of a job that a listing named, to be shown. Raises UnknownJobError if it has gone since."""
-    from hpcbatch.api.batchjob import shown_record
+    from hpcbatch.record.batchjob import shown_record
 
     return shown_record(get_object(api, job))
 
@@ -577,7 +577,7 @@ def _has_settled(obj: Object) -> bool:
     if spec.get("deleteRequested"):
         return state.is_final or state is JobState.EXITING
     if "suspended" in spec and state in {JobState.RUNNING, JobState.SUSPENDED}:
-        from hpcbatch.api.batchjob import is_suspended
+        from hpcbatch.record.batchjob import is_suspended
 
         return (state is JobState.SUSPENDED) == is_suspended(spec, status.get("runCount", 0))
     is_held = bool(spec.get("hold") or spec.get("adminHolds"))

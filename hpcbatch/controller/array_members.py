@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from hpcbatch.api.batchjob import altered_spec
 from hpcbatch.api.names import ARRAY_ID_LABEL
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
@@ -13,6 +12,7 @@ from hpcbatch.controller.records import owner_reference
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide_array import Unstarted
+from hpcbatch.record.batchjob import altered_spec
 
 HELD_BY_ARRAY = "hpcbatch.io/held-by-array"
 """Annotation of a member that was held because of what was asked of its array."""

@@ -14,9 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from hpcbatch.api.batchjob import altered_spec, record_from
 from hpcbatch.api.informer import Informer, object_key
-from hpcbatch.api.jobspec import spec_from_json
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.controller.array_members import (
@@ -34,7 +32,6 @@ from hpcbatch.controller.array_members import (
     view_of,
 )
 from hpcbatch.controller.records import remove, write_status
-from hpcbatch.controller.requests import ALTERABLE, OF_SIZE
 from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError, NotFoundError
 from hpcbatch.model.array import Array, ArrayStatus
 from hpcbatch.model.indices import Indices
@@ -42,6 +39,8 @@ from hpcbatch.model.record import Answer, JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide_array import ArrayDecision, ArraySeen, Obstacle, decide_array
+from hpcbatch.record.batchjob import altered_spec, record_from, spec_from_json
+from hpcbatch.record.fields import ALTERABLE, OF_SIZE
 from hpcbatch.units import parse_rfc3339
 
 _LOG = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from hpcbatch.api.batchjob import is_suspended, record_from
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import (
@@ -72,6 +71,7 @@ from hpcbatch.policy.views import (
     volcano_job_view,
 )
 from hpcbatch.policy.waiting import NodeRoom, explain
+from hpcbatch.record.batchjob import is_suspended, record_from
 from hpcbatch.site.file import Site
 from hpcbatch.site.identity import Identity
 from hpcbatch.units import parse_rfc3339

@@ -14,18 +14,16 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from hpcbatch.api.batchjob import altered_spec
 from hpcbatch.api.informer import Informer, object_key
-from hpcbatch.api.jobrow import parse_time
-from hpcbatch.api.jobspec import dependency_from_json
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.errors import RefusedError
-from hpcbatch.model.dependency import MIRROR, Dependency, DependencyKind, JobRef, Wait
+from hpcbatch.model.dependency import DEPENDENCY, MIRROR, Dependency, DependencyKind, JobRef, Wait
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.row import parse_time
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.dependencies import (
     IndexOutlook,
@@ -38,6 +36,7 @@ from hpcbatch.policy.dependencies import (
     look,
     look_at_members,
 )
+from hpcbatch.record.batchjob import altered_spec
 
 Key = tuple[str, str]
 AS_BEFORE = {after: before for before, after in MIRROR.items()}
@@ -444,7 +443,7 @@ def _open_waits(dependency: Dependency, progress: Mapping[str, Any], met: frozen
 def _dependency(obj: Object) -> Dependency:
     """Of a BatchJob, as altered."""
     spec = altered_spec(obj["spec"], obj.get("status", {}).get("altered", {}))
-    return dependency_from_json(spec["dependency"]) if "dependency" in spec else Dependency(clauses=())
+    return DEPENDENCY.from_json(spec["dependency"]) if "dependency" in spec else Dependency(clauses=())
 
 
 def _stage(entry: _Entry) -> tuple[bool, bool]:

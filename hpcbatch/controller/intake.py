@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hpcbatch.api.informer import Informer
-from hpcbatch.api.jobspec import spec_from_json
 from hpcbatch.api.names import SECRET_TYPE
 from hpcbatch.api.nodes import is_reserved
 from hpcbatch.api.port import Api, Object
@@ -29,6 +28,7 @@ from hpcbatch.policy.admission import Granted, admit, choose_queue, unknown_queu
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.dialects import DIALECTS
 from hpcbatch.policy.holds import behind_others, hold_reason
+from hpcbatch.record.batchjob import spec_from_json
 from hpcbatch.site.identity import Identity, identity_of
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 

@@ -16,7 +16,6 @@ from datetime import UTC, datetime, timedelta
 
 import hpcbatch.pbs.mail
 import hpcbatch.slurm.mail
-from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.informer import Workers, WorkQueue, object_key
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
@@ -27,6 +26,7 @@ from hpcbatch.errors import HpcBatchError, NotFoundError, UnreachableError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.mail import Mail, MailConfig, is_address, recipients
 from hpcbatch.model.record import JobRecord
+from hpcbatch.record.batchjob import record_from
 
 _LOG = logging.getLogger(__name__)
 KEPT = timedelta(hours=4)

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from hpcbatch.api.batchjob import is_suspended
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import PODS
 from hpcbatch.model.record import Answer, JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState
+from hpcbatch.record.batchjob import is_suspended
 
 ANNOTATION: Final = "hpcbatch.io/requests"
 _SIGNALS_KEPT: Final = 16

@@ -6,11 +6,11 @@ import hashlib
 import json
 from typing import Any
 
-from hpcbatch.api.batchjob import full_status_to_json
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, Resource
 from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.model.record import JobRecord
+from hpcbatch.record.batchjob import full_status_to_json
 
 
 def write_status(api: Api, obj: Object, record: JobRecord, volcano_job: str = "") -> Object:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from hpcbatch.api.batchjob import altered_spec
 from hpcbatch.api.port import Object
 from hpcbatch.controller.intake import Intake, taken_spec
 from hpcbatch.controller.site_source import SiteSource
@@ -20,18 +19,9 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.admission import grant_walltime
 from hpcbatch.policy.alterations import noted
+from hpcbatch.record.batchjob import altered_spec
+from hpcbatch.record.fields import ALTERABLE, ARRAY_LIMIT, OF_SIZE, WHILE_RUNNING
 
-WHILE_RUNNING = frozenset({
-    "arrayLimit", "attributes", "beginTime", "interpreter", "mailPoints", "mailUsers", "name", "nice", "priority",
-    "rerunnable", "walltimeSeconds",
-})  # fmt: skip
-"""Fields that may be altered when the job has its nodes; some of them count if it runs again."""
-ALTERABLE = WHILE_RUNNING | {
-    "account", "arrangement", "chunks", "dependency", "keepOutput", "memPerPodBytes", "queue", "removeOutput",
-    "resourcesPerPod", "sharing", "stderr", "stdout", "stdoutToStderr", "umask", "workDir",
-}  # fmt: skip
-OF_SIZE = frozenset({"arrangement", "chunks", "memPerPodBytes", "resourcesPerPod", "sharing"})
-"""What the layout of a job follows from."""
 _GRANTED = OF_SIZE | {"queue", "walltimeSeconds"}
 """What the site has to grant."""
 _ALTERATION, _RERUN = "alteration", "rerunRequest"
@@ -75,8 +65,8 @@ class Requests:
             new = replace(new, status=replace(new.status, dependency=None))
         elif (spec.dependency, spec.name) != (record.spec.dependency, record.spec.name):
             self._intake.dependents.check_no_cycle(new)
-        if "arrayLimit" in asked.get("fields", {}):
-            new = replace(new, status=_with_limit(new.status, asked["fields"]["arrayLimit"]))
+        if ARRAY_LIMIT in asked.get("fields", {}):
+            new = replace(new, status=_with_limit(new.status, asked["fields"][ARRAY_LIMIT]))
         site = self._sites.in_force.config
         if has_started:
             queue = site.queue(record.queue)
@@ -112,7 +102,7 @@ def merge(record: JobRecord, asked: Mapping[str, Any], *, has_started: bool) -> 
         raise HpcBatchError(f"{unknown[0]} cannot be altered")
     if has_started and (late := [name for name in names if name not in WHILE_RUNNING]):
         raise RefusedError(RefusalCode.STARTED, late[0])
-    fields.pop("arrayLimit", None)
+    fields.pop(ARRAY_LIMIT, None)
     if "attributes" in names:
         gone = {name.partition(".")[2] for name in cleared if "." in name}
         kept = {name: value for name, value in record.spec.attributes.items() if name not in gone}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.indices import Indices
+from hpcbatch.model.indices import MAX_INDEX, Indices
+from hpcbatch.model.stored import BOOLEAN, COUNTED_INDICES, INDICES, PRINTABLE, integer, stored, string
 
 MAX_MEMBERS = 100_000
 """Of one array, unless the site says less."""
-_MAX_SHOWN = 10**6  # what a site can allow at most; a view may have a row for each
 MAX_OWN = 1000
 """Waiting members of one array that have a record of their own: what a user asks for beyond that is not done."""
 _NONE = Indices()
@@ -19,10 +18,12 @@ _NONE = Indices()
 class Array:
     """What was asked (`-J`, `--array`)."""
 
-    indices: Indices
-    limit: int | None = None
+    indices: Indices = field(metadata=stored("indices", INDICES))
+    limit: int | None = field(
+        default=None, metadata=stored("limit", integer(1, 2**31 - 1), description="How many members may run at once.")
+    )
     """How many members may run at once (`%5`); None: as many as fit."""
-    text: str = ""
+    text: str = field(default="", metadata=stored("text", string(most=65536, pattern=PRINTABLE)))
     """As the user wrote it, for display."""
 
 
@@ -30,12 +31,17 @@ class Array:
 class Membership:
     """What makes a job the member of an array. Its record, script and dependants find the array by these."""
 
-    array_id: int
+    array_id: int = field(metadata=stored("arrayId", integer(1, 10**18 - 1)))
     """Number of the array's job."""
-    array_name: str
+    array_name: str = field(metadata=stored("arrayName", string(most=253, pattern=PRINTABLE)))
     """Name of the array's BatchJob, in the same namespace."""
-    index: int
-    keeps_number: bool = False
+    index: int = field(metadata=stored("index", integer(0, MAX_INDEX)))
+    keeps_number: bool = field(
+        default=False,
+        metadata=stored(
+            "keepsNumber", BOOLEAN, description="Of the member made last, which Slurm knows by the number of the array."
+        ),
+    )
     """Slurm's: this member was made last, so it is known by the array's number."""
 
 
@@ -48,23 +54,19 @@ def shown_number(job_id: int, member: Membership | None) -> int:
 class ArrayStatus:
     """Where the members of an array stand. Each index is in exactly one of the sets."""
 
-    pending: Indices = _NONE
+    pending: Indices = field(
+        default=_NONE, metadata=stored("pending", COUNTED_INDICES, description="No record of their own yet.")
+    )
     """They have no record of their own yet."""
-    active: Indices = _NONE
+    active: Indices = field(default=_NONE, metadata=stored("active", COUNTED_INDICES))
     """They have one, and have not ended."""
-    succeeded: Indices = _NONE
-    failed: Indices = _NONE
+    succeeded: Indices = field(default=_NONE, metadata=stored("succeeded", COUNTED_INDICES))
+    failed: Indices = field(default=_NONE, metadata=stored("failed", COUNTED_INDICES))
     """Ended with anything but 0, at their walltime, by a signal, or never started."""
-    deleted: Indices = _NONE
-    limit: int | None = None
+    deleted: Indices = field(default=_NONE, metadata=stored("deleted", COUNTED_INDICES))
+    limit: int | None = field(default=None, metadata=stored("limit", integer(1)))
     """In force; `scontrol update ArrayTaskThrottle=` and `qalter -W max_run_subjobs=` change it."""
 
     @property
     def is_over(self) -> bool:
         return not (self.pending or self.active)
-
-
-def check_size(indices: Indices) -> None:
-    """Raise HpcBatchError for more members than an admitted array can have."""
-    if len(indices) > _MAX_SHOWN:
-        raise HpcBatchError(f"an array of {len(indices)} members")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.stored import ANY_TEXT, BOOLEAN, Kind, enum, integer, list_of, stored, string, struct
 
 MAX_JOBS = 5000
 """That a job can depend on, each member of an array counted: looking for one that is gone costs two requests."""
@@ -62,15 +63,18 @@ class JobRef:
         return cls(job_id=int(number), index=int(index) if index else None)
 
 
+_REFS = list_of(Kind(string(most=40, pattern=r"^[0-9]{1,18}(\[[0-9]{1,18}\])?$").schema, str, JobRef.parse), most=10000)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause:
     """One `type:id:id…`. All of its jobs must satisfy it."""
 
-    kind: DependencyKind
-    jobs: tuple[JobRef, ...] = ()
-    delay_s: int = 0
+    kind: DependencyKind = field(metadata=stored("kind", enum(DependencyKind)))
+    jobs: tuple[JobRef, ...] = field(default=(), metadata=stored("jobs", _REFS))
+    delay_s: int = field(default=0, metadata=stored("delaySeconds", integer(0, MAX_DELAY_S)))
     """Slurm `after:12+5`: so long after the start."""
-    count: int = 0
+    count: int = field(default=0, metadata=stored("count", integer(0, _MAX_COUNT)))
     """Of `on:COUNT`."""
 
     def __post_init__(self) -> None:
@@ -115,9 +119,9 @@ class Wait:
 class Dependency:
     """All clauses have to be satisfied, or with `is_any` (Slurm's `?`) one of them."""
 
-    clauses: tuple[Clause, ...]
-    is_any: bool = False
-    kill_if_never: bool | None = None
+    clauses: tuple[Clause, ...] = field(metadata=stored("clauses", list_of(struct(Clause), least=1, most=1000)))
+    is_any: bool = field(default=False, metadata=stored("any", BOOLEAN, description="One of the clauses is enough."))
+    kill_if_never: bool | None = field(default=None, metadata=stored("killIfNever", BOOLEAN))
     """End the job when it can never be met (PBS does; Slurm `--kill-on-invalid-dep=yes`); None: the dialect's way."""
 
     def __post_init__(self) -> None:
@@ -146,6 +150,10 @@ class Dependency:
                 refs: tuple[JobRef | None, ...] = clause.jobs or (None,)
                 found += [Wait(kind=clause.kind, ref=r, delay_s=clause.delay_s, count=clause.count) for r in refs]
         return tuple(dict.fromkeys(found))
+
+
+DEPENDENCY: Final = struct(Dependency)
+"""How a BatchJob holds one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,11 +191,24 @@ def parse_left(text: str) -> tuple[tuple[Left, ...], bool]:
 class DependencyProgress:
     """How far a job's dependency is satisfied, so that this is never asked twice: other jobs are forgotten one day."""
 
-    met: tuple[str, ...] = ()
+    met: tuple[str, ...] = field(
+        default=(), metadata=stored("met", list_of(ANY_TEXT), description="What is satisfied, for good: afterok:12.")
+    )
     """Names of what is satisfied, for good, and of the `before…` that the named jobs have accepted."""
-    joined: tuple[str, ...] = ()
+    joined: tuple[str, ...] = field(
+        default=(), metadata=stored("joined", list_of(ANY_TEXT), description="What other jobs' before... have added.")
+    )
     """Names of what the `before…` of other jobs have added to the waits of this one."""
-    left: str = ""
+    left: str = field(
+        default="", metadata=stored("left", ANY_TEXT, description="What is left; ! marks what can never be met.")
+    )
     """What is left, see `format_left`."""
-    followers: tuple[str, ...] = ()
+    followers: tuple[str, ...] = field(
+        default=(),
+        metadata=stored(
+            "followers",
+            list_of(ANY_TEXT),
+            description="The first of those who wait for this job, for display: beforeok:14.",
+        ),
+    )
     """The first of those who wait for this job, as it means them: `beforeok:14`. For display only."""

@@ -15,6 +15,7 @@ MAX_INDEX = 10**15
 """Larger than any that a user means, and small enough to count with."""
 MAX_OVERLAPPING = 200_000
 """Numbers in parts of a text that do not stand in order, apart from each other: only these have to be counted out."""
+_MAX_SHOWN = 10**6  # what a site can allow at most; a view may have a row for each
 _RANGE = r"([0-9]{1,16})(?:-([0-9]{1,16})(?::([0-9]{1,16}))?)?"
 _PART = re.compile(_RANGE)
 _TEXT = re.compile(rf",*(?:{_RANGE}(?:,+|\Z))*")
@@ -210,3 +211,10 @@ def _text(part: range) -> str:
     if len(part) == 1:
         return str(part[0])
     return f"{part[0]}-{part[-1]}" + (f":{part.step}" if part.step != 1 else "")
+
+
+def check_size(indices: Indices) -> Indices:
+    """`indices`. Raises HpcBatchError for more members than an admitted array can have."""
+    if len(indices) > _MAX_SHOWN:
+        raise HpcBatchError(f"an array of {len(indices)} members")
+    return indices

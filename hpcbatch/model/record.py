@@ -8,41 +8,66 @@ from datetime import datetime
 from typing import Any
 
 from hpcbatch.model.array import ArrayStatus
-from hpcbatch.model.dependency import DependencyProgress
-from hpcbatch.model.row import JobRow
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.dependency import DependencyProgress, Wait, parse_left
+from hpcbatch.model.spec import MAX_CHUNKS, Chunk, JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.stored import (
+    ANY_INTEGER,
+    ANY_TEXT,
+    BOOLEAN,
+    COUNT,
+    GROUPS,
+    NOT_STORED,
+    OBJECT_NAME,
+    TIME,
+    UNIX_ID,
+    Kind,
+    enum,
+    enum_of_controller,
+    integer,
+    list_of,
+    mapping_of,
+    stored,
+    string,
+    struct,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecHost:
     """A pod of the job, in the order of the chunks; the first runs the script."""
 
-    node: str
+    node: str = field(metadata=stored("node", OBJECT_NAME))
     """Kubernetes node name; shown as exec_host and NODELIST."""
-    pod: str
+    pod: str = field(metadata=stored("pod", OBJECT_NAME))
     """Pod name, which is its hostname; stands in PBS_NODEFILE and SLURM_JOB_NODELIST."""
-    cpus: int
+    cpus: int = field(metadata=stored("cpus", COUNT))
+
+
+_HOSTS = list_of(struct(ExecHost), most=MAX_CHUNKS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostUsage:
     """What all processes of a job used on one of its hosts, as far as could be measured there."""
 
-    pod: str
-    cpu_s: int | None = None
-    max_rss_bytes: int | None = None
+    pod: str = field(metadata=stored("pod", ANY_TEXT))
+    cpu_s: int | None = field(default=None, metadata=stored("cpuSeconds", COUNT))
+    max_rss_bytes: int | None = field(default=None, metadata=stored("maxRssBytes", COUNT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
     """A run after which the job was queued again: rerun by request, or its node was lost."""
 
-    start_time: datetime
-    end_time: datetime
+    start_time: datetime = field(metadata=stored("startTime", TIME))
+    end_time: datetime = field(metadata=stored("endTime", TIME))
     """When the controller saw that it was over."""
-    hosts: tuple[ExecHost, ...] = ()
-    lost: str = ""
+    hosts: tuple[ExecHost, ...] = field(default=(), metadata=stored("hosts", _HOSTS))
+    lost: str = field(
+        default="",
+        metadata=stored("lost", ANY_TEXT, description="What was lost of it; absent where it was given up by request."),
+    )
     """Which pod was lost, in words; "" where nothing was, or it is not known."""
 
 
@@ -50,8 +75,8 @@ class PastRun:
 class Alteration:
     """What qalter, qmove or scontrol update changed of the job at a time."""
 
-    time: datetime
-    changes: str
+    time: datetime = field(metadata=stored("time", TIME))
+    changes: str = field(metadata=stored("changes", string(most=4096)))
     """`Resource_List.walltime=00:20:00 Job_Name=x`: in the names and words of PBS's accounting log."""
 
 
@@ -59,10 +84,12 @@ class Alteration:
 class Suspension:
     """A time at which the job's processes were stopped (qsig -s suspend, scontrol suspend)."""
 
-    start_time: datetime
-    end_time: datetime | None = None
+    start_time: datetime = field(metadata=stored("startTime", TIME))
+    end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
     """None: it still is."""
-    is_resumed: bool = False
+    is_resumed: bool = field(
+        default=False, metadata=stored("resumed", BOOLEAN, description="It went on then; else its run ended so.")
+    )
     """It went on then; else its run ended so."""
 
 
@@ -70,70 +97,139 @@ class Suspension:
 class Answer:
     """Of the controller to a request in a BatchJob's spec."""
 
-    request_id: str
-    code: str = ""
+    request_id: str = field(metadata=stored("id", ANY_TEXT))
+    code: str = field(default="", metadata=stored("code", ANY_TEXT))
     """A RefusalCode; "" if it was done."""
-    message: str = ""
+    message: str = field(default="", metadata=stored("message", ANY_TEXT))
+
+
+_ALTERED = Kind({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, dict)
+
+
+def _check_progress(progress: DependencyProgress) -> None:
+    """Raise ValueError for what views could not take apart."""
+    parse_left(progress.left)
+    for name in progress.followers:
+        Wait.parse(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStatus:
-    state: JobState = JobState.QUEUED
-    reason: Reason = Reason.NONE
-    message: str = ""
+    state: JobState = field(default=JobState.QUEUED, metadata=stored("state", enum(JobState), is_always=True))
+    reason: Reason = field(default=Reason.NONE, metadata=stored("reason", enum_of_controller(Reason), is_always=True))
+    message: str = field(default="", metadata=stored("message", ANY_TEXT))
     """One human line: the scheduler's or the pod's own words for why the job waits or failed."""
-    owner: str = ""
-    uid: int = 0
-    gid: int = 0
-    home: str = "/"
-    groups: tuple[tuple[int, str], ...] = ()
+    owner: str = field(default="", metadata=stored("owner", ANY_TEXT, is_always=True))
+    uid: int = field(default=0, metadata=stored("uid", UNIX_ID, is_always=True))
+    gid: int = field(default=0, metadata=stored("gid", UNIX_ID, is_always=True))
+    home: str = field(default="/", metadata=stored("home", ANY_TEXT, is_always=True))
+    groups: tuple[tuple[int, str], ...] = field(
+        default=(), metadata=stored("groups", GROUPS, description="Supplementary groups that the pods run with.")
+    )
     """Supplementary groups, gid and name."""
-    walltime_s: int | None = None
+    walltime_s: int | None = field(
+        default=None,
+        metadata=stored(
+            "walltimeSeconds", integer(1), description="Limit in force: the one asked for, or the queue's."
+        ),
+    )
     """Wall-clock limit in force, fixed at admission: the one asked for, or the queue's."""
-    layout: tuple[Chunk, ...] = ()
+    layout: tuple[Chunk, ...] = field(
+        default=(), metadata=stored("layout", list_of(struct(Chunk, is_cached=True), most=MAX_CHUNKS))
+    )
     """The chunks as they become pods, fixed at admission: `count` pods each."""
-    hosts: tuple[ExecHost, ...] = ()
-    submit_time: datetime | None = None
-    eligible_time: datetime | None = None
+    hosts: tuple[ExecHost, ...] = field(default=(), metadata=stored("hosts", _HOSTS))
+    submit_time: datetime | None = field(default=None, metadata=NOT_STORED)
+    eligible_time: datetime | None = field(default=None, metadata=stored("eligibleTime", TIME))
     """Since when nothing but the scheduler keeps it: admitted, released, begin time reached."""
-    start_time: datetime | None = None
-    end_time: datetime | None = None
-    exit_code: int | None = None
+    start_time: datetime | None = field(default=None, metadata=stored("startTime", TIME))
+    end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
+    exit_code: int | None = field(default=None, metadata=stored("exitCode", integer(0, 255)))
     """0..255 of the script; None when it never ran, or was killed by a signal."""
-    exit_signal: int | None = None
-    walltime_used_s: int | None = None
-    cpu_used_s: int | None = None
-    max_rss_bytes: int | None = None
+    exit_signal: int | None = field(default=None, metadata=stored("exitSignal", integer(1, 127)))
+    walltime_used_s: int | None = field(default=None, metadata=stored("walltimeUsedSeconds", COUNT))
+    cpu_used_s: int | None = field(default=None, metadata=stored("cpuUsedSeconds", COUNT))
+    max_rss_bytes: int | None = field(default=None, metadata=stored("maxRssBytes", COUNT))
     """Of all its hosts together, each at its most; as is `cpu_used_s`, while it runs what was told last."""
-    past_runs: tuple[PastRun, ...] = ()
+    past_runs: tuple[PastRun, ...] = field(
+        default=(),
+        metadata=stored(
+            "pastRuns", list_of(struct(PastRun), most=1000), description="Runs after which the job was queued again."
+        ),
+    )
     """Those before the present one, the oldest first, as far as they are kept (policy.past_runs)."""
-    suspensions: tuple[Suspension, ...] = ()
+    suspensions: tuple[Suspension, ...] = field(
+        default=(),
+        metadata=stored(
+            "suspensions",
+            list_of(struct(Suspension), most=1000),
+            description="When its processes were stopped by request.",
+        ),
+    )
     """Of all runs, the oldest first, as far as they are kept (policy.suspensions)."""
-    alterations: tuple[Alteration, ...] = ()
+    alterations: tuple[Alteration, ...] = field(
+        default=(),
+        metadata=stored(
+            "alterations",
+            list_of(struct(Alteration), most=1000),
+            description="What was changed when, in the words of PBS's accounting log.",
+        ),
+    )
     """The oldest first, as far as they are kept (policy.alterations)."""
-    usage: tuple[HostUsage, ...] = ()
+    usage: tuple[HostUsage, ...] = field(
+        default=(), metadata=stored("usage", list_of(struct(HostUsage), most=MAX_CHUNKS))
+    )
     """Of each host in the order of `hosts`, as far as known."""
-    array: ArrayStatus | None = None
+    array: ArrayStatus | None = field(
+        default=None,
+        metadata=stored(
+            "array", struct(ArrayStatus), description="Where the members of an array stand; sets of indices."
+        ),
+    )
     """Of an array: where its members stand."""
-    dependency: DependencyProgress | None = None
+    dependency: DependencyProgress | None = field(
+        default=None,
+        metadata=stored(
+            "dependency",
+            struct(DependencyProgress, check=_check_progress),
+            description="How far the job's dependency is satisfied.",
+        ),
+    )
     """None: not looked at yet, or there is none."""
-    run_count: int = 0
+    run_count: int = field(default=0, metadata=stored("runCount", integer(0)))
     """How often it was started; 1 in its first run."""
-    session_id: int | None = None
+    session_id: int | None = field(default=None, metadata=stored("sessionId", COUNT))
     """Process id of the script as its pod sees it."""
-    deleted_by: str = ""
-    altered: Mapping[str, Any] = field(default_factory=dict)
+    deleted_by: str = field(default="", metadata=stored("deletedBy", ANY_TEXT))
+    altered: Mapping[str, Any] = field(
+        default_factory=dict,
+        metadata=stored("altered", _ALTERED, description="Fields of the spec that were changed since."),
+    )
     """What qalter and scontrol update have changed since submission, as fields of the BatchJob's spec. `JobRecord.spec`
     already has them."""
-    answered: Answer | None = None
+    answered: Answer | None = field(default=None, metadata=stored("answered", struct(Answer)))
     """To the last request (alter, rerun, signal ...) that the controller has dealt with."""
-    handled: Mapping[str, str] = field(default_factory=dict)
+    handled: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=stored(
+            "handled",
+            mapping_of(ANY_TEXT),
+            description="Ids of the last alteration and rerunRequest that were answered.",
+        ),
+    )
     """Id of the last `alteration` and of the last `rerunRequest` that were answered, which are not looked at again."""
-    is_rerunning: bool = False
+    is_rerunning: bool = field(
+        default=False, metadata=stored("rerunning", BOOLEAN, description="Its run is being ended, to be queued again.")
+    )
     """Its run is being ended, to be queued again (qrerun, scontrol requeue); until its Volcano Job is gone."""
-    signalled: str = ""
+    signalled: str = field(default="", metadata=stored("signalled", ANY_TEXT))
     """Id of the last signal request that was passed on to the pods."""
-    mailed: tuple[str, ...] = ()
+    mailed: tuple[str, ...] = field(
+        default=(),
+        metadata=stored(
+            "mailed", list_of(string(most=64), most=4096), description="Mails that were sent, or given up."
+        ),
+    )
     """Ids of the mails about it that were sent, or given up: none of them is sent again."""
 
     def suspended_s(self, since: datetime, until: datetime) -> int:
@@ -173,57 +269,32 @@ class JobRecord:
     def walltime_s(self) -> int | None:
         return self.status.walltime_s or self.spec.walltime_s
 
-    def row(self) -> JobRow:
-        spec, status = self.spec, self.status
-        return JobRow(
-            job_id=self.job_id,
-            namespace=self.namespace,
-            object_name=self.object_name,
-            dialect=spec.dialect,
-            server=spec.server,
-            name=spec.name,
-            user=status.owner,
-            queue=self.queue,
-            state=status.state,
-            reason=status.reason,
-            message=status.message,
-            nodes=sum(c.count for c in self.layout),
-            cpus=self.cpus,
-            mem_bytes=self.mem_bytes,
-            walltime_s=self.walltime_s,
-            cpu_used_s=status.cpu_used_s,
-            hosts=tuple(h.node for h in status.hosts),
-            cpus_per_host=tuple(h.cpus for h in status.hosts),
-            submit_time=status.submit_time,
-            eligible_time=status.eligible_time,
-            start_time=status.start_time,
-            end_time=status.end_time,
-            begin_time=spec.begin_time,
-            exit_code=status.exit_code,
-            exit_signal=status.exit_signal,
-            priority=spec.priority,
-            account=spec.account or "",
-            work_dir=spec.work_dir or status.home,
-            command=spec.script_path or "",
-            session_id=status.session_id,
-            tres_per_node=spec.attributes.get("tres_per_node", ""),
-            tres_per_job=spec.attributes.get("tres_per_job", ""),
-            tres_per_task=spec.attributes.get("tres_per_task", ""),
-            features=spec.attributes.get("constraint", ""),
-            qos=spec.attributes.get("qos", ""),
-            array_id=None if spec.member_of is None else spec.member_of.array_id,
-            array_index=None if spec.member_of is None else spec.member_of.index,
-            keeps_number=spec.member_of is not None and spec.member_of.keeps_number,
-            array_indices="" if spec.array is None else str(spec.array.indices),
-            array_pending="" if status.array is None else str(status.array.pending),
-            array_active="" if status.array is None else str(status.array.active),
-            array_succeeded="" if status.array is None else str(status.array.succeeded),
-            array_failed="" if status.array is None else str(status.array.failed),
-            array_deleted="" if status.array is None else str(status.array.deleted),
-            array_limit=None if status.array is None else status.array.limit,
-            nice=spec.nice,
-            dependency="" if status.dependency is None else status.dependency.left,
-            run_count=status.run_count,
-            rerunnable=spec.rerunnable,
-            uid=status.uid,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What listings show of a job beside its status: totals, and fields of the spec that alterations may change."""
+
+    nodes: int = field(metadata=stored("nodes", integer(0), is_required=False))
+    cpus: int = field(metadata=stored("cpus", COUNT, is_required=False))
+    mem_bytes: int | None = field(default=None, metadata=stored("memBytes", COUNT))
+    hosts: str = field(default="", metadata=stored("hosts", ANY_TEXT))
+    """`node-0*4+node-1*4`"""
+    name: str = field(metadata=stored("name", ANY_TEXT, is_required=False))
+    priority: int = field(default=0, metadata=stored("priority", ANY_INTEGER))
+    nice: int = field(default=0, metadata=stored("nice", ANY_INTEGER))
+    account: str = field(default="", metadata=stored("account", ANY_TEXT))
+    begin_time: datetime | None = field(default=None, metadata=stored("beginTime", TIME))
+
+    @classmethod
+    def of(cls, record: JobRecord) -> Summary:
+        return cls(
+            nodes=sum(chunk.count for chunk in record.layout),
+            cpus=record.cpus,
+            mem_bytes=record.mem_bytes,
+            hosts="+".join(f"{host.node}*{host.cpus}" for host in record.status.hosts),
+            name=record.spec.name,
+            priority=record.spec.priority,
+            nice=record.spec.nice,
+            account=record.spec.account or "",
+            begin_time=record.spec.begin_time,
         )

@@ -5,11 +5,14 @@ Named tuples: every command makes these classes at its start, and a frozen datac
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
+from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.units import MAX_WALLTIME_S, check_time, parse_rfc3339
 
 
 class JobRow(NamedTuple):
@@ -77,6 +80,142 @@ class JobRow(NamedTuple):
     rerunnable: bool = True
     uid: int | None = None
     """Whose job it is; None as long as an older controller has not said so."""
+
+
+class Column(NamedTuple):
+    """A printer column of the BatchJob, and what of a JobRow is read from its cells."""
+
+    name: str
+    type: str
+    """Of Kubernetes: string, integer, boolean or date."""
+    path: str
+    """Where the value stands in the BatchJob: `.status.owner`."""
+    reads: Mapping[str, Callable[[Any], Any]]
+    """Fields of the JobRow, each with its value for a cell; the cell is None where the record has none."""
+    priority: int = 1
+    """0: `kubectl get` shows it without `-o wide`."""
+    description: str = ""
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """A time of a job as Kubernetes writes it; None stays None. Raises HpcBatchError."""
+    return None if text is None else check_time(parse_rfc3339(text))
+
+
+def _same(cell: Any) -> Any:
+    return cell
+
+
+def _text(cell: str | None) -> str:
+    return cell or ""
+
+
+def _number(cell: int | None) -> int:
+    return cell or 0
+
+
+def _walltime_s(cell: int | None) -> int | None:
+    if cell is not None and cell > MAX_WALLTIME_S:
+        raise HpcBatchError(f"a walltime of {cell} s")
+    return cell
+
+
+def _nodes(cell: str | None) -> tuple[str, ...]:
+    """Of `node-0*4+node-1*4`."""
+    return tuple(host.rpartition("*")[0] for host in (cell or "").split("+") if host)
+
+
+def _cpus_per_host(cell: str | None) -> tuple[int, ...]:
+    return tuple(int(host.rpartition("*")[2]) for host in (cell or "").split("+") if host)
+
+
+def _indices(cell: str | None) -> str:
+    """Raises HpcBatchError for what views could not take apart."""
+    if not cell:
+        return ""
+    from hpcbatch.model.indices import Indices, check_size
+
+    check_size(Indices.parse(cell))
+    return cell
+
+
+COLUMNS: Final = (
+    Column("Id", "string", ".status.jobId", {"job_id": int}, 0, "Number of the job"),
+    Column("Job", "string", ".status.summary.name", {"name": _text}, 0, "Name that the user gave"),
+    Column("User", "string", ".status.owner", {"user": _text}, 0),
+    Column("Queue", "string", ".status.queue", {"queue": _text}, 0),
+    Column("State", "string", ".status.state", {"state": JobState}, 0),
+    Column(
+        "Reason",
+        "string",
+        ".status.reason",
+        {"reason": lambda cell: Reason(cell or Reason.NONE)},
+        0,
+        "Why it waits or ended so",
+    ),
+    Column("Nodes", "integer", ".status.summary.nodes", {"nodes": _number}, 0),
+    Column("Age", "date", ".metadata.creationTimestamp", {}, 0),
+    Column("Cpus", "integer", ".status.summary.cpus", {"cpus": _number}),
+    Column("Mem", "integer", ".status.summary.memBytes", {"mem_bytes": _same}, description="Bytes asked of all chunks"),
+    Column("Walltime", "integer", ".status.walltimeSeconds", {"walltime_s": _walltime_s}),
+    Column("CpuUsed", "integer", ".status.cpuUsedSeconds", {"cpu_used_s": _same}),
+    Column(
+        "Hosts",
+        "string",
+        ".status.summary.hosts",
+        {"hosts": _nodes, "cpus_per_host": _cpus_per_host},
+        description="Nodes in order of the pods with their CPUs",
+    ),
+    Column("Submitted", "string", ".metadata.creationTimestamp", {"submit_time": parse_time}),
+    Column("Eligible", "string", ".status.eligibleTime", {"eligible_time": parse_time}),
+    Column("Started", "string", ".status.startTime", {"start_time": parse_time}),
+    Column("Ended", "string", ".status.endTime", {"end_time": parse_time}),
+    Column("Begin", "string", ".status.summary.beginTime", {"begin_time": parse_time}),
+    Column("ExitCode", "integer", ".status.exitCode", {"exit_code": _same}),
+    Column("ExitSignal", "integer", ".status.exitSignal", {"exit_signal": _same}),
+    Column("Priority", "integer", ".status.summary.priority", {"priority": _number}),
+    Column("Account", "string", ".status.summary.account", {"account": _text}),
+    Column("WorkDir", "string", ".status.workDir", {"work_dir": _text}),
+    Column("Command", "string", ".spec.scriptPath", {"command": _text}),
+    Column("Session", "integer", ".status.sessionId", {"session_id": _same}),
+    Column("Message", "string", ".status.message", {"message": _text}),
+    Column("TresPerNode", "string", ".spec.attributes.tres_per_node", {"tres_per_node": _text}),
+    Column("TresPerJob", "string", ".spec.attributes.tres_per_job", {"tres_per_job": _text}),
+    Column("TresPerTask", "string", ".spec.attributes.tres_per_task", {"tres_per_task": _text}),
+    Column("Features", "string", ".spec.attributes.constraint", {"features": _text}),
+    Column("Qos", "string", ".spec.attributes.qos", {"qos": _text}),
+    Column("Nice", "integer", ".status.summary.nice", {"nice": _number}),
+    Column(
+        "Dependency",
+        "string",
+        ".status.dependency.left",
+        {"dependency": _text},
+        description="What it still waits for of other jobs",
+    ),
+    Column("Runs", "integer", ".status.runCount", {"run_count": _number}, description="How often it has been started"),
+    Column("Rerunnable", "boolean", ".spec.rerunnable", {"rerunnable": lambda cell: cell is not False}),
+    Column("Uid", "integer", ".status.uid", {"uid": _same}),
+    Column("ArrayId", "integer", ".spec.memberOf.arrayId", {"array_id": _same}, description="Of a member of an array"),
+    Column("ArrayIndex", "integer", ".spec.memberOf.index", {"array_index": _same}),
+    Column(
+        "KeepsNumber",
+        "boolean",
+        ".spec.memberOf.keepsNumber",
+        {"keeps_number": bool},
+        description="Slurm knows the member by its array's number",
+    ),
+    Column("ArrayIndices", "string", ".spec.array.indices", {"array_indices": _indices}, description="Of an array"),
+    Column("ArrayPending", "string", ".status.array.pending", {"array_pending": _indices}),
+    Column("ArrayActive", "string", ".status.array.active", {"array_active": _indices}),
+    Column("ArraySucceeded", "string", ".status.array.succeeded", {"array_succeeded": _indices}),
+    Column("ArrayFailed", "string", ".status.array.failed", {"array_failed": _indices}),
+    Column("ArrayDeleted", "string", ".status.array.deleted", {"array_deleted": _indices}),
+    Column("ArrayLimit", "integer", ".status.array.limit", {"array_limit": _same}),
+    Column("ArrayHeld", "string", ".spec.arrayRequest.held", {"array_held": _text}),
+    Column("Dialect", "string", ".spec.dialect", {"dialect": Dialect}),
+    Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),
+)
+"""In the order of the definition's additionalPrinterColumns, of which every listing is made."""
 
 
 class NodeRow(NamedTuple):

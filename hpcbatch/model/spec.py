@@ -9,8 +9,34 @@ from enum import StrEnum
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import Array, Membership
-from hpcbatch.model.dependency import Dependency
+from hpcbatch.model.dependency import DEPENDENCY, Dependency
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.stored import (
+    AMOUNTS,
+    BOOLEAN,
+    COUNT,
+    HOST,
+    INT32,
+    LETTERS,
+    NAME,
+    PATH,
+    PRINTABLE,
+    SECONDS,
+    SORTED_NAMES,
+    TEXT,
+    USER_TIME,
+    WORDS,
+    Alterable,
+    Kind,
+    enum,
+    integer,
+    list_of,
+    mapping_of,
+    stored,
+    string,
+    struct,
+)  # fmt: skip
+from hpcbatch.model.text import UNPRINTABLE
 from hpcbatch.units import MAX_WALLTIME_S, check_time
 
 MAX_CHUNKS = 100_000
@@ -44,17 +70,27 @@ class Sharing(StrEnum):
 class Chunk:
     """`count` equal pieces of a job, each placed whole on one node (PBS: chunk; Slurm: a node's share)."""
 
-    count: int = 1
-    cpus: int = 1
-    mem_bytes: int | None = None
+    count: int = field(default=1, metadata=stored("count", integer(1, MAX_CHUNKS), is_required=True))
+    cpus: int = field(default=1, metadata=stored("cpus", integer(0, 2**53 - 1), is_required=True))
+    mem_bytes: int | None = field(default=None, metadata=stored("memBytes", COUNT))
     """Memory of one chunk; None leaves it to the queue's default (no request)."""
-    ranks: int = 1
+    ranks: int = field(
+        default=1,
+        metadata=stored("ranks", integer(0, MAX_RANKS), is_required=True, description="MPI processes of one chunk."),
+    )
     """MPI processes of one chunk: PBS mpiprocs, Slurm tasks on the node. May be 0."""
-    threads: int | None = None
+    threads: int | None = field(
+        default=None, metadata=stored("threads", integer(1, 2**31 - 1), description="OpenMP threads of a rank.")
+    )
     """OpenMP threads of a rank: PBS ompthreads, Slurm cpus-per-task. None: not asked."""
-    resources: tuple[tuple[str, int], ...] = ()
+    resources: tuple[tuple[str, int], ...] = field(default=(), metadata=stored("resources", AMOUNTS))
     """Further countable resources of one chunk under the site's names for them, sorted: `(("ngpus", 2),)`."""
-    properties: tuple[str, ...] = ()
+    properties: tuple[str, ...] = field(
+        default=(),
+        metadata=stored(
+            "properties", SORTED_NAMES, description="Node properties (PBS) or features (Slurm) that its node must have."
+        ),
+    )
     """Node properties (PBS) or features (Slurm) that its node must have, all of them, sorted."""
 
     def __post_init__(self) -> None:
@@ -79,85 +115,175 @@ class Output:
     `path` may still hold the dialect's patterns (`%j`, `^array_index^`); None is the dialect's default name.
     """
 
-    path: str | None = None
-    append: bool = False
+    path: str | None = field(default=None, metadata=stored("path", string(most=8192, pattern=PRINTABLE)))
+    append: bool = field(default=False, metadata=stored("append", BOOLEAN))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarnSignal:
     """A signal before the walltime is up (Slurm --signal)."""
 
-    signal: int
-    before_s: int = 60
+    signal: int = field(metadata=stored("signal", integer(1, 64)))
+    before_s: int = field(default=60, metadata=stored("beforeSeconds", integer(0, 65535), is_required=True))
     """So long before the limit."""
-    is_batch_only: bool = False
+    is_batch_only: bool = field(default=False, metadata=stored("batchOnly", BOOLEAN))
     """To the script's shell alone (`B:`), else to all that the job runs."""
+
+
+_ADMIN_HOLDS = Kind(string(most=2, pattern="^o?s?$").schema, lambda letters: "".join(sorted(letters)), frozenset)
+_ANY_PRIORITY = Kind(
+    {**integer(-(2**32), 2**32).schema, "description": "Beyond -1024..1023 it counts as these do, but is shown."}
+)
+_IMAGE = string(least=1, most=1024, pattern=f"^[^ {UNPRINTABLE}]+$")
+_ATTRIBUTES = mapping_of(string(most=MAX_ATTRIBUTES, pattern=PRINTABLE), most=128)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
     """One job as asked, complete: defaults of the dialect are filled in, defaults of the site are not."""
 
-    dialect: Dialect
-    name: str
-    queue: str | None = None
+    dialect: Dialect = field(metadata=stored("dialect", enum(Dialect), description="Whose command submitted the job."))
+    name: str = field(metadata=stored("name", NAME, Alterable.RUNNING))
+    queue: str | None = field(
+        default=None,
+        metadata=stored(
+            "queue",
+            NAME,
+            Alterable.WAITING,
+            description="PBS queue or Slurm partition; absent means the site's default.",
+        ),
+    )
     """PBS queue or Slurm partition; None is the site's default."""
-    chunks: tuple[Chunk, ...] = (Chunk(),)
-    mem_per_pod_bytes: int | None = None
+    chunks: tuple[Chunk, ...] = field(
+        default=(Chunk(),),
+        metadata=stored(
+            "chunks",
+            list_of(struct(Chunk, is_cached=True), least=1, most=10000),
+            Alterable.WAITING,
+            is_required=True,
+            is_size=True,
+            description="Pieces of the job, each placed whole on one node.",
+        ),
+    )
+    mem_per_pod_bytes: int | None = field(
+        default=None,
+        metadata=stored(
+            "memPerPodBytes",
+            COUNT,
+            Alterable.WAITING,
+            is_size=True,
+            description="Memory of each pod, whatever chunks it was filled with.",
+        ),
+    )
     """Memory of each pod, whatever chunks it was filled with (Slurm --mem without -N); the chunks then ask for none."""
-    resources_per_pod: tuple[tuple[str, int], ...] = ()
+    resources_per_pod: tuple[tuple[str, int], ...] = field(
+        default=(), metadata=stored("resourcesPerPod", AMOUNTS, Alterable.WAITING, is_size=True)
+    )
     """Further resources of each pod, whatever chunks it was filled with (Slurm --gres without -N); sorted."""
-    arrangement: Arrangement = Arrangement.FREE
-    sharing: Sharing = Sharing.SHARED
-    walltime_s: int | None = None
+    arrangement: Arrangement = field(
+        default=Arrangement.FREE,
+        metadata=stored(
+            "arrangement", enum(Arrangement), Alterable.WAITING, is_always=True, is_size=True, schema_default="free"
+        ),
+    )
+    sharing: Sharing = field(
+        default=Sharing.SHARED,
+        metadata=stored(
+            "sharing", enum(Sharing), Alterable.WAITING, is_always=True, is_size=True, schema_default="shared"
+        ),
+    )
+    walltime_s: int | None = field(default=None, metadata=stored("walltimeSeconds", SECONDS, Alterable.RUNNING))
     """Wall-clock limit; None is the queue's default."""
-    interpreter: str | None = None
+    interpreter: str | None = field(default=None, metadata=stored("interpreter", PATH, Alterable.RUNNING))
     """PBS -S; None lets the script's `#!` line, else /bin/sh, decide."""
-    command: tuple[str, ...] = ()
+    command: tuple[str, ...] = field(default=(), metadata=stored("command", WORDS))
     """`qsub -- command args`: run without script or shell. Empty: a script is given."""
-    script_args: tuple[str, ...] = ()
-    script_path: str | None = None
+    script_args: tuple[str, ...] = field(default=(), metadata=stored("scriptArgs", WORDS))
+    script_path: str | None = field(default=None, metadata=stored("scriptPath", PATH))
     """The script's path when it was submitted, for display; None for standard input, `--wrap` and `--`."""
-    work_dir: str | None = None
+    work_dir: str | None = field(default=None, metadata=stored("workDir", PATH, Alterable.WAITING))
     """Absolute directory in which the script starts; None is the user's home (PBS)."""
-    submit_dir: str = "/"
-    submit_host: str = "localhost"
-    stdout: Output = Output()
-    stderr: Output | None = None
+    submit_dir: str = field(default="/", metadata=stored("submitDir", PATH, is_always=True))
+    submit_host: str = field(default="localhost", metadata=stored("submitHost", HOST, is_always=True))
+    stdout: Output = field(
+        default=Output(), metadata=stored("stdout", struct(Output), Alterable.WAITING, is_always=True)
+    )
+    stderr: Output | None = field(default=None, metadata=stored("stderr", struct(Output), Alterable.WAITING))
     """None: joined with stdout in its file."""
-    stdout_to_stderr: bool = False
+    stdout_to_stderr: bool = field(default=False, metadata=stored("stdoutToStderr", BOOLEAN, Alterable.WAITING))
     """PBS `-j eo`: both streams go to the stderr file."""
-    hold: bool = False
+    hold: bool = field(default=False, metadata=stored("hold", BOOLEAN, is_open=True, description="Held by its user."))
     """Held by its user (PBS u)."""
-    admin_holds: frozenset[str] = frozenset()
+    admin_holds: frozenset[str] = field(
+        default=frozenset(),
+        metadata=stored(
+            "adminHolds",
+            _ADMIN_HOLDS,
+            is_open=True,
+            description="Held by an operator (o), the system (s). Not for users.",
+        ),
+    )
     """Of `o` (operator) and `s` (system); only who may change all jobs sets and takes them."""
-    array: Array | None = None
+    array: Array | None = field(
+        default=None,
+        metadata=stored(
+            "array",
+            struct(Array),
+            description="The job is an array. Its members are BatchJobs of their own, "
+            "made by the controller when they may run.",
+        ),
+    )
     """This is a whole array; its members are jobs of their own, made when they may run."""
-    member_of: Membership | None = None
+    member_of: Membership | None = field(
+        default=None, metadata=stored("memberOf", struct(Membership), description="The job is one member of an array.")
+    )
     """This is one member of an array; the controller made it."""
-    dependency: Dependency | None = None
-    warn_signal: WarnSignal | None = None
-    keep_output: str = ""
-    """PBS -k: letters of `o`, `e`, `d`, `n`; kept and shown, see the dialect."""
-    remove_output: str = ""
+    dependency: Dependency | None = field(
+        default=None,
+        metadata=stored(
+            "dependency", DEPENDENCY, Alterable.WAITING, description="What the job waits for of other jobs."
+        ),
+    )
+    warn_signal: WarnSignal | None = field(
+        default=None,
+        metadata=stored("warnSignal", struct(WarnSignal), description="A signal before the walltime is up."),
+    )
+    remove_output: str = field(default="", metadata=stored("removeOutput", LETTERS, Alterable.WAITING))
     """PBS -R: the files, of `o` and `e`, that are removed when the job has ended with 0."""
-    nice: int = 0
+    nice: int = field(default=0, metadata=stored("nice", INT32, Alterable.RUNNING))
     """Slurm --nice; lowers the priority."""
-    begin_time: datetime | None = None
+    begin_time: datetime | None = field(default=None, metadata=stored("beginTime", USER_TIME, Alterable.RUNNING))
     """Not to be started before; aware."""
-    priority: int = 0
+    priority: int = field(
+        default=0,
+        metadata=stored(
+            "priority", integer(-MAX_WEIGHT, MAX_WEIGHT - 1), Alterable.RUNNING, altered_kind=_ANY_PRIORITY
+        ),
+    )
     """PBS -p, -1024..1023. An alteration may set a larger one (Slurm), which counts as the nearest of these."""
-    rerunnable: bool = True
-    account: str | None = None
-    mail_points: str = ""
+    rerunnable: bool = field(default=True, metadata=stored("rerunnable", BOOLEAN, Alterable.RUNNING, is_always=True))
+    account: str | None = field(default=None, metadata=stored("account", TEXT, Alterable.WAITING))
+    mail_points: str = field(default="", metadata=stored("mailPoints", TEXT, Alterable.RUNNING))
     """When mail was asked for, in the dialect's own letters or words."""
-    mail_users: tuple[str, ...] = ()
-    umask: int | None = None
-    image: str | None = None
+    mail_users: tuple[str, ...] = field(
+        default=(), metadata=stored("mailUsers", list_of(TEXT, most=1024), Alterable.RUNNING)
+    )
+    umask: int | None = field(default=None, metadata=stored("umask", integer(0, 0o777), Alterable.WAITING))
+    image: str | None = field(
+        default=None, metadata=stored("image", _IMAGE, description="Container image; absent means the queue's.")
+    )
     """The container image that the user names; None is the queue's."""
-    server: str = "localhost"
+    server: str = field(default="localhost", metadata=stored("server", HOST, is_always=True))
     """What stands behind the dot of a PBS id."""
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=stored(
+            "attributes",
+            _ATTRIBUTES,
+            Alterable.RUNNING,
+            description="What the dialect needs again to show the job, under its own names.",
+        ),
+    )
     """What the dialect needs again to show the job or to set its environment, under names of its own:
     PBS `Submit_arguments`, `Resource_List.select`, `Join_Path`; Slurm `ntasks`, `mem_per_node_mb`."""
 

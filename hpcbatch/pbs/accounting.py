@@ -23,6 +23,7 @@ from hpcbatch.pbs.ids import row_id
 from hpcbatch.pbs.qstat_full import resource_list, resources_used
 from hpcbatch.pbs.states import exec_host, exec_vnode, exit_status
 from hpcbatch.pbs.values import DEFAULT_PROJECT, quoted
+from hpcbatch.record.rows import row_of
 from hpcbatch.units import hms
 
 _NO_NAME = re.compile(r"[^\w.:+-]")
@@ -61,7 +62,7 @@ def entries(record: JobRecord, group_name: GroupName = str) -> list[Entry]:
 
 def _entries(record: JobRecord, group_name: GroupName) -> Iterator[Entry]:
     spec, status = record.spec, record.status
-    name = row_id(record.row())
+    name = row_id(row_of(record))
     asked = _words(_what(record))
 
     def entry(when: datetime, letter: str, text: str) -> Entry:

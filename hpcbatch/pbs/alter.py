@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 _LIST = "Resource_List."
 _GPUS = "ngpus"
 ATTRIBUTE: Final[Mapping[str, str]] = {
-    "account": "Account_Name", "dependency": "depend", "keepOutput": "Keep_Files", "queue": "queue",
+    "account": "Account_Name", "dependency": "depend", "queue": "queue",
     "removeOutput": "Remove_Files", "stderr": "Error_Path", "stdout": "Output_Path", "stdoutToStderr": "Join_Path",
     "umask": "umask", "chunks": "Resource_List.select", "arrangement": "Resource_List.place",
     "sharing": "Resource_List.place",

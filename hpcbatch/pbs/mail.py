@@ -10,6 +10,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.pbs.ids import row_id
 from hpcbatch.pbs.qstat_full import resources_used
 from hpcbatch.pbs.states import exit_status
+from hpcbatch.record.rows import row_of
 
 _BEGUN = "Begun execution"
 _ENDED = "Execution terminated"
@@ -47,7 +48,7 @@ def mails(record: JobRecord, now: datetime) -> list[Mail]:
             found.append(_mail(record, "end", end, "\n".join([_ENDED, *_account(record, now)])))
         if text is None and status.reason is Reason.OUTPUT_FAILED:
             host = status.hosts[0].node if status.hosts else "unknown"
-            lost = f"Post job file processing error; job {row_id(record.row())} on host {host}\n{status.message}"
+            lost = f"Post job file processing error; job {row_id(row_of(record))} on host {host}\n{status.message}"
             found.append(_mail(record, "output", end, lost))
     return found
 
@@ -77,7 +78,7 @@ def _account(record: JobRecord, now: datetime) -> list[str]:
 
 
 def _mail(record: JobRecord, mail_id: str, when: datetime, text: str) -> Mail:
-    spec, shown = record.spec, row_id(record.row())
+    spec, shown = record.spec, row_id(row_of(record))
     owner = f"{record.status.owner}@{spec.submit_host}"
     return Mail(
         mail_id=mail_id,

@@ -28,6 +28,7 @@ from hpcbatch.pbs.states import (
 )
 from hpcbatch.pbs.values import DEFAULT_PROJECT, Size, size_of_bytes, sum_sizes
 from hpcbatch.pbs.variables import format_variable_list, ordered
+from hpcbatch.record.rows import row_of
 from hpcbatch.units import hms
 
 Attributes: TypeAlias = list[tuple[str, "str | dict[str, str]"]]
@@ -58,7 +59,7 @@ def full_attributes(
     """
     spec, status = record.spec, record.status
     asked = spec.attributes
-    row = record.row()
+    row = row_of(record)
     pods = [chunk for chunk in (status.layout or spec.chunks) for _ in range(chunk.count)]
     hosts, cpus = row.hosts, row.cpus_per_host
     vnodes = exec_vnode(hosts, cpus, pods if len(pods) == len(hosts) else ())
@@ -145,7 +146,7 @@ def hold_types(record: JobRecord) -> str:
 def resources_used(record: JobRecord, now: datetime) -> dict[str, str] | None:
     """resources_used, or None before the job's first start."""
     status = record.status
-    measured = status.walltime_used_s if status.walltime_used_s is not None else elapsed_s(record.row(), now)
+    measured = status.walltime_used_s if status.walltime_used_s is not None else elapsed_s(row_of(record), now)
     if status.start_time is None or measured is None:
         return None
     cpu_s = status.cpu_used_s or 0

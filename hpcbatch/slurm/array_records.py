@@ -10,6 +10,7 @@ from hpcbatch.model.array import Membership
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.rows import row_of
 from hpcbatch.slurm.array_rows import is_kept, parts, waiting_state
 from hpcbatch.slurm.ids import task_text
 
@@ -77,7 +78,7 @@ def shown_member(record: JobRecord, array: JobRecord | None, held: str = "") -> 
         return ShownJob(record)
     if array is None:
         return ShownJob(record, f"ArrayJobId={member.array_id} ArrayTaskId={member.index} ")
-    status, row = replace(record.status, submit_time=array.status.submit_time), array.row()._replace(array_held=held)
+    status, row = replace(record.status, submit_time=array.status.submit_time), row_of(array)._replace(array_held=held)
     if is_kept(status.state, status.reason, member.index, row):
         status = replace(status, state=waiting_state(row), reason=array.status.reason)
     return ShownJob(replace(record, status=status), _in_array(array, str(member.index)))
@@ -98,8 +99,8 @@ _SHARED = 3
 
 def _blocks(array: JobRecord, own: Iterable[JobRecord], held: str) -> list[tuple[Indices, JobRecord]]:
     """The members that have no record, by what has become of them, with the record that shows it."""
-    row = array.row()._replace(array_held=held)
-    taken = parts(row, [record.row() for record in own])
+    row = row_of(array)._replace(array_held=held)
+    taken = parts(row, [row_of(record) for record in own])
     pending = Indices.parse(row.array_pending)
     blank = replace(array.status, start_time=None, end_time=None, exit_code=None)
     ended = replace(blank, reason=Reason.NONE, message="", end_time=array.status.end_time)

@@ -10,6 +10,7 @@ from hpcbatch.model.array import shown_number
 from hpcbatch.model.mail import Mail
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.rows import row_of
 from hpcbatch.slurm import states
 from hpcbatch.slurm.clock import full
 
@@ -107,10 +108,10 @@ def _result(record: JobRecord) -> str:
 
 
 def _ran(record: JobRecord, now: datetime) -> str:
-    return full(states.used_s(record.row(), now))
+    return full(states.used_s(row_of(record), now))
 
 
 def _time_of(record: JobRecord, percent: int) -> datetime | None:
     """When that part of the time limit is used up."""
-    limit_s, start = record.row().walltime_s, record.status.start_time
+    limit_s, start = row_of(record).walltime_s, record.status.start_time
     return None if limit_s is None or start is None else start + timedelta(seconds=limit_s * percent / 100)

@@ -16,6 +16,7 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.rows import row_of
 from hpcbatch.slurm import states
 from hpcbatch.slurm.hostlist import compress
 from hpcbatch.slurm.sacct_fields import FIELDS, Kind, Line, View
@@ -144,7 +145,7 @@ def _past_entries(record: JobRecord, arrays: dict[int, JobRecord]) -> Iterator[_
 
 
 def _entries(record: JobRecord, arrays: dict[int, JobRecord], apart: set[int]) -> Iterator[_Entry]:
-    row, spec, status = record.row(), record.spec, record.status
+    row, spec, status = row_of(record), record.spec, record.status
     if spec.array is None:
         array = None if row.array_id is None else arrays.get(row.array_id)
         name = str(record.job_id) if row.array_id is None else f"{row.array_id}_{row.array_index}"

@@ -14,6 +14,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState
+from hpcbatch.record.rows import row_of
 from hpcbatch.slurm import states
 from hpcbatch.slurm.attributes import number
 from hpcbatch.slurm.clock import full, stamp
@@ -261,7 +262,7 @@ def format_job(
 def _job_lines(
     record: JobRecord, now: datetime, tz: tzinfo, time_format: str, *, group: str, in_array: str
 ) -> list[str]:
-    spec, status, row = record.spec, record.status, record.row()
+    spec, status, row = record.spec, record.status, row_of(record)
     given = spec.attributes
     code, signal = states.exit_status(
         status.state, status.reason, status.exit_code, status.exit_signal, status.start_time is not None
@@ -309,7 +310,7 @@ def _job_lines(
 
 
 def _times(record: JobRecord, tz: tzinfo, time_format: str) -> list[str]:
-    status, row = record.status, record.row()
+    status, row = record.status, row_of(record)
 
     def shown(when: datetime | None) -> str:
         return stamp(when, tz, time_format, none="Unknown")
@@ -330,7 +331,7 @@ def _times(record: JobRecord, tz: tzinfo, time_format: str) -> list[str]:
 
 
 def _sizes(record: JobRecord) -> list[str]:
-    spec, status, row = record.spec, record.status, record.row()
+    spec, status, row = record.spec, record.status, row_of(record)
     given, layout = spec.attributes, status.layout or spec.chunks
     waiting = status.state in states.WAITING
     nodes = given.get("nodes", str(row.nodes)) if waiting else str(row.nodes)

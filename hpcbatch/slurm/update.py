@@ -14,6 +14,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import JobSpec, Output
 from hpcbatch.model.state import JobState
 from hpcbatch.model.text import is_printable, printable
+from hpcbatch.record.rows import row_of
 from hpcbatch.slurm import states, values
 from hpcbatch.slurm.begin import parse_begin
 from hpcbatch.slurm.dependency import parse_dependency
@@ -288,7 +289,7 @@ def _walltime_s(change: Change, record: JobRecord) -> int | None:
         return asked_s
     if record.spec.array is not None:
         raise _error("TimeLimit increment/decrement not supported for job arrays")
-    before_s, more_s = record.row().walltime_s, asked_s or 0
+    before_s, more_s = row_of(record).walltime_s, asked_s or 0
     if before_s is None:
         return None
     if change.sign == "+":
@@ -315,7 +316,7 @@ def _with_priority(spec: JobSpec, priority: int, record: JobRecord) -> JobSpec:
         return spec
     if spec.hold or spec.admin_holds:
         raise SlurmUsageError(_HELD)
-    return with_priority(spec, priority, states.own_number(record.row()))
+    return with_priority(spec, priority, states.own_number(row_of(record)))
 
 
 def with_priority(spec: JobSpec, priority: int, number: int) -> JobSpec:

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from hpcbatch.api.batchjob import full_status_to_json, record_from
-from hpcbatch.api.jobspec import spec_from_json, spec_to_json
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.engine.registry.registry import Registry
@@ -16,6 +14,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState
+from hpcbatch.record.batchjob import full_status_to_json, record_from, spec_from_json, spec_to_json
 
 NS = "default"
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import yaml
 from hypothesis import strategies as st
 
-CRD = Path(__file__).parents[2] / "deploy/crd/batchjobs.yaml"
+from hpcbatch.record import crd
+
 _LONG = 40
 _TIMES = ["1970-01-01T00:00:00Z", "2026-11-21T10:17:35.5+14:00", "2400-01-01T00:00:00Z", "4999-12-31T23:59:59-12:00",
           "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z", "2026-02-28T23:59:59z"]  # fmt: skip
@@ -26,7 +25,7 @@ _NAMES = """
 
 def schema_of(field: str) -> Mapping[str, Any]:
     """Of `spec` or `status` of a BatchJob."""
-    (version,) = yaml.safe_load(CRD.read_text())["spec"]["versions"]
+    (version,) = crd.definition()["spec"]["versions"]
     found: Mapping[str, Any] = version["schema"]["openAPIV3Schema"]["properties"][field]
     return found
 

@@ -13,7 +13,6 @@ import pytest
 
 from hpcbatch.api.history import ENDED_JOBS
 from hpcbatch.api.informer import Informer
-from hpcbatch.api.jobspec import to_manifest
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.client import jobs
@@ -32,6 +31,7 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState
+from hpcbatch.record.batchjob import to_manifest
 from tests.component.api_server import Cluster, cluster
 from tests.component.batchjobs import NS, admitted
 from tests.waiting import wait_for

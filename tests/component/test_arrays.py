@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.api.batchjob import record_from
-from hpcbatch.api.jobspec import dependency_to_json, to_manifest
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, SECRETS, Resource
 from hpcbatch.client import jobs
@@ -20,12 +18,13 @@ from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.errors import ForbiddenError, NotFoundError
 from hpcbatch.model.array import Array, ArrayStatus
-from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
+from hpcbatch.model.dependency import DEPENDENCY, Clause, Dependency, DependencyKind, JobRef
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
+from hpcbatch.record.batchjob import record_from, to_manifest
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.test_controller_requests import Recorder
 from tests.component.volcano_cluster import NS, Cluster, running
@@ -364,7 +363,7 @@ def test_a_dependency_that_comes_late_holds_those_that_have_a_record(cluster: Cl
         clause = Clause(
             kind=DependencyKind.AFTER_OK, jobs=(JobRef(job_id=int(get(cluster, first)["status"]["jobId"])),)
         )
-        fields = {"dependency": dependency_to_json(Dependency(clauses=(clause,)))}
+        fields = {"dependency": DEPENDENCY.to_json(Dependency(clauses=(clause,)))}
         cluster.registry.patch(BATCHJOBS, name, {"spec": {"alteration": {"id": "a1", "fields": fields}}}, NS)
         wait_for("them to be held", lambda: all(members(cluster, name)[i]["spec"].get("hold") for i in waiting))
         end_pods(cluster)

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.names import SITE_CONFIGMAP, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES, VOLCANO_JOBS, Resource
@@ -26,6 +25,8 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
+from hpcbatch.record.batchjob import record_from
+from hpcbatch.record.rows import row_of
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from hpcbatch.volcano.translate import NO_POD, first_pod
 from tests.component.volcano_cluster import NS, Cluster, running
@@ -81,7 +82,7 @@ class Rig:
         return record_from(self.job(name))
 
     def row(self, name: str) -> JobRow:
-        return self.record(name).row()
+        return row_of(self.record(name))
 
     def volcano_job(self, name: str) -> Object | None:
         number = self.record(name).job_id

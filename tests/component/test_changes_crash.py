@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES
 from hpcbatch.client import changes, jobs
 from hpcbatch.errors import HpcBatchError, RefusedError
@@ -24,6 +23,8 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
+from hpcbatch.record.batchjob import record_from
+from hpcbatch.record.rows import row_of
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.life.mortal import controllers, is_quiet, wait_for_the_last
 from tests.component.volcano_cluster import NS, Cluster, running
@@ -74,16 +75,16 @@ def test_changes_while_controllers_die(cluster: Cluster) -> None:
 
     def change(asked: Asked) -> None:
         shown, cpus = f"n{dice.randrange(1000)}", dice.choice([1, 2])
-        changes.alter(api, record(asked).row(), lambda r: replace(r.spec, name=shown, chunks=(Chunk(cpus=cpus),)))
+        changes.alter(api, row_of(record(asked)), lambda r: replace(r.spec, name=shown, chunks=(Chunk(cpus=cpus),)))
         asked.shown, asked.cpus = shown, cpus
 
     def rename(asked: Asked) -> None:
         shown = f"m{dice.randrange(1000)}"
-        changes.alter(api, record(asked).row(), lambda r: replace(r.spec, name=shown))
+        changes.alter(api, row_of(record(asked)), lambda r: replace(r.spec, name=shown))
         asked.shown = shown
 
     def rerun(asked: Asked) -> None:
-        row = record(asked).row()
+        row = row_of(record(asked))
         if row.state is JobState.RUNNING:  # one that ends before it has begun would not count
             changes.rerun(api, row)
             asked.reruns += 1

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.port import Api, Watch, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, VOLCANO_JOBS, Resource
 from hpcbatch.client import jobs
@@ -16,6 +15,8 @@ from hpcbatch.controller.controller import Controller
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.record.batchjob import record_from
+from hpcbatch.record.rows import row_of
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for
@@ -137,7 +138,7 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
     def make_room() -> None:
         # within the handling that gives up: this one and the next, which the release asks for, are counted
         before.append(controller.work.handled)
-        jobs.release(api, record_from(api.get(BATCHJOBS, names[1], NS)).row())
+        jobs.release(api, row_of(record_from(api.get(BATCHJOBS, names[1], NS))))
         cluster.kubelet.end("job-1-mpimaster-0", 0, REPORT)
         wait_for("the pod to run", lambda: cluster.pod_phases("job-2") == {"job-2-mpimaster-0": "Running"})
 
@@ -149,7 +150,7 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
         wait_for("the first job to run", lambda: cluster.pod_phases("job-1") == {"job-1-mpimaster-0": "Running"})
         names.append(submit(api, cpus=4))
         wait_for("the Volcano Job", lambda: len(api.list(VOLCANO_JOBS, NS).items) == 2)
-        jobs.hold(api, record_from(api.get(BATCHJOBS, names[1], NS)).row())
+        jobs.hold(api, row_of(record_from(api.get(BATCHJOBS, names[1], NS))))
         assert late.is_deleted.wait(60)
         wait_for("the controller to look twice", lambda: controller.work.handled >= before[0] + 2)
         if not is_pod_later:

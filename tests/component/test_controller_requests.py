@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, Resource
@@ -24,6 +23,8 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
+from hpcbatch.record.batchjob import record_from
+from hpcbatch.record.rows import row_of
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for
@@ -159,7 +160,7 @@ def test_deploy_allows_what_is_asked(rig: Rig) -> None:
     rig.wait_cleaned(asked)
     again = rig.submit()
     rig.wait_state(again, JobState.RUNNING)
-    row = record_from(rig.job(again)).row()
+    row = row_of(record_from(rig.job(again)))
     asked_again = changes.rerun(rig.cluster.registry, row)
     assert changes.await_rerun(rig.cluster.registry, asked_again, timeout_s=20)
     rig.end(again)

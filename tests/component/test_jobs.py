@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.api.batchjob import full_status_to_json, record_from
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, NODES, PODS, QUEUES, SECRETS
 from hpcbatch.api.transport import LostError
@@ -31,6 +30,8 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
+from hpcbatch.record.batchjob import full_status_to_json, record_from
+from hpcbatch.record.rows import row_of
 from tests.component.batchjobs import NS, Answering, admitted, put_job, record_of
 
 
@@ -177,7 +178,7 @@ def test_what_kubernetes_cannot_hold_is_told_before(registry: Registry, changes:
     ids=["delete", "hold", "release"],
 )
 def test_requests_stand_in_the_record(registry: Registry, request_: Any, field: str, value: bool) -> None:
-    row = put_job(registry, 1, JobState.QUEUED).row()
+    row = row_of(put_job(registry, 1, JobState.QUEUED))
     changed = request_(registry, row)
     assert changed["spec"][field] is value
     assert registry.get(BATCHJOBS, "pbs-1", NS)["spec"][field] is value
@@ -186,13 +187,13 @@ def test_requests_stand_in_the_record(registry: Registry, request_: Any, field: 
 @pytest.mark.parametrize("request_", [jobs.request_delete, jobs.hold, jobs.release], ids=["delete", "hold", "release"])
 @pytest.mark.parametrize("state", [state for state in JobState if state.is_final and state is not JobState.REFUSED])
 def test_requests_come_too_late_for_ended_jobs(registry: Registry, request_: Any, state: JobState) -> None:
-    row = put_job(registry, 1, state).row()
+    row = row_of(put_job(registry, 1, state))
     with pytest.raises(JobFinishedError):
         request_(registry, row)
 
 
 def test_jobs_that_went_away_are_unknown(registry: Registry) -> None:
-    row = put_job(registry, 1, JobState.QUEUED).row()
+    row = row_of(put_job(registry, 1, JobState.QUEUED))
     registry.delete(BATCHJOBS, row.object_name, NS)
     for request in (jobs.request_delete, jobs.hold, jobs.forget, jobs.get_record):
         with pytest.raises(UnknownJobError):
@@ -200,7 +201,7 @@ def test_jobs_that_went_away_are_unknown(registry: Registry) -> None:
 
 
 def test_a_job_that_has_not_ended_is_ended_and_then_forgotten(registry: Registry) -> None:
-    row = put_job(registry, 1, JobState.RUNNING).row()
+    row = row_of(put_job(registry, 1, JobState.RUNNING))
     watch = registry.watch(BATCHJOBS)
     with Answering(registry):
         jobs.end(registry, row)
@@ -213,14 +214,14 @@ def test_a_job_that_has_not_ended_is_ended_and_then_forgotten(registry: Registry
 
 def test_a_job_that_does_not_end_keeps_its_record(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "END_S", 0.0)
-    row = put_job(registry, 1, JobState.RUNNING).row()
+    row = row_of(put_job(registry, 1, JobState.RUNNING))
     with pytest.raises(HpcBatchError, match="has not ended after"):
         jobs.end(registry, row)
     assert registry.get(BATCHJOBS, "pbs-1", NS)["spec"]["deleteRequested"] is True
 
 
 def test_settle_waits_until_the_controller_has_acted(registry: Registry) -> None:
-    rows = [put_job(registry, number, JobState.QUEUED).row() for number in (1, 2, 3)]
+    rows = [row_of(put_job(registry, number, JobState.QUEUED)) for number in (1, 2, 3)]
     changed = [jobs.request_delete(registry, rows[0]), jobs.hold(registry, rows[1]), jobs.hold(registry, rows[2])]
     released = threading.Event()
 
@@ -241,12 +242,12 @@ def test_settle_waits_until_the_controller_has_acted(registry: Registry) -> None
 
 
 def test_settle_gives_up_quietly(registry: Registry) -> None:
-    row = put_job(registry, 1, JobState.QUEUED).row()
+    row = row_of(put_job(registry, 1, JobState.QUEUED))
     jobs.settle(registry, [jobs.hold(registry, row)], timeout_s=0.05)
 
 
 def test_settle_does_not_wait_for_what_a_running_job_cannot_do(registry: Registry) -> None:
-    row = put_job(registry, 1, JobState.RUNNING).row()
+    row = row_of(put_job(registry, 1, JobState.RUNNING))
     jobs.settle(registry, [jobs.hold(registry, row)], timeout_s=600)
 
 

@@ -19,6 +19,7 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState
+from hpcbatch.record.rows import row_of
 from tests.component.api_server import Cluster, cluster
 from tests.component.batchjobs import NS, put_job, record_of
 
@@ -61,7 +62,7 @@ def put_member(registry: Registry, array: str, index: int, spec: JobSpec, state:
 
 
 def find(registry: Registry) -> JobRow:
-    return record_of(registry, "pbs-12").row()
+    return row_of(record_of(registry, "pbs-12"))
 
 
 def asked(registry: Registry) -> dict[str, str]:

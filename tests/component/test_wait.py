@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.api.batchjob import full_status_to_json, record_from
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.engine.registry.registry import Registry
@@ -24,6 +23,7 @@ from hpcbatch.engine.server.server import ApiServer
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.batchjob import full_status_to_json, record_from
 from tests.component.batchjobs import NS, Answering
 from tests.waiting import wait_for
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from hpcbatch.admin.check.cluster import Cluster
 from hpcbatch.admin.check.finding import Finding, Reporter
-from hpcbatch.api.names import SCHEMA_ANNOTATION, SCHEMA_VERSION
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, COMMANDS, CRDS, PODGROUPS, QUEUES, VOLCANO_JOBS, Resource
 from hpcbatch.errors import NotFoundError
+from hpcbatch.record.crd import SCHEMA_ANNOTATION, SCHEMA_VERSION
 
 _VOLCANO, _OURS = Reporter("volcano-crds"), Reporter("hpcbatch-crd")
 INSTALL_VOLCANO = (

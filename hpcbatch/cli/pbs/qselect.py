@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.pbs.common import check_server, describe, printed_version
 from hpcbatch.errors import UnknownQueueError
+from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
     from hpcbatch.model.row import JobRow
@@ -64,8 +65,8 @@ def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
     if not options.needs_attributes:
         yield from map(Job, jobs.list_rows(session.api, session.namespace, finished=ended_too, members=options.members))
         return
-    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.pbs.qstat_full import full_attributes
+    from hpcbatch.record.batchjob import shown_record
 
     found = (
         jobs.list_ended(session.api, session.namespace, include_unfinished=True)
@@ -74,7 +75,7 @@ def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
     )
     for obj in found:
         record = shown_record(obj)
-        yield Job(record.row(), dict(full_attributes(record, {}, session.now, session.zone)))
+        yield Job(row_of(record), dict(full_attributes(record, {}, session.now, session.zone)))
 
 
 def _check_queue(session: Session, name: str) -> None:

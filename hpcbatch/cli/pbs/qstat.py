@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.pbs.common import NO_CONNECTION, Jobs, check_server, describe, printed_version
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownQueueError
+from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
@@ -211,13 +212,13 @@ class _Listing:
             objects: dict[str, Object] = {}
             members: dict[int, dict[int, JobRow]] | None = None
         else:
-            from hpcbatch.api.batchjob import shown_record
+            from hpcbatch.record.batchjob import shown_record
 
             if options.history:
                 every = jobs.list_ended(session.api, session.namespace, include_unfinished=True)
             else:
                 every = jobs.list_objects(session.api, session.namespace, finished=options.subjobs)
-            self._all = [shown_record(obj).row() for obj in every]
+            self._all = [row_of(shown_record(obj)) for obj in every]
             objects = {row.object_name: obj for row, obj in zip(self._all, every, strict=True)}
             members = by_array(self._all)
             rows = self._selected(self._groups()[0] or [])
@@ -253,9 +254,9 @@ class _Attributes:
 
     def _full(self, row: JobRow) -> Attributes:
         """Those of the row's record, which for a made-up member is its array's."""
-        from hpcbatch.api.batchjob import shown_record
         from hpcbatch.client import jobs
         from hpcbatch.pbs.qstat_full import full_attributes
+        from hpcbatch.record.batchjob import shown_record
 
         session = self._session
         if row.object_name not in self._objects:
@@ -269,7 +270,7 @@ class _Attributes:
             elif record.status.array.active:
                 from hpcbatch.client.arrays import own_rows
 
-                own = own_rows(session.api, record.row(), ended=False)
+                own = own_rows(session.api, row_of(record), ended=False)
         environment = jobs.environment_of(session.api, obj)
         return full_attributes(record, environment, session.now, session.zone, own=own, living=self._living)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
@@ -37,7 +38,7 @@ def _body(session: Session) -> int:
         text = ""
         if record is not None:
             text = format_trace(
-                row_id(record.row()),
+                row_id(row_of(record)),
                 events(record, session.now, group_name),
                 options,
                 now=session.now,
@@ -74,8 +75,8 @@ def _find(session: Session, operand: str) -> JobRecord | None:
 
 
 def _exactly(session: Session, number: int) -> list[JobRecord]:
-    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.client import jobs
+    from hpcbatch.record.batchjob import shown_record
 
     ask = partial(jobs.list_ended, session.api, session.namespace)
     return [shown_record(obj) for obj in ask(numbers=[number], include_unfinished=True)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.slurm.common import describe
 from hpcbatch.errors import UnknownJobError, UnreachableError
+from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
@@ -47,9 +48,9 @@ def _body(session: Session) -> int:
 
 
 def _show_jobs(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.client import jobs
     from hpcbatch.client.arrays import held_members
+    from hpcbatch.record.batchjob import shown_record
     from hpcbatch.slurm.array_records import shown_jobs
     from hpcbatch.slurm.scontrol import NO_JOBS, format_job
     from hpcbatch.slurm.squeue import MIN_JOB_AGE
@@ -79,8 +80,8 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
 
 def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     """What one id means. Raises UnknownJobError or SlurmUsageError."""
-    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.client import jobs
+    from hpcbatch.record.batchjob import shown_record
     from hpcbatch.slurm.array_records import shown_array, shown_index, shown_member
     from hpcbatch.slurm.scontrol import not_found_member, read_job
     from hpcbatch.slurm.squeue import MIN_JOB_AGE
@@ -109,14 +110,14 @@ def _named_jobs(session: Session, text: str) -> list[ShownJob]:
 
 def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, str]:
     """And which of its members users hold; None where the job is no member, or its array is gone."""
-    from hpcbatch.api.batchjob import shown_record
     from hpcbatch.client import jobs
     from hpcbatch.client.arrays import held_members
+    from hpcbatch.record.batchjob import shown_record
 
     if member.spec.member_of is None:
         return None, ""
     try:
-        obj = jobs.get_object(session.api, member.row()._replace(object_name=member.spec.member_of.array_name))
+        obj = jobs.get_object(session.api, row_of(member)._replace(object_name=member.spec.member_of.array_name))
     except UnknownJobError:
         return None, ""
     return shown_record(obj), held_members(obj)

@@ -27,11 +27,12 @@ from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.registry.values import clone
 from hpcbatch.engine.registry.watches import QueueWatch
 from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
+from hpcbatch.record import crd
 from hpcbatch.units import rfc3339
 
 _UPDATE_TRIES = 50
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "hpcbatch-system")
-_BUILTIN_CRDS = (Path(__file__).parent / "crd", Path(__file__).parents[2] / "api" / "crd")
+_VOLCANO_CRDS = Path(__file__).parent / "crd"
 
 
 class Registry(Objects):
@@ -229,9 +230,9 @@ class Registry(Objects):
 
     def install_builtin(self) -> None:
         """Install our own and Volcano's definitions, and the queues `root` and `default`; safe more than once."""
-        for folder in _BUILTIN_CRDS:
-            for path in sorted(folder.glob("*.yaml")):
-                self.install(yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)))  # noqa: S506
+        for path in sorted(_VOLCANO_CRDS.glob("*.yaml")):
+            self.install(yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)))  # noqa: S506
+        self.install(crd.definition())
         for name in _QUEUES:
             self.ensure_queue(name)
 

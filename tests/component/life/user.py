@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hpcbatch.api.batchjob import record_from
 from hpcbatch.api.client import Table, TableRow
 from hpcbatch.api.history import ENDED_JOBS
 from hpcbatch.api.informer import object_key
@@ -34,6 +33,8 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.batchjob import record_from
+from hpcbatch.record.rows import row_of
 from tests.component.life.play import Script, Stage
 from tests.component.volcano_cluster import NS
 
@@ -182,7 +183,7 @@ class Life:
         asked = self._some()
         if asked is None or asked.is_held:
             return
-        jobs.hold(self.api, self.record(asked).row())
+        jobs.hold(self.api, row_of(self.record(asked)))
         asked.is_held = True
         is_held = self.record(asked).status.state is JobState.HELD
         if (
@@ -197,7 +198,7 @@ class Life:
 
     def _release(self, asked: Asked) -> None:
         now = time.monotonic()
-        jobs.release(self.api, self.record(asked).row())
+        jobs.release(self.api, row_of(self.record(asked)))
         asked.is_held = False
         asked.held = [(since, min(until, now)) for since, until in asked.held]
 
@@ -207,7 +208,7 @@ class Life:
             self._delete(asked)
 
     def _delete(self, asked: Asked) -> None:
-        jobs.request_delete(self.api, self.record(asked).row())
+        jobs.request_delete(self.api, row_of(self.record(asked)))
         asked.is_deleted = True
 
     def alter(self) -> None:
@@ -220,7 +221,7 @@ class Life:
             {"queue": self.dice.choice(["default", SMALL])},
             {"chunks": (Chunk(count=self.dice.choice([1, 2]), cpus=1, ranks=1),)},
         ])  # fmt: skip
-        row, shown, shapes = self.record(asked).row(), asked.shown, list(asked.shapes)
+        row, shown, shapes = row_of(self.record(asked)), asked.shown, list(asked.shapes)
         asked.shown = None
         if "chunks" in fields:
             asked.shapes.append((time.monotonic(), None))
@@ -239,13 +240,13 @@ class Life:
         if arrays:
             asked, limit = arrays[-1], self.dice.randint(0, 2)
             asked.limits.append(limit or None)
-            changes.alter(self.api, self.record(asked).row(), lambda record: record.spec, array_limit=limit)
+            changes.alter(self.api, row_of(self.record(asked)), lambda record: record.spec, array_limit=limit)
 
     def rerun(self) -> None:
         asked = self._some(JobState.RUNNING)
         if asked is None:
             return
-        row, is_held = self.record(asked).row(), self.dice.random() < 0.3
+        row, is_held = row_of(self.record(asked)), self.dice.random() < 0.3
         asked.is_held = asked.is_held or is_held
         asked.reruns += 1
         changes.rerun(self.api, row, hold=is_held)
@@ -256,7 +257,7 @@ class Life:
         asked = self._some(JobState.RUNNING)
         if asked is not None:
             asked.was_suspended = True
-            done = signals.suspend(self.api, self.record(asked).row())
+            done = signals.suspend(self.api, row_of(self.record(asked)))
             asked.suspended = done["spec"].get("suspendedRun", 0)
 
     def resume(self) -> None:
@@ -268,7 +269,7 @@ class Life:
         record = self.record(asked)
         if record.spec.array is not None or record.status.state is JobState.SUSPENDED:
             asked.suspended = None
-            signals.resume(self.api, record.row())
+            signals.resume(self.api, row_of(record))
 
     # What befalls jobs
 

@@ -14,19 +14,22 @@ from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.rows import row_of
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
 
 def row(number: int = 12, name: str = "ring", **status: Any) -> JobRow:
-    return JobRecord(
-        job_id=number,
-        namespace="default",
-        object_name=f"pbs-{number}",
-        spec=JobSpec(dialect=Dialect.PBS, name=name),
-        status=JobStatus(owner="alice", **status),
-        queue="default",
-    ).row()
+    return row_of(
+        JobRecord(
+            job_id=number,
+            namespace="default",
+            object_name=f"pbs-{number}",
+            spec=JobSpec(dialect=Dialect.PBS, name=name),
+            status=JobStatus(owner="alice", **status),
+            queue="default",
+        )
+    )
 
 
 RUNNING = row(

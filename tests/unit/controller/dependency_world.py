@@ -7,9 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from hpcbatch.api.batchjob import full_status_to_json, record_from
 from hpcbatch.api.informer import Informer
-from hpcbatch.api.jobspec import spec_to_json
 from hpcbatch.api.port import Api, Object, ObjectList, WatchEvent
 from hpcbatch.controller.dependents import Dependents, Key
 from hpcbatch.model.array import Array, ArrayStatus
@@ -21,6 +19,7 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.holds import behind_others
+from hpcbatch.record.batchjob import full_status_to_json, record_from, spec_to_json
 
 BEGIN = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 

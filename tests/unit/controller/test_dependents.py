@@ -18,6 +18,7 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.array_gate import array_gate
 from hpcbatch.policy.dependencies import Verdict
+from hpcbatch.record.rows import row_of
 from tests.unit.controller.dependency_world import World
 
 K = DependencyKind
@@ -133,7 +134,7 @@ def test_before() -> None:
         for number in (4, 5, 6)
     ]
     assert said == ["1.s Invalid Job Dependency", "1.s Unauthorized Request", "99.s Unknown Job Id"]
-    assert world.record(1).row().dependency == "afterok:2,after:3"
+    assert row_of(world.record(1)).dependency == "afterok:2,after:3"
     world.start(3)
     world.restart()
     world.settle()
@@ -248,7 +249,7 @@ def test_arrays_and_members() -> None:
     world.submit(6, on(K.AFTER, 1), dialect=PBS)
     world.submit(7, on(K.AFTER, 1))
     world.settle()
-    assert world.record(2).row().dependency == "afterok:1[]"
+    assert row_of(world.record(2)).dependency == "afterok:1[]"
     assert world.record(5).status.state is JobState.DELETED
     world.change(1, state=JobState.RUNNING, start_time=world.now, array=sets("2-3", succeeded="0-1"))
     world.settle()

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.controller.requests import ALTERABLE, Requests, merge, rerun
+from hpcbatch.controller.requests import Requests, merge, rerun
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import Answer, JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState
+from hpcbatch.record.fields import ALTERABLE
 
 
 def record(state: JobState = JobState.QUEUED, *, spec: dict[str, Any] | None = None, **status: Any) -> JobRecord:

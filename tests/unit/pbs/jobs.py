@@ -13,6 +13,7 @@ from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import Chunk, JobSpec, Output
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.rows import row_of
 
 DATA = Path(__file__).parent / "data"
 NOW = datetime.fromtimestamp(1795229697, UTC)
@@ -121,4 +122,4 @@ QUEUE: tuple[JobRecord, ...] = (
     record(94, "cmdline", walltime_s=None, **WAITS),  # type: ignore[arg-type]
     record(96, **WAITS),  # type: ignore[arg-type]
 )
-ROWS: tuple[JobRow, ...] = tuple(job.row() for job in QUEUE)
+ROWS: tuple[JobRow, ...] = tuple(row_of(job) for job in QUEUE)

@@ -22,10 +22,11 @@ from hpcbatch.pbs.errors import PbsError, describe
 from hpcbatch.pbs.ids import row_id
 from hpcbatch.pbs.qstat import format_alternate, format_default
 from hpcbatch.pbs.qstat_full import Attributes, format_full, format_json, full_attributes
+from hpcbatch.record.rows import row_of
 
 from .jobs import ARRAY, ROWS, STARTED, VARIABLES, record, recorded
 
-WAITING = ARRAY.row()
+WAITING = row_of(ARRAY)
 BEGAN = datetime(2026, 11, 21, 2, 59, 30, tzinfo=UTC)
 WITH_T = {**{k: v for k, v in VARIABLES.items() if k not in {"PBS_O_QUEUE", "PBS_O_HOST"}}, "T": "2"}
 
@@ -70,12 +71,12 @@ def test_array_before_its_first_start() -> None:
 
 
 def test_deleted_member_of_a_living_array_is_expired() -> None:
-    rows = unfolded(array(92, JobState.QUEUED, pending="1-3", deleted="4").row())
+    rows = unfolded(row_of(array(92, JobState.QUEUED, pending="1-3", deleted="4")))
     assert format_default(rows, living={92}) == recorded("qstat_t_deleted.txt")
 
 
 def test_begun_array() -> None:
-    rows = unfolded(BEGUN.row(), {1: RUNNING.row()})
+    rows = unfolded(row_of(BEGUN), {1: row_of(RUNNING)})
     assert format_default(rows[:1], living={133}) == recorded("qstat_begun.txt")
     assert format_default(rows, living={133}) == recorded("qstat_t_begun.txt")
     table = format_alternate(rows, server="pbs1", now=BEGAN, nodes=True, one_line=True, living={133}, timezone=UTC)
@@ -86,8 +87,8 @@ def test_ended_array() -> None:
     ended = array(106, JobState.FINISHED, succeeded="3-4")
     ended = replace(ended, spec=replace(ended.spec, name="envy", array=ARRAY.spec.array and replace(
         ARRAY.spec.array, indices=Indices.parse("3-4"))))  # fmt: skip
-    own = {i: member(ended, i, JobState.FINISHED).row()._replace(name="envy") for i in (3, 4)}
-    assert format_default(unfolded(ended.row(), own)) == recorded("qstat_xt_ended.txt")
+    own = {i: row_of(member(ended, i, JobState.FINISHED))._replace(name="envy") for i in (3, 4)}
+    assert format_default(unfolded(row_of(ended), own)) == recorded("qstat_xt_ended.txt")
 
 
 def shown(job: JobRecord, **options: object) -> Attributes:
@@ -108,7 +109,7 @@ def test_full_member_without_a_record_is_the_recorded_one() -> None:
 
 
 def test_full_begun_array() -> None:
-    found = dict(shown(BEGUN, own={1: RUNNING.row()}))
+    found = dict(shown(BEGUN, own={1: row_of(RUNNING)}))
     wanted = {
         "job_state": "B", "substate": "70", "comment": "Job Array Began at Sat Nov 21 at 02:59", "array": "True",
         "array_state_count": "Queued:3 Running:1 Exiting:0 Expired:0", "array_indices_submitted": "1-4",
@@ -139,19 +140,19 @@ def test_full_ended_array(state: JobState, sets: dict[str, str], exit_status: st
 
 
 def test_active_members_that_wait_count_as_queued() -> None:
-    found = dict(shown(BEGUN, own={1: RUNNING.row()._replace(state=JobState.QUEUED)}))
+    found = dict(shown(BEGUN, own={1: row_of(RUNNING)._replace(state=JobState.QUEUED)}))
     assert found["array_state_count"] == "Queued:4 Running:0 Exiting:0 Expired:0"
     assert found["array_indices_remaining"] == "1-4"
 
 
 def test_percent_of_an_array_is_what_has_ended() -> None:
-    rows = unfolded(array(pending="3", active="2", succeeded="1", deleted="4").row())
+    rows = unfolded(row_of(array(pending="3", active="2", succeeded="1", deleted="4")))
     text = format_default(rows, percent=True, now=BEGAN, living={133}, header=False)
     assert [line.split()[3] for line in text.splitlines()] == ["50", "100", "--", "--", "100"]
 
 
 def test_comments_on_members_without_a_record() -> None:
-    rows = list(rows_of(array(pending="4", succeeded="1", failed="2", deleted="3").row(), {}))
+    rows = list(rows_of(row_of(array(pending="4", succeeded="1", failed="2", deleted="3")), {}))
     text = format_alternate(rows, server="pbs1", now=BEGAN, comments=True, header=False)
     assert [line.strip() for line in text.splitlines()[1:6:2]] == [
         "Subjob finished", "Subjob failed", "Subjob terminated",
@@ -172,7 +173,7 @@ def test_every_member_has_one_row(places: list[str]) -> None:
     assert set(unended(row)) == {i for i, place in enumerate(places) if place in {"pending", "active"}}
 
 
-LIVING = array(pending="3-4", active="2", succeeded="1").row()
+LIVING = row_of(array(pending="3-4", active="2", succeeded="1"))
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def test_deletable(wanted: str, left: str) -> None:
     assert str(deletable(LIVING, Indices.parse(wanted), {})) == left
 
 
-EXITING = {2: RUNNING.row()._replace(array_index=2, state=JobState.EXITING)}
+EXITING = {2: row_of(RUNNING)._replace(array_index=2, state=JobState.EXITING)}
 UNDELETABLE = [
     ("9", "qdel: Invalid request 133[9].pbs1", 156),
     ("1", "qdel: Request invalid for finished array subjob 133[1].pbs1", 55),

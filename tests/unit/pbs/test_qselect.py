@@ -14,10 +14,11 @@ from hpcbatch.pbs.errors import PbsError, PbsUsageError, describe
 from hpcbatch.pbs.ids import row_id
 from hpcbatch.pbs.qselect import Job, parse_qselect
 from hpcbatch.pbs.qstat_full import full_attributes
+from hpcbatch.record.rows import row_of
 
 from .jobs import NOW, QUEUE, ROWS, STARTED, VARIABLES
 
-JOBS = [Job(job.row(), dict(full_attributes(job, VARIABLES, NOW, UTC))) for job in QUEUE]
+JOBS = [Job(row_of(job), dict(full_attributes(job, VARIABLES, NOW, UTC))) for job in QUEUE]
 
 
 def chosen(*argv: str) -> list[str]:

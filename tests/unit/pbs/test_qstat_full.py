@@ -16,6 +16,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.pbs.cjson import dump, parsed
 from hpcbatch.pbs.ids import row_id
 from hpcbatch.pbs.qstat_full import Attributes, format_dsv, format_full, format_json, full_attributes
+from hpcbatch.record.rows import row_of
 
 from .jobs import NOW, RUNNING_HOST, STARTED, VARIABLES, record, recorded
 
@@ -78,7 +79,7 @@ def value(job: JobRecord, name: str) -> object:
     ids=["running", "held", "dependent", "failed"],
 )
 def test_full_text_is_the_recorded_one(job: JobRecord, environment: dict[str, str], name: str) -> None:
-    text = format_full(f"Job Id: {row_id(job.row())}", attributes(job, environment))
+    text = format_full(f"Job Id: {row_id(row_of(job))}", attributes(job, environment))
     assert text == recorded(name).replace("pbs1/1", "pbs1/0")
 
 
@@ -96,7 +97,7 @@ def test_dsv_is_the_recorded_one() -> None:
 )
 def test_json_is_the_recorded_one(job: JobRecord, environment: dict[str, str], name: str, timestamp: int) -> None:
     now = datetime.fromtimestamp(timestamp, UTC)
-    text = format_json({row_id(job.row()): attributes(job, environment)}, now=now, server="pbs1")
+    text = format_json({row_id(row_of(job)): attributes(job, environment)}, now=now, server="pbs1")
     assert text == recorded(name).replace("pbs1/1", "pbs1/0")
 
 
@@ -107,7 +108,7 @@ def test_json_without_jobs_is_the_recorded_one() -> None:
 
 
 def test_json_holds_all_jobs() -> None:
-    text = format_json({row_id(j.row()): attributes(j) for j in (RUNNING, HELD, FAILED)}, now=NOW, server="pbs1")
+    text = format_json({row_id(row_of(j)): attributes(j) for j in (RUNNING, HELD, FAILED)}, now=NOW, server="pbs1")
     assert list(json.loads(text)["Jobs"]) == ["85.pbs1", "88.pbs1", "102.pbs1"]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hpcbatch.api.batchjob import status_from_json, status_to_json
 from hpcbatch.model.record import JobStatus, Suspension
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.suspensions import KEPT, with_suspensions
+from hpcbatch.record.batchjob import status_from_json, status_to_json
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 RUNS = JobStatus(state=JobState.RUNNING, start_time=START, submit_time=START)

@@ -14,6 +14,7 @@ from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.rows import row_of
 
 DATA = Path(__file__).parent / "data"
 NOW = datetime(2026, 11, 21, 2, 50, 6, tzinfo=UTC)
@@ -82,7 +83,7 @@ QUEUE: tuple[JobRecord, ...] = (
 def row(job: JobRecord) -> JobRow:
     """The row, with the arguments that the recorded command shows behind the script."""
     command = " ".join((job.spec.script_path, *job.spec.script_args)) if job.spec.script_path else ""
-    return job.row()._replace(command=command)
+    return row_of(job)._replace(command=command)
 
 
 ARRAY = record(

@@ -15,6 +15,7 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.rows import row_of
 from hpcbatch.slurm.array_records import ShownJob, shown_array, shown_index, shown_jobs
 from hpcbatch.slurm.ids import id_text
 from hpcbatch.slurm.scancel import chosen_ids, no_match
@@ -45,7 +46,7 @@ def member(
 
 BEGUN = array(pending="2-3", active="0-1")
 MEMBERS = (member(BEGUN, 0), member(BEGUN, 1))
-ROWS = tuple(job.row() for job in (BEGUN, *MEMBERS))
+ROWS = tuple(row_of(job) for job in (BEGUN, *MEMBERS))
 
 
 def squeue(*argv: str, rows: Sequence[JobRow] = ROWS) -> list[str]:
@@ -85,7 +86,7 @@ def test_default_listing() -> None:
 
 def test_members_that_wait_are_shown_with_those_that_have_no_record() -> None:
     of = array(pending="3", active="0-2", limit=2, reason=Reason.PRIORITY)
-    rows = [job.row() for job in (of, member(of, 0), member(of, 1, JobState.QUEUED, Reason.PRIORITY), member(of, 2))]
+    rows = [row_of(job) for job in (of, member(of, 0), member(of, 1, JobState.QUEUED, Reason.PRIORITY), member(of, 2))]
     assert squeue("-h", "-o", "%i %t %r", rows=rows) == ["160_[1,3%2] PD Priority", "160_0 R None", "160_2 R None"]
     assert squeue("-h", "-r", "-o", "%i %t %A", rows=rows) == [
         "160_1 PD 162", "160_3 PD 160", "160_0 R 161", "160_2 R 163",
@@ -100,7 +101,7 @@ def test_members_that_wait_are_shown_with_those_that_have_no_record() -> None:
      (Reason.DEPENDENCY, "Dependency", 4294901600), (Reason.NONE, "None", 4294901600)],
 )  # fmt: skip
 def test_reason_of_what_waits_of_a_begun_array(reason: Reason, shown: str, priority: int) -> None:
-    rows = [array(pending="2-3", active="0-1", reason=reason).row(), *ROWS[1:]]
+    rows = [row_of(array(pending="2-3", active="0-1", reason=reason)), *ROWS[1:]]
     assert squeue("-h", "-t", "PD", "-o", "%i %r %Q", rows=rows) == [f"160_[2-3] {shown} {priority}"]
 
 
@@ -109,18 +110,18 @@ def test_members_share_the_priority_of_their_array() -> None:
 
 
 def test_cancelled_members_that_never_had_a_record() -> None:
-    rows = [array(pending="3", active="0-1", deleted="2").row(), *ROWS[1:]]
+    rows = [row_of(array(pending="3", active="0-1", deleted="2")), *ROWS[1:]]
     assert squeue("-h", "-t", "CA", "-o", "%i %T", rows=rows) == ["160_[2] CANCELLED"]
     assert squeue("-h", "-o", "%i", rows=rows) == ["160_[3]", "160_0", "160_1"]
 
 
 def test_members_held_singly() -> None:
-    rows = [BEGUN.row()._replace(array_held="1-2"), *ROWS[1:]]
+    rows = [row_of(BEGUN)._replace(array_held="1-2"), *ROWS[1:]]
     assert squeue("-h", "-t", "PD", "-o", "%i %r %Q", rows=rows) == [
         "160_[3] Resources 4294901600", "160_2 JobHeldUser 0",
     ]  # fmt: skip
     assert squeue("-h", "-r", "-t", "PD", "-o", "%i %r", rows=rows) == ["160_3 Resources", "160_2 JobHeldUser"]
-    with_record = [*rows, member(BEGUN, 2, JobState.HELD, Reason.HELD_BY_USER).row()]
+    with_record = [*rows, row_of(member(BEGUN, 2, JobState.HELD, Reason.HELD_BY_USER))]
     assert squeue("-h", "-t", "PD", "-o", "%i %r", rows=with_record) == ["160_[3] Resources", "160_2 JobHeldUser"]
     held = rows[0]._replace(reason=Reason.HELD_BY_USER)
     assert squeue("-h", "-t", "PD", "-o", "%i %r", rows=[held, *rows[1:]]) == ["160_[2-3] JobHeldUser"]
@@ -128,7 +129,7 @@ def test_members_held_singly() -> None:
 
 @pytest.mark.parametrize("text", ["9-3", "x", "1-3:0"])
 def test_what_is_no_set_of_indices_ends_no_listing(text: str) -> None:
-    rows = [BEGUN.row()._replace(array_held=text), *ROWS[1:]]
+    rows = [row_of(BEGUN)._replace(array_held=text), *ROWS[1:]]
     assert squeue("-h", "-t", "PD", "-o", "%i", rows=rows) == ["160_[2-3]"]
 
 
@@ -136,14 +137,14 @@ def test_ended_array() -> None:
     of = array(succeeded="0-3")
     ended = {"start_time": SUBMITTED, "end_time": NOW - timedelta(seconds=1), "hosts": MEMBERS[0].status.hosts}
     of = replace(of, status=replace(of.status, state=JobState.FINISHED, end_time=NOW))
-    rows = [job.row() for job in (of, *(member(of, i, JobState.FINISHED, **ended) for i in range(4)))]
+    rows = [row_of(job) for job in (of, *(member(of, i, JobState.FINISHED, **ended) for i in range(4)))]
     assert squeue("-h", "-j", "160", rows=rows) == []
     assert squeue("-h", "-t", "all", "-o", "%i %t", rows=rows) == [f"160_{i} CD" for i in range(4)]
 
 
 def test_unknown_ids() -> None:
     with pytest.raises(UnknownJobError):
-        squeue("-j", "85_1", rows=[record(85).row()])
+        squeue("-j", "85_1", rows=[row_of(record(85))])
     with pytest.raises(UnknownJobError):
         squeue("-j", "99_1")
     assert squeue("-h", "-j", "99_1,160_0", "-o", "%i") == ["160_0"]

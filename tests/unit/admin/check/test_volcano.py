@@ -6,10 +6,10 @@ import pytest
 
 from hpcbatch.admin.check import crds, queues, volcano, webhooks
 from hpcbatch.admin.check.finding import Level
-from hpcbatch.api.names import SCHEMA_ANNOTATION, SCHEMA_VERSION
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import VOLCANO_JOBS
 from hpcbatch.errors import ApiError, ForbiddenError, InvalidError
+from hpcbatch.record.crd import SCHEMA_ANNOTATION, SCHEMA_VERSION
 
 NOW = datetime(2026, 11, 21, 15, 0, 0, tzinfo=UTC)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.api.batchjob import status_from_json, status_to_json
-from hpcbatch.api.jobspec import dependency_from_json, dependency_to_json
-from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, DependencyProgress, JobRef
+from hpcbatch.model.dependency import DEPENDENCY, Clause, Dependency, DependencyKind, DependencyProgress, JobRef
 from hpcbatch.model.record import JobStatus
+from hpcbatch.record.batchjob import status_from_json, status_to_json
 
 REFS = st.builds(JobRef, job_id=st.integers(1, 10**9), index=st.none() | st.integers(0, 10**6))
 CLAUSES = st.one_of(
@@ -33,7 +32,7 @@ NAMES = st.lists(st.sampled_from(["afterok:1", "beforeany:2", "singleton"]), max
     )
 )
 def test_dependency(dependency: Dependency) -> None:
-    assert dependency_from_json(dependency_to_json(dependency)) == dependency
+    assert DEPENDENCY.from_json(DEPENDENCY.to_json(dependency)) == dependency
 
 
 @given(

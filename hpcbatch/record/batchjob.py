@@ -1,0 +1,134 @@
+"""The BatchJob custom resource: the record of a job in its JSON form and as the model's values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.indices import check_size
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.row import parse_time
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.stored import Json, attributes_from_json, stored_fields, struct_to_json
+from hpcbatch.model.text import printable_tree
+from hpcbatch.record import GROUP, KIND, VERSION
+from hpcbatch.record.fields import COMPUTED
+from hpcbatch.record.rows import UNREADABLE, unreadable
+
+
+def to_manifest(spec: JobSpec, *, name: str, submission_secret: str, export_none: bool = False) -> Json:
+    """The BatchJob to create for `spec`; script and environment lie in the Secret named."""
+    body = spec_to_json(spec)
+    body["submissionSecret"] = submission_secret
+    if export_none:
+        body["exportNone"] = True
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": KIND,
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "hpcbatch"}},
+        "spec": body,
+    }
+
+
+def spec_to_json(spec: JobSpec) -> Json:
+    """`spec` as the BatchJob's spec, without what only the submission knows. What holds its default is left out."""
+    return struct_to_json(spec, stored_fields(type(spec)))
+
+
+def spec_from_json(spec: Mapping[str, Any], cls: type[JobSpec] = JobSpec) -> JobSpec:
+    """Read a BatchJob's spec. Raises HpcBatchError if it does not say what a job needs."""
+    try:
+        return cls(**attributes_from_json(spec, stored_fields(cls)))
+    except UNREADABLE as error:
+        raise HpcBatchError(f"not a BatchJob's spec: {error}") from None
+
+
+def status_to_json(status: JobStatus) -> Json:
+    """The part of a BatchJob's status that JobStatus holds; the controller adds number, queue and summary."""
+    return struct_to_json(status, stored_fields(type(status)))
+
+
+def status_from_json(
+    status: Mapping[str, Any], submit_time: datetime | None, cls: type[JobStatus] = JobStatus
+) -> JobStatus:
+    """Read a BatchJob's status; an empty one is that of a job not yet admitted."""
+    try:
+        return cls(**attributes_from_json(status, stored_fields(cls)), submit_time=submit_time)
+    except UNREADABLE as error:
+        raise HpcBatchError(f"not a BatchJob's status: {error}") from None
+
+
+def full_status_to_json(record: JobRecord, *, work_dir: str | None = None, volcano_job: str = "") -> Json:
+    """The status to store for `record`: everything the printer columns need beside the status itself."""
+    body = status_to_json(record.status)
+    for part in COMPUTED:
+        if (value := part.of(record)) is not None:
+            body[part.json] = part.kind.to_json(value)
+    if work_dir is not None:
+        body["workDir"] = work_dir
+    if volcano_job:
+        body["volcanoJob"] = volcano_job
+    return body
+
+
+def record_from(obj: Json) -> JobRecord:
+    """The whole record of an admitted job. Raises HpcBatchError if it has no number yet."""
+    metadata, status = obj["metadata"], obj.get("status", {})
+    if "jobId" not in status:
+        raise HpcBatchError(f"BatchJob {metadata['namespace']}/{metadata['name']} has not been admitted yet")
+    spec = spec_from_json(altered_spec(obj["spec"], status.get("altered", {})))
+    if spec.array is not None:
+        check_size(spec.array.indices)
+    return JobRecord(
+        job_id=int(status["jobId"]),
+        namespace=metadata["namespace"],
+        object_name=metadata["name"],
+        spec=spec,
+        status=status_from_json(status, parse_time(metadata.get("creationTimestamp"))),
+        queue=status.get("queue", ""),
+    )
+
+
+def shown_record(obj: Json) -> JobRecord:
+    """As `record_from`, for views: of a record that cannot be read what is left of it, marked BROKEN, so that one job
+    never ends the listing of all. Nothing in it reaches a terminal as more than text on its line. Raises HpcBatchError
+    only if it has no number yet.
+    """
+    obj = {**obj, "spec": printable_tree(obj.get("spec", {})), "status": printable_tree(obj.get("status", {}))}
+    try:
+        return record_from(obj)
+    except UNREADABLE as error:
+        metadata, spec, status = obj["metadata"], obj["spec"], obj["status"]
+        if "jobId" not in status:
+            raise
+        state = status.get("state")
+        dialect = spec.get("dialect")
+        return JobRecord(
+            job_id=int(status["jobId"]),
+            namespace=metadata["namespace"],
+            object_name=metadata["name"],
+            spec=JobSpec(
+                dialect=Dialect(dialect) if dialect in list(Dialect) else Dialect.SLURM, name=str(spec.get("name"))
+            ),
+            status=JobStatus(
+                state=JobState(state) if state in list(JobState) else JobState.HELD,
+                reason=Reason.BROKEN,
+                message=unreadable(error),
+                owner=str(status.get("owner", "")),
+            ),
+            queue=str(status.get("queue", "")),
+        )
+
+
+def altered_spec(spec: Mapping[str, Any], altered: Mapping[str, Any]) -> Json:
+    """A BatchJob's spec with what was altered since; None in `altered` takes a field away."""
+    return {name: value for name, value in {**spec, **altered}.items() if value is not None}
+
+
+def is_suspended(spec: Mapping[str, Any], run_count: int) -> bool:
+    """Whether the processes of a BatchJob's present run are to be stopped. What was asked of a run before is over."""
+    return bool(spec.get("suspended")) and spec.get("suspendedRun", run_count) == run_count

@@ -1,0 +1,184 @@
+"""The definition of the BatchJob (CustomResourceDefinition), made from the table of a job's fields.
+
+`make crd` writes it to deploy/crd/batchjobs.yaml.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from hpcbatch.model.array import Array
+from hpcbatch.model.record import JobStatus
+from hpcbatch.model.row import COLUMNS, Column
+from hpcbatch.model.spec import MAX_CHUNKS, JobSpec
+from hpcbatch.model.stored import Alterable, Json, described, integer, stored_fields, string, struct_schema
+from hpcbatch.record import GROUP, KIND, VERSION
+from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONLY, ObjectField, open_fields
+
+SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
+SCHEMA_VERSION: Final = 6
+"""What the annotation holds; raised at each change of the definition, so that `hpcbatch check` tells one that is too
+old.
+"""
+_HEAD = """\
+# The job record. What was requested stands in spec, what became of it in status; `qstat` and `squeue` are made from the
+# printer columns alone. hpcbatch's commands write the spec, its controller writes the status.
+# This file is made by `make crd` from the fields that hpcbatch/model declares: do not change it by hand.
+"""
+
+
+def text() -> str:
+    """The definition as the YAML of deploy/crd/batchjobs.yaml."""
+    import yaml
+
+    class Plain(yaml.SafeDumper):
+        """Says everything where it stands: no anchors."""
+
+        def ignore_aliases(self, _data: Any) -> bool:
+            return True
+
+    return _HEAD + yaml.dump(definition(), Dumper=Plain, sort_keys=False, default_flow_style=None, width=160)
+
+
+def definition(
+    spec_class: type[JobSpec] = JobSpec,
+    status_class: type[JobStatus] = JobStatus,
+    columns: tuple[Column, ...] = COLUMNS,
+) -> Json:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"batchjobs.{GROUP}", "annotations": {SCHEMA_ANNOTATION: str(SCHEMA_VERSION)}},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {
+                "kind": KIND,
+                "listKind": f"{KIND}List",
+                "plural": "batchjobs",
+                "singular": "batchjob",
+                "shortNames": ["bj"],
+                "categories": ["all", "hpc"],
+            },
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "selectableFields": [{"jsonPath": ".status.jobId"}, {"jsonPath": ".status.state"}],
+                    "additionalPrinterColumns": [_printer_column(column) for column in columns],
+                    "schema": {"openAPIV3Schema": _schema(spec_class, status_class)},
+                }
+            ],
+        },
+    }
+
+
+def _printer_column(column: Column) -> Json:
+    body: Json = {"name": column.name, "type": column.type, "jsonPath": column.path}
+    if column.priority:
+        body["priority"] = column.priority
+    return body | ({"description": column.description} if column.description else {})
+
+
+def _schema(spec_class: type[JobSpec], status_class: type[JobStatus]) -> Json:
+    return {
+        "description": "A batch job as PBS and Slurm know it, and what became of it.",
+        "type": "object",
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": _spec_schema(spec_class),
+            "status": _status_schema(status_class),
+        },
+    }
+
+
+def _spec_schema(cls: type[JobSpec]) -> Json:
+    schema = struct_schema(stored_fields(cls))
+    properties = schema.pop("properties") | {name: _own(field) for name, field in OBJECT_ONLY["spec"].items()}
+    properties[ALTERATION] = _alteration_schema(cls)
+    required = schema["required"]
+    closed = [name for name in properties if name not in open_fields(cls)]
+    opened = ", ".join(name for name in properties if name in open_fields(cls))
+    return {
+        "description": f"What was requested. Only these may change after submission: {opened}.",
+        **schema,
+        "x-kubernetes-validations": [
+            {
+                "rule": " &&\n".join(_unchanged(name, name in required) for name in closed),
+                "message": "what was submitted does not change; hold, deleteRequested and the requests may",
+                "reason": "FieldValueForbidden",
+            },
+            {
+                "rule": f"self.chunks.map(chunk, chunk.count).sum() <= {MAX_CHUNKS}",
+                "message": f"a job has at most {MAX_CHUNKS} chunks",
+                "fieldPath": ".chunks",
+            },
+            {
+                "rule": "!(has(oldSelf.deleteRequested) && oldSelf.deleteRequested) || "
+                "(has(self.deleteRequested) && self.deleteRequested)",
+                "message": "the deletion of a job cannot be taken back",
+                "fieldPath": ".deleteRequested",
+                "reason": "FieldValueForbidden",
+            },
+        ],
+        "properties": properties,
+    }
+
+
+def _unchanged(name: str, is_required: bool) -> str:
+    """The term of CEL for a field that must stay as it was. As an optional (`self.?name`) it would cost too much."""
+    same = f"self.{name} == oldSelf.{name}"
+    return same if is_required else f"(has(self.{name}) ? has(oldSelf.{name}) && {same} : !has(oldSelf.{name}))"
+
+
+def _alteration_schema(cls: type[JobSpec]) -> Json:
+    fields = {
+        part.json: described(part.altered_kind, part.description)
+        for part in stored_fields(cls)
+        if part.alterable is not Alterable.NEVER
+    }
+    limit = {part.attribute: part for part in stored_fields(Array)}["limit"]
+    fields[ARRAY_LIMIT] = {
+        **integer(0, limit.kind.schema["maximum"]).schema,
+        "description": "How many members of an array may run at once; 0: as many as fit.",
+    }
+    return {
+        "description": "A request to change the job; the controller takes it over into status.altered, or says in "
+        "status.answered why not.",
+        "type": "object",
+        "required": ["id"],
+        "properties": {
+            "id": string(least=1, most=64).schema,
+            "cleared": {
+                "description": "Fields to take away; `attributes.x`: of the attributes.",
+                "type": "array",
+                "maxItems": 256,
+                "items": string(most=256).schema,
+            },
+            "fields": {
+                "description": "Fields of the spec with their new values. Attributes are added to the present ones.",
+                "type": "object",
+                "properties": fields,
+            },
+        },
+    }
+
+
+def _status_schema(cls: type[JobStatus]) -> Json:
+    """Without `required`: the controller writes a status in steps."""
+    computed = {part.json: described(part.kind, part.description) for part in COMPUTED}
+    return {
+        "type": "object",
+        "properties": struct_schema(stored_fields(cls))["properties"]
+        | computed
+        | {name: _own(field) for name, field in OBJECT_ONLY["status"].items()},
+    }
+
+
+def _own(field: ObjectField) -> Json:
+    return ({"description": field.description} if field.description else {}) | dict(field.schema)

@@ -1,0 +1,142 @@
+"""The table of a job's fields: those that JobSpec and JobStatus declare, and those that only a BatchJob has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from hpcbatch.model.record import JobRecord, Summary
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.stored import (
+    ANY_INDICES,
+    ANY_TEXT,
+    BOOLEAN,
+    Alterable,
+    Kind,
+    integer,
+    stored_fields,
+    string,
+    struct,
+)  # fmt: skip
+
+
+class Computed(NamedTuple):
+    """A field of a BatchJob's status that follows from the whole record."""
+
+    json: str
+    kind: Kind
+    of: Callable[[JobRecord], Any]
+    """Its value; None where there is none."""
+    description: str = ""
+
+
+COMPUTED = (
+    Computed(
+        "jobId", string(pattern="^[0-9]+$"), lambda record: str(record.job_id),
+        "Number of the job, given at admission, never used twice.",
+    ),
+    Computed("queue", ANY_TEXT, lambda record: record.queue),
+    Computed("workDir", ANY_TEXT, lambda record: record.spec.work_dir or record.status.home),
+    Computed(
+        "walltimeSeconds", integer(1), lambda record: record.walltime_s,
+        "Limit in force: the one asked for, or the queue's.",
+    ),
+    Computed("summary", struct(Summary), Summary.of),
+)  # fmt: skip
+
+
+class ObjectField(NamedTuple):
+    """A field that commands and controller read from the BatchJob itself: it is no part of a job's spec or status."""
+
+    schema: Mapping[str, Any]
+    is_open: bool = False
+    """It may change after submission."""
+    description: str = ""
+
+
+_ID = string(least=1, most=64).schema
+_REQUEST: Final[Mapping[str, Any]] = {"type": "object", "required": ["id"], "properties": {"id": _ID}}
+
+OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
+    "spec": {
+        "submissionSecret": ObjectField(
+            string(most=253, pattern="^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$").schema,
+            description="Name of the immutable Secret with script and environment.",
+        ),
+        "exportNone": ObjectField(BOOLEAN.schema),
+        "deleteRequested": ObjectField(
+            BOOLEAN.schema, is_open=True, description="Set by qdel and scancel; never taken back."
+        ),
+        "suspended": ObjectField(
+            BOOLEAN.schema, is_open=True, description="Its processes are to be stopped until this is taken back."
+        ),
+        "suspendedRun": ObjectField(
+            integer(0, 2**31 - 1).schema,
+            is_open=True,
+            description="The run that is suspended, by status.runCount; absent: every run.",
+        ),
+        "rerunRequest": ObjectField(
+            _REQUEST, is_open=True, description="A request to end the running job and queue it again."
+        ),
+        "signalRequest": ObjectField(
+            {
+                "type": "object",
+                "required": ["id", "signal", "scope"],
+                "properties": {
+                    "id": _ID,
+                    "signal": integer(1, 64).schema,
+                    "scope": {
+                        "type": "string",
+                        "enum": ["script", "session", "steps", "all"],
+                        "description": "The script's shell; its session; all but that shell, in every pod; "
+                        "all in every pod.",
+                    },
+                },
+            },
+            is_open=True,
+        ),
+        "arrayRequest": ObjectField(
+            {"type": "object", "properties": dict.fromkeys(("deleted", "held", "own"), ANY_INDICES.schema)},
+            is_open=True,
+            description="What is asked of members of an array; sets of indices. Those of `own` get a record of "
+            "their own before they may run.",
+        ),
+    },
+    "status": {
+        "refusal": ObjectField({"type": "object", "properties": {"code": ANY_TEXT.schema, "message": ANY_TEXT.schema}}),
+        "volcanoJob": ObjectField(ANY_TEXT.schema),
+        "cleaned": ObjectField(
+            BOOLEAN.schema, description="The ended job's pods, keys, script and environment are gone."
+        ),
+    },
+}
+
+ARRAY_LIMIT: Final = "arrayLimit"
+"""A field of alterations alone: it changes the limit in an array's status, where 0 is none."""
+ALTERATION: Final = "alteration"
+
+
+class Alterations(NamedTuple):
+    """Names of the spec's fields, as the BatchJob has them, by what an alteration may do to them."""
+
+    while_running: frozenset[str]
+    """They may be altered when the job has its nodes; some of them count if it runs again."""
+    alterable: frozenset[str]
+    of_size: frozenset[str]
+    """What the layout of a job follows from."""
+
+
+def alterations(cls: type[JobSpec] = JobSpec) -> Alterations:
+    parts = stored_fields(cls)
+    running = frozenset(part.json for part in parts if part.alterable is Alterable.RUNNING) | {ARRAY_LIMIT}
+    waiting = frozenset(part.json for part in parts if part.alterable is Alterable.WAITING)
+    return Alterations(running, running | waiting, frozenset(part.json for part in parts if part.is_size))
+
+
+WHILE_RUNNING, ALTERABLE, OF_SIZE = alterations()
+
+
+def open_fields(cls: type[JobSpec] = JobSpec) -> frozenset[str]:
+    """The fields of a BatchJob's spec that may change after submission: holds, deletion, requests."""
+    declared = {part.json for part in stored_fields(cls) if part.is_open}
+    return frozenset({*declared, ALTERATION, *(name for name, field in OBJECT_ONLY["spec"].items() if field.is_open)})

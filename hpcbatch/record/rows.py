@@ -1,0 +1,71 @@
+"""Rows of listings: from the cells of the server-side Table that the BatchJob's columns give, and from records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.row import COLUMNS, Column, JobRow
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.text import printable
+
+if TYPE_CHECKING:
+    from hpcbatch.model.record import JobRecord
+
+UNREADABLE = (HpcBatchError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError)
+"""What reading a record raises that is not as it should be."""
+_LONGEST = 300  # characters
+_KEPT = frozenset({"Id", "State", "Dialect", "Server", "Job", "User", "Queue", "ArrayId", "ArrayIndex"})
+
+
+def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: str, object_name: str) -> JobRow | None:
+    """One row of the server-side Table; `columns` gives each column's place. None: not admitted, so not to be shown.
+    A row that cannot be read keeps what says whose it is, and says so: it must not end the listing of all others.
+    No text in it reaches a terminal as more than text on its line.
+    """
+    found = {
+        name: printable(cell) if isinstance(cell := cells[place], str) else cell for name, place in columns.items()
+    }
+    if found.get("Id") is None or found.get("State") is None:
+        return None
+    try:
+        return _row(found, namespace, object_name)
+    except UNREADABLE as error:
+        kept = {name: found[name] for name in _KEPT & found.keys()}
+        for name, valid in (("State", list(JobState)), ("Dialect", list(Dialect))):
+            if name in kept and kept[name] not in valid:
+                kept[name] = valid[0]
+        row = _row(kept, namespace, object_name)
+        return row._replace(reason=Reason.BROKEN, message=unreadable(error))
+
+
+def row_of(record: JobRecord) -> JobRow:
+    """The row of a whole record, which a listing of it would show."""
+    from hpcbatch.record.cells import cells_of
+
+    return _row(cells_of(record, COLUMNS), record.namespace, record.object_name)
+
+
+def _row(cells: Mapping[str, Any], namespace: str, object_name: str) -> JobRow:
+    """`cells` by column; a definition that is older than this command lacks the newer ones."""
+    values: dict[str, Any] = {"namespace": namespace, "object_name": object_name}
+    for column in COLUMNS:
+        cell = cells.get(column.name)
+        for attribute, read in column.reads.items():
+            values[attribute] = read(cell)
+    return JobRow(**values)
+
+
+def unreadable(error: Exception) -> str:
+    """The message of a record that `error` keeps from being read."""
+    said = error if isinstance(error, HpcBatchError) else f"{type(error).__name__}: {error}"
+    return f"its record cannot be read: {said}"[:_LONGEST]
+
+
+def cell_at(obj: object, column: Column) -> Any:
+    """The value that `column` shows of a BatchJob as JSON; None where there is none."""
+    for key in column.path.strip(".").split("."):
+        obj = obj.get(key) if isinstance(obj, dict) else None
+    return obj

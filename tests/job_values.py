@@ -1,0 +1,118 @@
+"""Hypothesis strategies for what a job holds, made from the table of its fields: a new field is drawn by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import strategies as st
+
+from hpcbatch.model.dependency import DependencyProgress
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.stored import ANY_INDICES, COUNTED_INDICES, INDICES, Kind, Stored, stored_fields
+from hpcbatch.record.batchjob import full_status_to_json, to_manifest
+from hpcbatch.record.rows import UNREADABLE
+from hpcbatch.units import rfc3339
+
+_CHARACTERS = st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"])
+_NO_VALUE = object()
+TIMES = st.datetimes(min_value=datetime(2000, 1, 1), max_value=datetime(2100, 1, 1)).map(
+    lambda time: time.replace(microsecond=0, tzinfo=UTC)
+)
+_SETS = st.sets(st.integers(0, 60), min_size=1).map(Indices.of)
+_WAITS = st.lists(st.sampled_from(["afterok:1", "beforeany:2", "singleton"]), max_size=2).map(tuple)
+_PROGRESS = st.builds(
+    DependencyProgress, met=_WAITS, joined=_WAITS, left=st.sampled_from(["", "afterok:3!"]), followers=_WAITS
+)
+_ATTRIBUTES = st.dictionaries(
+    st.sampled_from(["tres_per_node", "constraint", "qos", "a b", "é"]), st.text(_CHARACTERS, max_size=9), max_size=3
+)
+
+
+def values(kind: Kind) -> st.SearchStrategy[Any]:
+    """Values of the model. What its class refuses is not drawn."""
+    if kind in (INDICES, ANY_INDICES, COUNTED_INDICES):
+        return _SETS
+    if kind.parts == stored_fields(DependencyProgress):
+        return _PROGRESS
+    return _json_of(kind).map(_reader(kind.from_json)).filter(lambda value: value is not _NO_VALUE)
+
+
+def _json_of(kind: Kind) -> st.SearchStrategy[Any]:
+    if not kind.parts:
+        return json_values(kind.schema)
+    drawn = {part.json: values(part.kind).map(part.kind.to_json) for part in kind.parts}
+    required = {part.json: drawn.pop(part.json) for part in kind.parts if part.is_required}
+    return st.fixed_dictionaries(required, optional=drawn)
+
+
+def _reader(from_json: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def read(given: Any) -> Any:
+        try:
+            return from_json(given)
+        except UNREADABLE:
+            return _NO_VALUE
+
+    return read
+
+
+def json_values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
+    """Small ones that `schema` allows."""
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    match schema["type"]:
+        case "boolean":
+            return st.booleans()
+        case "integer":
+            # small enough for all of a job's chunks together
+            return st.integers(max(schema.get("minimum", -9), -9), min(schema.get("maximum", 300), 300))
+        case "array":
+            return st.lists(json_values(schema["items"]), min_size=schema.get("minItems", 0), max_size=3)
+        case "object" if "properties" in schema:
+            parts = {name: json_values(part) for name, part in schema["properties"].items()}
+            required = {name: parts.pop(name) for name in schema.get("required", ())}
+            return st.fixed_dictionaries(required, optional=parts)
+        case "object" if "additionalProperties" in schema:
+            if schema["additionalProperties"]["type"] == "string":
+                return _ATTRIBUTES
+            return st.dictionaries(st.text(_CHARACTERS, min_size=1, max_size=5), st.integers(1, 2**40), max_size=3)
+        case "object":
+            return st.just({})
+    return _texts(schema)
+
+
+def _texts(schema: Mapping[str, Any]) -> st.SearchStrategy[str]:
+    if schema.get("format") == "date-time":
+        return TIMES.map(rfc3339)
+    pattern, least = schema.get("pattern", ""), schema.get("minLength", 0)
+    if pattern and not pattern.startswith("^[^"):
+        return st.from_regex(pattern.replace("$", r"\Z"), fullmatch=True).filter(lambda text: len(text) >= least)
+    return st.text(_CHARACTERS, min_size=least, max_size=9).filter(lambda text: re.search(pattern, text) is not None)
+
+
+def _held(part: Stored) -> st.SearchStrategy[Any]:
+    return values(part.kind) if part.is_required else st.just(part.default) | values(part.kind)
+
+
+def specs(cls: type[JobSpec] = JobSpec, *, only: frozenset[str] | None = None) -> st.SearchStrategy[JobSpec]:
+    """`only`: the names that the BatchJob has for the fields which may differ from their defaults."""
+    parts = [part for part in stored_fields(cls) if only is None or part.json in only or part.is_required]
+    return st.builds(cls, **{part.attribute: _held(part) for part in parts})
+
+
+def statuses() -> st.SearchStrategy[JobStatus]:
+    return st.builds(JobStatus, submit_time=TIMES, **{part.attribute: _held(part) for part in stored_fields(JobStatus)})
+
+
+def batchjob_of(record: JobRecord) -> dict[str, Any]:
+    """The BatchJob of a record, as commands and controller write it."""
+    obj = to_manifest(record.spec, name=record.object_name, submission_secret="s")
+    obj["metadata"]["namespace"] = record.namespace
+    if record.status.submit_time is not None:
+        obj["metadata"]["creationTimestamp"] = rfc3339(record.status.submit_time)
+    obj["status"] = full_status_to_json(record)
+    return obj

@@ -1,0 +1,71 @@
+"""The record of a job in its JSON form and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jsonschema
+import pytest
+from hypothesis import given
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.record import batchjob, crd
+from tests.job_values import batchjob_of, specs, statuses
+
+SCHEMA = crd.definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
+
+
+@given(specs())
+def test_a_spec_comes_back_from_its_manifest_and_fits_the_schema(spec: JobSpec) -> None:
+    manifest = batchjob.to_manifest(spec, name="x", submission_secret="s")
+    VALIDATOR.validate(manifest)
+    assert batchjob.spec_from_json(manifest["spec"]) == spec
+
+
+@given(specs(), statuses())
+def test_a_record_comes_back_from_its_batchjob_and_fits_the_schema(spec: JobSpec, status: JobStatus) -> None:
+    record = JobRecord(job_id=7, namespace="ns", object_name="x", spec=spec, status=status, queue="q")
+    obj = batchjob_of(record)
+    VALIDATOR.validate(obj)
+    found = batchjob.record_from(obj)
+    assert found.status.walltime_s == record.walltime_s  # the limit in force is always written
+    assert replace(found, status=replace(found.status, walltime_s=status.walltime_s)) == record
+
+
+@pytest.mark.parametrize("status", [{}, {"state": "Refused"}])
+def test_a_job_without_number_is_no_record(status: dict[str, str]) -> None:
+    with pytest.raises(HpcBatchError, match="has not been admitted"):
+        batchjob.record_from({"metadata": {"namespace": "ns", "name": "x"}, "spec": {}, "status": status})
+
+
+@pytest.mark.parametrize(
+    ("spec", "run", "is_suspended"),
+    [
+        ({}, 1, False), ({"suspended": False}, 1, False), ({"suspended": True}, 3, True),
+        ({"suspended": True, "suspendedRun": 1}, 1, True), ({"suspended": True, "suspendedRun": 1}, 2, False),
+        ({"suspended": False, "suspendedRun": 1}, 1, False),
+    ],
+)  # fmt: skip
+def test_a_suspension_is_one_of_its_run(spec: dict[str, object], run: int, is_suspended: bool) -> None:
+    assert batchjob.is_suspended(spec, run) is is_suspended
+
+
+ONE = {"count": 1, "cpus": 1, "ranks": 1}
+NONSENSE: list[dict[str, object]] = [
+    {}, {"dialect": "nqs", "name": "x", "chunks": []}, {"dialect": "pbs", "name": "x"},
+    {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "resources": {"ngpus": 0}}]},
+    {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "resources": {"ngpus": "2"}}]},
+    {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "resources": ["ngpus"]}]},
+    {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "properties": ["a", "a"]}]},
+    {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "count": 100_001}]},
+    {"dialect": "pbs", "name": "x", "chunks": [ONE], "resourcesPerPod": {"gpu": -1}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", NONSENSE, ids=str)
+def test_nonsense_is_an_error(spec: dict[str, object]) -> None:
+    with pytest.raises(HpcBatchError):
+        batchjob.spec_from_json(spec)

@@ -1,0 +1,63 @@
+"""Rows of listings: those of the server's table are those of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+
+from hypothesis import given
+
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.row import COLUMNS, JobRow
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.text import is_printable
+from hpcbatch.record.batchjob import shown_record
+from hpcbatch.record.rows import cell_at, row_from_cells, row_of
+from tests.job_values import batchjob_of, specs, statuses
+
+PLACES = {column.name: place for place, column in enumerate(COLUMNS)}
+
+
+def test_every_field_of_a_row_is_read_from_one_column() -> None:
+    read = [attribute for column in COLUMNS for attribute in column.reads]
+    assert sorted(read) == sorted({*JobRow._fields} - {"namespace", "object_name"})
+
+
+@given(specs(), statuses())
+def test_a_row_of_the_table_is_the_row_of_the_record(spec: JobSpec, status: JobStatus) -> None:
+    record = JobRecord(job_id=7, namespace="ns", object_name="x", spec=spec, status=status, queue="q")
+    obj = batchjob_of(record)
+    row = row_from_cells(PLACES, [cell_at(obj, column) for column in COLUMNS], "ns", "x")
+    assert row == row_of(record)
+
+
+HOSTILE = "x\x1b[31m\n99.pbs1\u202e\x9b\r"
+
+
+def test_what_others_wrote_is_text_on_its_line_in_every_view() -> None:
+    """Records that are older than the definition's patterns, and what pods say of themselves."""
+    spec = JobSpec(
+        dialect=Dialect.SLURM, name=HOSTILE, account=HOSTILE, server=HOSTILE, work_dir=HOSTILE, script_path=HOSTILE,
+        command=(HOSTILE,), attributes={HOSTILE: HOSTILE, "qos": HOSTILE},
+    )  # fmt: skip
+    status = JobStatus(message=HOSTILE, owner=HOSTILE, submit_time=datetime(2026, 1, 1, tzinfo=UTC))
+    record = JobRecord(job_id=7, namespace="ns", object_name="x", spec=spec, status=status, queue=HOSTILE)
+    shown = shown_record(batchjob_of(record))
+    assert shown.spec.name == shown.spec.server == shown.status.message == "x^[[31m^J99.pbs1??^M"
+    assert is_printable("".join(map(str, (*texts(shown), *texts(row_of(shown))))))
+    obj = batchjob_of(record)
+    assert row_from_cells(PLACES, [cell_at(obj, column) for column in COLUMNS], "ns", "x") == row_of(shown)
+
+
+def texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from texts([*value, *value.values()])
+    elif is_dataclass(value):
+        yield from texts([getattr(value, field.name) for field in fields(value)])
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from texts(item)
