@@ -1,1 +1,3 @@
-"""The BatchJob controller: gives numbers, makes Volcano Jobs, writes back what became of them."""
+"""The loops that carry out what policy says: they watch, read the clock, call the Kubernetes API, and keep no state
+that is not there. What is to be done with a job is decided in policy/.
+"""

@@ -1,9 +1,10 @@
-"""What all parts of the controller write: the status of a BatchJob, and references to it."""
+"""What all parts of the controller handle: an admitted BatchJob with its record, its status, references to it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from hpcbatch.api.port import Api, Object
@@ -11,6 +12,22 @@ from hpcbatch.api.resources import BATCHJOBS, Resource
 from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.model.record import JobRecord
 from hpcbatch.record.batchjob import full_status_to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """An object with its record: the record in the API, and what the controller reads out of it."""
+
+    obj: Object
+    record: JobRecord
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.record.namespace, self.record.object_name
+
+    @property
+    def volcano_job(self) -> str:
+        return str(self.obj["status"].get("volcanoJob", ""))
 
 
 def write_status(api: Api, obj: Object, record: JobRecord, volcano_job: str = "") -> Object:

@@ -255,21 +255,21 @@ def test_what_nobody_could_handle_is_refused_once(
 def test_a_job_whose_handling_fails_is_set_aside(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     bad = rig.submit({"hold": True})
     rig.answer(bad)
-    look = rig.controller._observe
+    look = rig.controller._observer.observe
 
     def fail(job: Any) -> Any:
         if job.record.object_name == bad:
             raise RecursionError("a bug")
         return look(job)
 
-    monkeypatch.setattr(rig.controller, "_observe", fail)
+    monkeypatch.setattr(rig.controller._observer, "observe", fail)
     rig.patch(bad, {"hold": False})
     assert "RecursionError: a bug" in rig.wait_status(bad, reason="Broken")["message"]
     rig.still_works()
     tried = rig.controller.work.failures((NS, bad))
     rig.still_works()
     assert rig.controller.work.failures((NS, bad)) < tried + 8, "the delay grows"
-    monkeypatch.setattr(rig.controller, "_observe", look)
+    monkeypatch.setattr(rig.controller._observer, "observe", look)
     rig.patch(bad, {"hold": True})
     assert "message" not in rig.wait_status(bad, reason="HeldByUser")
 

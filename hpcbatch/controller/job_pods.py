@@ -1,0 +1,139 @@
+"""The pods of jobs as `decide` wants to see them: those in the cache, and what is known of those that are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hpcbatch.api.informer import Informer
+from hpcbatch.api.port import Api, Object, WatchEvent
+from hpcbatch.api.resources import PODS
+from hpcbatch.controller.records import Admitted
+from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.site import Launcher
+from hpcbatch.policy.observed import Observed, PodView, VolcanoJobView
+from hpcbatch.policy.plausible import NodeSize, node_size
+from hpcbatch.policy.views import FirstTaken, is_preempted, is_ready, pod_views
+from hpcbatch.volcano import translate
+from hpcbatch.volcano.job_objects import controlling_job
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenPods:
+    views: Sequence[PodView] = ()
+    sizes: Mapping[str, NodeSize]
+    """Of their nodes, by name."""
+    are_complete: bool
+    """All pods of the job are there."""
+
+
+class JobPods:
+    """Keys are those of BatchJobs."""
+
+    def __init__(self, api: Api, pods: Informer, nodes: Informer) -> None:
+        self._api, self._pods, self._nodes = api, pods, nodes
+        self._ended: dict[Key, dict[str, Object]] = {}  # of jobs whose pods go away while they end
+        self._preempted: dict[Key, set[str]] = {}  # uids: a kubelet may take that word back
+        self._first_taken: dict[Key, FirstTaken] = {}
+
+    def on_event(self, key: Key, number: int, event: WatchEvent) -> None:
+        """Of a pod of job `number`."""
+        metadata = event.object["metadata"]
+        if event.type == "DELETED":
+            self._ended.setdefault(key, {})[metadata["name"]] = event.object
+        if event.type == "ADDED":
+            self._first_taken.pop(key, None)
+        if "deletionTimestamp" in metadata:
+            runs = _runs(self._pods.get(key[0], translate.script_host(number)))
+            self._first_taken.setdefault(key, FirstTaken(metadata["uid"], script_ran=runs))
+        if is_preempted(event.object.get("status", {})):
+            self._preempted.setdefault(key, set()).add(metadata["uid"])
+
+    def forget(self, key: Key) -> None:
+        """Of a BatchJob that is gone."""
+        for known in (self._ended, self._first_taken, self._preempted):
+            known.pop(key, None)
+
+    def forget_ended(self, key: Key) -> None:
+        """Of a run that is over, and looked at no more."""
+        self._ended.pop(key, None)
+
+    def seen(self, job: Admitted, made: Object | None, volcano_job: VolcanoJobView | None) -> SeenPods:
+        """The pods of the present run; `volcano_job` is the view of `made`."""
+        record = job.record
+        names = translate.pod_names(
+            record.job_id, record.status.layout, Launcher.SHARED if volcano_job is None else volcano_job.launcher
+        )
+        found = {name: self._pods.get(record.namespace, name) for name in names} if volcano_job else {}
+        pods = {name: pod for name, pod in found.items() if pod is not None and _is_of(made, pod)}
+        is_final = volcano_job is not None and volcano_job.is_final
+        gone: Mapping[str, Object] = {}
+        if is_final or job.obj["spec"].get("deleteRequested"):
+            ended = self._ended.get(job.key, {})
+            if is_final and names[0] not in ended and not _has_ended(pods.get(names[0])):
+                # Each kind has a watch of its own: the job's end may be known here before that of its pods.
+                asked = self._as_they_are(record)
+                pods |= {name: pod for name, pod in asked.items() if _is_of(made, pod)}
+            gone = {name: pod for name, pod in ended.items() if name not in pods and _is_of(made, pod)}
+        sizes = self._node_sizes((*pods.values(), *gone.values()))
+        views = pod_views(
+            (*pods.values(), *gone.values()), names,
+            launcher=Launcher.SHARED if volcano_job is None else volcano_job.launcher,
+            gone=gone, ready_nodes=self._ready_nodes(pods), first_taken=self._first_taken.get(job.key),
+            preempted=self._preempted.get(job.key, ()), sizes=sizes,
+        )  # fmt: skip
+        return SeenPods(views=views, sizes=sizes, are_complete=len(pods) >= len(names))
+
+    def running_first(self, record: JobRecord, seen: Observed) -> Object | None:
+        """The pod that runs the script."""
+        first = next((pod for pod in seen.pods if pod.index == 0), None)
+        if first is None or first.started_at is None or first.has_ended or first.is_deleting:
+            return None
+        return self._pods.get(record.namespace, first.name)
+
+    def last_seen_first(self, job: Admitted) -> Object | None:
+        """The pod that ran the script, as it was last seen."""
+        name = translate.script_host(job.record.job_id)
+        return self._pods.get(job.record.namespace, name) or self._ended.get(job.key, {}).get(name)
+
+    def running(self, obj: Object) -> list[Object]:
+        """The running pods of a BatchJob, that of a launcher too."""
+        first = translate.script_host(int(obj["status"]["jobId"]))
+        names = dict.fromkeys([first, *(host["pod"] for host in obj["status"].get("hosts") or ())])
+        pods = (self._pods.get(obj["metadata"]["namespace"], name) for name in names)
+        return [pod for pod in pods if _runs(pod) and pod is not None]
+
+    def _as_they_are(self, record: JobRecord) -> dict[str, Object]:
+        """The pods of a job by name, not from the cache."""
+        listed = self._api.list(PODS, record.namespace, labels=f"{JOB_ID_LABEL}={record.job_id}")
+        return {pod["metadata"]["name"]: pod for pod in listed.items}
+
+    def _ready_nodes(self, pods: Mapping[str, Object]) -> set[str]:
+        """Of the nodes of `pods` those that answer."""
+        found = {pod["spec"]["nodeName"]: None for pod in pods.values() if pod["spec"].get("nodeName")}
+        nodes = {name: self._nodes.get(None, name) for name in found}
+        return {name for name, node in nodes.items() if node is not None and is_ready(node)}
+
+    def _node_sizes(self, pods: Iterable[Object]) -> dict[str, NodeSize]:
+        names = {pod["spec"].get("nodeName") for pod in pods}
+        nodes = {name: self._nodes.get(None, name) for name in names if name}
+        return {name: node_size(node) for name, node in nodes.items() if node is not None}
+
+
+def _is_of(volcano_job: Object | None, pod: Object) -> bool:
+    """Whether `pod` belongs to it, and not to the one of the same name before it: pods have a watch of their own, which
+    may tell of their end only when the next Volcano Job is known. Without one there is none to mistake it for.
+    """
+    owner = controlling_job(pod)
+    return volcano_job is None or owner is None or owner["uid"] == volcano_job["metadata"]["uid"]
+
+
+def _runs(pod: Object | None) -> bool:
+    return pod is not None and pod.get("status", {}).get("phase") == "Running"
+
+
+def _has_ended(pod: Object | None) -> bool:
+    return pod is not None and pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}

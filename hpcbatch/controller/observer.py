@@ -1,0 +1,106 @@
+"""All that `decide` asks about one job, gathered from the caches, the clock and, where they lag behind, the API."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hpcbatch.api.informer import Informer
+from hpcbatch.api.port import Api
+from hpcbatch.api.resources import EVENTS
+from hpcbatch.controller.dependents import Dependents
+from hpcbatch.controller.job_pods import JobPods
+from hpcbatch.controller.live_usage import LiveUsage
+from hpcbatch.controller.records import Admitted
+from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.controller.start_bar import StartBar
+from hpcbatch.controller.volcano_jobs import VolcanoJobs
+from hpcbatch.model.record import HostUsage, JobRecord
+from hpcbatch.model.spec import Arrangement
+from hpcbatch.model.state import Reason
+from hpcbatch.policy.observed import Observed, PodView, Waiting
+from hpcbatch.policy.plausible import NodeSize, plausible_usage
+from hpcbatch.policy.pod_creation import Refusals
+from hpcbatch.policy.views import node_rooms, problem_from_events
+from hpcbatch.policy.waiting import NodeRoom, explain
+from hpcbatch.record.batchjob import is_suspended
+
+_ROOMS_KEPT_S = 1.0
+_SILENT = timedelta(seconds=10)  # common starts take less
+_SILENT_ASKED = 3
+
+
+class Observer:
+    """`usage` is None where nobody reads the logs of running jobs."""
+
+    def __init__(
+        self, api: Api, sites: SiteSource, *, volcano_jobs: VolcanoJobs, job_pods: JobPods, pods: Informer,
+        nodes: Informer, refusals: Refusals, dependents: Dependents, start_bar: StartBar, usage: LiveUsage | None,
+    ) -> None:  # fmt: skip
+        self._api, self._sites, self._volcano_jobs, self._job_pods = api, sites, volcano_jobs, job_pods
+        self._pods, self._nodes, self._refusals, self._dependents = pods, nodes, refusals, dependents
+        self._start_bar, self._usage = start_bar, usage
+        self._rooms: tuple[float, list[NodeRoom]] = (-_ROOMS_KEPT_S, [])
+
+    def observe(self, job: Admitted) -> Observed:
+        record, now, site = job.record, datetime.now(UTC), self._sites.in_force.config
+        made = self._volcano_jobs.of(job)
+        volcano_job = None if made is None else self._volcano_jobs.view(job, made)
+        pods = self._job_pods.seen(job, made, volcano_job)
+        views, is_final = pods.views, volcano_job is not None and volcano_job.is_final
+        return Observed(
+            record=record,
+            delete_requested=bool(job.obj["spec"].get("deleteRequested")),
+            volcano_job=volcano_job,
+            was_created=bool(job.volcano_job),
+            pods=self._with_events(record.namespace, views, now),
+            waiting=self._waiting(record) if volcano_job and not any(v.node for v in views) else Waiting(
+                reason=Reason.NONE, message=""
+            ),
+            now=now,
+            is_barred=is_final and not views and self._start_bar.has_started(record),
+            refused_pods=self._refusals.about(made) if made is not None and not pods.are_complete else None,
+            kill_delay_s=site.kill_delay_s,
+            start_limit_s=site.image_pull_timeout_s,
+            outlook=self._dependents.look(record, now),
+            followers=self._dependents.followers(record),
+            is_suspended=is_suspended(job.obj["spec"], record.status.run_count),
+            usage=() if self._usage is None else _plausible_usage(self._usage.of(job.obj), views, pods.sizes, now),
+        )  # fmt: skip
+
+    def _with_events(self, namespace: str, views: Iterable[PodView], now: datetime) -> list[PodView]:
+        """What only Events tell of pods that take long to start; of a few, since they mostly share their trouble."""
+        silent = [
+            view for view in views if view.is_silent and view.bound_at is not None and now - view.bound_at > _SILENT
+        ][:_SILENT_ASKED]
+        told: dict[int, str] = {}
+        for view in silent:
+            fields = f"involvedObject.kind=Pod,involvedObject.name={view.name},involvedObject.uid={view.uid}"
+            told[view.index] = problem_from_events(self._api.list(EVENTS, namespace, fields=fields).items)
+        return [replace(view, problem=told[view.index]) if view.index in told else view for view in views]
+
+    def _waiting(self, record: JobRecord) -> Waiting:
+        made, rooms = self._rooms
+        # counting all pods for each of many waiting jobs would be quadratic
+        if time.monotonic() - made > _ROOMS_KEPT_S:
+            rooms = node_rooms(self._nodes.items(), self._pods.items())
+            self._rooms = time.monotonic(), rooms
+        site = self._sites.in_force.config
+        queue = site.queue(record.queue)
+        if queue is None:
+            return Waiting(reason=Reason.NONE, message="")
+        is_scattered = record.spec.arrangement is Arrangement.SCATTER
+        return explain(record.status.layout, rooms, is_scattered=is_scattered, queue=queue, site=site)
+
+
+def _plausible_usage(
+    told: Iterable[HostUsage], views: Iterable[PodView], sizes: Mapping[str, NodeSize], now: datetime
+) -> tuple[HostUsage, ...]:
+    begun = {view.name: (view.started_at, sizes.get(view.node)) for view in views if view.started_at is not None}
+    return tuple(
+        plausible_usage(one, (now - begun[one.pod][0]).total_seconds(), begun[one.pod][1])
+        for one in told
+        if one.pod in begun
+    )

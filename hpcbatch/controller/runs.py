@@ -1,0 +1,144 @@
+"""Makes what a run of a job consists of: its ConfigMap, its Volcano Job, and what these need in the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import CONFIGMAPS, PRIORITY_CLASSES, VOLCANO_JOBS, Resource
+from hpcbatch.controller.arrays import Arrays
+from hpcbatch.controller.intake import Intake
+from hpcbatch.controller.records import Admitted, digest_of, owner_reference
+from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.controller.start_bar import StartBar
+from hpcbatch.controller.volcano_jobs import VolcanoJobs
+from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError
+from hpcbatch.model.labels import MADE_FROM_ANNOTATION
+from hpcbatch.model.site import QueueConfig
+from hpcbatch.model.state import Reason
+from hpcbatch.policy.admission import closed_because
+from hpcbatch.policy.observed import Waiting
+from hpcbatch.policy.place import objects, place
+from hpcbatch.site.file import Site
+from hpcbatch.site.identity import Identity
+from hpcbatch.volcano import translate
+from hpcbatch.volcano.delivery import delivery
+
+_DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy says no
+_RESOURCE: Final[Mapping[str, Resource]] = {"ConfigMap": CONFIGMAPS, "Job": VOLCANO_JOBS}
+
+
+class Runs:
+    def __init__(
+        self, api: Api, sites: SiteSource, *, intake: Intake, arrays: Arrays, volcano_jobs: VolcanoJobs,
+        start_bar: StartBar,
+    ) -> None:  # fmt: skip
+        self._api, self._sites, self._intake, self._arrays = api, sites, intake, arrays
+        self._volcano_jobs, self._start_bar = volcano_jobs, start_bar
+        self._runner_in: set[str] = set()
+        self._priorities: set[int] = set()
+        self._confs: dict[int, str] = {}  # what the ConfigMap of an altered job was last made from
+
+    def create(self, job: Admitted) -> Waiting | None:
+        """Make the Volcano Job, or say what is in the way."""
+        record, site = job.record, self._sites.in_force
+        queue = site.config.queue(record.queue)
+        if queue is None:
+            text = f"queue {record.queue} is no longer in the site's configuration"
+            return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=text)
+        if why := closed_because(queue, self._intake.volcano_state(queue.volcano_queue)):
+            return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=why)
+        try:
+            wanted = self._manifests(job, queue, site)
+        except HpcBatchError as error:  # the site has changed since the job was admitted
+            return Waiting(reason=Reason.NEVER_FITS, message=str(error))
+        self._ensure_runner(record.namespace)
+        self._ensure_priority(record.spec.weight)
+        for obj in wanted:
+            try:
+                made = self._api.create(_RESOURCE[obj["kind"]], obj, record.namespace)
+                if obj["kind"] == VOLCANO_JOBS.kind:
+                    self._volcano_jobs.was_made(made)
+            except AlreadyExistsError:  # made before a kill, or for the run before this one
+                if obj["kind"] == "ConfigMap":
+                    self._start_bar.forget(record.job_id)
+                    self._api.replace(CONFIGMAPS, obj, record.namespace)
+            except ApiError as error:
+                if error.code not in _DENIED:
+                    raise
+                return Waiting(reason=Reason.RESOURCES, message=str(error))
+        return None
+
+    def refresh(self, job: Admitted) -> bool:
+        """Write what an altered job's runner reads anew, so that the job keeps its place; False if its Volcano Job
+        would be another now, and has to be made again.
+        """
+        record, site = job.record, self._sites.in_force
+        made, queue = self._volcano_jobs.of(job), site.config.queue(record.queue)
+        if made is None or queue is None:
+            return made is None
+        try:
+            conf, volcano_job = self._manifests(job, queue, site)
+        except HpcBatchError:  # the site has changed; making it says what is wrong
+            return False
+        found = made["metadata"].get("annotations") or {}
+        if found.get(MADE_FROM_ANNOTATION) != volcano_job["metadata"]["annotations"][MADE_FROM_ANNOTATION]:
+            return False
+        digest = digest_of(conf)
+        if self._confs.get(record.job_id) != digest:
+            self._api.replace(CONFIGMAPS, conf, record.namespace)
+            self._confs[record.job_id] = digest
+        return True
+
+    def forget_conf(self, job_id: int) -> None:
+        """The job's ConfigMap is no longer as `refresh` made it."""
+        self._confs.pop(job_id, None)
+
+    def delivery(self, job: Admitted, queue: QueueConfig, site: Site) -> Object:
+        """The Volcano Job that delivers the output of an ended one."""
+        return delivery(self._manifests(job, queue, site)[1], site.config)
+
+    def _manifests(self, job: Admitted, queue: QueueConfig, site: Site) -> list[Object]:
+        record, config, status = job.record, site.config, job.record.status
+        placed = place(
+            record.job_id,
+            replace(record.spec, walltime_s=record.walltime_s),
+            status.layout,
+            queue=queue,
+            site=config,
+            owner=Identity(user=status.owner, uid=status.uid, gid=status.gid, home=status.home, groups=status.groups),
+            run_count=status.run_count + 1,
+            array=self._arrays.array_of(record),
+        )
+        conf, volcano_job = objects(
+            placed,
+            config,
+            submission_secret=job.obj["spec"]["submissionSecret"],
+            namespace=record.namespace,
+            owner=owner_reference(job.obj),
+            export_none=bool(job.obj["spec"].get("exportNone")),
+            loader=site.loader,
+        )
+        notes = volcano_job["metadata"].setdefault("annotations", {})
+        notes[MADE_FROM_ANNOTATION] = digest_of(volcano_job)
+        return [conf, volcano_job]
+
+    def _ensure_runner(self, namespace: str) -> None:
+        if namespace in self._runner_in:
+            return
+        try:
+            self._api.create(CONFIGMAPS, translate.runner_configmap(namespace), namespace)
+        except AlreadyExistsError:
+            pass
+        self._runner_in.add(namespace)
+
+    def _ensure_priority(self, priority: int) -> None:
+        if priority == 0 or priority in self._priorities:
+            return
+        try:
+            self._api.create(PRIORITY_CLASSES, translate.priority_class(priority))
+        except AlreadyExistsError:
+            pass
+        self._priorities.add(priority)

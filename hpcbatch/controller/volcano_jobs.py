@@ -1,0 +1,92 @@
+"""The Volcano Jobs of the BatchJobs, as the cache has them and as our own calls have changed them since."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from hpcbatch.api.informer import Informer, object_key
+from hpcbatch.api.port import Api, Object, WatchEvent
+from hpcbatch.api.resources import COMMANDS, VOLCANO_JOBS
+from hpcbatch.controller.own_writes import LAG_S
+from hpcbatch.controller.records import Admitted, owner_reference, remove
+from hpcbatch.errors import AlreadyExistsError, NotFoundError
+from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.record import JobRecord
+from hpcbatch.policy.observed import VolcanoJobView
+from hpcbatch.policy.views import volcano_job_view
+from hpcbatch.units import parse_rfc3339
+from hpcbatch.volcano import translate
+
+Key = tuple[str, str]
+_ENDING_OR_ENDED = frozenset({"Terminating", "Terminated", "Aborting", "Completing", "Completed", "Failed"})
+
+
+class VolcanoJobs:
+    """`informer` is to be started by who made this."""
+
+    def __init__(self, api: Api, on_event: Callable[[WatchEvent], None]) -> None:
+        self._api = api
+        self.informer = Informer(api, VOLCANO_JOBS, on_event=on_event, labels=JOB_ID_LABEL)
+        self._made: dict[Key, tuple[Object, float]] = {}  # those that the cache may not show yet
+        self._removed: dict[Key, str] = {}  # by BatchJob, uids of those that we removed, which it may still show
+
+    def of(self, job: Admitted) -> Object | None:
+        """As the cache has it; asked for anew where the cache may lag behind our own creation."""
+        name = translate.job_name(job.record.job_id)
+        key = job.record.namespace, name
+        found = self.informer.get(*key)
+        made, since = self._made.get(key, (None, 0.0))
+        if found is not None or time.monotonic() - since > LAG_S:
+            self._made.pop(key, None)
+        elif job.volcano_job:
+            return made
+        if found is None and job.volcano_job:
+            try:
+                found = self._api.get(VOLCANO_JOBS, name, job.record.namespace)
+            except NotFoundError:
+                return None
+        return found
+
+    def view(self, job: Admitted, found: Object) -> VolcanoJobView:
+        """What `of` gave, as `decide` wants to see it."""
+        view = volcano_job_view(found)
+        return replace(view, is_deleting=True) if self._removed.get(job.key) == view.uid else view
+
+    def was_made(self, volcano_job: Object) -> None:
+        self._made[object_key(volcano_job)] = volcano_job, time.monotonic()
+
+    def remove(self, record: JobRecord, uid: str) -> None:
+        """By uid: what the cache still shows may have been made anew meanwhile."""
+        remove(self._api, VOLCANO_JOBS, translate.job_name(record.job_id), record.namespace, uid=uid)
+        self._removed[(record.namespace, record.object_name)] = uid
+
+    def forget(self, key: Key) -> None:
+        """Of a BatchJob that is gone."""
+        self._removed.pop(key, None)
+
+    def terminate(self, namespace: str, name: str) -> None:
+        """Have Volcano end the job's pods, once."""
+        job = self.informer.get(namespace, name) or self._api.get(VOLCANO_JOBS, name, namespace)
+        if volcano_job_view(job).phase in _ENDING_OR_ENDED:
+            return
+        reference = owner_reference(job)
+        command = {
+            "apiVersion": COMMANDS.api_version,
+            "kind": COMMANDS.kind,
+            "metadata": {"name": f"{name}-terminate", "ownerReferences": [reference]},
+            "action": "TerminateJob",
+            "target": reference,
+        }
+        try:
+            self._api.create(COMMANDS, command, namespace)
+        except AlreadyExistsError:
+            pass
+
+    def remove_latecomer(self, record: JobRecord) -> None:
+        """One that a controller made after a long pause, when the job had ended without it."""
+        ended = record.status.end_time
+        late = self.informer.get(record.namespace, translate.job_name(record.job_id))
+        if late is not None and ended is not None and parse_rfc3339(late["metadata"]["creationTimestamp"]) > ended:
+            remove(self._api, VOLCANO_JOBS, late["metadata"]["name"], record.namespace, uid=late["metadata"]["uid"])
