@@ -13,7 +13,7 @@ from bench.cluster.rig import Cluster, Object
 from hpcbatch.api.names import SCRIPT_KEY
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, SECRETS, VOLCANO_JOBS
 from hpcbatch.model.labels import JOB_ID_LABEL
-from hpcbatch.volcano.translate import job_name
+from hpcbatch.volcano.job_names import job_name
 from tests.cluster.state import kubectl
 from tests.waiting import wait_for
 

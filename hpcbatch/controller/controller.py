@@ -56,8 +56,7 @@ from hpcbatch.policy.array_gate import array_gate
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
-from hpcbatch.record.batchjob import record_from
-from hpcbatch.volcano import translate
+from hpcbatch.volcano import job_names
 
 _LOG = logging.getLogger(__name__)
 _SWEEP_S = 300.0
@@ -381,7 +380,7 @@ class Controller:
 
     def _carry_out(self, job: Admitted, seen: Observed, decision: Decision) -> float | None:
         record, namespace = job.record, job.record.namespace
-        name = translate.job_name(record.job_id)
+        name = job_names.job_name(record.job_id)
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
         if decision.terminate and (left_s := self._tell_of_requeue(job, seen)):
             decision = replace(decision, terminate=False, look_again_s=left_s)
@@ -441,8 +440,8 @@ class Controller:
         """Of an ended job only the record stays."""
         record, namespace = job.record, job.record.namespace
         self._deliveries.remove(record)
-        remove(self._api, VOLCANO_JOBS, translate.job_name(record.job_id), namespace)
-        remove(self._api, CONFIGMAPS, translate.conf_name(record.job_id), namespace)
+        remove(self._api, VOLCANO_JOBS, job_names.job_name(record.job_id), namespace)
+        remove(self._api, CONFIGMAPS, job_names.conf_name(record.job_id), namespace)
         self._start_bar.forget(record.job_id)
         self._runs.forget_conf(record.job_id)
         if record.spec.member_of is None:  # the members of an array have its Secret

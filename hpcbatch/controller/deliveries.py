@@ -21,8 +21,8 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.policy.views import volcano_job_view
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano.delivery import delivery_name
+from hpcbatch.volcano.job_names import job_name
 from hpcbatch.volcano.report import parse_report
-from hpcbatch.volcano.translate import job_name
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S: Final = 5.0

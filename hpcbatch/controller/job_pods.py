@@ -15,7 +15,7 @@ from hpcbatch.model.site import Launcher
 from hpcbatch.policy.observed import Observed, PodView, VolcanoJobView
 from hpcbatch.policy.plausible import NodeSize, node_size
 from hpcbatch.policy.views import FirstTaken, is_preempted, is_ready, pod_views
-from hpcbatch.volcano import translate
+from hpcbatch.volcano import job_names
 from hpcbatch.volcano.job_objects import controlling_job
 
 Key = tuple[str, str]
@@ -47,7 +47,7 @@ class JobPods:
         if event.type == "ADDED":
             self._first_taken.pop(key, None)
         if "deletionTimestamp" in metadata:
-            runs = _runs(self._pods.get(key[0], translate.script_host(number)))
+            runs = _runs(self._pods.get(key[0], job_names.script_host(number)))
             self._first_taken.setdefault(key, FirstTaken(metadata["uid"], script_ran=runs))
         if is_preempted(event.object.get("status", {})):
             self._preempted.setdefault(key, set()).add(metadata["uid"])
@@ -64,7 +64,7 @@ class JobPods:
     def seen(self, job: Admitted, made: Object | None, volcano_job: VolcanoJobView | None) -> SeenPods:
         """The pods of the present run; `volcano_job` is the view of `made`."""
         record = job.record
-        names = translate.pod_names(
+        names = job_names.pod_names(
             record.job_id, record.status.layout, Launcher.SHARED if volcano_job is None else volcano_job.launcher
         )
         found = {name: self._pods.get(record.namespace, name) for name in names} if volcano_job else {}
@@ -96,12 +96,12 @@ class JobPods:
 
     def last_seen_first(self, job: Admitted) -> Object | None:
         """The pod that ran the script, as it was last seen."""
-        name = translate.script_host(job.record.job_id)
+        name = job_names.script_host(job.record.job_id)
         return self._pods.get(job.record.namespace, name) or self._ended.get(job.key, {}).get(name)
 
     def running(self, obj: Object) -> list[Object]:
         """The running pods of a BatchJob, that of a launcher too."""
-        first = translate.script_host(int(obj["status"]["jobId"]))
+        first = job_names.script_host(int(obj["status"]["jobId"]))
         names = dict.fromkeys([first, *(host["pod"] for host in obj["status"].get("hosts") or ())])
         pods = (self._pods.get(obj["metadata"]["namespace"], name) for name in names)
         return [pod for pod in pods if _runs(pod) and pod is not None]

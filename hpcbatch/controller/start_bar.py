@@ -7,7 +7,7 @@ from hpcbatch.api.resources import CONFIGMAPS, PODS
 from hpcbatch.errors import NotFoundError
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.record import JobRecord
-from hpcbatch.volcano import translate
+from hpcbatch.volcano import job_conf, job_names
 
 
 class StartBar:
@@ -25,14 +25,14 @@ class StartBar:
         """Bar all pods but this one, unless another was first. Raises ConflictError."""
         if record.job_id in self._first:
             return
-        name, namespace = translate.conf_name(record.job_id), record.namespace
+        name, namespace = job_names.conf_name(record.job_id), record.namespace
         try:
             conf = self._api.get(CONFIGMAPS, name, namespace)
         except NotFoundError:
             return  # without it no pod starts at all
-        if (first := translate.first_pod(conf)) is None:
+        if (first := job_conf.first_pod(conf)) is None:
             version = {"metadata": {"resourceVersion": conf["metadata"]["resourceVersion"]}}
-            self._api.patch(CONFIGMAPS, name, {**version, **translate.bar_rerun(pod_uid)}, namespace)
+            self._api.patch(CONFIGMAPS, name, {**version, **job_conf.bar_rerun(pod_uid)}, namespace)
             first = pod_uid
         self._first[record.job_id] = first
 
@@ -49,10 +49,10 @@ class StartBar:
         if record.spec.rerunnable or record.status.start_time is not None:
             return False
         try:
-            conf = self._api.get(CONFIGMAPS, translate.conf_name(record.job_id), record.namespace)
+            conf = self._api.get(CONFIGMAPS, job_names.conf_name(record.job_id), record.namespace)
         except NotFoundError:
             return False
-        return translate.first_pod(conf) not in {None, translate.NO_POD}
+        return job_conf.first_pod(conf) not in {None, job_conf.NO_POD}
 
     def withdraw(self, record: JobRecord) -> bool:
         """Let no pod start the script any more; False if one may have, which the cache did not know yet.
@@ -60,7 +60,7 @@ class StartBar:
         A pod that gets its node between the two requests, or after a kill between them, reports that it was withdrawn.
         """
         try:
-            self._api.patch(CONFIGMAPS, translate.conf_name(record.job_id), translate.WITHDRAWN, record.namespace)
+            self._api.patch(CONFIGMAPS, job_names.conf_name(record.job_id), job_conf.WITHDRAWN, record.namespace)
         except NotFoundError:
             pass  # without it no pod starts at all
         listed = self._api.list(PODS, record.namespace, labels=f"{JOB_ID_LABEL}={record.job_id}")

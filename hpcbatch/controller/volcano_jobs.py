@@ -17,7 +17,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.policy.observed import VolcanoJobView
 from hpcbatch.policy.views import volcano_job_view
 from hpcbatch.units import parse_rfc3339
-from hpcbatch.volcano import translate
+from hpcbatch.volcano import job_names
 
 Key = tuple[str, str]
 _ENDING_OR_ENDED = frozenset({"Terminating", "Terminated", "Aborting", "Completing", "Completed", "Failed"})
@@ -34,7 +34,7 @@ class VolcanoJobs:
 
     def of(self, job: Admitted) -> Object | None:
         """As the cache has it; asked for anew where the cache may lag behind our own creation."""
-        name = translate.job_name(job.record.job_id)
+        name = job_names.job_name(job.record.job_id)
         key = job.record.namespace, name
         found = self.informer.get(*key)
         made, since = self._made.get(key, (None, 0.0))
@@ -59,7 +59,7 @@ class VolcanoJobs:
 
     def remove(self, record: JobRecord, uid: str) -> None:
         """By uid: what the cache still shows may have been made anew meanwhile."""
-        remove(self._api, VOLCANO_JOBS, translate.job_name(record.job_id), record.namespace, uid=uid)
+        remove(self._api, VOLCANO_JOBS, job_names.job_name(record.job_id), record.namespace, uid=uid)
         self._removed[(record.namespace, record.object_name)] = uid
 
     def forget(self, key: Key) -> None:
@@ -87,6 +87,6 @@ class VolcanoJobs:
     def remove_latecomer(self, record: JobRecord) -> None:
         """One that a controller made after a long pause, when the job had ended without it."""
         ended = record.status.end_time
-        late = self.informer.get(record.namespace, translate.job_name(record.job_id))
+        late = self.informer.get(record.namespace, job_names.job_name(record.job_id))
         if late is not None and ended is not None and parse_rfc3339(late["metadata"]["creationTimestamp"]) > ended:
             remove(self._api, VOLCANO_JOBS, late["metadata"]["name"], record.namespace, uid=late["metadata"]["uid"])

@@ -41,6 +41,11 @@ class PlacedJob:
     array: Array | None = None
     """Of a member: the array that it belongs to."""
 
+    @property
+    def has_peers(self) -> bool:
+        """Its pods have to talk to each other."""
+        return len(self.pods) > 1 or self.launcher is Launcher.DEDICATED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFiles:

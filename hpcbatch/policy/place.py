@@ -13,7 +13,7 @@ from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.policy.dialects import DIALECTS
 from hpcbatch.site.identity import Identity
-from hpcbatch.volcano import translate
+from hpcbatch.volcano import job_names, translate
 
 if TYPE_CHECKING:
     from jinja2 import BaseLoader
@@ -30,7 +30,7 @@ def place(
         job_id=job_id,
         spec=spec,
         queue=queue.name,
-        pods=translate.pods(job_id, layout, site.launcher),
+        pods=job_names.pods(job_id, layout, site.launcher),
         launcher=site.launcher,
         owner=owner.user,
         uid=owner.uid,

@@ -13,8 +13,8 @@ from hpcbatch.policy.observed import PodView, VolcanoJobView
 from hpcbatch.policy.plausible import ContainerEnd, NodeSize, plausible
 from hpcbatch.policy.waiting import NodeRoom
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
+from hpcbatch.volcano.job_names import LAUNCHER_LABEL
 from hpcbatch.volcano.report import parse_report
-from hpcbatch.volcano.translate import LAUNCHER_LABEL
 
 Object = dict[str, Any]
 
@@ -55,7 +55,7 @@ def pod_views(
     preempted: Collection[str] = (),
     sizes: Mapping[str, NodeSize] | None = None,
 ) -> list[PodView]:
-    """The pods of one job in the order of `names`, which `volcano.translate.pod_names` gave.
+    """The pods of one job in the order of `names`, which `volcano.job_names.pod_names` gave.
 
     `gone` are the names of pods that have been deleted, and are shown as they were. `ready_nodes` are the nodes that
     answer; None: all. `first_taken` is the pod that was deleted before the others, as far as known; `preempted` are

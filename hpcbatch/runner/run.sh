@@ -4,7 +4,7 @@
 # POSIX sh only (dash, busybox sh and bash are tested), so that it works in any image.
 #
 # $HPCBATCH_ROOT (default /hpcbatch) holds
-#   runner/  these files                 conf/  job.sh, arguments, environment, hosts: written by volcano/translate.py
+#   runner/  these files                 conf/  job.sh, arguments, environment, hosts: written by volcano/job_conf.py
 #   job/     script and environment as submitted (first pod only)
 #   ssh/     the ssh plugin's keys (jobs of several pods)
 #   run/     an empty directory to work in      requests/  what is asked of the running job (first pod only)

@@ -10,7 +10,7 @@ from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec
-from hpcbatch.volcano import translate
+from hpcbatch.volcano import job_names, translate
 from hpcbatch.volcano.admission import mutate_job, validate_job
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _sample(site: SiteConfig, pods: int) -> PlacedJob:
         job_id=1,
         spec=spec,
         queue=queue.name,
-        pods=translate.pods(1, spec.chunks, site.launcher),
+        pods=job_names.pods(1, spec.chunks, site.launcher),
         owner="sample",
         uid=1000,
         gid=1000,
@@ -73,7 +73,7 @@ def _fault(job: PlacedJob, site: SiteConfig, loader: BaseLoader | None) -> str:
 def _misses(job: PlacedJob, made: dict[str, Any]) -> str:
     """What the controller goes by must be there, whatever else a site changes."""
     metadata = made.get("metadata") or {}
-    name = translate.job_name(job.job_id)
+    name = job_names.job_name(job.job_id)
     if (made.get("apiVersion"), made.get("kind")) != ("batch.volcano.sh/v1alpha1", "Job"):
         return "expected a Job of batch.volcano.sh/v1alpha1"
     if (metadata.get("name"), metadata.get("namespace")) != (name, _NAMESPACE):
@@ -84,7 +84,7 @@ def _misses(job: PlacedJob, made: dict[str, Any]) -> str:
     if any(not number.items() <= (part.get("labels") or {}).items() for part in labelled):
         return "labels: expected `labels` on the job and `pod_labels` on each task's template"
     made_pods = [f"{name}-{t.get('name')}-{i}" for t in tasks for i in range(int(t.get("replicas") or 0))]
-    if made_pods != list(translate.pod_names(job.job_id, job.spec.chunks, job.launcher)):
+    if made_pods != list(job_names.pod_names(job.job_id, job.spec.chunks, job.launcher)):
         return "spec.tasks: expected a task for each of `tasks`, in this order, with its name and replicas"
     return ""
 

@@ -13,7 +13,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import Launcher, SiteConfig, Volume
 from hpcbatch.model.spec import Chunk, JobSpec
-from hpcbatch.volcano import translate
+from hpcbatch.volcano import job_names, translate
 from tests.cluster.conftest import Admin
 from tests.conformance.site import Site
 from tests.waiting import wait_for
@@ -37,7 +37,7 @@ def pods(namespace: str, launcher: Launcher, source: dict[str, Any]) -> list[dic
     site = SiteConfig(mounts_passwd=True, image="localhost/mpi:1", volumes=(volume,), launcher=launcher)
     spec = JobSpec(dialect=Dialect.PBS, name="x", chunks=(Chunk(count=3),))
     job = PlacedJob(
-        job_id=1, spec=spec, queue="default", pods=translate.pods(1, spec.chunks, launcher), owner="alice", uid=1000,
+        job_id=1, spec=spec, queue="default", pods=job_names.pods(1, spec.chunks, launcher), owner="alice", uid=1000,
         gid=1000, home="/home/alice", groups=((2000, "wrf"),), cluster="rig", launcher=launcher,
     )  # fmt: skip
     made = translate.manifests(

@@ -20,8 +20,9 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.volcano.job_names import pods
 from hpcbatch.volcano.report import RunReport, parse_report
-from hpcbatch.volcano.translate import manifests, pods, runner_configmap
+from hpcbatch.volcano.translate import manifests, runner_configmap
 
 SHELLS = ("dash", "bash", "busybox")
 JOB_ID = 12

@@ -28,7 +28,7 @@ from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import row_of
 from hpcbatch.site.identity import GID, HOME, UID, USER
-from hpcbatch.volcano.translate import NO_POD, first_pod
+from hpcbatch.volcano.job_conf import NO_POD, first_pod
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for
 

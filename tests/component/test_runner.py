@@ -20,7 +20,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import Reason
-from hpcbatch.volcano.translate import bar_rerun
+from hpcbatch.volcano.job_conf import bar_rerun
 from tests.component.runner_pod import POD_UID, RunnerPod
 from tests.processes import command_lines
 from tests.waiting import wait_for

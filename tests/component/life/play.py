@@ -15,7 +15,8 @@ from hpcbatch.controller.pod_requests import ANNOTATION
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.model.labels import JOB_ID_LABEL
-from hpcbatch.volcano.translate import NO_POD, conf_name, first_pod, job_name
+from hpcbatch.volcano.job_conf import NO_POD, first_pod
+from hpcbatch.volcano.job_names import conf_name, job_name
 from tests.component.volcano_cluster import NS, PlayKubelet
 
 MASTER = "mpimaster-0"

@@ -21,7 +21,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
 from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Sharing
-from hpcbatch.volcano import translate
+from hpcbatch.volcano import job_names, translate
 from hpcbatch.volcano.admission import mutate_job, validate_job
 
 Object = dict[str, Any]
@@ -36,7 +36,7 @@ def placed(
     layout = chunks or (Chunk(),)
     asked = JobSpec(**{"dialect": Dialect.PBS, "name": "test", "chunks": layout, **spec})
     return PlacedJob(
-        job_id=job_id, spec=asked, queue="default", pods=translate.pods(job_id, layout, launcher), owner="alice",
+        job_id=job_id, spec=asked, queue="default", pods=job_names.pods(job_id, layout, launcher), owner="alice",
         uid=uid, gid=uid, home="/home/alice", cluster="test", launcher=launcher,
     )  # fmt: skip
 
@@ -67,51 +67,6 @@ def sourced(files: Mapping[str, str], shell: str) -> bytes:
     """What `shell` prints after it has sourced the runner's files."""
     script = "set --\n" + files["job.sh"] + files["environment"] + files["arguments"] + shell
     return subprocess.run(["sh", "-c", script], capture_output=True, check=True).stdout
-
-
-# Names
-
-
-def hosts(*chunks: Chunk) -> list[str]:
-    return [pod.host.removeprefix("job-7-") for pod in translate.pods(7, chunks)]
-
-
-A, B = Chunk(cpus=1), Chunk(cpus=2)
-
-
-@pytest.mark.parametrize(
-    ("chunks", "expected"),
-    [
-        pytest.param([A], ["mpimaster-0"], id="one"),
-        pytest.param([replace(A, count=3)], ["mpimaster-0", "mpiworker-0", "mpiworker-1"], id="three equal"),
-        pytest.param([A, B], ["mpimaster-0", "mpiworker-0"], id="another first one"),
-        pytest.param(
-            [replace(A, count=2), replace(B, count=2), A],
-            ["mpimaster-0", "mpiworker-0", "mpiworker2-0", "mpiworker2-1", "mpiworker3-0"],
-            id="three kinds",
-        ),
-        pytest.param([A, A, replace(A, count=2)], ["mpimaster-0", *(f"mpiworker-{i}" for i in range(3))], id="equal"),
-    ],
-)
-def test_pods(chunks: list[Chunk], expected: list[str]) -> None:
-    assert hosts(*chunks) == expected
-
-
-CHUNK = st.builds(Chunk, count=st.integers(1, 4), cpus=st.integers(0, 3), ranks=st.integers(0, 3))
-
-
-@given(st.lists(CHUNK, min_size=1, max_size=6), st.sampled_from(Launcher))
-def test_tasks_are_the_pods_again(chunks: list[Chunk], launcher: Launcher) -> None:
-    job = placed(*chunks, launcher=launcher)
-    assert len({pod.host for pod in job.pods}) == len(job.pods) == sum(chunk.count for chunk in chunks)
-    assert [pod.chunk for pod in job.pods] == [replace(c, count=1) for c in chunks for _ in range(c.count)]
-    again = [
-        (f"job-12-{task.name}-{index}", task.chunk) for task in translate.tasks(job) for index in range(task.replicas)
-    ]
-    assert tuple(host for host, _ in again) == translate.pod_names(12, chunks, launcher)
-    assert again[0][0] == translate.script_host(12)
-    assert [pod for pod in again if pod[1] is not None] == [(pod.host, pod.chunk) for pod in job.pods]
-    assert [task.role for task in translate.tasks(job)].count("master") == 1
 
 
 # The Job

@@ -1,0 +1,142 @@
+"""The ConfigMap of one job, from which the runner in its pods learns what to do, and which pod may start the script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.array import shown_number
+from hpcbatch.model.dialect import SLURM_VERSION_TEXT, Dialect
+from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.placed import OutputFiles, PlacedJob
+from hpcbatch.model.site import SiteConfig
+from hpcbatch.volcano import accounts
+from hpcbatch.volcano.modules import module_table
+from hpcbatch.volcano.quoting import shellquote
+
+if TYPE_CHECKING:
+    pass
+from hpcbatch.volcano.job_names import MANAGED_BY, conf_name, job_name
+
+Object = dict[str, Any]
+
+_DEFAULT_UMASK = 0o022
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+NO_POD: Final = "withdrawn"
+
+
+def bar_rerun(pod_uid: str) -> Object:
+    """Merge patch of a job's ConfigMap after which no pod but this one, its first, starts the script."""
+    return {"data": {"has_run": pod_uid}}
+
+
+WITHDRAWN: Object = bar_rerun(NO_POD)
+"""Merge patch of a job's ConfigMap after which no pod of its Volcano Job starts the script."""
+
+
+def first_pod(configmap: Mapping[str, Any]) -> str | None:
+    """Uid of the only pod that may start the script, of a job's ConfigMap; NO_POD: none may; None: not decided."""
+    uid: str | None = configmap.get("data", {}).get("has_run")
+    return uid
+
+
+def configmap(
+    job: PlacedJob, output: OutputFiles, environment: Mapping[str, str], nodefile: str, site: SiteConfig,
+    *, namespace: str, export_none: bool,
+) -> Object:  # fmt: skip
+    ranks = [(pod.host, pod.chunk.ranks) for pod in job.pods if pod.chunk.ranks]
+    arguments = (*job.spec.command, *job.spec.script_args)
+    known_users = {"passwd": accounts.passwd(job), "group": accounts.group(job)} if site.mounts_passwd else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": conf_name(job.job_id),
+            "namespace": namespace,
+            "labels": {**MANAGED_BY, JOB_ID_LABEL: str(job.job_id)},
+        },
+        "data": {
+            "job.sh": _assignments(job, output, site, export_none=export_none),
+            "arguments": _more_arguments(arguments),
+            "environment": _more_arguments([f"{_variable(name)}={value}" for name, value in environment.items()]),
+            "nodefile": nodefile,
+            "hostfile": "".join(f"{host} slots={count}\n" for host, count in ranks),
+            "hydra": "".join(f"{host}:{count}\n" for host, count in ranks),
+            **known_users,
+            **({"modules": module_table(site.modules, job.image)} if site.modules else {}),
+        },
+    }
+
+
+def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, export_none: bool) -> str:
+    """What the runner's scripts source: one quoted assignment a line."""
+    spec = job.spec
+    is_pbs = spec.dialect is Dialect.PBS
+    umask = _DEFAULT_UMASK if output.umask is None else output.umask
+    warn = spec.warn_signal
+    values = {
+        "dialect": spec.dialect.value,
+        "job_id": str(shown_number(job.job_id, spec.member_of)),
+        "job_name": job_name(job.job_id),
+        "user": job.owner,
+        "home": job.home,
+        "work_dir": spec.work_dir if spec.work_dir is not None else job.home,
+        # where ranks may run: a dedicated launcher is none of them
+        "hosts": " ".join(pod.host for pod in job.pods),
+        "cpus": " ".join(str(pod.chunk.cpus) for pod in job.pods),
+        "has_peers": "yes" if job.has_peers else "no",
+        "kind": "command" if spec.command else "script",
+        "script_name": _script_name(job),
+        "interpreter": spec.interpreter or "",
+        # an /etc/passwd of ours does not know the shell that the user has on the login node
+        "knows_shell": "no" if site.mounts_passwd else "yes",
+        # PBS starts jobs by a login shell; so does Slurm where nothing of the submitter's environment comes along
+        "login": ("user" if site.login_shell else "system") if is_pbs or export_none else "no",
+        "stdout": output.stdout,
+        "stderr": output.stderr or "",
+        "stdout_in_dir": output.stdout_in_dir or "",
+        "stderr_in_dir": output.stderr_in_dir or "",
+        "stdout_meanwhile": output.stdout_meanwhile,
+        "stderr_meanwhile": output.stderr_meanwhile,
+        "append": "yes" if output.append else "no",
+        "restarts": str(job.run_count - 1),
+        "remove_output": spec.remove_output,
+        "umask": f"{umask:04o}",
+        "walltime_s": "" if spec.walltime_s is None else str(spec.walltime_s),
+        "warn_signal": "" if warn is None else str(warn.signal),
+        "warn_before_s": "" if warn is None else str(warn.before_s),
+        "warn_scope": "script" if warn is not None and warn.is_batch_only else "steps",
+        "kill_delay_s": str(site.kill_delay_s),
+        "rerunnable": "yes" if spec.rerunnable else "no",
+        # the first pod may run while other nodes still pull the image
+        "start_timeout_s": str(site.start_timeout_s + site.image_pull_timeout_s),
+        "ssh_port": str(site.ssh_port),
+        "ssh_tools": site.ssh_tools,
+        "slurm_version": SLURM_VERSION_TEXT,
+        "submit_dir": spec.submit_dir,
+        "judges_wrf": "yes" if site.judges_wrf else "no",
+    }
+    return "".join(f"{name}={shellquote(value)}\n" for name, value in values.items())
+
+
+def _script_name(job: PlacedJob) -> str:
+    """What PBS and Slurm call the script's copy, which is its $0."""
+    member = job.spec.member_of
+    if job.spec.dialect is not Dialect.PBS:
+        return "slurm_script"
+    return f"{job.job_id}.SC" if member is None else f"{member.array_id}[{member.index}].SC"
+
+
+def _more_arguments(words: Sequence[str]) -> str:
+    """Shell text that adds `words` to the positional parameters."""
+    if not words:
+        return ""
+    return 'set -- "$@" \\\n' + " \\\n".join(f"  {shellquote(word)}" for word in words) + "\n"
+
+
+def _variable(name: str) -> str:
+    if not _VARIABLE.fullmatch(name):
+        raise HpcBatchError(f"{name!r} is not the name of a variable")
+    return name
