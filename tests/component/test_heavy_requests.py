@@ -11,7 +11,7 @@ import pytest
 
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import CONFIGMAPS
-from hpcbatch.engine.registry.objects import Operation
+from hpcbatch.engine.registry.writes import Operation
 from tests.component.api_server import Cluster, batch_job, cluster
 
 CM = "/api/v1/namespaces/default/configmaps"

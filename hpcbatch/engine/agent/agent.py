@@ -43,9 +43,9 @@ from hpcbatch.engine.agent.run import PodRun
 from hpcbatch.engine.agent.spec import Host, never_starts
 from hpcbatch.engine.agent.sshd import prepare_ssh_directory
 from hpcbatch.engine.agent.status import lost_parts, pod_status
-from hpcbatch.engine.registry.objects import Operation
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.statuses import forbidden
+from hpcbatch.engine.registry.writes import Operation
 from hpcbatch.errors import AlreadyExistsError, ConflictError, NotFoundError
 from hpcbatch.units import cpu_milli, memory_bytes, rfc3339
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
-from hpcbatch.engine.registry.objects import WriteOptions
 from hpcbatch.engine.registry.statuses import INVALID, NOT_SUPPORTED, Cause, bad_request, invalid_options
+from hpcbatch.engine.registry.writes import WriteOptions
 from hpcbatch.errors import ApiError
 
 Form = Literal["object", "table", "partial", "yaml"]

@@ -16,10 +16,10 @@ from hpcbatch.engine.registry import patches, statuses
 from hpcbatch.engine.registry.apply import apply_object
 from hpcbatch.engine.registry.core_fields import read_typed
 from hpcbatch.engine.registry.kinds import Kind
-from hpcbatch.engine.registry.objects import WriteOptions
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.selectors import Predicate, selector
 from hpcbatch.engine.registry.values import as_dict
+from hpcbatch.engine.registry.writes import WriteOptions
 from hpcbatch.engine.server.bodies import Body, read_body, unsupported
 from hpcbatch.engine.server.request import (
     Accepted,

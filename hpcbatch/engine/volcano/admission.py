@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import NAMESPACES, PODGROUPS, QUEUES, VOLCANO_JOBS
-from hpcbatch.engine.registry.objects import Operation
+from hpcbatch.engine.registry.writes import Operation
 from hpcbatch.errors import NotFoundError
 from hpcbatch.volcano import admission
 

@@ -9,9 +9,9 @@ from hpcbatch.api.resources import Resource
 from hpcbatch.engine.registry import patches
 from hpcbatch.engine.registry.apply import apply_object, field_set, merge_key_of
 from hpcbatch.engine.registry.kinds import Kind
-from hpcbatch.engine.registry.objects import WriteOptions
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
+from hpcbatch.engine.registry.writes import WriteOptions
 from hpcbatch.errors import ApiError, ConflictError
 
 CUSTOM = Kind(
