@@ -37,55 +37,25 @@ import socket
 import sys
 import time
 import traceback
-from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from hpcbatch.engine.podhost import container, control_groups, cpu_share, linux, memory, sampling
+from hpcbatch.engine.podhost.namespaces import enter, probe
 from hpcbatch.engine.podhost.network import Network
+from hpcbatch.engine.podhost.pod_files import (
+    hosts_head,
+    plain_paths,
+    remove_tree,
+    termination_message,
+    write_in_place,
+)
+from hpcbatch.engine.podhost.pods import Container, Message, Pod
 from hpcbatch.engine.podhost.root import mount_proc
 from hpcbatch.engine.podhost.volume import write_volume
 
-_TERMINATION_LIMIT: Final = 4096
 _MEMORY_EVENTS: Final = "/dev/hpcbatch-memory-events"
 """In containers whose memory is looked at: the line of a control group's memory.events, and how much it was of what."""
 _POD_NAMESPACES: Final = (("uts", linux.CLONE_NEWUTS), ("ipc", linux.CLONE_NEWIPC))
-
-Message = dict[str, Any]
-
-
-@dataclass(slots=True)
-class Container:
-    pid: int
-    report: int
-    termination: str
-    group: str = ""
-    """Its control group, if that limits its memory."""
-    limit_bytes: int = 0
-    """Of its memory, if that is looked at; 0: none."""
-    memory_events: str = ""
-    is_over: bool = False
-    """It held more than its limit, and processes of it were killed."""
-    text: bytes = b""
-    """A line of its report that is not yet complete."""
-    end: Message = field(default_factory=dict)
-    """The last line of its report; empty if it was killed before."""
-
-
-@dataclass(slots=True)
-class Pod:
-    uid: str
-    directory: str
-    hostname: str
-    group: tuple[str, str] | None
-    """Namespace and subdomain: the pods that know each other by name."""
-    head: str
-    """First part of its /etc/hosts."""
-    ip: str = ""
-    namespaces: list[tuple[int, int]] = field(default_factory=list)
-    containers: dict[str, Container] = field(default_factory=dict)
-    tmpfs: list[str] = field(default_factory=list)
-    door: socket.socket | None = None
-    """Listens in its network for callers of the API server."""
 
 
 class PodHost:
@@ -212,7 +182,7 @@ class PodHost:
     def _make_pod(self, message: Message) -> str:
         uid, hostname = message["pod"], message["hostname"]
         group = (message["namespace"], message["subdomain"]) if message["network"] else None
-        head = _hosts_head(message, alone=group is None)
+        head = hosts_head(message, alone=group is None)
         pod = self._pods[uid] = Pod(uid, f"{self._work}/pods/{uid}", hostname, group, head)
         os.makedirs(pod.directory, mode=0o755, exist_ok=True)
         if self._mode != "plain":
@@ -229,7 +199,7 @@ class PodHost:
                     self._poll.register(pod.door, select.POLLIN)
                 self._changed_groups.add(group)
             else:
-                _write_in_place(f"{pod.directory}/hosts", pod.head.encode())
+                write_in_place(f"{pod.directory}/hosts", pod.head.encode())
         for volume in message["volumes"]:
             self._write_volume(pod, volume)
         self._write_hosts()
@@ -256,7 +226,7 @@ class PodHost:
                 os.fchmod(file.fileno(), 0o666)
         group, events = self._limit_memory(pod, name, message)
         if self._mode == "plain":
-            _plain_paths(pod, name, message, termination)
+            plain_paths(pod, name, message, termination)
         else:
             if message["termination"]:
                 message["mounts"].append({"target": message["termination"], "source": termination})
@@ -289,7 +259,7 @@ class PodHost:
         if self._limits is not None:
             return memory.make_group(self._limits, f"{pod.uid}-{name}", limit), ""
         events = f"{pod.directory}/memory-events-{name}"
-        _write_in_place(events, b"oom_kill 0\n")
+        write_in_place(events, b"oom_kill 0\n")
         message["mounts"].append({"target": _MEMORY_EVENTS, "source": events, "read_only": True})
         message["env"]["HPCBATCH_MEMORY_EVENTS"] = _MEMORY_EVENTS
         return "", events
@@ -311,7 +281,7 @@ class PodHost:
             apart = self._sampler.outside_main_session(one.pid)
             if not one.is_over:
                 text = f"oom_kill 1\nheld_bytes {held}\nlimit_bytes {one.limit_bytes}\n"
-                _write_in_place(one.memory_events, text.encode())
+                write_in_place(one.memory_events, text.encode())
             one.is_over = True
             for process in apart:
                 with contextlib.suppress(ProcessLookupError):
@@ -391,7 +361,7 @@ class PodHost:
             reason = "OOMKilled"
         self.say(
             event="exited", pod=uid, container=name, code=code, reason=reason, at=end.get("at", time.time()),
-            message=end.get("message") or _termination_message(one.termination),
+            message=end.get("message") or termination_message(one.termination),
             cpu_s=end.get("cpu_s", 0), max_rss_kib=end.get("max_rss_kib", 0),
         )  # fmt: skip
 
@@ -450,7 +420,7 @@ class PodHost:
             self._changed_groups.add(pod.group)
         for directory in pod.tmpfs:
             linux.unmount(directory)
-        _remove_tree(pod.directory)
+        remove_tree(pod.directory)
 
     def _write_hosts(self) -> None:
         for group in self._changed_groups:
@@ -464,135 +434,8 @@ class PodHost:
                 for pod in members
             )
             for pod in members:
-                _write_in_place(f"{pod.directory}/hosts", (pod.head + lines).encode())
+                write_in_place(f"{pod.directory}/hosts", (pod.head + lines).encode())
         self._changed_groups.clear()
-
-
-def _hosts_head(message: Message, *, alone: bool) -> str:
-    own = "".join(f"{alias['ip']} {' '.join(alias['hostnames'])}\n" for alias in message["aliases"])
-    if not alone:
-        return "127.0.0.1 localhost\n" + own
-    # On the host's network the host's own names hold too.
-    try:
-        with open("/etc/hosts", encoding="utf-8", errors="replace") as file:
-            host = file.read()
-    except OSError:
-        host = "127.0.0.1 localhost\n"
-    return f"{host.rstrip()}\n{message['host_ip']} {message['hostname']}\n{own}"
-
-
-def _write_in_place(path: str, data: bytes) -> None:
-    """Keep the inode, which is bound into pods; lines are only added or taken away, so a reader sees whole ones."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        os.pwrite(descriptor, data, 0)
-        os.ftruncate(descriptor, len(data))
-    finally:
-        os.close(descriptor)
-
-
-def _termination_message(path: str) -> str:
-    if not path:
-        return ""
-    try:
-        with open(path, "rb") as file:
-            return file.read(_TERMINATION_LIMIT).decode(errors="replace")
-    except OSError:
-        return ""
-
-
-def _plain_paths(pod: Pod, name: str, message: Message, termination: str) -> None:
-    """Without mounts: lay the volumes out under a private directory, and point the command and variables there."""
-    base = f"{pod.directory}/root-{name}"
-    mounts = [*message["mounts"]]
-    if message["termination"]:
-        mounts.append({"target": message["termination"], "source": termination})
-    for mount in sorted(mounts, key=lambda mount: str(mount["target"]).count("/")):
-        place = base + mount["target"]
-        os.makedirs(os.path.dirname(place), exist_ok=True)
-        if mount.get("source"):
-            if mount.get("make_source"):
-                os.makedirs(mount["source"], exist_ok=True)
-            with contextlib.suppress(FileExistsError):
-                os.symlink(mount["source"], place)
-        else:
-            os.makedirs(place, exist_ok=True)
-
-    def moved(text: str) -> str:
-        inside = any(text == mount["target"] or text.startswith(mount["target"] + "/") for mount in mounts)
-        return base + text if inside else text
-
-    message["argv"] = [moved(word) for word in message["argv"]]
-    message["env"] = {
-        **{key: moved(value) for key, value in message["env"].items()},
-        "HPCBATCH_MOUNTS": base,
-        "HPCBATCH_ROOT": f"{base}/hpcbatch",  # where the runner looks for its files
-        "HPCBATCH_TERMINATION_LOG": termination,
-    }
-    message["cwd"] = moved(message["cwd"])
-
-
-def _remove_tree(path: str) -> None:
-    for directory, folders, files in os.walk(path, topdown=False):
-        for name in files:
-            with contextlib.suppress(OSError):
-                os.unlink(f"{directory}/{name}")
-        for name in folders:
-            with contextlib.suppress(OSError):
-                full = f"{directory}/{name}"
-                os.unlink(full) if os.path.islink(full) else os.rmdir(full)
-    with contextlib.suppress(OSError):
-        os.rmdir(path)
-
-
-def _probe() -> tuple[str, str]:
-    """Try in a child what pods need. Returns the mode, and for "plain" the reason in one line."""
-    reason = ""
-    for mode in ("root", "user") if os.getuid() == 0 else ("user",):
-        read_end, write_end = os.pipe2(os.O_CLOEXEC)
-        pid = os.fork()
-        if pid == 0:
-            try:
-                _enter(mode)
-                linux.mount("tmpfs", "/proc", "tmpfs")
-            except OSError as error:
-                os.write(write_end, str(error).encode())
-            finally:
-                os._exit(0)
-        os.close(write_end)
-        with os.fdopen(read_end, "rb") as answer:
-            failure = answer.read().decode()
-        os.waitpid(pid, 0)
-        if not failure:
-            return mode, ""
-        reason = failure
-    return "plain", f"pods need Linux namespaces, which this machine does not allow: {reason}{_hint()}"
-
-
-def _hint() -> str:
-    for path, bad, advice in (
-        ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
-        ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000"),
-        (
-            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
-            "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
-        ),
-    ):  # fmt: skip
-        with contextlib.suppress(OSError), open(path) as file:
-            if file.read().strip() == bad:
-                return f" (root may allow them: {advice})"
-    return ""
-
-
-def _enter(mode: str) -> None:
-    uid, gid = os.getuid(), os.getgid()
-    if mode == "user":
-        linux.unshare(linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWPID)
-        linux.map_user(uid, gid, 0, 0)
-    else:
-        linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWPID)
-    # What the host mounts later is seen here; what is mounted here is not seen there.
-    linux.mount("none", "/", flags=linux.MS_REC | linux.MS_SLAVE)
 
 
 def main() -> None:
@@ -601,13 +444,13 @@ def main() -> None:
     control.set_inheritable(False)
     callers.set_inheritable(False)
     work, api_port = os.path.realpath(sys.argv[2]), int(sys.argv[4])
-    mode, why = _probe()
+    mode, why = probe()
     outside_user = (os.getuid(), os.getgid()) if mode == "user" else None
     os.umask(0o022)
     limits, no_groups = memory.open_hierarchy(os.getpid())
     share = cpu_share.join(os.getpid())
     if mode != "plain":
-        _enter(mode)
+        enter(mode)
         pid = os.fork()
         if pid:
             control.close()

@@ -1,0 +1,88 @@
+"""The files of a pod outside of its namespaces: hosts, termination message, and, where there are no mounts, volumes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Final
+
+from hpcbatch.engine.podhost.pods import Message, Pod
+
+_TERMINATION_LIMIT: Final = 4096
+
+
+def hosts_head(message: Message, *, alone: bool) -> str:
+    own = "".join(f"{alias['ip']} {' '.join(alias['hostnames'])}\n" for alias in message["aliases"])
+    if not alone:
+        return "127.0.0.1 localhost\n" + own
+    # On the host's network the host's own names hold too.
+    try:
+        with open("/etc/hosts", encoding="utf-8", errors="replace") as file:
+            host = file.read()
+    except OSError:
+        host = "127.0.0.1 localhost\n"
+    return f"{host.rstrip()}\n{message['host_ip']} {message['hostname']}\n{own}"
+
+
+def write_in_place(path: str, data: bytes) -> None:
+    """Keep the inode, which is bound into pods; lines are only added or taken away, so a reader sees whole ones."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        os.pwrite(descriptor, data, 0)
+        os.ftruncate(descriptor, len(data))
+    finally:
+        os.close(descriptor)
+
+
+def termination_message(path: str) -> str:
+    if not path:
+        return ""
+    try:
+        with open(path, "rb") as file:
+            return file.read(_TERMINATION_LIMIT).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def plain_paths(pod: Pod, name: str, message: Message, termination: str) -> None:
+    """Without mounts: lay the volumes out under a private directory, and point the command and variables there."""
+    base = f"{pod.directory}/root-{name}"
+    mounts = [*message["mounts"]]
+    if message["termination"]:
+        mounts.append({"target": message["termination"], "source": termination})
+    for mount in sorted(mounts, key=lambda mount: str(mount["target"]).count("/")):
+        place = base + mount["target"]
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        if mount.get("source"):
+            if mount.get("make_source"):
+                os.makedirs(mount["source"], exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.symlink(mount["source"], place)
+        else:
+            os.makedirs(place, exist_ok=True)
+
+    def moved(text: str) -> str:
+        inside = any(text == mount["target"] or text.startswith(mount["target"] + "/") for mount in mounts)
+        return base + text if inside else text
+
+    message["argv"] = [moved(word) for word in message["argv"]]
+    message["env"] = {
+        **{key: moved(value) for key, value in message["env"].items()},
+        "HPCBATCH_MOUNTS": base,
+        "HPCBATCH_ROOT": f"{base}/hpcbatch",  # where the runner looks for its files
+        "HPCBATCH_TERMINATION_LOG": termination,
+    }
+    message["cwd"] = moved(message["cwd"])
+
+
+def remove_tree(path: str) -> None:
+    for directory, folders, files in os.walk(path, topdown=False):
+        for name in files:
+            with contextlib.suppress(OSError):
+                os.unlink(f"{directory}/{name}")
+        for name in folders:
+            with contextlib.suppress(OSError):
+                full = f"{directory}/{name}"
+                os.unlink(full) if os.path.islink(full) else os.rmdir(full)
+    with contextlib.suppress(OSError):
+        os.rmdir(path)
