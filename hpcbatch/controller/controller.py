@@ -56,6 +56,7 @@ from hpcbatch.policy.array_gate import array_gate
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
+from hpcbatch.record.batchjob import record_from
 from hpcbatch.volcano import job_names
 
 _LOG = logging.getLogger(__name__)

@@ -3,54 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.record import Alteration, HostUsage, JobRecord, JobStatus, Suspension
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.record import Alteration, JobStatus, Suspension
+from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide import decide
-from hpcbatch.policy.observed import Observed, PodView, RefusedPods, VolcanoJobView, Waiting
+from hpcbatch.policy.observed import Observed, PodView, RefusedPods, Waiting
 from hpcbatch.volcano.report import RunReport
-
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-START, END = NOW - timedelta(seconds=90), NOW - timedelta(seconds=5)
-NO_WAIT = Waiting(reason=Reason.NONE, message="")
-OK = RunReport(exit_code=0, walltime_s=85, cpu_s=3, session_id=7)
-
-
-def seen(
-    *, spec: dict[str, object] | None = None, status: JobStatus | None = None, phase: str | None = None,
-    pods: list[PodView] | None = None, **flags: object,
-) -> Observed:  # fmt: skip
-    return Observed(
-        record=JobRecord(
-            job_id=7, namespace="ns", object_name="x", queue="q",
-            spec=JobSpec(dialect=Dialect.PBS, name="x", **(spec or {})),  # type: ignore[arg-type]
-            status=status or JobStatus(owner="alice", layout=(Chunk(),)),
-        ),
-        volcano_job=None if phase is None else VolcanoJobView(uid="u", phase=phase),
-        was_created=phase is not None,
-        pods=pods or [],
-        **({"delete_requested": False, "waiting": NO_WAIT, "now": NOW} | flags),  # type: ignore[arg-type]
-    )  # fmt: skip
-
-
-def pod(index: int = 0, **fields: object) -> PodView:
-    given = {"index": index, "name": f"pod-{index}", "node": "node-0", "cpus": 1, "phase": "Running"} | fields
-    return PodView(**given)  # type: ignore[arg-type]
-
-
-RUNNING = pod(started_at=START)
-ENDED = pod(phase="Succeeded", started_at=START, finished_at=END, exit_code=0, report=OK)
-
-
-def ended_with(**report: object) -> PodView:
-    return replace(ENDED, phase="Failed", report=RunReport(**report))  # type: ignore[arg-type]
+from tests.unit.policy.job_seen import END, ENDED, NOW, RUNNING, START, TAKEN, ended_with, pod, seen
 
 
 @pytest.mark.parametrize(
@@ -223,40 +188,6 @@ def test_a_run_that_its_runner_does_not_end_at_its_limit(
     assert decision.look_again_s == look_again_s
 
 
-@pytest.mark.parametrize(
-    ("said_s", "used_s"), [(85, 85), (60, 65), (0, 65), (10**6, 86)], ids=["honest", "late", "forged", "more than was"]
-)
-def test_the_walltime_is_about_what_the_pods_ran(said_s: int, used_s: int) -> None:
-    ended = replace(ENDED, report=replace(OK, walltime_s=said_s))
-    assert decide(seen(phase="Completed", pods=[ended])).status.walltime_used_s == used_s
-
-
-def test_times_and_usage_come_from_pod_and_report() -> None:
-    status = decide(seen(phase="Completed", pods=[ENDED])).status
-    assert (status.start_time, status.end_time, status.run_count) == (START, END, 1)
-    assert (status.exit_code, status.walltime_used_s, status.cpu_used_s, status.session_id) == (0, 85, 3, 7)
-    assert [host.node for host in status.hosts] == ["node-0"]
-
-
-TOLD = (HostUsage(pod="pod-0", cpu_s=5, max_rss_bytes=100), HostUsage(pod="pod-1", cpu_s=7, max_rss_bytes=50))
-
-
-def test_usage_while_it_runs_and_of_pods_that_do_not_report() -> None:
-    pods = [RUNNING, pod(1, started_at=START)]
-    status = decide(seen(phase="Running", pods=pods, usage=TOLD)).status
-    assert (status.cpu_used_s, status.max_rss_bytes, status.usage) == (12, 150, TOLD)
-    again = decide(seen(phase="Running", pods=pods, status=status)).status
-    assert again.usage == TOLD, "a controller that has begun anew knows nothing yet"
-    ended = [
-        replace(ENDED, report=replace(OK, cpu_s=9)),
-        replace(pods[1], phase="Failed", finished_at=END, is_gone=True),
-    ]
-    status = decide(seen(phase="Completed", pods=ended, status=status)).status
-    assert (status.cpu_used_s, status.max_rss_bytes) == (16, 150)
-    lost = decide(seen(phase="Terminated", pods=[replace(ENDED, report=None, is_lost=True)], status=again)).status
-    assert (lost.state, lost.cpu_used_s, lost.usage) == (JobState.QUEUED, None, ()), "the next run has used nothing"
-
-
 def test_a_second_start_counts() -> None:
     first = decide(seen(phase="Running", pods=[RUNNING])).status
     assert first.run_count == 1
@@ -345,11 +276,6 @@ def test_pods_that_may_not_be_made(
     assert refusal is None or decision.status.message == refusal.message
 
 
-# A node that does not answer
-
-TAKEN = pod(1, node="node-1", started_at=START, is_deleting=True, is_lost=True, node_answers=False)
-
-
 @pytest.mark.parametrize(
     ("view", "given_up", "look_again_s"),
     [
@@ -363,6 +289,9 @@ TAKEN = pod(1, node="node-1", started_at=START, is_deleting=True, is_lost=True, 
     ],
 )
 @pytest.mark.parametrize("phase", ["Running", "Completing", "Terminating"])
+# A node that does not answer
+
+
 @pytest.mark.parametrize("delete_requested", [False, True])
 def test_a_pod_whose_node_does_not_answer(
     view: PodView, given_up: bool, look_again_s: float | None, phase: str, delete_requested: bool
@@ -371,30 +300,6 @@ def test_a_pod_whose_node_does_not_answer(
     decision = decide(seen(phase=phase, pods=[RUNNING, view], delete_requested=delete_requested))
     assert decision.give_up == ((view,) if given_up else ())
     assert decision.look_again_s == look_again_s
-
-
-@pytest.mark.parametrize(
-    ("rerunnable", "state", "flag"), [(True, "Queued", True), (False, "Failed", False)], ids=["rerunnable", "not"]
-)
-def test_the_end_of_a_job_that_lost_a_node(rerunnable: bool, state: str, flag: bool) -> None:
-    """Its pod is gone as it was last seen, running; the first pod was ended by Volcano and reports so."""
-    first = replace(ended_with(exit_code=143), is_deleting=True)
-    gone = replace(TAKEN, is_gone=True)
-    decision = decide(seen(phase="Terminated", pods=[first, gone], spec={"rerunnable": rerunnable}))
-    assert (decision.status.state, decision.status.reason) == (JobState(state), Reason.NODE_LOST)
-    assert "pod pod-1 on node node-1 was lost" in decision.status.message
-    assert decision.delete is flag
-
-
-@pytest.mark.parametrize(("rerunnable", "state"), [(True, "Queued"), (False, "Failed")])
-def test_the_end_of_a_job_that_was_preempted(rerunnable: bool, state: str) -> None:
-    """The scheduler takes one pod after the other; the first one's end may come with a report."""
-    first = replace(ended_with(exit_code=143), is_deleting=True)
-    gone = replace(TAKEN, is_gone=True, is_lost=True, is_preempted=True)
-    decision = decide(seen(phase="Terminated", pods=[first, gone], spec={"rerunnable": rerunnable}))
-    assert (decision.status.state, decision.status.reason) == (JobState(state), Reason.PREEMPTED)
-    assert "pod pod-1 on node node-1 was preempted for a job of more weight" in decision.status.message
-    assert decision.delete is rerunnable
 
 
 def test_a_restart_is_counted_once() -> None:
@@ -425,13 +330,6 @@ def test_a_run_that_is_seen_only_when_its_pod_is_taken_away(phase: str, rerunnab
         assert decide(seen(phase="Running", pods=[anew], status=again)).status.run_count == 2
 
 
-def test_a_run_is_counted_of_which_nothing_but_its_loss_was_seen() -> None:
-    taken = replace(RUNNING, is_deleting=True, is_gone=True)
-    decision = decide(seen(phase="Terminated", pods=[taken]))
-    assert (decision.status.run_count, decision.status.reason, decision.delete) == (1, Reason.NODE_LOST, True)
-    assert decide(seen(phase="Terminated", pods=[taken], status=decision.status)).status.run_count == 1
-
-
 def test_a_pod_that_volcano_makes_anew_during_a_run_keeps_its_place_in_the_record() -> None:
     """The pod that was deleted is not to be seen any more, only the one in its place, which gets no node."""
     both = [RUNNING, replace(RUNNING, index=1, name="pod-1", node="node-1")]
@@ -460,13 +358,6 @@ def test_a_job_that_must_not_run_twice(rerunnable: bool, others: list[PodView], 
     assert decision.let_start is barred
 
 
-def test_a_dedicated_launcher_is_no_host() -> None:
-    worker = replace(RUNNING, index=1, name="worker")
-    status = decide(seen(phase="Running", pods=[replace(RUNNING, is_launcher=True, cpus=0), worker])).status
-    assert [host.pod for host in status.hosts] == ["worker"]
-    assert status.start_time == START
-
-
 PODS = st.lists(
     st.builds(
         pod,
@@ -489,124 +380,6 @@ PODS = st.lists(
     max_size=3,
     unique_by=lambda view: view.index,
 )
-
-
-def test_the_pod_that_was_deleted_is_named_and_not_those_that_volcano_took_with_it() -> None:
-    first = pod(
-        phase="Failed", is_deleting=True, started_at=START, finished_at=END, dies_at=END + timedelta(seconds=15)
-    )
-    forced = pod(1, is_deleting=True, is_gone=True, started_at=START, dies_at=END)
-    decision = decide(seen(phase="Terminated", spec={"rerunnable": False}, pods=[first, forced]))
-    assert decision.status.reason is Reason.NODE_LOST
-    assert decision.status.message.startswith("pod pod-1 on node node-0 was deleted by somebody else")
-
-
-STARVED = pod(1, node="node-1", phase="Failed", started_at=START, finished_at=END, exit_code=137, is_out_of_memory=True)
-OUT_OF_MEMORY = [
-    pytest.param([replace(ended_with(exit_code=143), is_deleting=True), STARVED], "pod-1", id="another host"),
-    pytest.param([ended_with(exit_code=1), STARVED], "pod-1", id="another host, seen by the script"),
-    pytest.param([replace(ENDED, phase="Failed", report=None, is_out_of_memory=True)], "pod-0", id="the runner too"),
-    pytest.param([replace(ended_with(exit_code=137), is_out_of_memory=True)], "pod-0", id="a process of the script"),
-]
-
-
-@pytest.mark.parametrize(("pods", "name"), OUT_OF_MEMORY)
-def test_too_much_memory(pods: list[PodView], name: str) -> None:
-    status = decide(seen(phase="Terminated", pods=pods)).status
-    assert (status.state, status.reason) == (JobState.FAILED, Reason.OUT_OF_MEMORY)
-    assert status.message.startswith(f"pod {name} on node node-")
-
-
-@pytest.mark.parametrize(
-    ("dialect", "state", "reason"),
-    [(Dialect.PBS, JobState.FINISHED, Reason.NONE), (Dialect.SLURM, JobState.FAILED, Reason.OUT_OF_MEMORY)],
-)
-def test_a_good_end_although_a_process_was_killed(dialect: Dialect, state: JobState, reason: Reason) -> None:
-    """PBS asks for the script's end only; both tell of it."""
-    before = seen(phase="Completed", pods=[ENDED, replace(STARVED, phase="Succeeded", exit_code=0)])
-    record = replace(before.record, spec=replace(before.record.spec, dialect=dialect))
-    status = decide(replace(before, record=record)).status
-    assert (status.state, status.reason) == (state, reason)
-    assert status.message.startswith("pod pod-1 on node node-1 was out of memory")
-
-
-@pytest.mark.parametrize(
-    ("more", "flags", "message"),
-    [
-        ([], {}, "warning: w"),
-        ([STARVED], {}, "pod pod-1 on node node-1 was out of memory: the job used more than it asked for; warning: w"),
-        ([], {"delete_requested": True}, "warning: w"),
-    ],
-    ids=["good end", "said of a process that was killed", "deleted"],
-)
-def test_a_warning_is_kept_however_the_job_ends(more: list[PodView], flags: dict[str, bool], message: str) -> None:
-    warned = replace(ENDED, report=replace(OK, message="warning: w"))
-    ended = [replace(pod, phase="Succeeded", exit_code=0) for pod in more]
-    status = decide(seen(phase="Completed", pods=[warned, *ended], **flags)).status
-    assert status.state.is_final
-    assert status.message == message
-
-
-def test_the_end_of_a_script_that_was_cut_short_is_not_its_own() -> None:
-    """Whether its last words came through or not, the job shows the same."""
-    said = RunReport(message="no sshd")
-    broken = pod(1, node="node-1", phase="Failed", started_at=START, finished_at=END, report=said)
-    for report in (RunReport(signal=15), RunReport(exit_code=143), None):
-        first = replace(ENDED, phase="Failed", is_deleting=True, report=report)
-        status = decide(seen(phase="Terminated", pods=[first, broken])).status
-        assert (status.reason, status.exit_code, status.exit_signal) == (Reason.LAUNCH_FAILED, None, None)
-        assert status.message == "pod pod-1 failed: no sshd"
-
-
-def test_which_pod_was_deleted_first() -> None:
-    """A worker exits with 0 when it is stopped, and all within a second."""
-    first = replace(ended_with(exit_code=143), is_deleting=True, dies_at=NOW)
-    other = replace(TAKEN, is_lost=False, is_deleting=True, phase="Succeeded", dies_at=NOW, is_gone=True)
-    known = replace(other, is_first_taken=True)
-    for pods, name in (([first, other], "pod-0"), ([first, known], "pod-1")):
-        decision = decide(seen(phase="Terminated", pods=pods, spec={"rerunnable": False}))
-        assert f"pod {name} on node" in decision.status.message
-
-
-BROKEN = pod(1, phase="Failed", started_at=START, finished_at=END, exit_code=137)
-DELETED = pod(1, is_deleting=True, is_gone=True, started_at=START, is_first_taken=True, is_taken_early=True)
-LATE = replace(DELETED, is_taken_early=False)
-
-
-@pytest.mark.parametrize("code", [0, 255])
-@pytest.mark.parametrize(
-    ("other", "reason", "message"),
-    [
-        pytest.param(
-            DELETED, Reason.NODE_LOST, "pod pod-1 on node node-0 was deleted by somebody else; not rerunnable",
-            id="deleted",
-        ),
-        pytest.param(
-            BROKEN, Reason.LAUNCH_FAILED, "pod pod-1 failed: it ended with exit code 137", id="killed"
-        ),
-        pytest.param(
-            replace(BROKEN, is_deleting=True), Reason.LAUNCH_FAILED, "pod pod-1 failed: it ended with exit code 137",
-            id="killed, and then deleted by Volcano",
-        ),
-        pytest.param(LATE, None, "", id="deleted by Volcano, which follows the script's end"),
-        pytest.param(replace(BROKEN, finished_at=NOW), None, "", id="failed after the script's end"),
-        pytest.param(replace(LATE, phase="Succeeded", finished_at=END), None, "", id="ended by Volcano at once"),
-    ],
-)  # fmt: skip
-def test_a_script_that_ends_with_its_host_before_volcano_ends_it(
-    other: PodView, reason: Reason | None, message: str, code: int
-) -> None:
-    """Its mpirun is often the first to see that a host has gone."""
-    observed = seen(phase="Terminated", pods=[ended_with(exit_code=code), other], spec={"rerunnable": False})
-    status = decide(observed).status
-    own = Reason.NON_ZERO_EXIT if code else Reason.NONE
-    assert (status.reason, status.message) == (reason or own, message)
-    assert status.exit_code == (code if reason is None else None)
-
-
-def test_a_time_limit_is_the_reason_whatever_became_of_the_hosts() -> None:
-    over = ended_with(exit_code=143, reason=Reason.TIME_LIMIT)
-    assert decide(seen(phase="Terminated", pods=[over, DELETED])).status.reason is Reason.TIME_LIMIT
 
 
 @pytest.mark.parametrize("phase", ["Terminating", "Completing", "Aborting"])
@@ -723,27 +496,3 @@ def test_what_keeps_a_job_back_later_takes_its_volcano_job_away(
     for phase in (None, "Pending"):
         found = decide(seen(phase=phase, spec=spec))
         assert (found.status.state, found.status.reason, found.delete) == (state, reason, phase is not None)
-
-
-def test_usage_of_all_pods_is_added_up() -> None:
-    first = replace(ENDED, report=replace(OK, cpu_s=30, max_rss_bytes=200))
-    pods = [
-        first,
-        replace(pod(1), phase="Failed", finished_at=END, report=RunReport(cpu_s=12, max_rss_bytes=300), is_gone=True),
-        replace(pod(2), phase="Failed", finished_at=END, is_gone=True),
-    ]
-    status = decide(seen(phase="Completed", pods=pods)).status
-    assert (status.cpu_used_s, status.max_rss_bytes) == (42, 500)
-    assert status.usage == (
-        HostUsage(pod="pod-0", cpu_s=30, max_rss_bytes=200), HostUsage(pod="pod-1", cpu_s=12, max_rss_bytes=300),
-    )  # fmt: skip
-
-
-def test_a_dedicated_launcher_is_no_host_but_its_time_counts() -> None:
-    pods = [
-        replace(ENDED, is_launcher=True, report=replace(OK, cpu_s=2)),
-        replace(pod(1), phase="Failed", started_at=START, finished_at=END, is_gone=True, report=RunReport(cpu_s=40)),
-    ]
-    status = decide(seen(phase="Completed", pods=pods)).status
-    assert (status.cpu_used_s, status.max_rss_bytes) == (42, None)
-    assert status.usage == (HostUsage(pod="pod-1", cpu_s=40),)

@@ -13,7 +13,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.dependencies import Outlook, Verdict
 from hpcbatch.policy.observed import Observed
-from tests.unit.policy.test_decide import ENDED, NOW, RUNNING, pod, seen
+from tests.unit.policy.job_seen import ENDED, NOW, RUNNING, pod, seen
 
 LATER = NOW + timedelta(hours=1)
 

@@ -13,7 +13,7 @@ from hpcbatch.model.state import JobState
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import PodView
 from hpcbatch.record.batchjob import status_from_json, status_to_json
-from tests.unit.policy.test_decide import ENDED, NOW, RUNNING, START, seen
+from tests.unit.policy.job_seen import ENDED, NOW, RUNNING, START, seen
 
 HOSTS = (ExecHost(node="node-0", pod="pod-0", cpus=1),)
 RUNS = JobStatus(
