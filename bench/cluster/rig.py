@@ -16,7 +16,7 @@ from typing import Any
 from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
 from hpcbatch.api.resources import BATCHJOBS, VOLCANO_JOBS, Resource
-from hpcbatch.client import jobs
+from hpcbatch.client.submit import submit
 from hpcbatch.model.spec import Submission
 from hpcbatch.pbs.submit import read_submission
 from tests.cluster.state import ADMIN_CONF, SERVER, kubectl
@@ -60,7 +60,7 @@ class Cluster:
 
     def submit(self, submission: Submission) -> int:
         """As a program that knows hpcbatch's modules does it, without starting a command. Returns the number."""
-        return jobs.submit(self.alice, self.site.namespace, submission).job_id
+        return submit(self.alice, self.site.namespace, submission).job_id
 
     def purge(self, resource: Resource, namespace: str, kept: Sequence[str] = ()) -> None:
         """Delete all objects of a kind but those `kept`, by name, and wait until they are gone."""

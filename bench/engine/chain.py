@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bench.engine.rig import Jobs, engine, engine_cpu_s
 from bench.moments import moments
 from hpcbatch.api.resources import BATCHJOBS
-from hpcbatch.client.jobs import find
+from hpcbatch.client.listing import find
 from hpcbatch.model.state import JobState
 from tests.waiting import wait_for
 

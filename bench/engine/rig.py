@@ -18,7 +18,7 @@ from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import VOLCANO_JOBS
-from hpcbatch.client import jobs
+from hpcbatch.client.submit import submit
 from hpcbatch.model.spec import Submission
 from hpcbatch.pbs.submit import read_submission
 
@@ -97,7 +97,7 @@ class Jobs:
 
     def submit(self, submission: Submission) -> int:
         """Returns the job's number, when it is admitted."""
-        return jobs.submit(self.api, self.namespace, submission).job_id
+        return submit(self.api, self.namespace, submission).job_id
 
     def submit_many(self, submission: Submission, count: int) -> None:
         _many(lambda: self.submit(submission), count)

@@ -20,7 +20,8 @@ from hpcbatch.cli.site import read_checked, site
 from hpcbatch.cli.user import user
 from hpcbatch.cli.values import memory
 from hpcbatch.cli.wrf.wrf import wrf
-from hpcbatch.client import jobs
+from hpcbatch.client import listing
+from hpcbatch.client.nodes import list_nodes
 from hpcbatch.errors import HpcBatchError, UnreachableError
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.state import JobState
@@ -105,7 +106,7 @@ def _ended_by_down(state: Path) -> str:
     from hpcbatch.errors import HpcBatchError
 
     try:
-        rows = jobs.list_present_rows(HttpApi(kubeconfig.read([state / "kubeconfig"])), "default")
+        rows = listing.list_present_rows(HttpApi(kubeconfig.read([state / "kubeconfig"])), "default")
     except HpcBatchError:
         return ""
     running = [row for row in _single(rows) if row.state in _RUN]
@@ -127,9 +128,9 @@ def status(session: Session) -> None:
     pid = daemon.running_pid(state)
     try:
         server = session.connection.server
-        nodes = jobs.nodes(session.api, session.namespace)
-        rows = jobs.list_present_rows(session.api, session.namespace)
-        moved = jobs.count_moved(session.api, session.namespace)
+        nodes = list_nodes(session.api, session.namespace)
+        rows = listing.list_present_rows(session.api, session.namespace)
+        moved = listing.count_moved(session.api, session.namespace)
     except UnreachableError as error:
         if pid is None:
             click.echo("engine   not running: `hpcbatch up` starts it")

@@ -20,11 +20,11 @@ def job_number(session: Session, text: str) -> int:
 
 
 def _member_number(session: Session, text: str, array: int, index: int) -> int:
-    from hpcbatch.client import jobs
+    from hpcbatch.client import listing
     from hpcbatch.client.arrays import own_rows
     from hpcbatch.model.indices import Indices
 
-    row = jobs.find(session.api, session.namespace, array)
+    row = listing.find(session.api, session.namespace, array)
     own = own_rows(session.api, row, Indices.of([index])) if row.array_indices else {}
     if index not in own:
         raise UnknownJobError(f"{text} has not started, or there is none; `hpcbatch watch {array}` follows the array")

@@ -6,23 +6,19 @@ import queue
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.cli.common import Session
-from hpcbatch.client import jobs
-from hpcbatch.errors import GoneError, HpcBatchError, UnknownJobError
+from hpcbatch.client import listing, watch
+from hpcbatch.errors import HpcBatchError, UnknownJobError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import indices, unended
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.record.batchjob import shown_record
-from hpcbatch.record.rows import row_of
 from hpcbatch.units import hms
 
 _TICK_S = 1.0  # how often running times are drawn anew
-_WATCH_S = 300.0
 _COLUMNS = ("JOB", "NAME", "USER", "QUEUE", "STATE", "TIME", "NODES", "WHERE OR WHY")
 _Event = JobRow | str | HpcBatchError | None
 
@@ -56,10 +52,10 @@ def follow(session: Session, numbers: Sequence[int], *, is_table: bool) -> int:
 
 def _begin(session: Session, numbers: Sequence[int]) -> dict[str, JobRow]:
     if not numbers:
-        rows = jobs.list_rows(session.api, session.namespace, finished=False)
+        rows = listing.list_rows(session.api, session.namespace, finished=False)
         # an array stands for its members
         return {row.object_name: row for row in rows if row.namespace == session.namespace and row.array_id is None}
-    found = jobs.find_all(session.api, session.namespace, numbers)
+    found = listing.find_all(session.api, session.namespace, numbers)
     for number in numbers:
         if number not in found:
             raise UnknownJobError(f"there is no job {number}")
@@ -67,40 +63,11 @@ def _begin(session: Session, numbers: Sequence[int]) -> dict[str, JobRow]:
 
 
 def _listen(session: Session, rows: Mapping[str, JobRow], put: Callable[[_Event], None]) -> None:
-    """Hand on every change of the jobs in `rows`: the new row, or the name of a record that was removed."""
-    namespaces = {row.namespace for row in rows.values()}
-    where = namespaces.pop() if len(namespaces) == 1 else None
     try:
-        while True:
-            try:
-                for row_or_name in _changes(session, where, rows):
-                    put(row_or_name)
-            except GoneError:
-                continue  # a watch too far behind: look at everything again
+        for row_or_name in watch.follow(session.api, rows):
+            put(row_or_name)
     except HpcBatchError as error:
         put(error)
-
-
-def _changes(session: Session, where: str | None, rows: Mapping[str, JobRow]) -> Iterator[JobRow | str]:
-    """One listing and what changes after it. The server sends jobs that have not ended, so that a long history costs
-    nothing; a job that has left that selection is looked at once more."""
-    listing = session.api.list(BATCHJOBS, where, fields=jobs.UNFINISHED)
-    there = {obj["metadata"]["name"]: obj for obj in listing.items}
-    for name, row in rows.items():
-        yield row_of(shown_record(there[name])) if name in there else _look_at(session, row)
-    for event in session.api.watch(
-        BATCHJOBS, where, fields=jobs.UNFINISHED, resource_version=listing.resource_version, timeout_s=_WATCH_S
-    ):
-        name = event.object["metadata"].get("name")
-        if event.type != "BOOKMARK" and name in rows:
-            yield _look_at(session, rows[name]) if event.type == "DELETED" else row_of(shown_record(event.object))
-
-
-def _look_at(session: Session, row: JobRow) -> JobRow | str:
-    try:
-        return row_of(jobs.get_record(session.api, row))
-    except UnknownJobError:
-        return row.object_name
 
 
 class TableView:

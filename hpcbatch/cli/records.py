@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session
-from hpcbatch.client import history, jobs
+from hpcbatch.client import history, listing
 from hpcbatch.record.batchjob import shown_record
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 def by_number(session: Session, numbers: Collection[int]) -> list[JobRecord]:
     """The jobs of these numbers; of an array also its members that have a record."""
-    ask = partial(jobs.list_ended, session.api, session.namespace, include_unfinished=True)
+    ask = partial(listing.list_ended, session.api, session.namespace, include_unfinished=True)
     found = {obj["metadata"]["uid"]: obj for obj in ask(numbers=numbers)}
     arrays = {int(obj["status"]["jobId"]) for obj in found.values() if "array" in obj["spec"]}
     if arrays:
-        present = jobs.list_objects(session.api, session.namespace)
+        present = listing.list_objects(session.api, session.namespace)
         fields = f"spec.memberOf.arrayId={'|'.join(map(str, sorted(arrays)))}"
         for obj in (*present, *history.objects(session.api, session.namespace, fields)):
             if (obj["spec"].get("memberOf") or {}).get("arrayId") in arrays:
@@ -31,7 +31,7 @@ def by_number(session: Session, numbers: Collection[int]) -> list[JobRecord]:
 
 def in_window(session: Session, since: datetime | None, owners: Collection[str] = ()) -> Iterator[JobRecord]:
     """The jobs that ended at `since` or later, or have not ended. `owners` empty: everybody's that may be seen."""
-    found = jobs.iter_ended(session.api, session.namespace, since=since, owners=owners, include_unfinished=True)
+    found = listing.iter_ended(session.api, session.namespace, since=since, owners=owners, include_unfinished=True)
     return map(shown_record, found)
 
 

@@ -84,14 +84,14 @@ def report(
 def _jobs(session: Session, since: datetime, users: Sequence[str]) -> Iterator[Job]:
     """Those that have not ended, or not before `since`; of all users if `users` are none."""
     from hpcbatch.api.history import selector
-    from hpcbatch.client import history, jobs
+    from hpcbatch.client import history, listing
     from hpcbatch.model.report import Job, job_from
 
     fields = selector(owners=users, since=since)
     moved = [] if fields is None else history.usage(session.api, session.namespace, fields)
     seen = {row[0] for row in moved}  # on its way a job stands in both
     yield from map(Job._make, moved)
-    for row in jobs.list_present_rows(session.api, session.namespace):
+    for row in listing.list_present_rows(session.api, session.namespace):
         job = job_from(row) if row.job_id not in seen and (not users or row.user in users) else None
         if job is not None:
             yield job

@@ -6,13 +6,14 @@ import os
 from dataclasses import replace
 
 from hpcbatch.cli.common import Session, complain
-from hpcbatch.client import jobs
+from hpcbatch.client.queues import mail_rules
+from hpcbatch.client.submit import Submitted, submit
 from hpcbatch.model.spec import Arrangement, Submission
 
 
-def send(session: Session, submission: Submission, command: str) -> jobs.Submitted:
+def send(session: Session, submission: Submission, command: str) -> Submitted:
     """Submit, and tell the submitter what there is to tell."""
-    submitted = jobs.submit(session.api, session.namespace, submission)
+    submitted = submit(session.api, session.namespace, submission)
     tell(submission, command)
     if submission.mail_note:
         _tell_of_mail(session, submission, command)
@@ -23,7 +24,7 @@ def _tell_of_mail(session: Session, submission: Submission, command: str) -> Non
     """What of the mail that was asked for will not come."""
     from hpcbatch.model.mail import recipients
 
-    rules = jobs.mail_rules(session.api)
+    rules = mail_rules(session.api)
     if rules is None:
         complain(f"{command}: {submission.mail_note}")
         return

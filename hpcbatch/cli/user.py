@@ -199,11 +199,11 @@ def renew(session: Session, names: tuple[str, ...], pattern: str, life: timedelt
 def list_(session: Session) -> None:
     """List the users with their jobs."""
     from hpcbatch.admin import users
-    from hpcbatch.client import jobs
+    from hpcbatch.client import listing
 
     found = users.rows(session.api)
     by_namespace: dict[str, list[JobRow]] = {}
-    for row in jobs.list_rows(session.api, session.namespace, finished=False):
+    for row in listing.list_rows(session.api, session.namespace, finished=False):
         by_namespace.setdefault(row.namespace, []).append(row)
     lines = [_HEADING, *(_cells(row, by_namespace.get(row.namespace, [])) for row in found)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.cli.common import Session, complain
-from hpcbatch.client import jobs
+from hpcbatch.client import listing
+from hpcbatch.client.submit import Submitted
 from hpcbatch.errors import ApiError, ForbiddenError, HpcBatchError, NotFoundError, UnauthorizedError, UnreachableError
 from hpcbatch.model.state import JobState, Reason
 
@@ -34,7 +35,7 @@ class _SignalledError(BaseException):
         super().__init__(number)
 
 
-def wait_as_qsub(session: Session, submitted: jobs.Submitted, shown_id: str) -> int:
+def wait_as_qsub(session: Session, submitted: Submitted, shown_id: str) -> int:
     """Wait as qsub does, and return its exit code: that of the job, or 3 when it was deleted. A signal deletes it, but
     not the end of the terminal under nohup.
     """
@@ -83,7 +84,7 @@ def _qsub_code(obj: Object, shown_id: str) -> int:
     return 1 if code is None else code & 0xFF
 
 
-def wait_as_sbatch(session: Session, submitted: jobs.Submitted) -> int:
+def wait_as_sbatch(session: Session, submitted: Submitted) -> int:
     """Wait as sbatch does, and return its exit code: that of the job, of an array the highest of its tasks; 1 where a
     signal ended it."""
     sys.stdout.flush()
@@ -100,7 +101,7 @@ def wait_as_sbatch(session: Session, submitted: jobs.Submitted) -> int:
     array = record.status.array
     if array is None or not array.failed:
         return 0
-    found = jobs.list_ended(session.api, submitted.namespace, since=record.status.submit_time)
+    found = listing.list_ended(session.api, submitted.namespace, since=record.status.submit_time)
     tasks = [obj for obj in found if obj["spec"].get("memberOf", {}).get("arrayId") == submitted.job_id]
     return max((_sbatch_code(shown_record(obj)) for obj in tasks), default=0) or 1
 
@@ -119,7 +120,7 @@ def _sbatch_code(record: JobRecord) -> int:
 
 def await_end(
     session: Session,
-    submitted: jobs.Submitted,
+    submitted: Submitted,
     *,
     is_over: Callable[[Object], bool],
     tell: Callable[[HpcBatchError], None],
@@ -141,7 +142,7 @@ def await_end(
             if found is not None:
                 return found
         except NotFoundError:
-            return next(iter(jobs.list_ended(api, submitted.namespace, numbers=[submitted.job_id])), None)
+            return next(iter(listing.list_ended(api, submitted.namespace, numbers=[submitted.job_id])), None)
         except (ForbiddenError, UnauthorizedError):
             raise
         except (ApiError, UnreachableError) as error:

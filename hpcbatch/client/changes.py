@@ -1,4 +1,4 @@
-"""Requests that the controller answers: to alter a job, to run it again. And the holds of users and operators."""
+"""Requests to the controller about one job: to end it, to run it again; and how all requests get into its record."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hpcbatch.api.client import TableApi
 from hpcbatch.api.port import Api, Object
-from hpcbatch.api.resources import ACCESS_REVIEWS, BATCHJOBS
-from hpcbatch.client import jobs
+from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.client.listing import Named, get_object
+from hpcbatch.client.request_ids import random_id
+from hpcbatch.client.watch import state_of, wait_until
 from hpcbatch.errors import (
-    ApiError,
-    ForbiddenError,
+    ConflictError,
     HpcBatchError,
     JobFinishedError,
     NotFoundError,
@@ -20,225 +20,182 @@ from hpcbatch.errors import (
     UnknownJobError,
     UnreachableError,
 )
-from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import JobState
 
 if TYPE_CHECKING:
-    from hpcbatch.model.record import JobRecord
-    from hpcbatch.model.spec import JobSpec
+    from hpcbatch.model.indices import Indices
 
 ANSWER_S = 20.0
-_WAITING = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING})
-_ALTERATION, _RERUN, _ATTRIBUTES = "alteration", "rerunRequest", "attributes"
+END_S = 60.0
+"""How long `qdel -x` waits for a running job to end. Pods have up to half a minute for it."""
+_CHANGE_S = 10.0
+_RERUN = "rerunRequest"
 
 
-def alter(
-    api: Api, row: JobRow, change: Callable[[JobRecord], JobSpec], *, array_limit: int | None = None
-) -> Object | None:
-    """Make a job what `change` makes of its record, all of it or nothing; None if that is what it is already.
-    `array_limit` is how many members of an array may run at once, 0: as many as fit.
+def request_delete(api: Api, row: JobRow, members: Indices | None = None) -> Object:
+    """Ask the controller to end a job, or members of an array. Raises JobFinishedError if they have ended."""
+    if members is None:
+        return request(api, row, {"deleteRequested": True})
+    from hpcbatch.client.arrays import asked, check_left, request_of_members
 
-    Raises RefusedError with what the controller said, JobFinishedError, or UnreachableError if it did not answer.
-    """
-    from hpcbatch.record.batchjob import record_from, spec_to_json
-
-    def ask(obj: Object) -> Object:
-        record = record_from(obj)
-        fields, cleared = difference(spec_to_json(record.spec), spec_to_json(change(record)))
-        if array_limit is not None:
-            fields["arrayLimit"] = array_limit
-        if not fields and not cleared:
-            return {}
-        request = {"id": jobs.random_id(), "fields": fields, "cleared": cleared}
-        # a merge patch adds to what is there, but this request takes the place of the one before
-        return {_ALTERATION: replacing(obj["spec"].get(_ALTERATION), request)}
-
-    asked = _change(api, row, ask, kind=_ALTERATION)
-    return None if asked is None else _answer(api, row, asked, _ALTERATION)
+    check_left(row, members)
+    return request_of_members(api, row, lambda request, _: {"deleted": str(asked(request, "deleted") | members)})
 
 
-def alter_with_members(
-    api: TableApi, row: JobRow, change: Callable[[JobRecord], JobSpec], *, array_limit: int | None = None
-) -> None:
-    """The same, and of an array also those of its members that have a record, but have not started. Raises as `alter`
-    for the array; a member that starts meanwhile stays as it is.
-    """
-    alter(api, row, change, array_limit=array_limit)
-    if not row.array_indices:
+def request_end(api: Api, job: Named) -> None:
+    """The same of a job of which only the name is known."""
+    api.patch(BATCHJOBS, job.object_name, {"spec": {"deleteRequested": True}}, job.namespace)
+
+
+def end(api: Api, row: JobRow) -> None:
+    """End a job and wait for that; nothing where it has ended. Raises HpcBatchError if it takes too long."""
+    if row.state.is_final:
         return
-    from hpcbatch.client.arrays import own_rows
-
-    def of_waiting(record: JobRecord) -> JobSpec:
-        return change(record) if record.status.state in _WAITING else record.spec
-
-    for member in own_rows(api, row, ended=False).values():
-        if member.state in _WAITING:
-            try:
-                alter(api, member, of_waiting)
-            except (JobFinishedError, UnknownJobError):
-                continue
-            except RefusedError as refused:
-                if refused.code not in {RefusalCode.STARTED, RefusalCode.ENDING}:
-                    raise
+    obj = request_delete(api, row)
+    obj = wait_until(api, row, lambda seen: state_of(seen).is_final, seen=obj, timeout_s=END_S)
+    if not state_of(obj).is_final:
+        raise HpcBatchError(f"job {row.job_id} has not ended after {END_S:.0f} seconds: its record stays until then")
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The fields that are other in `after`, and those that it lacks; of the attributes one by one."""
-    fields = {name: value for name, value in after.items() if before.get(name) != value}
-    cleared = [name for name in before if name not in after and name != _ATTRIBUTES]
-    old, new = before.get(_ATTRIBUTES, {}), after.get(_ATTRIBUTES, {})
-    changed = {name: value for name, value in new.items() if old.get(name) != value}
-    fields.pop(_ATTRIBUTES, None)
-    if changed:
-        fields[_ATTRIBUTES] = changed
-    return fields, cleared + [f"{_ATTRIBUTES}.{name}" for name in old if name not in new]
+def forget(api: Api, row: JobRow) -> None:
+    """Remove the record of an ended job (`qdel -x`). Raises ForbiddenError for those whose usage is not theirs to
+    remove: on a cluster all but its admins.
+    """
+    from hpcbatch.client import history
+
+    was_there = True
+    try:
+        api.delete(BATCHJOBS, row.object_name, row.namespace)
+    except NotFoundError:
+        was_there = False
+    # also where it just was on its way
+    if not history.remove(api, row.object_name, row.namespace) and not was_there:
+        raise UnknownJobError(f"unknown job {row.job_id}")
 
 
 def rerun(api: Api, row: JobRow, *, hold: bool = False) -> Object:
-    """End the run of a job, to be queued again under its number; with `hold` it is held then. Raises as `alter`."""
+    """End the run of a job, to be queued again under its number; with `hold` it is held then. Raises as `answer`."""
     was_held = False
 
     def change(obj: Object) -> Object:
         nonlocal was_held
         was_held = bool(obj["spec"].get("hold"))
-        return {_RERUN: {"id": jobs.random_id()}} | ({"hold": True} if hold else {})
+        return {_RERUN: {"id": random_id()}} | ({"hold": True} if hold else {})
 
-    asked = _change(api, row, change, kind=_RERUN) or {}
+    check_unfinished(row)
+    requested = change_spec(api, row, change, kind=_RERUN) or {}
     try:
-        return _answer(api, row, asked, _RERUN)
+        return answer(api, row, requested, _RERUN)
     except RefusedError:
         if hold and not was_held:
-            _change(api, row, lambda _: {"hold": False})
+            change_spec(api, row, lambda _: {"hold": False})
         raise
 
 
-def await_rerun(api: Api, obj: Object, *, timeout_s: float) -> bool:
+def await_rerun(api: Api, row: JobRow, obj: Object, *, timeout_s: float) -> bool:
     """Wait until the run that was to end is over; False if it takes longer."""
-    give_up = time.monotonic() + timeout_s
-    while (obj.get("status") or {}).get("rerunning"):
-        left_s = give_up - time.monotonic()
-        if left_s <= 0:
-            return False
-        obj = _watch(api, obj, lambda seen: not (seen.get("status") or {}).get("rerunning"), left_s)
-    return True
+
+    def is_over(seen: Object) -> bool:
+        return not (seen.get("status") or {}).get("rerunning")
+
+    return is_over(wait_until(api, row, is_over, seen=obj, timeout_s=timeout_s))
 
 
-def hold(api: Api, row: JobRow, *, user: bool = True, admin: str = "") -> Object | None:
-    """Add holds: the user's, and of `admin` the letters `o` (operator) and `s` (system), which need the right to change
-    all jobs (ForbiddenError).
-    """
-    if admin:
-        check_right(api)
-
-    def change(obj: Object) -> Object:
-        held: Object = {"adminHolds": "".join(sorted({*obj["spec"].get("adminHolds", ""), *admin}))} if admin else {}
-        return held | ({"hold": True} if user else {})
-
-    return _change(api, row, change)
+# The record
 
 
-def release(api: Api, row: JobRow, *, user: bool = True, admin: str = "") -> Object | None:
-    """Take holds off, in the same way."""
-    if admin:
-        check_right(api)
-
-    def change(obj: Object) -> Object:
-        left = "".join(sorted(set(obj["spec"].get("adminHolds", "")) - set(admin)))
-        return ({"adminHolds": left or None} if admin else {}) | ({"hold": False} if user else {})
-
-    return _change(api, row, change)
-
-
-def may_change_all(api: Api) -> bool:
-    """Whether this user may change everybody's jobs: what PBS calls an operator or manager, Slurm an administrator."""
-    asked = {"group": BATCHJOBS.group, "resource": BATCHJOBS.plural, "verb": "update"}
-    review = {
-        "apiVersion": ACCESS_REVIEWS.api_version,
-        "kind": ACCESS_REVIEWS.kind,
-        "metadata": {},
-        "spec": {"resourceAttributes": asked},
-    }
-    return bool(api.create(ACCESS_REVIEWS, review)["status"].get("allowed"))
-
-
-def check_right(api: Api) -> None:
-    """Raise ForbiddenError for who may not change all jobs."""
-    if not may_change_all(api):
-        raise ForbiddenError(403, "Forbidden", "only who may change all jobs sets and takes off these holds")
-
-
-def replacing(old: Any, new: Mapping[str, Any]) -> Object:
-    """The merge patch that turns `old` into `new`."""
-    before: Mapping[str, Any] = old if isinstance(old, Mapping) else {}
-    patch: Object = {name: None for name in before if name not in new}
-    for name, value in new.items():
-        patch[name] = replacing(before.get(name), value) if isinstance(value, Mapping) else value
-    return patch
-
-
-def _change(api: Api, row: JobRow, change: Callable[[Object], Object], *, kind: str = "") -> Object | None:
-    """Merge into the spec what `change` makes of the record, while others may change that too; None: it is nothing.
-    A request of the same `kind` that was not answered yet is waited for: it would never be.
-    """
+def check_unfinished(row: JobRow) -> None:
+    """Raise JobFinishedError for a job that has ended."""
     if row.state.is_final:
         raise JobFinishedError(f"job {row.job_id} has finished")
-    return jobs.change_spec(api, row, change, lambda obj: bool(kind) and _is_open(obj, kind))
+
+
+def request(api: Api, row: JobRow, change: Mapping[str, Any]) -> Object:
+    """Merge into the spec what holds whatever else stands there. Raises JobFinishedError if the job has ended, and
+    UnknownJobError.
+    """
+    check_unfinished(row)
+    try:
+        return api.patch(BATCHJOBS, row.object_name, {"spec": dict(change)}, row.namespace)
+    except NotFoundError:
+        raise _gone(api, row) from None
+    except ConflictError as error:
+        raise _busy(row, error) from None
+
+
+def change_spec(api: Api, row: JobRow, change: Callable[[Object], Object], *, kind: str = "") -> Object | None:
+    """Merge into the spec what `change` makes of the record as it stands, while others may change that too: it is asked
+    again then. None if `change` makes nothing of it. A request of the same `kind` that was not answered yet is waited
+    for, a while: it would never be. Raises JobFinishedError, UnknownJobError, or HpcBatchError if others never let it
+    through.
+    """
+    give_up = time.monotonic() + _CHANGE_S
+    while True:
+        obj = get_object(api, row)
+        if kind:
+            left_s = max(0.0, give_up - time.monotonic())
+            obj = wait_until(api, row, lambda seen: not _is_open(seen, kind), seen=obj, timeout_s=left_s)
+        spec = change(obj)
+        if not spec:
+            return None
+        version = {"resourceVersion": obj["metadata"]["resourceVersion"]}
+        try:
+            return api.patch(BATCHJOBS, row.object_name, {"metadata": version, "spec": spec}, row.namespace)
+        except NotFoundError:
+            raise _gone(api, row) from None
+        except ConflictError as error:
+            if time.monotonic() > give_up:
+                raise _busy(row, error) from None
+            time.sleep(0.02)
 
 
 def _is_open(obj: Object, kind: str) -> bool:
-    asked, status = obj["spec"].get(kind) or {}, obj.get("status") or {}
-    return bool(asked) and (status.get("handled") or {}).get(kind) != asked["id"]
+    requested, status = obj["spec"].get(kind) or {}, obj.get("status") or {}
+    is_answered = (status.get("handled") or {}).get(kind) == requested.get("id")
+    return bool(requested) and not is_answered and not state_of(obj).is_final
 
 
-def _answer(api: Api, row: JobRow, asked: Object, kind: str) -> Object:
-    """The BatchJob once the controller has said yes."""
-    request_id = asked["spec"][kind]["id"]
+def _gone(api: Api, row: JobRow) -> JobFinishedError:
+    get_object(api, row)  # it may have ended and moved just now; else this says that it is unknown
+    return JobFinishedError(f"job {row.job_id} has finished")
 
-    def is_answered(obj: Object) -> bool:
-        status = obj.get("status") or {}
-        handled = (status.get("handled") or {}).get(kind)
-        return handled == request_id or JobState(status.get("state", JobState.QUEUED)).is_final
 
-    deadline = time.monotonic() + ANSWER_S
-    obj = asked
-    while not is_answered(obj):
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            raise UnreachableError(f"hpcbatch's controller did not answer within {ANSWER_S:.0f} seconds")
-        obj = _watch(api, obj, is_answered, left_s)
-    status = obj["status"]
-    if (status.get("handled") or {}).get(kind) != request_id:
-        raise JobFinishedError(f"job {row.job_id} has finished")
-    answer = status.get("answered") or {}
-    if answer.get("id") != request_id:  # another request was answered right after
-        raise HpcBatchError(f"the answer for job {row.job_id} was overtaken by that to another request")
-    if answer.get("code"):
-        raise RefusedError(answer["code"], answer.get("message", ""))
+def _busy(row: JobRow, error: ConflictError) -> HpcBatchError:
+    return HpcBatchError(f"job {row.job_id} is being changed by others: {error}")
+
+
+# The controller's answer
+
+
+def answer(api: Api, row: JobRow, requested: Object, kind: str) -> Object:
+    """The BatchJob once the controller has said yes to the request of that kind. Raises RefusedError with what it said,
+    JobFinishedError, or UnreachableError if it did not answer.
+    """
+    request_id = requested["spec"][kind]["id"]
+
+    def is_handled(obj: Object) -> bool:
+        return bool(((obj.get("status") or {}).get("handled") or {}).get(kind) == request_id)
+
+    obj = wait_until(
+        api, row, lambda seen: is_handled(seen) or state_of(seen).is_final, seen=requested, timeout_s=ANSWER_S
+    )
+    if not is_handled(obj):
+        raise too_late(row, obj)
+    check_answer(row, obj, request_id)
     return obj
 
 
-def _watch(api: Api, obj: Object, is_enough: Callable[[Object], bool], timeout_s: float) -> Object:
-    """The object as soon as that is so; as it stands where the watch ends before."""
-    name, namespace = obj["metadata"]["name"], obj["metadata"]["namespace"]
-    version = obj["metadata"]["resourceVersion"]
-    try:
-        watch = api.watch(
-            BATCHJOBS, namespace, fields=f"metadata.name={name}", resource_version=version, timeout_s=timeout_s
-        )
-        try:
-            for event in watch:
-                if event.type == "DELETED":
-                    raise UnknownJobError(f"job {name} is gone")
-                if is_enough(event.object):
-                    return event.object
-        finally:
-            watch.close()
-        return api.get(BATCHJOBS, name, namespace)
-    except NotFoundError:
-        raise UnknownJobError(f"job {name} is gone") from None
-    except (ApiError, UnreachableError) as error:
-        if isinstance(error, ForbiddenError):
-            raise
-        time.sleep(0.2)
-        return api.get(BATCHJOBS, name, namespace)
+def too_late(row: JobRow, obj: Object) -> HpcBatchError:
+    """Why there is no answer."""
+    if state_of(obj).is_final:
+        return JobFinishedError(f"job {row.job_id} has finished")
+    return UnreachableError(f"hpcbatch's controller did not answer within {ANSWER_S:.0f} seconds")
+
+
+def check_answer(row: JobRow, obj: Object, request_id: str) -> None:
+    """Raise RefusedError if the controller said no, HpcBatchError if it has answered another request since."""
+    said = obj["status"].get("answered") or {}
+    if said.get("id") != request_id:
+        raise HpcBatchError(f"the answer for job {row.job_id} was overtaken by that to another request")
+    if said.get("code"):
+        raise RefusedError(said["code"], said.get("message", ""))

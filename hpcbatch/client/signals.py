@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import time
-
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.port import Api, Object
-from hpcbatch.api.resources import BATCHJOBS
-from hpcbatch.client import jobs
-from hpcbatch.client.changes import ANSWER_S, may_change_all
-from hpcbatch.errors import (
-    ForbiddenError,
-    JobFinishedError,
-    NotFoundError,
-    RefusedError,
-    UnknownJobError,
-    UnreachableError,
-)
+from hpcbatch.client.changes import ANSWER_S, change_spec, check_answer, check_unfinished, request, too_late
+from hpcbatch.client.request_ids import random_id
+from hpcbatch.client.rights import check_may_change_all
+from hpcbatch.client.watch import state_of, wait_until
+from hpcbatch.errors import RefusedError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
-
-_FIRST_LOOK_S, _LATER_LOOK_S = 0.02, 0.3
 
 
 def signal(api: Api, row: JobRow, number: int, scope: str) -> None:
@@ -31,20 +21,19 @@ def signal(api: Api, row: JobRow, number: int, scope: str) -> None:
     Returns when the controller has passed it on; the runner acts on it within a second or two. Raises RefusedError if
     the job does not run, JobFinishedError, or UnreachableError if the controller did not answer.
     """
-    request_id = jobs.random_id()
-    obj = _change(api, row, {"signalRequest": {"id": request_id, "signal": number, "scope": scope}})
-    give_up, pause_s = time.monotonic() + ANSWER_S, _FIRST_LOOK_S
-    while (status := obj.get("status") or {}).get("signalled") != request_id:
-        if JobState(status.get("state", JobState.QUEUED)).is_final:
-            raise JobFinishedError(f"job {row.job_id} has finished")
-        if time.monotonic() >= give_up:
-            raise UnreachableError(f"hpcbatch's controller did not answer within {ANSWER_S:.0f} seconds")
-        time.sleep(pause_s)
-        pause_s = min(2 * pause_s, _LATER_LOOK_S)
-        obj = jobs.get_object(api, row)
-    answer = status.get("answered") or {}
-    if answer.get("id") == request_id and answer.get("code"):
-        raise RefusedError(answer["code"], answer.get("message", ""))
+    request_id = random_id()
+
+    def is_passed_on(obj: Object) -> bool:
+        return bool((obj.get("status") or {}).get("signalled") == request_id)
+
+    requested = request(api, row, {"signalRequest": {"id": request_id, "signal": number, "scope": scope}})
+    obj = wait_until(
+        api, row, lambda seen: is_passed_on(seen) or state_of(seen).is_final, seen=requested, timeout_s=ANSWER_S
+    )
+    if not is_passed_on(obj):
+        raise too_late(row, obj)
+    if (obj["status"].get("answered") or {}).get("id") == request_id:
+        check_answer(row, obj, request_id)
 
 
 def suspend(api: Api, row: JobRow) -> Object:
@@ -67,26 +56,15 @@ def resume(api: TableApi, row: JobRow) -> Object:
 
 
 def _set_suspended(api: Api, row: JobRow, *, is_suspended: bool) -> Object:
-    if not may_change_all(api):
-        raise ForbiddenError(403, "Forbidden", "only who may change all jobs suspends and resumes them")
+    check_may_change_all(api, "suspends and resumes them")
     before = JobState.RUNNING if is_suspended else JobState.SUSPENDED
     if not (row.state is before or row.array_indices or row.state.is_final):
         raise RefusedError(RefusalCode.NOT_RUNNING, f"job {row.job_id} is {row.state.value}")
-    if row.state.is_final:
-        raise JobFinishedError(f"job {row.job_id} has finished")
+    check_unfinished(row)
 
     def change(obj: Object) -> Object:
         # a run that comes after this one is not meant; an array has no runs
         run = (obj.get("status") or {}).get("runCount")
         return {"suspended": is_suspended, "suspendedRun": run if is_suspended else None}
 
-    return jobs.change_spec(api, row, change) or {}
-
-
-def _change(api: Api, row: JobRow, change: Object) -> Object:
-    if row.state.is_final:
-        raise JobFinishedError(f"job {row.job_id} has finished")
-    try:
-        return api.patch(BATCHJOBS, row.object_name, {"spec": change}, row.namespace)
-    except NotFoundError:
-        raise UnknownJobError(f"unknown job {row.job_id}") from None
+    return change_spec(api, row, change) or {}

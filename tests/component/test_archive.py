@@ -15,7 +15,8 @@ from hpcbatch.api.history import ENDED_JOBS
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
-from hpcbatch.client import jobs
+from hpcbatch.client import changes, listing
+from hpcbatch.client.holds import hold
 from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.history_server import HistoryServer
 from hpcbatch.controller.numbers import JobNumbers
@@ -227,31 +228,31 @@ def test_commands_see_each_job_once_wherever_it_is(site: Cluster, store: History
     put(site.registry, 4, JobState.RUNNING, ended=now)
     store.put([moved, between])
     site.registry.delete(BATCHJOBS, "pbs-1", NS)
-    assert numbers(jobs.list_ended(api, NS)) == [1, 2, 3]
-    assert numbers(jobs.list_ended(api, NS, include_unfinished=True)) == [1, 2, 3, 4]
-    assert numbers(jobs.list_ended(api, NS, numbers=[1, 4, 9])) == [1]
-    assert numbers(jobs.list_ended(api, NS, owners=["alice"])) == [1, 2, 3]
-    assert numbers(jobs.list_ended(api, NS, owners=["bob", "a,b"])) == []
-    assert numbers(jobs.list_ended(api, NS, since=now + timedelta(seconds=1))) == []
-    assert numbers(jobs.list_ended(api, NS, until=now - timedelta(seconds=61))) == []
-    assert {job["apiVersion"] for job in jobs.list_ended(api, NS)} == {"hpcbatch.io/v1alpha1"}
-    assert [row.job_id for row in jobs.list_rows(api, NS)] == [1, 2, 3, 4]
-    assert [row.job_id for row in jobs.list_rows(api, NS, since=now + timedelta(seconds=1))] == [2, 3, 4]
-    assert [row.job_id for row in jobs.list_rows(api, NS, finished=False)] == [4]
-    assert [row.job_id for row in jobs.list_present_rows(api, NS)] == [2, 3, 4]
-    assert jobs.count_moved(api, NS) == 2
-    assert jobs.find(api, NS, 1).name == "job1"
-    assert sorted(jobs.find_all(api, NS, [1, 2, 3, 4, 5, 6])) == [1, 2, 3, 4]
-    assert jobs.get_record(api, jobs.find(api, NS, 1)).job_id == 1
+    assert numbers(listing.list_ended(api, NS)) == [1, 2, 3]
+    assert numbers(listing.list_ended(api, NS, include_unfinished=True)) == [1, 2, 3, 4]
+    assert numbers(listing.list_ended(api, NS, numbers=[1, 4, 9])) == [1]
+    assert numbers(listing.list_ended(api, NS, owners=["alice"])) == [1, 2, 3]
+    assert numbers(listing.list_ended(api, NS, owners=["bob", "a,b"])) == []
+    assert numbers(listing.list_ended(api, NS, since=now + timedelta(seconds=1))) == []
+    assert numbers(listing.list_ended(api, NS, until=now - timedelta(seconds=61))) == []
+    assert {job["apiVersion"] for job in listing.list_ended(api, NS)} == {"hpcbatch.io/v1alpha1"}
+    assert [row.job_id for row in listing.list_rows(api, NS)] == [1, 2, 3, 4]
+    assert [row.job_id for row in listing.list_rows(api, NS, since=now + timedelta(seconds=1))] == [2, 3, 4]
+    assert [row.job_id for row in listing.list_rows(api, NS, finished=False)] == [4]
+    assert [row.job_id for row in listing.list_present_rows(api, NS)] == [2, 3, 4]
+    assert listing.count_moved(api, NS) == 2
+    assert listing.find(api, NS, 1).name == "job1"
+    assert sorted(listing.find_all(api, NS, [1, 2, 3, 4, 5, 6])) == [1, 2, 3, 4]
+    assert listing.get_record(api, listing.find(api, NS, 1)).job_id == 1
 
 
 def test_a_row_of_the_history_is_the_row_of_the_batchjob(site: Cluster, store: HistoryStore) -> None:
     api = site.client()
     job = put(site.registry, 1, message="Job run at once", exit_code=0)
-    before = jobs.find(api, NS, 1)
+    before = listing.find(api, NS, 1)
     store.put([job])
     site.registry.delete(BATCHJOBS, "pbs-1", NS)
-    assert jobs.find(api, NS, 1) == before
+    assert listing.find(api, NS, 1) == before
 
 
 def test_forgetting(site: Cluster, store: HistoryStore) -> None:
@@ -261,12 +262,12 @@ def test_forgetting(site: Cluster, store: HistoryStore) -> None:
         if number < 3:
             store.put([job])
     site.registry.delete(BATCHJOBS, "pbs-1", NS)
-    rows = jobs.find_all(api, NS, [1, 2, 3])
+    rows = listing.find_all(api, NS, [1, 2, 3])
     for number in (1, 2, 3):
-        jobs.forget(api, rows[number])
+        changes.forget(api, rows[number])
         with pytest.raises(UnknownJobError):
-            jobs.forget(api, rows[number])
-    assert jobs.list_ended(api, NS) == []
+            changes.forget(api, rows[number])
+    assert listing.list_ended(api, NS) == []
     assert store.count(Query()) == 0
 
 
@@ -278,9 +279,9 @@ def test_many_are_read_in_pages(site: Cluster, store: HistoryStore) -> None:
         metadata = job["metadata"] | {"name": f"pbs-{number}", "uid": f"u{number}"}
         many.append(job | {"metadata": metadata, "status": job["status"] | {"jobId": str(number)}})
     store.put(many)
-    assert numbers(jobs.list_ended(site.client(), NS)) == list(range(1, 1203))
-    assert len(jobs.list_rows(site.client(), NS)) == 1202
-    assert numbers(jobs.list_ended(site.client(), NS, numbers=range(1, 700))) == list(range(1, 700))
+    assert numbers(listing.list_ended(site.client(), NS)) == list(range(1, 1203))
+    assert len(listing.list_rows(site.client(), NS)) == 1202
+    assert numbers(listing.list_ended(site.client(), NS, numbers=range(1, 700))) == list(range(1, 700))
 
 
 def test_kubectl(site: Cluster, store: HistoryStore) -> None:
@@ -340,14 +341,14 @@ def test_numbers_go_on_after_those_of_ended_jobs(registry: Registry, store: Hist
 def test_too_late_for_a_job_that_has_just_moved(site: Cluster, store: HistoryStore) -> None:
     api = site.client()
     put(site.registry, 1, JobState.QUEUED)
-    row = jobs.find(api, NS, 1)
+    row = listing.find(api, NS, 1)
     site.registry.delete(BATCHJOBS, "pbs-1", NS)
     with pytest.raises(UnknownJobError):
-        jobs.hold(api, row)
+        hold(api, row)
     store.put([put(site.registry, 1)])
     site.registry.delete(BATCHJOBS, "pbs-1", NS)
     with pytest.raises(JobFinishedError):
-        jobs.hold(api, row)
+        hold(api, row)
 
 
 def test_a_controller_begins_anew_when_the_database_is_named(site: Cluster, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, SECRETS, Resource
-from hpcbatch.client import jobs
+from hpcbatch.client.submit import submission_secret
 from hpcbatch.controller.array_members import member_name
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
@@ -59,7 +59,7 @@ def put(cluster: Cluster, indices: str, limit: int | None = None, **more: Any) -
     array = Array(indices=Indices.parse(indices), limit=limit, text=indices)
     spec = JobSpec(dialect=Dialect.PBS, name="a", chunks=(Chunk(),), server="here", array=array, **more)
     submission = Submission(spec=spec, script=b"#!/bin/sh\n", environment={})
-    cluster.registry.create(SECRETS, jobs.submission_secret(name, submission), NS)
+    cluster.registry.create(SECRETS, submission_secret(name, submission), NS)
     cluster.registry.create(BATCHJOBS, to_manifest(spec, name=name, submission_secret=name), NS)
     return name
 

@@ -15,7 +15,9 @@ import pytest
 from hpcbatch.api.names import SITE_CONFIGMAP, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES, VOLCANO_JOBS, Resource
-from hpcbatch.client import changes, jobs
+from hpcbatch.client import changes
+from hpcbatch.client.alter import alter
+from hpcbatch.client.submit import submit
 from hpcbatch.controller.controller import Controller
 from hpcbatch.errors import InvalidError, JobFinishedError, RefusedError
 from hpcbatch.model.dialect import Dialect
@@ -67,7 +69,7 @@ class Rig:
     def submit(self, **spec: Any) -> str:
         given: dict[str, Any] = {"chunks": (Chunk(cpus=2),), "walltime_s": 600} | spec
         job = JobSpec(dialect=Dialect.PBS, name="j", server="here", **given)
-        return jobs.submit(self.api, NS, Submission(spec=job, script=b"#!/bin/sh\n", environment={})).object_name
+        return submit(self.api, NS, Submission(spec=job, script=b"#!/bin/sh\n", environment={})).object_name
 
     def submit_behind_another(self, **spec: Any) -> tuple[str, str]:
         """A job that takes all CPUs, and one that waits for them."""
@@ -119,13 +121,13 @@ def test_a_waiting_job_keeps_its_place_unless_its_pods_change(rig: Rig) -> None:
     blocker, job = rig.submit_behind_another()
     before = rig.wait_made(job)["metadata"]["uid"]
 
-    changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="other", walltime_s=60))
+    alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="other", walltime_s=60))
     wait_for("its runner to be told", lambda: "walltime_s='60'" in rig.conf(job))
     assert rig.wait_made(job)["metadata"]["uid"] == before
     assert (rig.row(job).name, rig.row(job).walltime_s) == ("other", 60)
     assert rig.job(job)["spec"]["name"] == "j", "what was submitted stays"
 
-    changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, chunks=(Chunk(cpus=1),), priority=7))
+    alter(rig.api, rig.row(job), lambda r: replace(r.spec, chunks=(Chunk(cpus=1),), priority=7))
     wait_for("another Volcano Job", lambda: rig.wait_made(job)["metadata"]["uid"] != before)
     made = rig.wait_made(job)
     assert made["spec"]["priorityClassName"] == "hpcbatch-plus-7"
@@ -165,7 +167,7 @@ def test_no_pod_starts_as_the_job_was_before_an_answered_alteration(rig: Rig) ->
     room = RoomAtTheAnswer(rig, blocker)
     rig.controller = Controller(room, SiteConfig())
     rig.controller.start()
-    changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, chunks=(Chunk(cpus=1),)))
+    alter(rig.api, rig.row(job), lambda r: replace(r.spec, chunks=(Chunk(cpus=1),)))
     wait_for("the pod", lambda: room.first_pod)
     assert room.first_pod == NO_POD
     name = f"job-{rig.record(job).job_id}"
@@ -186,7 +188,7 @@ def test_alterations_at_the_same_time(rig: Rig) -> None:
         def change(record: JobRecord) -> JobSpec:
             return replace(record.spec, attributes={**record.spec.attributes, f"a{number}": str(number)})
 
-        changes.alter(rig.api, row, change)
+        alter(rig.api, row, change)
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(add, range(12)))
@@ -196,27 +198,27 @@ def test_alterations_at_the_same_time(rig: Rig) -> None:
 def test_all_of_an_alteration_or_nothing(rig: Rig) -> None:
     job = rig.submit(hold=True)
     with pytest.raises(RefusedError) as refused:
-        changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="n", walltime_s=3601))
+        alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="n", walltime_s=3601))
     assert refused.value.code == RefusalCode.WALLTIME_LIMIT
     assert (rig.row(job).name, rig.row(job).walltime_s) == ("j", 600)
     with pytest.raises(RefusedError) as refused:
-        changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, queue="nowhere"))
+        alter(rig.api, rig.row(job), lambda r: replace(r.spec, queue="nowhere"))
     assert refused.value.code == RefusalCode.UNKNOWN_QUEUE
-    changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, queue="long", walltime_s=3601))
+    alter(rig.api, rig.row(job), lambda r: replace(r.spec, queue="long", walltime_s=3601))
     assert (rig.row(job).queue, rig.row(job).walltime_s) == ("long", 3601)
-    changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, queue="default", walltime_s=None))
+    alter(rig.api, rig.row(job), lambda r: replace(r.spec, queue="default", walltime_s=None))
     assert (rig.row(job).queue, rig.row(job).walltime_s) == ("default", 3600)
-    assert changes.alter(rig.api, rig.row(job), lambda r: r.spec) is None
+    assert alter(rig.api, rig.row(job), lambda r: r.spec) is None
 
 
 def test_a_begin_time_given_later_takes_the_job_out_of_the_queue(rig: Rig) -> None:
     _, job = rig.submit_behind_another()
     rig.wait_made(job)
     later = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
-    changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, begin_time=later))
+    alter(rig.api, rig.row(job), lambda r: replace(r.spec, begin_time=later))
     rig.wait_state(job, JobState.WAITING)
     wait_for("the Volcano Job to go", lambda: rig.volcano_job(job) is None)
-    changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, begin_time=None))
+    alter(rig.api, rig.row(job), lambda r: replace(r.spec, begin_time=None))
     rig.wait_made(job)
 
 
@@ -224,15 +226,15 @@ def test_a_running_job_takes_little(rig: Rig) -> None:
     job = rig.submit()
     rig.wait_state(job, JobState.RUNNING)
     with pytest.raises(RefusedError) as refused:
-        changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, chunks=(Chunk(cpus=1),)))
+        alter(rig.api, rig.row(job), lambda r: replace(r.spec, chunks=(Chunk(cpus=1),)))
     assert (refused.value.code, str(refused.value)) == (RefusalCode.STARTED, "chunks")
-    changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="n", walltime_s=1200))
+    alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="n", walltime_s=1200))
     assert (rig.row(job).name, rig.row(job).walltime_s) == ("n", 1200)
     rig.end(job)
     rig.wait_state(job, JobState.FINISHED)
     assert rig.record(job).status.run_count == 1
     with pytest.raises(JobFinishedError):
-        changes.alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="late"))
+        alter(rig.api, rig.row(job), lambda r: replace(r.spec, name="late"))
 
 
 def test_rerun_once_whenever_the_controller_dies(rig: Rig) -> None:
@@ -243,7 +245,7 @@ def test_rerun_once_whenever_the_controller_dies(rig: Rig) -> None:
         wait_for("the run to be counted", lambda run=run: rig.record(job).status.run_count == run)
         asked = changes.rerun(rig.api, rig.row(job))
         rig.restart()
-        assert changes.await_rerun(rig.api, asked, timeout_s=20)
+        assert changes.await_rerun(rig.api, rig.row(job), asked, timeout_s=20)
         rig.restart()
     rig.wait_state(job, JobState.RUNNING)
     wait_for("the fourth run", lambda: rig.record(job).status.run_count == 4)

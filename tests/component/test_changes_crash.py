@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES
-from hpcbatch.client import changes, jobs
+from hpcbatch.client import changes
+from hpcbatch.client.alter import alter
+from hpcbatch.client.submit import submit
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord
@@ -68,19 +70,19 @@ def test_changes_while_controllers_die(cluster: Cluster) -> None:
     def record(asked: Asked) -> JobRecord:
         return record_from(api.get(BATCHJOBS, asked.name, NS))
 
-    def submit() -> Asked:
+    def submitted() -> Asked:
         spec = JobSpec(dialect=Dialect.PBS, name="j", chunks=(Chunk(cpus=1),), server="here")
-        made = jobs.submit(api, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={}), timeout_s=20)
+        made = submit(api, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={}), timeout_s=20)
         return Asked(made.object_name)
 
     def change(asked: Asked) -> None:
         shown, cpus = f"n{dice.randrange(1000)}", dice.choice([1, 2])
-        changes.alter(api, row_of(record(asked)), lambda r: replace(r.spec, name=shown, chunks=(Chunk(cpus=cpus),)))
+        alter(api, row_of(record(asked)), lambda r: replace(r.spec, name=shown, chunks=(Chunk(cpus=cpus),)))
         asked.shown, asked.cpus = shown, cpus
 
     def rename(asked: Asked) -> None:
         shown = f"m{dice.randrange(1000)}"
-        changes.alter(api, row_of(record(asked)), lambda r: replace(r.spec, name=shown))
+        alter(api, row_of(record(asked)), lambda r: replace(r.spec, name=shown))
         asked.shown = shown
 
     def rerun(asked: Asked) -> None:
@@ -89,7 +91,7 @@ def test_changes_while_controllers_die(cluster: Cluster) -> None:
             changes.rerun(api, row)
             asked.reruns += 1
 
-    some = [submit() for _ in range(JOBS)]
+    some = [submitted() for _ in range(JOBS)]
     give_up = time.monotonic() + 120
     while not succession.is_immortal and time.monotonic() < give_up:
         asked = dice.choice(some)

@@ -10,7 +10,8 @@ import pytest
 
 from hpcbatch.api.port import Api, Watch, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, VOLCANO_JOBS, Resource
-from hpcbatch.client import jobs
+from hpcbatch.client.holds import hold, release
+from hpcbatch.client.submit import submit
 from hpcbatch.controller.controller import Controller
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import SiteConfig
@@ -64,9 +65,9 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
 
 
-def submit(api: Api, *, cpus: int) -> str:
+def submitted(api: Api, *, cpus: int) -> str:
     spec = JobSpec(dialect=Dialect.PBS, name="j", chunks=(Chunk(count=1, cpus=cpus, ranks=1),), server="here")
-    return jobs.submit(api, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={})).object_name
+    return submit(api, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={})).object_name
 
 
 @pytest.mark.parametrize("told", [0, 1, 2], ids=["pod unknown", "pod without node", "pod not started"])
@@ -74,7 +75,7 @@ def test_what_the_pod_reported_counts(cluster: Cluster, told: int) -> None:
     controller = Controller(LatePods(cluster.registry, told), SiteConfig())
     controller.start()
     try:
-        name = submit(cluster.registry, cpus=1)
+        name = submitted(cluster.registry, cpus=1)
         pod = "job-1-mpimaster-0"
         wait_for("the pod to run", lambda: cluster.pod_phases("job-1") == {pod: "Running"})
         cluster.kubelet.end(pod, 0, REPORT)
@@ -138,7 +139,7 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
     def make_room() -> None:
         # within the handling that gives up: this one and the next, which the release asks for, are counted
         before.append(controller.work.handled)
-        jobs.release(api, row_of(record_from(api.get(BATCHJOBS, names[1], NS))))
+        release(api, row_of(record_from(api.get(BATCHJOBS, names[1], NS))))
         cluster.kubelet.end("job-1-mpimaster-0", 0, REPORT)
         wait_for("the pod to run", lambda: cluster.pod_phases("job-2") == {"job-2-mpimaster-0": "Running"})
 
@@ -146,11 +147,11 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
     controller = Controller(late, SiteConfig())
     controller.start()
     try:
-        names.append(submit(api, cpus=4))
+        names.append(submitted(api, cpus=4))
         wait_for("the first job to run", lambda: cluster.pod_phases("job-1") == {"job-1-mpimaster-0": "Running"})
-        names.append(submit(api, cpus=4))
+        names.append(submitted(api, cpus=4))
         wait_for("the Volcano Job", lambda: len(api.list(VOLCANO_JOBS, NS).items) == 2)
-        jobs.hold(api, row_of(record_from(api.get(BATCHJOBS, names[1], NS))))
+        hold(api, row_of(record_from(api.get(BATCHJOBS, names[1], NS))))
         assert late.is_deleted.wait(60)
         wait_for("the controller to look twice", lambda: controller.work.handled >= before[0] + 2)
         if not is_pod_later:

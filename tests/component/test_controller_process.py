@@ -18,7 +18,7 @@ import pytest
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, LEASES, NAMESPACES, PODS
-from hpcbatch.client import jobs
+from hpcbatch.client.submit import submit
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig
@@ -127,7 +127,7 @@ class Site:
             dialect=Dialect.PBS, name="j", chunks=(Chunk(count=1, cpus=1, ranks=1),), server="here", rerunnable=False
         )
         submission = Submission(spec=spec, script=b"#!/bin/sh\n", environment={})
-        return jobs.submit(self.registry, NS, submission, timeout_s=timeout_s).object_name
+        return submit(self.registry, NS, submission, timeout_s=timeout_s).object_name
 
     def submit_many(self, count: int) -> tuple[list[threading.Thread], list[str]]:
         names: list[str] = []

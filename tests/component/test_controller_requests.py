@@ -13,7 +13,8 @@ import yaml
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, Resource
-from hpcbatch.client import changes, jobs
+from hpcbatch.client import changes
+from hpcbatch.client.submit import submit
 from hpcbatch.controller.array_members import member_name
 from hpcbatch.controller.controller import Controller
 from hpcbatch.errors import NotFoundError, RefusedError
@@ -76,7 +77,7 @@ class Rig(NamedTuple):
         chunk = Chunk(count=count, cpus=1, ranks=1)
         job = JobSpec(dialect=Dialect.PBS, name="j", chunks=(chunk,), server="here", **spec)
         submission = Submission(spec=job, script=b"#!/bin/sh\n", environment={})
-        return jobs.submit(self.cluster.registry, NS, submission).object_name
+        return submit(self.cluster.registry, NS, submission).object_name
 
     def job(self, name: str) -> Object:
         return self.cluster.registry.get(BATCHJOBS, name, NS)
@@ -162,7 +163,7 @@ def test_deploy_allows_what_is_asked(rig: Rig) -> None:
     rig.wait_state(again, JobState.RUNNING)
     row = row_of(record_from(rig.job(again)))
     asked_again = changes.rerun(rig.cluster.registry, row)
-    assert changes.await_rerun(rig.cluster.registry, asked_again, timeout_s=20)
+    assert changes.await_rerun(rig.cluster.registry, row, asked_again, timeout_s=20)
     rig.end(again)
     rig.end(ended)
     rig.end(once)

@@ -20,8 +20,8 @@ from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
-from hpcbatch.client import jobs
-from hpcbatch.errors import ForbiddenError
+from hpcbatch.client import changes, listing
+from hpcbatch.errors import ForbiddenError, UnknownJobError
 from hpcbatch.units import rfc3339
 from tests.kube_api import KubeApi, free_port, is_there, kube_api, own_address, process
 from tests.postgres import Postgres, postgres, programs
@@ -155,23 +155,23 @@ def test_a_job_moves_and_is_found_again(site: Site) -> None:
     job = site.moved_job("alice")
     number, name = int(job["status"]["jobId"]), job["metadata"]["name"]
     alice = site.client("alice-token")
-    assert number in numbers(jobs.list_ended(alice, "alice"))
-    row = jobs.find(alice, "alice", number)
+    assert number in numbers(listing.list_ended(alice, "alice"))
+    row = listing.find(alice, "alice", number)
     assert (row.name, row.object_name, row.state.value, row.exit_code) == (f"job{number}", name, "Finished", 0)
-    assert jobs.get_object(alice, row)["spec"] == job["spec"]
+    assert listing.get_object(alice, row)["spec"] == job["spec"]
     told = site.api.kubectl("get", LIST, "-n", "alice", token="alice-token")
     assert f"job{number}" in told
     assert f"name: {name}" in site.api.kubectl("get", LIST, name, "-n", "alice", "-o", "yaml", token="alice-token")
     shown = site.api.kubectl("get", LIST, "-A", "--field-selector", f"status.jobId={number}", "-o", "name")
     assert shown == f"batchjob.history.hpcbatch.io/{name}\n"
     with pytest.raises(ForbiddenError):
-        jobs.forget(alice, row)  # what she has used is told from it
-    assert number in numbers(jobs.list_ended(alice, "alice"))
+        changes.forget(alice, row)  # what she has used is told from it
+    assert number in numbers(listing.list_ended(alice, "alice"))
     admin = site.client("admin-token")
-    jobs.forget(admin, row)
-    assert number not in numbers(jobs.list_ended(alice, "alice"))
-    with pytest.raises(jobs.UnknownJobError):
-        jobs.forget(admin, row)
+    changes.forget(admin, row)
+    assert number not in numbers(listing.list_ended(alice, "alice"))
+    with pytest.raises(UnknownJobError):
+        changes.forget(admin, row)
 
 
 def test_kubernetes_own_words_for_jobs_stay(site: Site) -> None:
@@ -183,15 +183,15 @@ def test_kubernetes_own_words_for_jobs_stay(site: Site) -> None:
 def test_users_see_what_rbac_lets_them(site: Site) -> None:
     mine, other = site.moved_job("alice"), site.moved_job("bob")
     alice = site.client("alice-token")
-    assert int(mine["status"]["jobId"]) in numbers(jobs.list_ended(alice, "alice"))
-    assert int(other["status"]["jobId"]) not in numbers(jobs.list_ended(alice, "alice"))
+    assert int(mine["status"]["jobId"]) in numbers(listing.list_ended(alice, "alice"))
+    assert int(other["status"]["jobId"]) not in numbers(listing.list_ended(alice, "alice"))
     refused = site.api.kubectl("get", LIST, "-n", "bob", token="alice-token", code=1)
     assert 'User "alice" cannot list resource "batchjobs" in API group "history.hpcbatch.io"' in refused
     refused = site.api.kubectl("delete", LIST, other["metadata"]["name"], "-n", "bob", token="alice-token", code=1)
     assert "Forbidden" in refused
     viewer = site.client("viewer-token")
     both = {int(job["status"]["jobId"]) for job in (mine, other)}
-    assert both <= numbers(jobs.list_ended(viewer, "nowhere"))
+    assert both <= numbers(listing.list_ended(viewer, "nowhere"))
     name = mine["metadata"]["name"]
     assert "Forbidden" in site.api.kubectl("delete", LIST, name, "-n", "alice", token="viewer-token", code=1)
 

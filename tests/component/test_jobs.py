@@ -10,10 +10,16 @@ from typing import Any
 
 import pytest
 
+from hpcbatch.api.names import SECRET_TYPE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, NODES, PODS, QUEUES, SECRETS
 from hpcbatch.api.transport import LostError
-from hpcbatch.client import jobs
+from hpcbatch.client import changes, listing
+from hpcbatch.client.holds import hold, release
+from hpcbatch.client.nodes import list_nodes
+from hpcbatch.client.queues import list_queues
+from hpcbatch.client.submit import submit
+from hpcbatch.client.watch import settle
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import (
@@ -70,13 +76,13 @@ class Unreliable:
 
 
 def nothing_is_left(registry: Registry) -> bool:
-    return not registry.list(BATCHJOBS).items and not registry.list(SECRETS, fields=f"type={jobs.SECRET_TYPE}").items
+    return not registry.list(BATCHJOBS).items and not registry.list(SECRETS, fields=f"type={SECRET_TYPE}").items
 
 
 def test_submission_becomes_record_and_secret(registry: Registry) -> None:
     with Answering(registry):
-        first = jobs.submit(registry, NS, submission())
-        second = jobs.submit(registry, NS, submission(export_none=True))
+        first = submit(registry, NS, submission())
+        second = submit(registry, NS, submission(export_none=True))
     assert (first.job_id, first.server, second.job_id) == (1, "pbs1", 2)
     record = registry.get(BATCHJOBS, first.object_name, NS)
     assert record_from(record).spec == submission().spec
@@ -85,7 +91,7 @@ def test_submission_becomes_record_and_secret(registry: Registry) -> None:
     assert base64.b64decode(secret["data"]["script"]) == b"#!/bin/sh\n\xff\0"
     assert base64.b64decode(secret["data"]["environment"]) == b"A=x\ny\0B=\xff=1"
     assert registry.get(BATCHJOBS, second.object_name, NS)["spec"]["exportNone"] is True
-    assert jobs.environment_of(registry, record) == {"A": "x\ny", "B": "\udcff=1"}
+    assert listing.environment_of(registry, record) == {"A": "x\ny", "B": "\udcff=1"}
 
 
 def test_refused_jobs_leave_nothing(registry: Registry) -> None:
@@ -93,14 +99,14 @@ def test_refused_jobs_leave_nothing(registry: Registry) -> None:
         return obj | {"status": {"state": "Refused", "refusal": {"code": "UnknownQueue", "message": "nosuch"}}}
 
     with Answering(registry, refuse), pytest.raises(RefusedError) as caught:
-        jobs.submit(registry, NS, submission())
+        submit(registry, NS, submission())
     assert (caught.value.code, str(caught.value)) == ("UnknownQueue", "nosuch")
     assert nothing_is_left(registry)
 
 
 def test_without_a_controller_nothing_is_left(registry: Registry) -> None:
     with pytest.raises(UnreachableError, match="controller did not answer"):
-        jobs.submit(registry, NS, submission(), timeout_s=0.1)
+        submit(registry, NS, submission(), timeout_s=0.1)
     assert nothing_is_left(registry)
 
 
@@ -110,7 +116,7 @@ def test_an_interrupt_takes_the_job_back(registry: Registry) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.submit(Interrupted(registry, lambda *_: None), NS, submission())  # type: ignore[arg-type]
+        submit(Interrupted(registry, lambda *_: None), NS, submission())  # type: ignore[arg-type]
     assert nothing_is_left(registry)
 
 
@@ -122,7 +128,7 @@ def test_an_answer_in_the_last_moment_counts(registry: Registry) -> None:
             raise ForbiddenError(403, "Forbidden", "no watching")
 
     api = Late(registry, lambda *_: None)
-    assert jobs.submit(api, NS, submission()).job_id == 7  # type: ignore[arg-type]
+    assert submit(api, NS, submission()).job_id == 7  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -138,22 +144,22 @@ def test_a_broken_connection_never_makes_two_jobs(registry: Registry, kind: str,
 
     with Answering(registry):
         api = Unreliable(registry, breaks)
-        assert jobs.submit(api, NS, submission()).job_id == 1  # type: ignore[arg-type]
+        assert submit(api, NS, submission()).job_id == 1  # type: ignore[arg-type]
     assert broken == [kind]
     assert len(registry.list(BATCHJOBS).items) == 1
-    assert len(registry.list(SECRETS, fields=f"type={jobs.SECRET_TYPE}").items) == 1
+    assert len(registry.list(SECRETS, fields=f"type={SECRET_TYPE}").items) == 1
 
 
 def test_a_record_that_is_refused_by_the_schema_leaves_no_secret(registry: Registry) -> None:
     bad = submission(spec=JobSpec(dialect=Dialect.PBS, name="x" * 2000))
     with pytest.raises(ApiError):
-        jobs.submit(registry, NS, bad)
+        submit(registry, NS, bad)
     assert nothing_is_left(registry)
 
 
 def test_a_missing_namespace_is_named(registry: Registry) -> None:
     with pytest.raises(NotFoundError, match='namespaces "nobody" not found'):
-        jobs.submit(registry, "nobody", submission())
+        submit(registry, "nobody", submission())
 
 
 @pytest.mark.parametrize(
@@ -167,14 +173,14 @@ def test_a_missing_namespace_is_named(registry: Registry) -> None:
 )
 def test_what_kubernetes_cannot_hold_is_told_before(registry: Registry, changes: Any, message: str) -> None:
     with pytest.raises(HpcBatchError) as caught:
-        jobs.submit(registry, NS, submission(**changes))
+        submit(registry, NS, submission(**changes))
     assert message in str(caught.value)
     assert nothing_is_left(registry)
 
 
 @pytest.mark.parametrize(
     ("request_", "field", "value"),
-    [(jobs.request_delete, "deleteRequested", True), (jobs.hold, "hold", True), (jobs.release, "hold", False)],
+    [(changes.request_delete, "deleteRequested", True), (hold, "hold", True), (release, "hold", False)],
     ids=["delete", "hold", "release"],
 )
 def test_requests_stand_in_the_record(registry: Registry, request_: Any, field: str, value: bool) -> None:
@@ -184,7 +190,7 @@ def test_requests_stand_in_the_record(registry: Registry, request_: Any, field: 
     assert registry.get(BATCHJOBS, "pbs-1", NS)["spec"][field] is value
 
 
-@pytest.mark.parametrize("request_", [jobs.request_delete, jobs.hold, jobs.release], ids=["delete", "hold", "release"])
+@pytest.mark.parametrize("request_", [changes.request_delete, hold, release], ids=["delete", "hold", "release"])
 @pytest.mark.parametrize("state", [state for state in JobState if state.is_final and state is not JobState.REFUSED])
 def test_requests_come_too_late_for_ended_jobs(registry: Registry, request_: Any, state: JobState) -> None:
     row = row_of(put_job(registry, 1, state))
@@ -195,7 +201,7 @@ def test_requests_come_too_late_for_ended_jobs(registry: Registry, request_: Any
 def test_jobs_that_went_away_are_unknown(registry: Registry) -> None:
     row = row_of(put_job(registry, 1, JobState.QUEUED))
     registry.delete(BATCHJOBS, row.object_name, NS)
-    for request in (jobs.request_delete, jobs.hold, jobs.forget, jobs.get_record):
+    for request in (changes.request_delete, hold, changes.forget, listing.get_record):
         with pytest.raises(UnknownJobError):
             request(registry, row)
 
@@ -204,8 +210,8 @@ def test_a_job_that_has_not_ended_is_ended_and_then_forgotten(registry: Registry
     row = row_of(put_job(registry, 1, JobState.RUNNING))
     watch = registry.watch(BATCHJOBS)
     with Answering(registry):
-        jobs.end(registry, row)
-    jobs.forget(registry, row)
+        changes.end(registry, row)
+    changes.forget(registry, row)
     events = iter(watch)
     last = next(event for event in events if event.type == "DELETED")
     watch.close()
@@ -213,16 +219,20 @@ def test_a_job_that_has_not_ended_is_ended_and_then_forgotten(registry: Registry
 
 
 def test_a_job_that_does_not_end_keeps_its_record(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "END_S", 0.0)
+    monkeypatch.setattr(changes, "END_S", 0.0)
     row = row_of(put_job(registry, 1, JobState.RUNNING))
     with pytest.raises(HpcBatchError, match="has not ended after"):
-        jobs.end(registry, row)
+        changes.end(registry, row)
     assert registry.get(BATCHJOBS, "pbs-1", NS)["spec"]["deleteRequested"] is True
 
 
 def test_settle_waits_until_the_controller_has_acted(registry: Registry) -> None:
     rows = [row_of(put_job(registry, number, JobState.QUEUED)) for number in (1, 2, 3)]
-    changed = [jobs.request_delete(registry, rows[0]), jobs.hold(registry, rows[1]), jobs.hold(registry, rows[2])]
+    changed = [
+        changes.request_delete(registry, rows[0]),
+        hold(registry, rows[1]),
+        hold(registry, rows[2]),
+    ]
     released = threading.Event()
 
     def act() -> None:
@@ -235,7 +245,7 @@ def test_settle_waits_until_the_controller_has_acted(registry: Registry) -> None
     actor = threading.Thread(target=act)
     actor.start()
     released.set()
-    jobs.settle(registry, changed, timeout_s=30)
+    settle(registry, changed, timeout_s=30)
     actor.join(10)
     assert record_of(registry, "pbs-1").status.state is JobState.DELETED
     assert record_of(registry, "pbs-2").status.state is JobState.HELD
@@ -243,12 +253,12 @@ def test_settle_waits_until_the_controller_has_acted(registry: Registry) -> None
 
 def test_settle_gives_up_quietly(registry: Registry) -> None:
     row = row_of(put_job(registry, 1, JobState.QUEUED))
-    jobs.settle(registry, [jobs.hold(registry, row)], timeout_s=0.05)
+    settle(registry, [hold(registry, row)], timeout_s=0.05)
 
 
 def test_settle_does_not_wait_for_what_a_running_job_cannot_do(registry: Registry) -> None:
     row = row_of(put_job(registry, 1, JobState.RUNNING))
-    jobs.settle(registry, [jobs.hold(registry, row)], timeout_s=600)
+    settle(registry, [hold(registry, row)], timeout_s=600)
 
 
 def test_records_of_jobs_without_a_number_are_not_listed(registry: Registry) -> None:
@@ -264,8 +274,8 @@ def test_records_of_jobs_without_a_number_are_not_listed(registry: Registry) -> 
         },
         NS,
     )
-    assert [o["status"]["jobId"] for o in jobs.list_objects(registry, NS)] == ["3", "12"]
-    assert [o["status"]["jobId"] for o in jobs.list_objects(registry, NS, finished=False)] == ["3"]
+    assert [o["status"]["jobId"] for o in listing.list_objects(registry, NS)] == ["3", "12"]
+    assert [o["status"]["jobId"] for o in listing.list_objects(registry, NS, finished=False)] == ["3"]
 
 
 def test_where_others_are_hidden_one_sees_ones_own(registry: Registry) -> None:
@@ -279,8 +289,8 @@ def test_where_others_are_hidden_one_sees_ones_own(registry: Registry) -> None:
             return registry.list(resource, namespace, **kwargs)
 
     api: Any = Restricted(registry, lambda *_: None)
-    assert [o["status"]["jobId"] for o in jobs.list_objects(api, NS)] == ["1"]
-    assert jobs.list_objects(api, "bob") == []
+    assert [o["status"]["jobId"] for o in listing.list_objects(api, NS)] == ["1"]
+    assert listing.list_objects(api, "bob") == []
 
 
 def test_what_was_forbidden_once_is_not_asked_again(registry: Registry) -> None:
@@ -300,8 +310,8 @@ def test_what_was_forbidden_once_is_not_asked_again(registry: Registry) -> None:
     put_job(registry, 1, JobState.QUEUED)
     api: Any = Counting(registry, lambda *_: None)
     for _ in range(3):
-        (obj,) = jobs.list_objects(api, NS)
-        assert jobs.environment_of(api, obj) is None
+        (obj,) = listing.list_objects(api, NS)
+        assert listing.environment_of(api, obj) is None
     assert asked == [("batchjobs", None), ("batchjobs", NS), ("secrets", NS), ("batchjobs", NS), ("batchjobs", NS)]
 
 
@@ -318,7 +328,7 @@ def test_a_job_that_was_admitted_before_it_could_be_taken_back_is_asked_to_end(r
             raise ForbiddenError(403, "Forbidden", "the job has not ended, so its record stays")
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.submit(Guarded(registry, lambda *_: None), NS, submission())  # type: ignore[arg-type]
+        submit(Guarded(registry, lambda *_: None), NS, submission())  # type: ignore[arg-type]
     (left,) = registry.list(BATCHJOBS).items
     assert left["spec"]["deleteRequested"] is True
 
@@ -327,7 +337,7 @@ def test_a_cluster_without_hpcbatch_is_told() -> None:
     store = Store(":memory:")
     registry: Any = Registry(store)
     with pytest.raises(UnreachableError, match="does not run hpcbatch"):
-        jobs.list_objects(registry, NS)
+        listing.list_objects(registry, NS)
     store.close()
 
 
@@ -419,7 +429,7 @@ def test_nodes_with_what_is_in_use() -> None:
             pod("daemon", "node-10", "300m"),
         ],
     )
-    rows = jobs.nodes(api, NS)
+    rows = list_nodes(api, NS)
     assert [(row.name, row.ready, row.schedulable, row.cpus, row.cpus_used, row.jobs) for row in rows] == [
         ("node-1", False, True, 3, 0, ()),
         ("node-2", True, False, 3, 2, ("7", "12")),
@@ -431,7 +441,7 @@ def test_nodes_with_what_is_in_use() -> None:
 
 def test_nodes_for_one_who_may_not_see_pods() -> None:
     api: Any = Listed(nodes=[node("node-2")], pods=ForbiddenError(403, "Forbidden", "pods"))
-    (row,) = jobs.nodes(api, NS)
+    (row,) = list_nodes(api, NS)
     assert (row.cpus_used, row.jobs) == (3, ("7",))
 
 
@@ -440,10 +450,10 @@ def test_queues(registry: Registry) -> None:
         return {"metadata": {"name": name, "annotations": more.pop("annotations", {})}, **more}
 
     plain: Any = Listed(queues=[queue("root"), queue("fast"), queue("default", status={"state": "Closed"})])
-    assert [(q.name, q.is_default, q.is_open) for q in jobs.queues(plain)] == [
+    assert [(q.name, q.is_default, q.is_open) for q in list_queues(plain)] == [
         ("default", True, False),
         ("fast", False, True),
     ]
-    assert [q.name for q in jobs.queues(registry)] == ["default"]
+    assert [q.name for q in list_queues(registry)] == ["default"]
     assert registry.list(QUEUES).items
     assert not registry.list(NODES).items

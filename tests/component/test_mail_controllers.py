@@ -12,7 +12,7 @@ import pytest
 
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES
-from hpcbatch.client import jobs
+from hpcbatch.client.submit import submit
 from hpcbatch.controller import controller as controller_module
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore
@@ -53,7 +53,7 @@ def run_jobs(site: Site) -> None:
         mail_users=("a@b",),
     )  # fmt: skip
     for _ in range(COUNT):
-        jobs.submit(site.registry, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={}), timeout_s=30)
+        submit(site.registry, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={}), timeout_s=30)
     wait_for("all pods", lambda: len(site.cluster.kubelet.started) == COUNT)
     site.wait_running(COUNT)
     for pod in site.cluster.kubelet.started:
@@ -111,7 +111,7 @@ def test_a_record_does_not_move_before_its_letter_is_sent(
                 dialect=Dialect.SLURM, name="j", chunks=(Chunk(count=1, cpus=1, ranks=1),), server="here",
                 mail_points="END", mail_users=("a@b",),
             )  # fmt: skip
-            jobs.submit(cluster.registry, NS, Submission(spec=spec, script=b"", environment={}), timeout_s=30)
+            submit(cluster.registry, NS, Submission(spec=spec, script=b"", environment={}), timeout_s=30)
             wait_for("its pod", lambda: cluster.kubelet.started)
             cluster.kubelet.end(cluster.kubelet.started[0], 0, REPORT)
             wait_for("a try", lambda: controller.mailer.waiting)

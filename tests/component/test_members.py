@@ -10,7 +10,10 @@ import pytest
 
 from hpcbatch.api.names import ARRAY_ID_LABEL
 from hpcbatch.api.resources import BATCHJOBS
-from hpcbatch.client import arrays, jobs
+from hpcbatch.client import arrays, changes, listing
+from hpcbatch.client.changes import request_delete
+from hpcbatch.client.holds import hold, release
+from hpcbatch.client.watch import settle
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import ConflictError, HpcBatchError, JobFinishedError, UnknownJobError
 from hpcbatch.model.array import Array, ArrayStatus, Membership
@@ -72,7 +75,7 @@ def asked(registry: Registry) -> dict[str, str]:
 def test_records_of_members(server: Cluster) -> None:
     registry, api = server.registry, server.client()
     put_array(registry, pending="7-9", active="5-6", succeeded="0-4")
-    array = jobs.find(api, NS, 12)
+    array = listing.find(api, NS, 12)
     assert sorted(arrays.own_rows(api, array)) == [0, 1, 2, 3, 4, 5, 6]
     assert sorted(arrays.own_rows(api, array, ended=False)) == [5, 6]
     assert sorted(arrays.own_rows(api, array, Indices.parse("4-8"))) == [4, 5, 6]
@@ -80,39 +83,39 @@ def test_records_of_members(server: Cluster) -> None:
     own = arrays.own_rows(api, array)
     records = arrays.get_records(api, array, own.values())
     assert [record.spec.member_of and record.spec.member_of.index for record in records] == list(own)
-    arrays.hold(api, array, Indices.parse("7,9"))
-    assert jobs.find(api, NS, 12).array_held == "7,9"
+    hold(api, array, Indices.parse("7,9"))
+    assert listing.find(api, NS, 12).array_held == "7,9"
 
 
 def test_a_listing_without_members(server: Cluster) -> None:
     put_array(server.registry, pending="7-9", active="5-6", succeeded="0-4")
     api = server.client()
-    assert [row.job_id for row in jobs.list_rows(api, NS, finished=False, members=False)] == [12]
-    assert [row.job_id for row in jobs.list_rows(api, NS, finished=False)] == [12, 105, 106]
-    assert [row.job_id for row in jobs.list_rows(api, NS, members=False)] == [12]
+    assert [row.job_id for row in listing.list_rows(api, NS, finished=False, members=False)] == [12]
+    assert [row.job_id for row in listing.list_rows(api, NS, finished=False)] == [12, 105, 106]
+    assert [row.job_id for row in listing.list_rows(api, NS, members=False)] == [12]
 
 
 def test_requests_add_up(registry: Registry) -> None:
     array = put_array(registry, pending="2-9", active="0-1")
-    arrays.request_delete(registry, array, Indices.parse("3"))
-    arrays.request_delete(registry, array, Indices.parse("4-5,0"))
-    arrays.hold(registry, array, Indices.parse("7-9"))
+    request_delete(registry, array, Indices.parse("3"))
+    request_delete(registry, array, Indices.parse("4-5,0"))
+    hold(registry, array, Indices.parse("7-9"))
     assert asked(registry) == {"deleted": "0,3-5", "held": "7-9"}
-    arrays.release(registry, array, Indices.parse("8"))
+    release(registry, array, Indices.parse("8"))
     assert asked(registry)["held"] == "7,9"
-    arrays.release_all(registry, array)
+    release(registry, array)
     assert asked(registry) == {"deleted": "0,3-5", "held": ""}
 
 
 def test_member_of_a_held_array_is_released_alone(registry: Registry) -> None:
     array = put_array(registry, JobState.HELD, pending="0-9")
     registry.patch(BATCHJOBS, "pbs-12", {"spec": {"hold": True}}, NS)
-    arrays.release(registry, array, Indices.parse("4"))
+    release(registry, array, Indices.parse("4"))
     assert asked(registry) == {"held": "0-3,5-9"}
     assert not registry.get(BATCHJOBS, "pbs-12", NS)["spec"]["hold"]
 
 
-@pytest.mark.parametrize("request_", [arrays.request_delete, arrays.hold, arrays.release])
+@pytest.mark.parametrize("request_", [request_delete, hold, release])
 def test_members_that_have_ended(registry: Registry, request_: object) -> None:
     array = put_array(registry, pending="7-9", active="6", succeeded="0-4", deleted="5")
     assert callable(request_)
@@ -126,17 +129,16 @@ def test_members_that_have_ended(registry: Registry, request_: object) -> None:
 def test_ended_and_removed_arrays(registry: Registry) -> None:
     array = put_array(registry, JobState.FINISHED, pending="0-9")
     with pytest.raises(JobFinishedError):
-        arrays.hold(registry, array, Indices.parse("1"))
+        hold(registry, array, Indices.parse("1"))
     registry.delete(BATCHJOBS, "pbs-12", NS)
     with pytest.raises(UnknownJobError):
-        arrays.hold(registry, array, Indices.parse("1"))
+        hold(registry, array, Indices.parse("1"))
 
 
 def test_many_at_once_lose_nothing(registry: Registry) -> None:
     array = put_array(registry, pending="0-9")
     threads = [
-        threading.Thread(target=arrays.request_delete, args=(registry, array, Indices.of([index])))
-        for index in range(10)
+        threading.Thread(target=request_delete, args=(registry, array, Indices.of([index]))) for index in range(10)
     ]
     for thread in threads:
         thread.start()
@@ -152,14 +154,14 @@ def test_endless_conflicts_are_told(registry: Registry, monkeypatch: pytest.Monk
         raise ConflictError(409, "Conflict", "changed")
 
     monkeypatch.setattr(registry, "patch", conflict)
-    monkeypatch.setattr(jobs, "_CHANGE_S", 0.05)
+    monkeypatch.setattr(changes, "_CHANGE_S", 0.05)
     with pytest.raises(HpcBatchError, match="being changed by others"):
-        arrays.hold(registry, array, Indices.parse("1"))
+        hold(registry, array, Indices.parse("1"))
 
 
 def test_command_waits_until_members_are_gone(registry: Registry) -> None:
     array = put_array(registry, pending="1-9", active="0")
-    answered = arrays.request_delete(registry, array, Indices.parse("0-2"))
+    answered = request_delete(registry, array, Indices.parse("0-2"))
 
     def controller() -> None:
         for name, change in (
@@ -173,9 +175,9 @@ def test_command_waits_until_members_are_gone(registry: Registry) -> None:
 
     acting = threading.Timer(0.1, controller)
     acting.start()
-    arrays.settle(registry, [(answered, Indices.parse("0-2"))], timeout_s=20)
+    settle(registry, [], [(answered, Indices.parse("0-2"))], timeout_s=20)
     acting.join(10)
     member = registry.get(BATCHJOBS, "pbs-12-0", NS)
     assert member["status"]["state"] == "Exiting"
     # nobody acts: the command does not wait for ever
-    arrays.settle(registry, [(answered, Indices.parse("3"))], timeout_s=0.1)
+    settle(registry, [], [(answered, Indices.parse("3"))], timeout_s=0.1)

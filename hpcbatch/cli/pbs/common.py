@@ -62,7 +62,6 @@ def for_each_job(
     What `act` returns is a changed record: before the command ends, the controller has a moment to act on it.
     `act_on_members` is the same for members of the array given; without it they are an invalid request.
     """
-    from hpcbatch.client import jobs
     from hpcbatch.pbs.errors import describe as pbs_describe
     from hpcbatch.pbs.ids import full_id, invalid_request
 
@@ -90,12 +89,10 @@ def for_each_job(
         except HpcBatchError as error:
             text, code = pbs_describe(error, command, full_id(operand, session.server))
             complain(text)
-    if changed:
-        jobs.settle(session.api, changed)
-    if arrays:
-        from hpcbatch.client.arrays import settle
+    if changed or arrays:
+        from hpcbatch.client.watch import settle
 
-        settle(session.api, arrays)
+        settle(session.api, changed, arrays)
     return code
 
 
@@ -130,7 +127,7 @@ class Jobs:
     """The jobs that operands name, fetched together."""
 
     def __init__(self, session: Session, operands: Sequence[str]) -> None:
-        from hpcbatch.client import jobs
+        from hpcbatch.client import listing
         from hpcbatch.pbs.ids import parse_id
 
         self._named: dict[str, NamedJob | HpcBatchError] = {}
@@ -140,7 +137,7 @@ class Jobs:
             except HpcBatchError as error:
                 self._named[operand] = error
         numbers = [named.number for named in self._named.values() if not isinstance(named, HpcBatchError)]
-        self._rows = jobs.find_all(session.api, session.namespace, numbers) if numbers else {}
+        self._rows = listing.find_all(session.api, session.namespace, numbers) if numbers else {}
 
     def target(self, operand: str) -> tuple[JobRow, Indices | None]:
         """The job, or the array and which of its members (None: all of it). Raises what is wrong with the operand, or

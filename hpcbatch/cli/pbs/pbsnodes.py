@@ -21,10 +21,10 @@ def _with_members(session: Session, nodes: list[NodeRow]) -> list[NodeRow]:
     """The members of arrays under the ids by which PBS knows them."""
     if not any(node.jobs for node in nodes):
         return nodes
-    from hpcbatch.client import jobs
+    from hpcbatch.client import listing
     from hpcbatch.pbs.ids import row_id
 
-    rows = jobs.list_rows(session.api, session.namespace, finished=False)
+    rows = listing.list_rows(session.api, session.namespace, finished=False)
     shown = {str(row.job_id): row_id(row).partition(".")[0] for row in rows if row.array_id is not None}
     return [node._replace(jobs=tuple(shown.get(job, job) for job in node.jobs)) for node in nodes]
 
@@ -32,13 +32,13 @@ def _with_members(session: Session, nodes: list[NodeRow]) -> list[NodeRow]:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.client import jobs
+    from hpcbatch.client.nodes import list_nodes
     from hpcbatch.pbs import pbsnodes
     from hpcbatch.pbs.qstat_options import Format
 
     options = pbsnodes.parse_pbsnodes(sys.argv[1:])
     check_server(session, "pbsnodes")
-    known = {node.name: node for node in _with_members(session, jobs.nodes(session.api, session.namespace))}
+    known = {node.name: node for node in _with_members(session, list_nodes(session.api, session.namespace))}
     nodes = [known[name] for name in options.names if name in known] if options.names else list(known.values())
     unknown = [name for name in options.names if name not in known]
     server, zone = session.server, session.zone

@@ -24,7 +24,9 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.client import changes
+    from hpcbatch.client import holds
+    from hpcbatch.client.alter import alter_with_members
+    from hpcbatch.client.rights import check_may_change_all
     from hpcbatch.model.dialect import Dialect
     from hpcbatch.model.refusal import RefusalCode
     from hpcbatch.pbs import errors
@@ -51,9 +53,9 @@ def _body(session: Session) -> int:
 
     def alter(row: JobRow) -> Object | None:
         if asked.hold is not None and asked.hold.admin and not row.state.is_final:
-            changes.check_right(session.api)  # before anything is changed
+            check_may_change_all(session.api, "sets and takes off these holds")  # before anything is changed
         try:
-            changes.alter_with_members(session.api, row, change, array_limit=asked.array_limit)
+            alter_with_members(session.api, row, change, array_limit=asked.array_limit)
         except errors.PbsError as error:
             if error.usage:  # no job could be so
                 raise EndedError(*errors.describe(error, "qalter")) from None
@@ -64,7 +66,7 @@ def _body(session: Session) -> int:
             raise RefusedError(refused.code, ATTRIBUTE.get(str(refused), str(refused))) from None
         if asked.hold is None:
             return None
-        change_holds = changes.hold if asked.hold.letters else changes.release
+        change_holds = holds.hold if asked.hold.letters else holds.release
         return change_holds(session.api, row, user=asked.hold.user, admin=asked.hold.admin)
 
     return for_each_job(session, "qalter", asked.job_ids, alter)

@@ -22,7 +22,7 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.client import jobs
+    from hpcbatch.client import changes
     from hpcbatch.errors import ForbiddenError
     from hpcbatch.pbs.ids import row_id
     from hpcbatch.pbs.requests import parse_qdel, record_stays
@@ -32,19 +32,19 @@ def _body(session: Session) -> int:
 
     def delete(row: JobRow) -> Object | None:
         if options.delete_history:
-            jobs.end(session.api, row)
+            changes.end(session.api, row)
             try:
-                jobs.forget(session.api, row)
+                changes.forget(session.api, row)
             except ForbiddenError:
                 raise record_stays(row_id(row)) from None
             return None
-        return jobs.request_delete(session.api, row)
+        return changes.request_delete(session.api, row)
 
     def delete_members(array: JobRow, members: Indices) -> Object | None:
-        from hpcbatch.client.arrays import own_rows, request_delete
+        from hpcbatch.client.arrays import own_rows
         from hpcbatch.pbs.array_requests import deletable
 
         chosen = deletable(array, members, own_rows(session.api, array, members, ended=False))
-        return request_delete(session.api, array, chosen) if chosen else None
+        return changes.request_delete(session.api, array, chosen) if chosen else None
 
     return for_each_job(session, "qdel", options.job_ids, delete, delete_members)

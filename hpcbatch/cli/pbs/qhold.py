@@ -19,10 +19,10 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch.client import changes
+    from hpcbatch.client import holds
     from hpcbatch.pbs.requests import HoldOptions, parse_qhold
 
     def hold(row: JobRow, options: HoldOptions) -> Object | None:
-        return changes.hold(session.api, row, user=options.user, admin=options.admin)
+        return holds.hold(session.api, row, user=options.user, admin=options.admin)
 
     return change_hold(session, "qhold", sys.argv[1:], parse_qhold, hold)

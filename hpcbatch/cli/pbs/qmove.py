@@ -29,13 +29,14 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.client import changes, jobs
+    from hpcbatch.client.alter import alter_with_members
+    from hpcbatch.client.queues import list_queues
     from hpcbatch.pbs.alter import read_qmove
 
     queue, job_ids = read_qmove(sys.argv[1:], session.server)
     check_server(session, "qmove")
     if not queue:
-        queue = next((row.name for row in jobs.queues(session.api) if row.is_default), "")
+        queue = next((row.name for row in list_queues(session.api) if row.is_default), "")
 
     def into(record: JobRecord) -> JobSpec:
         return replace(record.spec, queue=queue)
@@ -45,7 +46,7 @@ def _body(session: Session) -> int:
         if row.state not in _WAITING and not row.state.is_final:
             raise too_late
         try:
-            changes.alter_with_members(session.api, row, into)
+            alter_with_members(session.api, row, into)
         except RefusedError as refused:
             raise too_late if refused.code == RefusalCode.STARTED else refused from None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.pbs.common import check_server, describe, for_each_job, printed_version
-from hpcbatch.errors import ForbiddenError, HpcBatchError, RefusedError
+from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState
 
@@ -27,25 +27,27 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.client import changes
+    from hpcbatch.client.changes import await_rerun
+    from hpcbatch.client.changes import rerun as rerun_job
+    from hpcbatch.client.rights import may_change_all, not_permitted
     from hpcbatch.pbs.alter import read_qrerun
 
     job_ids = read_qrerun(sys.argv[1:])
     check_server(session, "qrerun")
 
-    is_permitted = changes.may_change_all(session.api)
+    is_permitted = may_change_all(session.api)
 
     def check_right() -> None:
         if not is_permitted:
-            raise ForbiddenError(403, "Forbidden", "only who may change all jobs reruns one")
+            raise not_permitted("reruns one")
 
     def rerun(row: JobRow) -> None:
         if not row.state.is_final:
             check_right()
-        wait(row, changes.rerun(session.api, row))
+        wait(row, rerun_job(session.api, row))
 
     def wait(row: JobRow, obj: Object) -> None:
-        if not changes.await_rerun(session.api, obj, timeout_s=_TIMEOUT_S):
+        if not await_rerun(session.api, row, obj, timeout_s=_TIMEOUT_S):
             text = f"Response timed out. Job rerun request still in progress for {row.job_id}.{row.server}"
             raise HpcBatchError(text)
 
@@ -57,7 +59,7 @@ def _body(session: Session) -> int:
         if not running:
             raise RefusedError(RefusalCode.NOT_RUNNING, "no member is running")
         check_right()
-        asked = [(row, changes.rerun(session.api, row)) for row in running]
+        asked = [(row, rerun_job(session.api, row)) for row in running]
         for row, obj in asked:
             wait(row, obj)
 

@@ -19,14 +19,10 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch.client import changes
+    from hpcbatch.client import holds
     from hpcbatch.pbs.requests import HoldOptions, parse_qrls
 
     def release(row: JobRow, options: HoldOptions) -> Object | None:
-        if row.array_indices and options.user:
-            from hpcbatch.client.arrays import release_all
-
-            release_all(session.api, row)  # what Slurm's commands hold of it
-        return changes.release(session.api, row, user=options.user, admin=options.admin)
+        return holds.release(session.api, row, user=options.user, admin=options.admin)
 
     return change_hold(session, "qrls", sys.argv[1:], parse_qrls, release)

@@ -58,20 +58,22 @@ def _members(every: list[Job]) -> dict[int, dict[int, JobRow]]:
 
 def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
     """All jobs, and with -T the members of arrays; those that have ended too where they may be wanted."""
-    from hpcbatch.client import jobs
+    from hpcbatch.client import listing
     from hpcbatch.pbs.qselect import Job
 
     ended_too = options.history or options.members
     if not options.needs_attributes:
-        yield from map(Job, jobs.list_rows(session.api, session.namespace, finished=ended_too, members=options.members))
+        yield from map(
+            Job, listing.list_rows(session.api, session.namespace, finished=ended_too, members=options.members)
+        )
         return
     from hpcbatch.pbs.qstat_full import full_attributes
     from hpcbatch.record.batchjob import shown_record
 
     found = (
-        jobs.list_ended(session.api, session.namespace, include_unfinished=True)
+        listing.list_ended(session.api, session.namespace, include_unfinished=True)
         if ended_too
-        else jobs.list_objects(session.api, session.namespace, finished=False)
+        else listing.list_objects(session.api, session.namespace, finished=False)
     )
     for obj in found:
         record = shown_record(obj)
@@ -79,7 +81,7 @@ def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
 
 
 def _check_queue(session: Session, name: str) -> None:
-    from hpcbatch.client import jobs
+    from hpcbatch.client.queues import list_queues
 
-    if name not in {known.name for known in jobs.queues(session.api)}:
+    if name not in {known.name for known in list_queues(session.api)}:
         raise UnknownQueueError(name)

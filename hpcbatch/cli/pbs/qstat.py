@@ -129,7 +129,7 @@ class _Listing:
 
     def _destination(self, operand: str) -> list[JobRow]:
         """The jobs of `queue`, `queue@server` or `@server`."""
-        from hpcbatch.client import jobs
+        from hpcbatch.client.queues import list_queues
 
         queue, _, server = operand.partition("@")
         if server:
@@ -137,20 +137,20 @@ class _Listing:
         if not queue:
             return self._everything()
         rows = [row for row in self._everything() if row.queue == queue]
-        if not rows and queue not in {known.name for known in jobs.queues(self._session.api)}:
+        if not rows and queue not in {known.name for known in list_queues(self._session.api)}:
             raise UnknownQueueError(queue)
         return rows
 
     def _everything(self) -> list[JobRow]:
-        from hpcbatch.client import jobs
+        from hpcbatch.client import listing
 
         if self._all is None:
             session, options = self._session, self._options
             if options.subjobs and not options.history:
                 # members that have ended are shown for as long as their array has not
-                self._all = jobs.list_present_rows(session.api, session.namespace)
+                self._all = listing.list_present_rows(session.api, session.namespace)
             else:
-                self._all = jobs.list_rows(
+                self._all = listing.list_rows(
                     session.api, session.namespace, finished=options.history, members=options.subjobs
                 )
         return self._all
@@ -202,7 +202,7 @@ class _Listing:
         sys.stdout.write(text)
 
     def _show_full(self) -> None:
-        from hpcbatch.client import jobs
+        from hpcbatch.client import listing
         from hpcbatch.model.members import by_array
         from hpcbatch.pbs.ids import row_id
 
@@ -215,9 +215,9 @@ class _Listing:
             from hpcbatch.record.batchjob import shown_record
 
             if options.history:
-                every = jobs.list_ended(session.api, session.namespace, include_unfinished=True)
+                every = listing.list_ended(session.api, session.namespace, include_unfinished=True)
             else:
-                every = jobs.list_objects(session.api, session.namespace, finished=options.subjobs)
+                every = listing.list_objects(session.api, session.namespace, finished=options.subjobs)
             self._all = [row_of(shown_record(obj)) for obj in every]
             objects = {row.object_name: obj for row, obj in zip(self._all, every, strict=True)}
             members = by_array(self._all)
@@ -254,13 +254,13 @@ class _Attributes:
 
     def _full(self, row: JobRow) -> Attributes:
         """Those of the row's record, which for a made-up member is its array's."""
-        from hpcbatch.client import jobs
+        from hpcbatch.client import listing
         from hpcbatch.pbs.qstat_full import full_attributes
         from hpcbatch.record.batchjob import shown_record
 
         session = self._session
         if row.object_name not in self._objects:
-            self._objects[row.object_name] = jobs.get_object(session.api, row)
+            self._objects[row.object_name] = listing.get_object(session.api, row)
         obj = self._objects[row.object_name]
         record = shown_record(obj)
         own: dict[int, JobRow] = {}
@@ -271,7 +271,7 @@ class _Attributes:
                 from hpcbatch.client.arrays import own_rows
 
                 own = own_rows(session.api, row_of(record), ended=False)
-        environment = jobs.environment_of(session.api, obj)
+        environment = listing.environment_of(session.api, obj)
         return full_attributes(record, environment, session.now, session.zone, own=own, living=self._living)
 
 
@@ -290,12 +290,13 @@ def _formatted(session: Session, options: QstatOptions, shown: dict[str, Attribu
 
 def _show_queues(session: Session, options: QstatOptions) -> int:
     """`qstat -Q` and `-q`."""
-    from hpcbatch.client import jobs
+    from hpcbatch.client import listing
+    from hpcbatch.client.queues import list_queues
     from hpcbatch.pbs.errors import describe as pbs_describe
     from hpcbatch.pbs.qstat_queues import format_limits, format_queues, queue_attributes
 
-    rows = jobs.list_rows(session.api, session.namespace, finished=False)
-    known = {queue.name: queue for queue in jobs.queues(session.api)}
+    rows = listing.list_rows(session.api, session.namespace, finished=False)
+    known = {queue.name: queue for queue in list_queues(session.api)}
     shown: list[QueueRow] = []
     code = 0
     for operand in options.operands or ("@",):
@@ -333,17 +334,18 @@ def _show_server(session: Session, options: QstatOptions) -> int:
     """`qstat -B`; operands are names of servers."""
     from dataclasses import replace
 
-    from hpcbatch.client import jobs
+    from hpcbatch.client import listing
+    from hpcbatch.client.queues import list_queues
     from hpcbatch.pbs.qstat_queues import count_jobs, format_server, server_attributes
 
     for operand in options.operands:
         check_server(session, "qstat", operand.removeprefix("@"))
-    count = count_jobs(jobs.list_present_rows(session.api, session.namespace))
-    count = replace(count, finished=count.finished + jobs.count_moved(session.api, session.namespace))
+    count = count_jobs(listing.list_present_rows(session.api, session.namespace))
+    count = replace(count, finished=count.finished + listing.count_moved(session.api, session.namespace))
     if not options.full:
         sys.stdout.write(format_server(session.server, count))
         return 0
-    default = next((queue.name for queue in jobs.queues(session.api) if queue.is_default), "")
+    default = next((queue.name for queue in list_queues(session.api) if queue.is_default), "")
     attributes = {session.server: server_attributes(session.server, default, count)}
     sys.stdout.write(_formatted(session, options, attributes, heading="Server", key="Server"))
     return 0

@@ -75,10 +75,10 @@ def _find(session: Session, operand: str) -> JobRecord | None:
 
 
 def _exactly(session: Session, number: int) -> list[JobRecord]:
-    from hpcbatch.client import jobs
+    from hpcbatch.client import listing
     from hpcbatch.record.batchjob import shown_record
 
-    ask = partial(jobs.list_ended, session.api, session.namespace)
+    ask = partial(listing.list_ended, session.api, session.namespace)
     return [shown_record(obj) for obj in ask(numbers=[number], include_unfinished=True)]
 
 

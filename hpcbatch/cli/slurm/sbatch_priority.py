@@ -7,24 +7,26 @@ from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.submission import send
-from hpcbatch.client import changes, jobs
+from hpcbatch.client import listing
+from hpcbatch.client.alter import alter
+from hpcbatch.client.rights import may_change_all
 from hpcbatch.slurm.submit import SlurmSubmission
 from hpcbatch.slurm.update import with_priority
 
 if TYPE_CHECKING:
-    from hpcbatch.client.jobs import Submitted
+    from hpcbatch.client.submit import Submitted
 
 
 def send_with_priority(session: Session, wanted: SlurmSubmission) -> Submitted:
     """Submit. A priority given outright counts from the job's number on, so it follows when that is known."""
     submission, priority = wanted.submission, wanted.priority
-    if not changes.may_change_all(session.api):
+    if not may_change_all(session.api):
         spec = replace(submission.spec, nice=max(0, submission.spec.nice))
         return send(session, replace(submission, spec=spec), "sbatch")
     submitted = send(session, submission, "sbatch")
     if priority:
-        row = jobs.find(session.api, session.namespace, submitted.job_id)
+        row = listing.find(session.api, session.namespace, submitted.job_id)
         if not row.state.is_final:
             number = submitted.job_id
-            changes.alter(session.api, row, lambda record: with_priority(record.spec, priority, number))
+            alter(session.api, row, lambda record: with_priority(record.spec, priority, number))
     return submitted

@@ -26,13 +26,14 @@ def _body(session: Session) -> int:
     from hpcbatch.slurm.ids import id_text
 
     options = scancel.read_options(sys.argv[1:], session.environ, session.user)
-    from hpcbatch.client import arrays, jobs
+    from hpcbatch.client import arrays, changes, listing
+    from hpcbatch.client.watch import settle
 
     if options.ids:
         numbers = [one.number for one in options.ids]
-        rows = jobs.find_all(session.api, session.namespace, numbers)
+        rows = listing.find_all(session.api, session.namespace, numbers)
     else:
-        rows = {row.job_id: row for row in jobs.list_rows(session.api, session.namespace, finished=False)}
+        rows = {row.job_id: row for row in listing.list_rows(session.api, session.namespace, finished=False)}
     code = 0
     wanted = list(options.ids)
     if options.has_filter:
@@ -54,10 +55,10 @@ def _body(session: Session) -> int:
             if options.signal is not None:
                 _signal(session, row, one.members, options.signal, options.scope)
             elif one.members is None:
-                changed.append(jobs.request_delete(session.api, row))
+                changed.append(changes.request_delete(session.api, row))
             else:
                 arrays.check_known(row, one.members)
-                arrays_changed.append((arrays.request_delete(session.api, row, one.members), one.members))
+                arrays_changed.append((changes.request_delete(session.api, row, one.members), one.members))
         except NO_CONNECTION:
             raise
         except HpcBatchError as caught:
@@ -65,9 +66,7 @@ def _body(session: Session) -> int:
         text, failed = scancel.outcome(id_text(one), error, options)
         complain(text)
         code = failed or code
-    if changed:
-        jobs.settle(session.api, changed)
-    arrays.settle(session.api, arrays_changed)
+    settle(session.api, changed, arrays_changed)
     return code
 
 

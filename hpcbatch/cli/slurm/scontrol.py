@@ -48,7 +48,7 @@ def _body(session: Session) -> int:
 
 
 def _show_jobs(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch.client import jobs
+    from hpcbatch.client import listing
     from hpcbatch.client.arrays import held_members
     from hpcbatch.record.batchjob import shown_record
     from hpcbatch.slurm.array_records import shown_jobs
@@ -59,7 +59,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
         shown = [job for text in command.ids for job in _named_jobs(session, text)]
     else:
         recent = session.now - MIN_JOB_AGE
-        found = jobs.list_ended(session.api, session.namespace, since=recent, include_unfinished=True)
+        found = listing.list_ended(session.api, session.namespace, since=recent, include_unfinished=True)
         held = {int(obj["status"]["jobId"]): held_members(obj) for obj in found}
         shown = shown_jobs([shown_record(obj) for obj in found], held)
     for job in shown:
@@ -80,15 +80,15 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
 
 def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     """What one id means. Raises UnknownJobError or SlurmUsageError."""
-    from hpcbatch.client import jobs
+    from hpcbatch.client import listing
     from hpcbatch.record.batchjob import shown_record
     from hpcbatch.slurm.array_records import shown_array, shown_index, shown_member
     from hpcbatch.slurm.scontrol import not_found_member, read_job
     from hpcbatch.slurm.squeue import MIN_JOB_AGE
 
     named = read_job(text)
-    row = jobs.find(session.api, session.namespace, named.number)
-    obj = jobs.get_object(session.api, row)
+    row = listing.find(session.api, session.namespace, named.number)
+    obj = listing.get_object(session.api, row)
     record = shown_record(obj)
     if not row.array_indices:
         if named.is_array:
@@ -110,14 +110,14 @@ def _named_jobs(session: Session, text: str) -> list[ShownJob]:
 
 def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, str]:
     """And which of its members users hold; None where the job is no member, or its array is gone."""
-    from hpcbatch.client import jobs
+    from hpcbatch.client import listing
     from hpcbatch.client.arrays import held_members
     from hpcbatch.record.batchjob import shown_record
 
     if member.spec.member_of is None:
         return None, ""
     try:
-        obj = jobs.get_object(session.api, row_of(member)._replace(object_name=member.spec.member_of.array_name))
+        obj = listing.get_object(session.api, row_of(member)._replace(object_name=member.spec.member_of.array_name))
     except UnknownJobError:
         return None, ""
     return shown_record(obj), held_members(obj)
@@ -133,12 +133,13 @@ def _group_name(gid: int) -> str:
 
 
 def _show_nodes(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch.client import jobs
+    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.client.queues import list_queues
     from hpcbatch.slurm.hostlist import expand
     from hpcbatch.slurm.scontrol import format_node, not_found
 
-    known = {node.name: node for node in jobs.nodes(session.api, session.namespace)}
-    queues = jobs.queues(session.api)
+    known = {node.name: node for node in list_nodes(session.api, session.namespace)}
+    queues = list_queues(session.api)
     for name in expand(command.operand) if command.operand else known:
         if name not in known:
             raise not_found("Node", name)
@@ -148,11 +149,12 @@ def _show_nodes(session: Session, command: ScontrolCommand) -> int:
 
 
 def _show_partitions(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch.client import jobs
+    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.client.queues import list_queues
     from hpcbatch.slurm.scontrol import format_partition, not_found
 
-    nodes = jobs.nodes(session.api, session.namespace)
-    known = {queue.name: queue for queue in jobs.queues(session.api)}
+    nodes = list_nodes(session.api, session.namespace)
+    known = {queue.name: queue for queue in list_queues(session.api)}
     if command.operand and command.operand not in known:
         raise not_found("Partition", command.operand)
     for name, queue in known.items():
@@ -162,11 +164,11 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
 
 
 def _ping(session: Session) -> int:
-    from hpcbatch.client import jobs
+    from hpcbatch.client.queues import list_queues
     from hpcbatch.slurm.scontrol import format_ping
 
     try:
-        jobs.queues(session.api)
+        list_queues(session.api)
     except UnreachableError:
         sys.stdout.write(format_ping(session.server, up=False))
         return 1

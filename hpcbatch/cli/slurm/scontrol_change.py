@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.cli.common import Session, complain
 from hpcbatch.cli.slurm.common import NO_CONNECTION
-from hpcbatch.client import arrays, changes, jobs
-from hpcbatch.errors import ForbiddenError, HpcBatchError, NotSupportedError, RefusedError, UnknownJobError
+from hpcbatch.client import arrays, listing
+from hpcbatch.client.alter import alter
+from hpcbatch.client.changes import rerun
+from hpcbatch.client.holds import hold, release
+from hpcbatch.client.rights import check_may_change_all, may_change_all, not_permitted
+from hpcbatch.client.watch import settle
+from hpcbatch.errors import HpcBatchError, NotSupportedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState
 from hpcbatch.slurm import states
@@ -60,7 +65,7 @@ def change(session: Session, command: ScontrolCommand) -> int:
             if not command.quiet:
                 complain(message)
     if changed:
-        jobs.settle(session.api, changed)
+        settle(session.api, changed)
     return code
 
 
@@ -77,7 +82,7 @@ def _ids(session: Session, command: ScontrolCommand, update: Update | None) -> l
 
 
 def _named(session: Session, name: str) -> list[str]:
-    rows = jobs.list_rows(session.api, session.namespace, finished=False)
+    rows = listing.list_rows(session.api, session.namespace, finished=False)
     found = [str(row.job_id) for row in rows if row.name == name and row.array_id is None]
     if not found:
         raise SlurmUsageError(f"scontrol: error: No jobs with name '{name}'")
@@ -90,7 +95,7 @@ def _target(session: Session, text: str) -> _Target:
         named = parse_id(text)
     except ValueError:
         raise UnknownJobError(f"{INVALID_JOB}: {text}") from None
-    row = jobs.find(session.api, session.namespace, named.number)
+    row = listing.find(session.api, session.namespace, named.number)
     if named.is_array and not row.array_indices:
         raise UnknownJobError(f"{INVALID_JOB}: {text}")
     if named.members is not None:
@@ -122,21 +127,19 @@ def _is_own(session: Session, row: JobRow) -> bool:
 def _hold(session: Session, target: _Target, *, by_user: bool) -> list[Object]:
     """What an administrator holds only one can release."""
     if target.members is not None:
-        arrays.hold(session.api, target.row, target.members)
+        hold(session.api, target.row, target.members)
         return []
-    held = changes.hold(session.api, target.row, user=by_user, admin="" if by_user else "s")
+    held = hold(session.api, target.row, user=by_user, admin="" if by_user else "s")
     return [] if held is None else [held]
 
 
 def _release(session: Session, target: _Target) -> list[Object]:
     row = target.row
     if target.members is not None:
-        arrays.release(session.api, row, target.members)
+        release(session.api, row, target.members)
         return []
-    is_admins = not row.state.is_final and bool(jobs.get_object(session.api, row)["spec"].get("adminHolds"))
-    released = changes.release(session.api, row, admin="os" if is_admins else "")
-    if row.array_indices:
-        arrays.release_all(session.api, row)
+    is_admins = not row.state.is_final and bool(listing.get_object(session.api, row)["spec"].get("adminHolds"))
+    released = release(session.api, row, admin="os" if is_admins else "")
     return [] if released is None else [released]
 
 
@@ -154,7 +157,7 @@ def _requeue(session: Session, target: _Target, *, hold: bool) -> list[Object]:
     if not rows:
         raise RefusedError(RefusalCode.NOT_RUNNING, "no member is running")
     for row in rows:
-        changes.rerun(session.api, row, hold=hold)
+        rerun(session.api, row, hold=hold)
     return []
 
 
@@ -171,13 +174,12 @@ def _suspend(session: Session, target: _Target, *, is_suspended: bool) -> list[O
 def _top(session: Session, target: _Target) -> list[Object]:
     """Before all other waiting jobs of its user in its partition."""
     row = target.row
-    if not changes.may_change_all(session.api):
-        raise ForbiddenError(403, "Forbidden", "only who may change all jobs puts one before others")
+    check_may_change_all(session.api, "puts one before others")
     if row.state not in states.WAITING and not row.state.is_final:
         raise SlurmUsageError(NOT_PENDING)
     others = [
         other
-        for other in jobs.list_rows(session.api, session.namespace, finished=False)
+        for other in listing.list_rows(session.api, session.namespace, finished=False)
         if (other.user, other.queue) == (row.user, row.queue)
         and other.state in states.WAITING
         and other.job_id != row.job_id
@@ -190,7 +192,7 @@ def _top(session: Session, target: _Target) -> list[Object]:
     def raised(record: JobRecord) -> JobSpec:
         return replace(record.spec, priority=max(record.spec.priority, most + 1 + record.spec.nice))
 
-    changes.alter(session.api, row, raised)
+    alter(session.api, row, raised)
     return []
 
 
@@ -201,7 +203,7 @@ def _update_with(session: Session, update: Update) -> _Act:
         row = target.row
         _check_rights(session, row, update)
         if not row.array_indices:
-            changes.alter(session.api, row, _changer(session, update))
+            alter(session.api, row, _changer(session, update))
         else:
             _alter_array(session, target, update)
         if update.priority == 0:
@@ -212,15 +214,16 @@ def _update_with(session: Session, update: Update) -> _Act:
 
 
 def _alter_array(session: Session, target: _Target, update: Update) -> None:
-    from hpcbatch.cli.slurm.scontrol_array import alter_array, alter_members
+    from hpcbatch.client.array_alterations import alter_array, alter_members
+    from hpcbatch.slurm.array_answers import check_answers
 
     row, changer = target.row, _changer(session, update)
     if target.members is None:
-        alter_array(session, row, changer, update.array_limit)
+        check_answers(row.job_id, alter_array(session.api, row, changer, update.array_limit))
         return
     if update.value("Dependency") is not None:
         raise NotSupportedError(f"members of an array have no dependency of their own: change that of {row.job_id}")
-    alter_members(session, row, target.members, changer)
+    check_answers(row.job_id, alter_members(session.api, row, target.members, changer))
 
 
 def _changer(session: Session, update: Update) -> Callable[[JobRecord], JobSpec]:
@@ -243,9 +246,9 @@ def _check_rights(session: Session, row: JobRow, update: Update) -> None:
 
     wants_priority = update.priority not in {None, 0, RELEASE}
     wants_less_nice = update.nice is not None and update.nice < min(0, row.nice)
-    if not (wants_priority or wants_less_nice) or changes.may_change_all(session.api):
+    if not (wants_priority or wants_less_nice) or may_change_all(session.api):
         return
     now = states.priority(states.own_number(row), JobState.QUEUED, row.priority - row.nice)
     if update.priority is not None and update.priority < now and not wants_less_nice:
         raise SlurmUsageError(_NOT_LASTING)
-    raise ForbiddenError(403, "Forbidden", "only who may change all jobs brings one forward")
+    raise not_permitted("brings one forward")

@@ -17,12 +17,13 @@ def _body(session: Session) -> int:
     from hpcbatch.slurm import sinfo
 
     options = sinfo.read_options(sys.argv[1:], session.environ)
-    from hpcbatch.client import jobs
+    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.client.queues import list_queues
     from hpcbatch.slurm.columns import complaint
 
     words = "Invalid node" if options.fields is None else "sinfo: error: Invalid job"
     complain(complaint(sinfo.columns_of(options), words))
-    nodes = jobs.nodes(session.api, session.namespace)
-    queues = jobs.queues(session.api)
+    nodes = list_nodes(session.api, session.namespace)
+    queues = list_queues(session.api)
     sys.stdout.write(sinfo.format_sinfo(nodes, queues, options, session.now, session.zone))
     return 0

@@ -21,7 +21,7 @@ def _body(session: Session) -> int:
     from hpcbatch.slurm.squeue_options import read_options
 
     options = read_options(sys.argv[1:], session.environ, session.user)
-    from hpcbatch.client import jobs
+    from hpcbatch.client import listing
     from hpcbatch.slurm.columns import complaint
     from hpcbatch.slurm.squeue import MIN_JOB_AGE, check_ids, columns_of, format_queue
     from hpcbatch.slurm.states import ACTIVE
@@ -30,12 +30,12 @@ def _body(session: Session) -> int:
     ended_too = options.states is None or not options.states <= ACTIVE
     if options.ids is not None:
         numbers = [named.number for named in options.ids]
-        rows = list(jobs.find_all(session.api, session.namespace, numbers).values())
+        rows = list(listing.find_all(session.api, session.namespace, numbers).values())
         check_ids(rows, options)
         rows += _members(session, rows, ended_too=ended_too)
     else:
         recent = session.now - MIN_JOB_AGE
-        rows = jobs.list_rows(session.api, session.namespace, finished=ended_too, since=recent)
+        rows = listing.list_rows(session.api, session.namespace, finished=ended_too, since=recent)
     wrf = None
     if options.fields is not None and "wrf" in options.fields.lower():
         from hpcbatch.cli.wrf.jobs import Columns

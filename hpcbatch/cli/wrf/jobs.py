@@ -6,7 +6,7 @@ import json
 
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.wrf.log_file import log_of, progress_of, settings_of
-from hpcbatch.client import jobs
+from hpcbatch.client import listing
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.row import JobRow
@@ -35,7 +35,7 @@ class Columns:
 
 def print_all(session: Session, *, is_json: bool) -> None:
     """The running jobs of the user in which a run of WRF is found, in order of their numbers."""
-    rows = jobs.list_rows(session.api, session.namespace, finished=False)
+    rows = listing.list_rows(session.api, session.namespace, finished=False)
     mine = [row for row in rows if row.namespace == session.namespace and row.state in _RUNS and not row.array_indices]
     found = [(row, progress) for row in mine if (progress := _of_row(session, row)) is not None]
     if is_json:
@@ -61,7 +61,7 @@ def _of_row(session: Session, row: JobRow) -> Progress | None:
     if row.state not in _RUNS or row.array_indices:
         return None
     try:
-        file = log_of(jobs.get_record(session.api, row))
+        file = log_of(listing.get_record(session.api, row))
         if file is None:
             return None
         file.read()

@@ -55,24 +55,24 @@ class _Job:
 
     def __init__(self, session: Session, text: str) -> None:
         from hpcbatch.cli.job_number import job_number
-        from hpcbatch.client import jobs
+        from hpcbatch.client import listing
 
         if not text[:1].isdigit():
             raise HpcBatchError(f"{text}: neither a directory nor a job id")
         self._session, self.text = session, text
-        self._row = jobs.find(session.api, session.namespace, job_number(session, text))
+        self._row = listing.find(session.api, session.namespace, job_number(session, text))
         if self._row.array_indices:
             raise HpcBatchError(f"{text} is an array: name one of its members, such as {self._row.job_id}[1]")
-        self.record = jobs.get_record(session.api, self._row)
+        self.record = listing.get_record(session.api, self._row)
         self._looked_at = time.monotonic()
         self._is_away = False
 
     def look(self) -> JobRecord:
-        from hpcbatch.client import jobs
+        from hpcbatch.client import listing
 
         if not self.is_over and time.monotonic() - self._looked_at >= _JOB_POLL_S:
             try:
-                self.record = jobs.get_record(self._session.api, self._row)
+                self.record = listing.get_record(self._session.api, self._row)
                 self._is_away = False
             except (UnauthorizedError, ForbiddenError, UnknownJobError):
                 raise

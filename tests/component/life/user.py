@@ -13,7 +13,9 @@ from hpcbatch.api.history import ENDED_JOBS
 from hpcbatch.api.informer import object_key
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import ACCESS_REVIEWS, BATCHJOBS, Resource
-from hpcbatch.client import changes, jobs, signals
+from hpcbatch.client import changes, holds, signals
+from hpcbatch.client.alter import alter
+from hpcbatch.client.submit import submit
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import (
     ApiError,
@@ -147,7 +149,7 @@ class Life:
         script = Script(runs_s, self.dice.choice([0, 0, 1]))
         self.scripts[name] = script
         try:
-            made = jobs.submit(self.api, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={}), timeout_s=20)
+            made = submit(self.api, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={}), timeout_s=20)
         except RefusedError:
             # what it depends on has left already in a way that it can never be met
             assert dependency is not None
@@ -183,7 +185,7 @@ class Life:
         asked = self._some()
         if asked is None or asked.is_held:
             return
-        jobs.hold(self.api, row_of(self.record(asked)))
+        holds.hold(self.api, row_of(self.record(asked)))
         asked.is_held = True
         is_held = self.record(asked).status.state is JobState.HELD
         if (
@@ -198,7 +200,7 @@ class Life:
 
     def _release(self, asked: Asked) -> None:
         now = time.monotonic()
-        jobs.release(self.api, row_of(self.record(asked)))
+        holds.release(self.api, row_of(self.record(asked)))
         asked.is_held = False
         asked.held = [(since, min(until, now)) for since, until in asked.held]
 
@@ -208,7 +210,7 @@ class Life:
             self._delete(asked)
 
     def _delete(self, asked: Asked) -> None:
-        jobs.request_delete(self.api, row_of(self.record(asked)))
+        changes.request_delete(self.api, row_of(self.record(asked)))
         asked.is_deleted = True
 
     def alter(self) -> None:
@@ -226,7 +228,7 @@ class Life:
         if "chunks" in fields:
             asked.shapes.append((time.monotonic(), None))
         try:
-            changes.alter(self.api, row, lambda record: replace(record.spec, **fields))
+            alter(self.api, row, lambda record: replace(record.spec, **fields))
         except RefusedError:
             asked.shown, asked.shapes = shown, shapes
             raise
@@ -240,7 +242,7 @@ class Life:
         if arrays:
             asked, limit = arrays[-1], self.dice.randint(0, 2)
             asked.limits.append(limit or None)
-            changes.alter(self.api, row_of(self.record(asked)), lambda record: record.spec, array_limit=limit)
+            alter(self.api, row_of(self.record(asked)), lambda record: record.spec, array_limit=limit)
 
     def rerun(self) -> None:
         asked = self._some(JobState.RUNNING)

@@ -1,0 +1,274 @@
+"""The jobs that there are: rows, whole records, and those that have ended and moved to the history."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+from hpcbatch.api.client import TableApi
+from hpcbatch.api.names import (
+    ARRAY_ID_LABEL,
+    ENVIRONMENT_KEY,
+)
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import BATCHJOBS, SECRETS, Resource
+from hpcbatch.errors import (
+    ForbiddenError,
+    HpcBatchError,
+    NotFoundError,
+    UnknownJobError,
+    UnreachableError,
+)
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState
+from hpcbatch.record.rows import row_from_cells
+from hpcbatch.units import parse_rfc3339
+
+if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 8 ms to make
+    from datetime import datetime
+
+    from hpcbatch.model.record import JobRecord
+
+
+_FEW = 4
+_NAMED_AT_ONCE = 200
+UNFINISHED = ",".join(f"status.state!={state.value}" for state in JobState if state.is_final)
+"""Field selector of the jobs that have not ended."""
+_T = TypeVar("_T")
+_FORBIDDEN: WeakKeyDictionary[Api, set[tuple[str, str | None]]] = WeakKeyDictionary()
+"""What an API refused in this process, (plural, namespace): not asked again, which would cost a request a job."""
+
+
+class Named(Protocol):
+    """A row or a record: what finds the object again."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def object_name(self) -> str: ...
+
+
+def not_installed() -> UnreachableError:
+    return UnreachableError(
+        "this cluster does not run hpcbatch: it has no resource batchjobs.hpcbatch.io; "
+        "`hpcbatch login-check` looks closer"
+    )
+
+
+def list_rows(
+    api: TableApi, namespace: str, *, finished: bool = True, members: bool = True, fields: str = "",
+    since: datetime | None = None,
+) -> list[JobRow]:  # fmt: skip
+    """The jobs of all namespaces, or of one's own where the site shows no others; in order of their numbers.
+    Without `finished` the server leaves out those that have ended, without `members` those of arrays. Of those that
+    have left the BatchJobs only the ones that ended at `since` or later.
+    """
+    labels = "" if members else f"!{ARRAY_ID_LABEL}"
+    rows = _present_rows(api, namespace, ",".join(filter(None, (fields, "" if finished else UNFINISHED))), labels)
+    if not finished:
+        return rows
+    from hpcbatch.api.history import NO_MEMBERS, selector
+    from hpcbatch.client import history
+
+    if not members:
+        fields = ",".join(filter(None, (fields, NO_MEMBERS)))
+    moved = history.rows(api, namespace, selector(fields=fields, since=since) or "")
+    seen = {(row.namespace, row.object_name) for row in rows}  # on its way a job stands in both
+    return sorted((*rows, *(row for row in moved if (row.namespace, row.object_name) not in seen)), key=_by_number)
+
+
+def list_present_rows(api: TableApi, namespace: str) -> list[JobRow]:
+    """As `list_rows`, without the ended jobs that have left the BatchJobs; `count_moved` says how many these are."""
+    return _present_rows(api, namespace, "")
+
+
+def count_moved(api: TableApi, namespace: str) -> int:
+    """The ended jobs that are no BatchJobs any more."""
+    from hpcbatch.client import history
+
+    return history.count(api, namespace)
+
+
+def _present_rows(api: TableApi, namespace: str, fields: str, labels: str = "") -> list[JobRow]:
+    columns, rows = _everywhere(api, lambda where: api.table(BATCHJOBS, where, labels=labels, fields=fields), namespace)
+    places = {name: index for index, name in enumerate(columns)}
+    found = (row_from_cells(places, row.cells, row.namespace, row.name) for row in rows)
+    return sorted((row for row in found if row is not None), key=_by_number)
+
+
+def _by_number(row: JobRow) -> int:
+    return row.job_id
+
+
+def find(api: TableApi, namespace: str, number: int) -> JobRow:
+    """One job by its number, finished or not. Raises UnknownJobError."""
+    rows = find_all(api, namespace, [number])
+    if not rows:
+        raise UnknownJobError(f"unknown job {number}")
+    return rows[number]
+
+
+def find_all(api: TableApi, namespace: str, numbers: Iterable[int]) -> dict[int, JobRow]:
+    """Those of `numbers` that exist, finished or not: a few BatchJobs are asked for one by one, many are picked out of
+    one listing.
+    """
+    wanted = dict.fromkeys(numbers)
+    selectors = [""] if len(wanted) > _FEW else [f"status.jobId={number}" for number in wanted]
+    rows = [row for fields in selectors for row in _present_rows(api, namespace, fields)]
+    found = {row.job_id: row for row in rows if row.job_id in wanted}
+    missing = [number for number in wanted if number not in found]
+    if missing:
+        from hpcbatch.api.history import selector
+        from hpcbatch.client import history
+
+        for part in _parts(missing):
+            found |= {row.job_id: row for row in history.rows(api, namespace, selector(numbers=part) or "")}
+    return found
+
+
+def _parts(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    """As many as a URL can name."""
+    for first in range(0, len(numbers), _NAMED_AT_ONCE):
+        yield numbers[first : first + _NAMED_AT_ONCE]
+
+
+def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Object]:
+    """The admitted BatchJobs, whole, in order of their numbers; `shown_record` reads them. `list_ended` knows also
+    those that have moved.
+    """
+    fields = "" if finished else UNFINISHED
+    found = _everywhere(api, lambda where: api.list(BATCHJOBS, where, fields=fields).items, namespace)
+    return sorted((o for o in found if "jobId" in (o.get("status") or {})), key=lambda o: int(o["status"]["jobId"]))
+
+
+def list_ended(
+    api: TableApi,
+    namespace: str,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    owners: Collection[str] = (),
+    numbers: Collection[int] = (),
+    include_unfinished: bool = False,
+) -> list[Object]:
+    """As `iter_ended`, in order of their numbers."""
+    found = iter_ended(
+        api, namespace, since=since, until=until, owners=owners, numbers=numbers, include_unfinished=include_unfinished
+    )
+    return sorted(found, key=lambda obj: int(obj["status"]["jobId"]))
+
+
+def iter_ended(
+    api: TableApi,
+    namespace: str,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    owners: Collection[str] = (),
+    numbers: Collection[int] = (),
+    include_unfinished: bool = False,
+) -> Iterator[Object]:
+    """The BatchJobs of ended jobs, wherever they are kept by now, one after the other: those that ended at `since` or
+    later and began (those that never did: ended) before `until`. `owners` and `numbers` are those wanted; empty: all.
+    With `include_unfinished` also the jobs that have not ended.
+    """
+    from hpcbatch.api.history import selector
+    from hpcbatch.client import history
+
+    present = set()
+    for obj in list_objects(api, namespace):
+        if _is_wanted(obj, since, until, owners, numbers, include_unfinished=include_unfinished):
+            present.add(obj["metadata"]["uid"])
+            yield obj
+    for part in _parts(list(numbers)) if numbers else [()]:
+        fields = selector(numbers=part, owners=owners, since=since, until=until)
+        moved = iter(()) if fields is None else history.objects(api, namespace, fields)
+        yield from (obj for obj in moved if obj["metadata"]["uid"] not in present)  # on its way a job stands in both
+
+
+def _is_wanted(
+    obj: Object,
+    since: datetime | None,
+    until: datetime | None,
+    owners: Collection[str],
+    numbers: Collection[int],
+    *,
+    include_unfinished: bool,
+) -> bool:
+    status = obj["status"]
+    if (numbers and int(status["jobId"]) not in numbers) or (owners and status.get("owner") not in owners):
+        return False
+    started, ended = status.get("startTime"), status.get("endTime")
+    try:
+        if until is not None and parse_rfc3339(started or ended or obj["metadata"]["creationTimestamp"]) >= until:
+            return False
+        if not JobState(status.get("state", JobState.QUEUED)).is_final:
+            return include_unfinished
+        return since is None or ended is None or parse_rfc3339(ended) >= since
+    except HpcBatchError:  # the row of one that cannot be read says so
+        return True
+
+
+def get_object(api: Api, job: Named) -> Object:
+    """The BatchJob of a job that a listing named. Raises UnknownJobError if it has gone since."""
+    try:
+        return api.get(BATCHJOBS, job.object_name, job.namespace)
+    except NotFoundError:
+        from hpcbatch.client import history
+
+        found = history.get(api, job.object_name, job.namespace)
+        if found is None:
+            raise UnknownJobError(f"job {job.object_name} is gone") from None
+        return found
+
+
+def get_record(api: Api, job: Named) -> JobRecord:
+    """The whole record of a job that a listing named, to be shown. Raises UnknownJobError if it has gone since."""
+    from hpcbatch.record.batchjob import shown_record
+
+    return shown_record(get_object(api, job))
+
+
+def environment_of(api: Api, obj: Object) -> dict[str, str] | None:
+    """The variables that travel with a job; None when others' Secrets may not be read, or it has ended."""
+    if JobState((obj.get("status") or {}).get("state", JobState.QUEUED)).is_final:
+        return None  # the Secret went with the run
+    namespace = obj["metadata"]["namespace"]
+    if _is_forbidden(api, SECRETS, namespace):
+        return None
+    try:
+        secret = api.get(SECRETS, obj["spec"].get("submissionSecret", ""), namespace)
+    except ForbiddenError:
+        _forbid(api, SECRETS, namespace)
+        return None
+    except NotFoundError:
+        return None
+    text = os.fsdecode(base64.b64decode(secret.get("data", {}).get(ENVIRONMENT_KEY, "")))
+    return dict(entry.partition("=")[::2] for entry in text.split("\0") if entry)
+
+
+def _everywhere(api: Api, ask: Callable[[str | None], _T], namespace: str) -> _T:
+    """Ask about the BatchJobs of all namespaces; where that is not allowed, about one's own.
+
+    A site that forbids it costs each command a second request: 0.5 ms of 56, too little to remember on disk.
+    """
+    try:
+        if not _is_forbidden(api, BATCHJOBS, None):
+            try:
+                return ask(None)
+            except ForbiddenError:
+                _forbid(api, BATCHJOBS, None)
+        return ask(namespace)
+    except NotFoundError:
+        raise not_installed() from None
+
+
+def _is_forbidden(api: Api, resource: Resource, namespace: str | None) -> bool:
+    return (resource.plural, namespace) in _FORBIDDEN.get(api, ())
+
+
+def _forbid(api: Api, resource: Resource, namespace: str | None) -> None:
+    _FORBIDDEN.setdefault(api, set()).add((resource.plural, namespace))

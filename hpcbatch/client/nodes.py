@@ -1,0 +1,106 @@
+"""The nodes, with what is in use of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from hpcbatch.api.client import TableApi
+from hpcbatch.api.names import (
+    JOB_ID_LABEL,
+)
+from hpcbatch.api.nodes import is_reserved
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import NODES, PODS
+from hpcbatch.errors import (
+    ForbiddenError,
+)
+from hpcbatch.model.row import JobRow, NodeRow
+from hpcbatch.model.text import printable, printable_tree
+from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339
+
+if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 8 ms to make
+    pass
+
+from hpcbatch.client.listing import list_rows
+
+
+def list_nodes(api: TableApi, namespace: str) -> list[NodeRow]:
+    """The nodes with what is in use of them, by name; without those that are kept for something else."""
+    found = [node for node in api.list(NODES).items if not is_reserved(node)]
+    try:
+        used = _used_by_pods(api)
+    except ForbiddenError:  # an ordinary user on a cluster; the records say nearly the same
+        used = _used_by_rows(list_rows(api, namespace, finished=False))
+    return sorted((_node_row(node, used.get(node["metadata"]["name"], _Use())) for node in found), key=_node_order)
+
+
+class _Use:
+    """What pods hold of one node."""
+
+    __slots__ = ("jobs", "mem_bytes", "milli")
+
+    def __init__(self) -> None:
+        self.milli = self.mem_bytes = 0
+        self.jobs: set[str] = set()
+
+
+def _used_by_pods(api: Api) -> dict[str, _Use]:
+    used: dict[str, _Use] = {}
+    for pod in api.list(PODS, fields="status.phase!=Succeeded,status.phase!=Failed").items:
+        if not (node := pod["spec"].get("nodeName")):
+            continue
+        use = used.setdefault(node, _Use())
+        for container in pod["spec"].get("containers") or []:
+            requests = (container.get("resources") or {}).get("requests") or {}
+            use.milli += cpu_milli(requests.get("cpu", 0))
+            use.mem_bytes += memory_bytes(requests.get("memory", 0))
+        if number := (pod["metadata"].get("labels") or {}).get(JOB_ID_LABEL):
+            use.jobs.add(number)
+    return used
+
+
+def _used_by_rows(rows: Iterable[JobRow]) -> dict[str, _Use]:
+    used: dict[str, _Use] = {}
+    for row in rows:
+        for node, cpus in zip(row.hosts, row.cpus_per_host, strict=True):
+            use = used.setdefault(node, _Use())
+            use.milli += 1000 * cpus
+            use.mem_bytes += (row.mem_bytes or 0) // len(row.hosts)
+            use.jobs.add(str(row.job_id))
+    return used
+
+
+def _node_row(node: Object, use: _Use) -> NodeRow:
+    status = node.get("status") or {}
+    ready: Object = next((c for c in status.get("conditions") or [] if c.get("type") == "Ready"), {})
+    since = ready.get("lastTransitionTime")
+    room = status.get("allocatable") or {}
+    return NodeRow(
+        name=node["metadata"]["name"],
+        ready=ready.get("status") == "True",
+        schedulable=not (node.get("spec") or {}).get("unschedulable"),
+        cpus=cpu_milli(room.get("cpu", 0)) // 1000,
+        mem_bytes=memory_bytes(room.get("memory", 0)),
+        cpus_used=use.milli // 1000,  # parts of a CPU, as daemons ask for, do not make a node busy
+        mem_used_bytes=use.mem_bytes,
+        jobs=tuple(sorted(use.jobs, key=int)),
+        arch=printable((status.get("nodeInfo") or {}).get("architecture") or "amd64"),
+        since=parse_rfc3339(since) if since else None,
+        labels=frozenset(printable_tree(node["metadata"].get("labels") or {}).items()),
+    )
+
+
+def _node_order(row: NodeRow) -> tuple[tuple[int, int | str], ...]:
+    """node-2 before node-10."""
+    parts: list[tuple[int, int | str]] = []
+    digits = ""
+    for char in row.name + " ":
+        if char.isascii() and char.isdigit():
+            digits += char
+            continue
+        if digits:
+            parts.append((0, int(digits)))
+            digits = ""
+        parts.append((1, char))
+    return tuple(parts)

@@ -1,0 +1,50 @@
+"""What the site has published: its queues, and whom it sends mail to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hpcbatch.api.names import (
+    QUEUES_CONFIGMAP,
+    QUEUES_KEY,
+    SYSTEM_NAMESPACE,
+)
+from hpcbatch.api.port import Api
+from hpcbatch.api.resources import CONFIGMAPS, QUEUES
+from hpcbatch.errors import (
+    ForbiddenError,
+    HpcBatchError,
+    NotFoundError,
+)
+from hpcbatch.model.row import QueueRow
+
+if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 8 ms to make
+    from hpcbatch.model.mail import MailConfig
+
+
+_DEFAULT_QUEUE = "default"
+
+
+def list_queues(api: Api) -> list[QueueRow]:
+    """The queues that a job may name, in the site's order; of a site that names none, the default one first."""
+    volcano = [queue for queue in api.list(QUEUES).items if queue["metadata"]["name"] != "root"]
+    is_open = {q["metadata"]["name"]: (q.get("status") or {}).get("state", "Open") in {"Open", ""} for q in volcano}
+    try:
+        published = api.get(CONFIGMAPS, QUEUES_CONFIGMAP, SYSTEM_NAMESPACE)
+    except (NotFoundError, ForbiddenError):
+        rows = [QueueRow(name=name, is_default=name == _DEFAULT_QUEUE, is_open=is_open[name]) for name in is_open]
+        return sorted(rows, key=lambda row: (not row.is_default, row.name))
+    from hpcbatch.api.queuelist import queues_from_json
+
+    return queues_from_json((published.get("data") or {}).get(QUEUES_KEY, ""), is_open)
+
+
+def mail_rules(api: Api) -> MailConfig | None:
+    """Whom the site sends mail about jobs to, as far as users may know; None where it sends none."""
+    from hpcbatch.api.queuelist import mail_from_json
+
+    try:
+        published = api.get(CONFIGMAPS, QUEUES_CONFIGMAP, SYSTEM_NAMESPACE)
+        return mail_from_json((published.get("data") or {}).get(QUEUES_KEY, "{}"))
+    except HpcBatchError:
+        return None

@@ -1,0 +1,187 @@
+"""Submitting a job: the record, the Secret that goes with it, and the wait for the controller's answer."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from hpcbatch.api.names import (
+    ENVIRONMENT_KEY,
+    SCRIPT_KEY,
+    SECRET_TYPE,
+)
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import BATCHJOBS, SECRETS, Resource
+from hpcbatch.api.transport import LostError
+from hpcbatch.client.request_ids import random_id
+from hpcbatch.client.watch import wait_until
+from hpcbatch.errors import (
+    AlreadyExistsError,
+    ForbiddenError,
+    HpcBatchError,
+    NotFoundError,
+    RefusedError,
+    UnknownJobError,
+    UnreachableError,
+)
+
+if TYPE_CHECKING:
+    from hpcbatch.model.spec import Submission
+
+
+ADMISSION_S = 20.0
+_MAX_SECRET = 1 << 20  # bytes; Kubernetes refuses larger Secrets
+_CREATE_S = 5.0
+_MANAGED = {"app.kubernetes.io/managed-by": "hpcbatch"}
+
+
+class Submitted(NamedTuple):
+    """An admitted job."""
+
+    job_id: int
+    server: str
+    namespace: str
+    object_name: str
+    is_array: bool = False
+
+
+def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float = ADMISSION_S) -> Submitted:
+    """Create the record and wait until the controller has admitted it.
+
+    Raises RefusedError if it did not, UnreachableError if nobody answered in time; nothing is left behind then, nor
+    when the wait is interrupted. A connection lost on the way never makes two jobs: the names are chosen here.
+    """
+    name = f"{submission.spec.dialect.value}-{random_id(10)}"
+    secret = submission_secret(name, submission)
+    from hpcbatch.record.batchjob import to_manifest
+
+    job = to_manifest(submission.spec, name=name, submission_secret=name, export_none=submission.export_none)
+    _check_text(job)
+    is_begun = False
+    try:
+        _create(api, SECRETS, secret, namespace)
+        is_begun = True
+        created = _create(api, BATCHJOBS, job, namespace)
+        answered = _await_answer(api, created, timeout_s)
+    except BaseException as error:  # Ctrl-C too
+        if not is_begun and isinstance(error, HpcBatchError) and not isinstance(error, LostError):
+            raise
+        late = _take_back(api, namespace, name, is_answer_wanted=not isinstance(error, KeyboardInterrupt))
+        if late is None:
+            raise
+        answered = late
+    status = answered["status"]
+    if refusal := status.get("refusal"):
+        _remove(api, namespace, name)
+        raise RefusedError(refusal.get("code", ""), refusal.get("message", ""))
+    is_array = submission.spec.array is not None
+    return Submitted(int(status["jobId"]), submission.spec.server, namespace, name, is_array)
+
+
+def submission_secret(name: str, submission: Submission) -> Object:
+    """The immutable Secret with script and environment. Raises HpcBatchError if Kubernetes could not hold it."""
+    environment = b"\0".join(os.fsencode(f"{key}={value}") for key, value in submission.environment.items())
+    size = len(submission.script) + len(environment)
+    if size >= _MAX_SECRET - 1024:
+        raise HpcBatchError(
+            f"the script ({len(submission.script)} bytes) and the environment that goes with it "
+            f"({len(environment)} bytes) are more than the {_MAX_SECRET >> 10} KiB that Kubernetes keeps together"
+        )
+    data = {SCRIPT_KEY: submission.script, ENVIRONMENT_KEY: environment}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "labels": dict(_MANAGED)},
+        "type": SECRET_TYPE,
+        "immutable": True,
+        "data": {key: base64.b64encode(value).decode("ascii") for key, value in data.items()},
+    }
+
+
+def _check_text(job: Object) -> None:
+    try:
+        json.dumps(job, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        bad = os.fsencode(str(error.object)[max(0, error.start - 20) : error.end])
+        raise HpcBatchError(f"a name that goes with the job is not UTF-8 text: …{bad!r}") from None
+
+
+def _create(api: Api, resource: Resource, obj: Object, namespace: str) -> Object:
+    """Create, once, however often the connection breaks: the random name tells whether it had been done."""
+    give_up = time.monotonic() + _CREATE_S
+    is_first = True
+    while True:
+        try:
+            return api.create(resource, obj, namespace)
+        except AlreadyExistsError:
+            if is_first:
+                raise
+            return api.get(resource, obj["metadata"]["name"], namespace)
+        except NotFoundError as error:
+            if error.details.get("kind") == "namespaces":
+                raise
+            from hpcbatch.client.listing import not_installed
+
+            raise not_installed() from None
+        except LostError:
+            if time.monotonic() >= give_up:
+                raise
+            time.sleep(0.2)
+        is_first = False
+
+
+class _Name(NamedTuple):
+    namespace: str
+    object_name: str
+
+
+def _await_answer(api: Api, created: Object, timeout_s: float) -> Object:
+    """Watch the new record until it says admitted or refused."""
+    name = _Name(created["metadata"]["namespace"], created["metadata"]["name"])
+    try:
+        seen = wait_until(api, name, _is_answered, seen=created, timeout_s=timeout_s)
+    except UnknownJobError:
+        raise HpcBatchError("the job was removed while it was being submitted") from None
+    if not _is_answered(seen):
+        raise UnreachableError(
+            f"hpcbatch's controller did not answer within {timeout_s:.0f} seconds: the job was not submitted"
+        )
+    return seen
+
+
+def _is_answered(obj: Object) -> bool:
+    status = obj.get("status") or {}
+    return "jobId" in status or "refusal" in status
+
+
+def _take_back(api: Api, namespace: str, name: str, *, is_answer_wanted: bool) -> Object | None:
+    """Undo a submission that failed half-way; the record after all, if the controller's answer came just now."""
+    try:
+        found = api.get(BATCHJOBS, name, namespace)
+        if is_answer_wanted and _is_answered(found):
+            return found
+    except HpcBatchError:
+        pass
+    _remove(api, namespace, name)
+    return None
+
+
+def _remove(api: Api, namespace: str, name: str) -> None:
+    """Remove record and Secret as far as the server answers; the controller sweeps what stays. A job that was admitted
+    meanwhile is not a user's to remove: it is asked to end.
+    """
+    from hpcbatch.client.changes import request_end
+
+    for resource in (BATCHJOBS, SECRETS):
+        try:
+            api.delete(resource, name, namespace)
+        except ForbiddenError:
+            if resource is BATCHJOBS:
+                with suppress(HpcBatchError):
+                    request_end(api, _Name(namespace, name))
+        except HpcBatchError:
+            pass
