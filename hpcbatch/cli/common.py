@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from hpcbatch.errors import HpcBatchError
+from hpcbatch.errors import HpcBatchError, UnauthorizedError, UnreachableError
 from hpcbatch.model.text import printable_lines
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _OUTPUT_ERRORS = frozenset({errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 """What writing the output raises in the middle; the API's client turns its own into ours."""
+NO_CONNECTION = (UnreachableError, UnauthorizedError)
+"""What ends a command at once, however many jobs it was to look at."""
 Describe = Callable[[Exception], tuple[str, int]]
 _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 _INTERRUPTED = 130  # as a shell reports a command that SIGINT ended

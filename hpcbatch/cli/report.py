@@ -158,13 +158,14 @@ def accounting(session: Session, since: str, directory: Path | None) -> None:
 
     The log is told from the records of the jobs. Writing it again adds what is new, and nothing twice.
     """
-    from hpcbatch.cli.records import group_name, in_window
+    from hpcbatch.cli.unix_names import group_name
+    from hpcbatch.client.records import in_window
     from hpcbatch.pbs.accounting import entries
 
     first = _when(session, since, "--since")
     if directory is not None:  # whole days
         first = first.astimezone(session.zone).replace(hour=0, minute=0, second=0, microsecond=0)
-    records = in_window(session, first)
+    records = in_window(session.api, session.namespace, first)
     found = [entry for record in records for entry in entries(record, group_name) if entry.when >= first]
     found.sort(key=attrgetter("when", "number"))
     if directory is None:

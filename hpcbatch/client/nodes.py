@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.names import (
+from hpcbatch.model.labels import JOB_ID_LABEL
     JOB_ID_LABEL,
 )
 from hpcbatch.api.nodes import is_reserved

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.warning import warning_in
+
+if TYPE_CHECKING:
+    from hpcbatch.model.record import JobStatus
 
 LONG: dict[str, str] = {
     "PD": "PENDING", "R": "RUNNING", "S": "SUSPENDED", "CD": "COMPLETED", "CA": "CANCELLED", "F": "FAILED",
@@ -134,6 +138,16 @@ def exit_status(
     if reason is Reason.LAUNCH_FAILED and exit_code is None and exit_signal is None:
         return 1, 0  # the script has no part in it
     return exit_code or 0, exit_signal or 0
+
+
+def wait_code(status: JobStatus) -> int:
+    """What sbatch --wait exits with for one job."""
+    code, killed_by = exit_status(
+        status.state, status.reason, status.exit_code, status.exit_signal, status.start_time is not None
+    )
+    if killed_by:
+        return 1
+    return code or (1 if status.state is JobState.FAILED else 0)  # a lost node's job has 0:0
 
 
 def restarts(state: JobState, run_count: int) -> int:

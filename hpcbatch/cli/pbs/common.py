@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import Describe, EndedError, Session, complain
-from hpcbatch.errors import HpcBatchError, JobFinishedError, UnauthorizedError, UnknownJobError, UnreachableError
+from hpcbatch.cli.common import NO_CONNECTION, Describe, EndedError, Session, complain
+from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownJobError
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from hpcbatch.model.row import JobRow
     from hpcbatch.pbs.requests import HoldOptions
 
-NO_CONNECTION = (UnreachableError, UnauthorizedError)
-"""What ends a command at once, however many jobs it was to look at."""
 _PBSE_INTERNAL = 15008  # what the real commands print for a server whose host is not known
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.pbs.common import NO_CONNECTION, Jobs, check_server, describe, printed_version
+from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
+from hpcbatch.cli.pbs.common import Jobs, check_server, describe, printed_version
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownQueueError
 from hpcbatch.record.rows import row_of
 

@@ -43,9 +43,9 @@ def _body(session: Session) -> int:
     if not wanted.quiet:
         print(shown_id)
     if wanted.block:
-        from hpcbatch.cli.wait import wait_as_qsub
+        from hpcbatch.cli.pbs.block import wait
 
-        return wait_as_qsub(session, submitted, shown_id)
+        return wait(session, submitted, shown_id)
     return 0
 
 

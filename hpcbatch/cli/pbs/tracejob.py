@@ -28,7 +28,7 @@ def _body(session: Session) -> int:
         sys.stdout.write(USAGE)
         return 1
     check_server(session, "tracejob")
-    from hpcbatch.cli.records import group_name
+    from hpcbatch.cli.unix_names import group_name
     from hpcbatch.pbs.ids import row_id
 
     width = _columns() if options.width is None else max(options.width, 0)
@@ -54,7 +54,7 @@ def _body(session: Session) -> int:
 
 def _find(session: Session, operand: str) -> JobRecord | None:
     """The job, array or member of an array that an operand names; None if there is none."""
-    from hpcbatch.cli.records import by_number
+    from hpcbatch.client.records import by_number, exactly
     from hpcbatch.errors import UnknownJobError
     from hpcbatch.pbs.errors import PbsError
     from hpcbatch.pbs.ids import parse_id
@@ -63,7 +63,11 @@ def _find(session: Session, operand: str) -> JobRecord | None:
         named = parse_id(operand, session.server)
     except (UnknownJobError, PbsError):
         return None
-    found = by_number(session, {named.number}) if named.members is not None else _exactly(session, named.number)
+    found = (
+        by_number(session.api, session.namespace, {named.number})
+        if named.members is not None
+        else exactly(session.api, session.namespace, named.number)
+    )
     for record in found:
         member = record.spec.member_of
         if named.members is not None:
@@ -72,14 +76,6 @@ def _find(session: Session, operand: str) -> JobRecord | None:
         elif record.job_id == named.number and named.is_array == (record.spec.array is not None):
             return record
     return None
-
-
-def _exactly(session: Session, number: int) -> list[JobRecord]:
-    from hpcbatch.client import listing
-    from hpcbatch.record.batchjob import shown_record
-
-    ask = partial(listing.list_ended, session.api, session.namespace)
-    return [shown_record(obj) for obj in ask(numbers=[number], include_unfinished=True)]
 
 
 def _columns() -> int:

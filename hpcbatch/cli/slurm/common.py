@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from hpcbatch.cli.common import Describe, Session
-from hpcbatch.errors import UnauthorizedError, UnreachableError
-
-NO_CONNECTION = (UnreachableError, UnauthorizedError)
-"""What ends a command at once, however many jobs it was to look at."""
 
 
 def describe(command: str, _session: Session) -> Describe:

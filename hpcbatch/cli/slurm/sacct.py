@@ -24,7 +24,7 @@ def _body(session: Session) -> int:
     from hpcbatch.slurm.sacct_options import read_options
 
     options = read_options(sys.argv[1:], session.environ, session.user, session.now)
-    from hpcbatch.cli.records import group_name, uid_of
+    from hpcbatch.cli.unix_names import group_name, uid_of
     from hpcbatch.slurm.sacct import Facts, format_lines, select_lines
     from hpcbatch.slurm.sacct_fields import View
 
@@ -49,18 +49,18 @@ def _body(session: Session) -> int:
 
 def _records(session: Session, options: SacctOptions) -> Iterable[JobRecord]:
     """A few more jobs than are asked for, which are sorted out later, never one too few."""
-    from hpcbatch.cli.records import by_number, in_window
+    from hpcbatch.client.records import by_number, in_window
 
     if options.jobs:
-        return by_number(session, {job.number for job in options.jobs})
+        return by_number(session.api, session.namespace, {job.number for job in options.jobs})
     users = options.users or frozenset()
     has_numbers = any(user.isdigit() for user in users)  # only the records themselves tell whose they are
-    return in_window(session, options.start, () if has_numbers else users)
+    return in_window(session.api, session.namespace, options.start, () if has_numbers else users)
 
 
 def _check_users(session: Session, options: SacctOptions) -> None:
     """Raise SlurmUsageError for a user that this machine does not know."""
-    from hpcbatch.cli.records import uid_of
+    from hpcbatch.cli.unix_names import uid_of
     from hpcbatch.slurm.errors import SlurmUsageError
 
     for name in sorted(options.users or ()):

@@ -50,9 +50,9 @@ def _body(session: Session) -> int:
     elif not wanted.quiet:
         print(f"Submitted batch job {submitted.job_id}")
     if wanted.wait:
-        from hpcbatch.cli.wait import wait_as_sbatch
+        from hpcbatch.cli.slurm.wait import wait
 
-        return wait_as_sbatch(session, submitted)
+        return wait(session, submitted)
     return 0
 
 

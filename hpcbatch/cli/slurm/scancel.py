@@ -6,8 +6,8 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.slurm.common import NO_CONNECTION, describe
+from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
+from hpcbatch.cli.slurm.common import describe
 from hpcbatch.errors import HpcBatchError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
 

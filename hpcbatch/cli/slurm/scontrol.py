@@ -48,6 +48,7 @@ def _body(session: Session) -> int:
 
 
 def _show_jobs(session: Session, command: ScontrolCommand) -> int:
+    from hpcbatch.cli.unix_names import group_name
     from hpcbatch.client import listing
     from hpcbatch.client.arrays import held_members
     from hpcbatch.record.batchjob import shown_record
@@ -69,7 +70,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
             session.zone,
             command.one_line,
             time_format=command.time_format,
-            group=_group_name(job.record.status.gid),
+            group=group_name(job.record.status.gid),
             in_array=job.in_array,
         )
         sys.stdout.write(text)
@@ -121,15 +122,6 @@ def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, st
     except UnknownJobError:
         return None, ""
     return shown_record(obj), held_members(obj)
-
-
-def _group_name(gid: int) -> str:
-    import grp
-
-    try:
-        return grp.getgrgid(gid).gr_name
-    except KeyError:
-        return ""
 
 
 def _show_nodes(session: Session, command: ScontrolCommand) -> int:

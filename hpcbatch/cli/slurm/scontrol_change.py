@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from hpcbatch.cli.common import Session, complain
-from hpcbatch.cli.slurm.common import NO_CONNECTION
+from hpcbatch.cli.common import NO_CONNECTION, Session, complain
 from hpcbatch.client import arrays, listing
 from hpcbatch.client.alter import alter
 from hpcbatch.client.changes import rerun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from hpcbatch.slurm import states
 from hpcbatch.slurm.clock import ctime, full, short, stamp
 from hpcbatch.slurm.ids import id_text, parse_id, split_ids, task_text
 from hpcbatch.slurm.memory import size
+from tests.unit.slurm.jobs import record
 
 NOW = datetime(2026, 11, 21, 2, 50, 6, tzinfo=UTC)
 
@@ -168,3 +170,20 @@ def test_durations_read_back(seconds: int) -> None:
         for part in clock.split(":"):
             total = total * 60 + int(part)
         assert total + int(days or 0) * 86400 == seconds
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "status", "code"),
+    [
+        (JobState.FINISHED, Reason.NONE, {"exit_code": 0}, 0),
+        (JobState.FAILED, Reason.NON_ZERO_EXIT, {"exit_code": 7}, 7),
+        (JobState.FAILED, Reason.SIGNALLED, {"exit_signal": 9}, 1),
+        (JobState.FAILED, Reason.NODE_LOST, {}, 1),
+        (JobState.DELETED, Reason.DELETED_BY_USER, {"start_time": NOW}, 1),
+        (JobState.DELETED, Reason.DELETED_BY_USER, {}, 0),
+        (JobState.TIMEOUT, Reason.TIME_LIMIT, {"start_time": NOW}, 0),
+    ],
+    ids=["well", "code", "signal", "node-lost", "deleted", "deleted-before", "timeout"],
+)
+def test_wait_code(state: JobState, reason: Reason, status: dict[str, Any], code: int) -> None:
+    assert states.wait_code(record(1, state=state, reason=reason, **status).status) == code

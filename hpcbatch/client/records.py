@@ -1,0 +1,42 @@
+"""The whole records of jobs that accounting looks at, ended ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from hpcbatch.api.client import TableApi
+from hpcbatch.client import history
+from hpcbatch.client.listing import iter_ended, list_ended, list_objects
+from hpcbatch.record.batchjob import shown_record
+
+if TYPE_CHECKING:
+    from hpcbatch.model.record import JobRecord
+
+
+def by_number(api: TableApi, namespace: str, numbers: Collection[int]) -> list[JobRecord]:
+    """The jobs of these numbers; of an array also its members that have a record."""
+    listed = list_ended(api, namespace, numbers=numbers, include_unfinished=True)
+    found = {obj["metadata"]["uid"]: obj for obj in listed}
+    arrays = {int(obj["status"]["jobId"]) for obj in found.values() if "array" in obj["spec"]}
+    if arrays:
+        present = list_objects(api, namespace)
+        fields = f"spec.memberOf.arrayId={'|'.join(map(str, sorted(arrays)))}"
+        for obj in (*present, *history.objects(api, namespace, fields)):
+            if (obj["spec"].get("memberOf") or {}).get("arrayId") in arrays:
+                found.setdefault(obj["metadata"]["uid"], obj)
+    return [shown_record(obj) for obj in found.values()]
+
+
+def in_window(
+    api: TableApi, namespace: str, since: datetime | None, owners: Collection[str] = ()
+) -> Iterator[JobRecord]:
+    """The jobs that ended at `since` or later, or have not ended. `owners` empty: everybody's that may be seen."""
+    found = iter_ended(api, namespace, since=since, owners=owners, include_unfinished=True)
+    return map(shown_record, found)
+
+
+def exactly(api: TableApi, namespace: str, number: int) -> list[JobRecord]:
+    """The job of that number alone; an array without its members."""
+    return [shown_record(obj) for obj in list_ended(api, namespace, numbers=[number], include_unfinished=True)]
