@@ -6,7 +6,6 @@ import os
 from dataclasses import replace
 
 from hpcbatch.cli.common import Session, complain
-from hpcbatch.client.queues import mail_rules
 from hpcbatch.client.submit import Submitted, submit
 from hpcbatch.model.spec import Arrangement, Submission
 
@@ -22,6 +21,7 @@ def send(session: Session, submission: Submission, command: str) -> Submitted:
 
 def _tell_of_mail(session: Session, submission: Submission, command: str) -> None:
     """What of the mail that was asked for will not come."""
+    from hpcbatch.client.queues import mail_rules
     from hpcbatch.model.mail import recipients
 
     rules = mail_rules(session.api)

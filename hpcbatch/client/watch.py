@@ -57,8 +57,6 @@ def wait_until(
     Waits through whatever the API server and the network do; `tell` hears of the first failure of each outage. Raises
     UnknownJobError if the job is gone, ForbiddenError, UnauthorizedError, and what still fails when the time is over.
     """
-    from hpcbatch.client.listing import get_object
-
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     obj, is_fresh, failures = seen, seen is not None, 0
     while obj is None or not is_enough(obj):
@@ -70,6 +68,8 @@ def wait_until(
                 found = _first(api, job, is_enough, obj["metadata"].get("resourceVersion", ""), left_s)
                 if found is not None:
                     return found
+            from hpcbatch.client.listing import get_object
+
             obj, is_fresh, failures = get_object(api, job), True, 0
         except (ForbiddenError, UnauthorizedError):
             raise
