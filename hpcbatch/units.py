@@ -83,3 +83,8 @@ def check_time(when: datetime) -> datetime:
     if not FIRST_TIME <= when < LAST_TIME:
         raise HpcBatchError(f"{when:%d %b} {when.year} is no time for a job: expected one from 1970 to 4999")
     return when
+
+
+def counted(number: int, what: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

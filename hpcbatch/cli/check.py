@@ -56,14 +56,12 @@ def _line(finding: Finding) -> str:
 
 
 def _summary(findings: Sequence[Finding]) -> str:
+    from hpcbatch.units import counted
+
     counts = Counter(finding.level.value for finding in findings)
-    parts = [_count(counts[level], level) for level in ("error", "warning") if counts[level]]
+    parts = [counted(counts[level], level) for level in ("error", "warning") if counts[level]]
     parts += [f"{counts['unknown']} unknown"] if counts["unknown"] else []
     return f"\n{', '.join(parts)}; docs/check.md explains each" if parts else "\nno errors, no warnings"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _end(_signum: int, _frame: object) -> None:

@@ -25,7 +25,7 @@ from hpcbatch.client.nodes import list_nodes
 from hpcbatch.errors import HpcBatchError, UnreachableError
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.state import JobState
-from hpcbatch.units import format_bytes
+from hpcbatch.units import counted, format_bytes
 
 _RUN = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
 _NOT_RUNNING = 3  # as `systemctl status` and the LSB have it
@@ -81,8 +81,8 @@ def up(
         from hpcbatch.api.client import HttpApi
 
         put_site(HttpApi(kubeconfig.read([state / "kubeconfig"])), site_text)
-    size = f"{_count(options.cpus, 'CPU')} and {format_bytes(options.mem_bytes)}B"
-    click.echo(f"hpcbatch is up: {_count(options.nodes, 'node')} of {size} each (process {pid})")
+    size = f"{counted(options.cpus, 'CPU')} and {format_bytes(options.mem_bytes)}B"
+    click.echo(f"hpcbatch is up: {counted(options.nodes, 'node')} of {size} each (process {pid})")
     click.echo(memory_limits)
     click.echo("Submit with qsub or sbatch, look with qstat or squeue; `hpcbatch down` stops it.")
     click.echo(f"For kubectl: export KUBECONFIG={_shell_word(state / 'kubeconfig')}")
@@ -113,7 +113,7 @@ def _ended_by_down(state: Path) -> str:
     again = sum(row.rerunnable for row in running)
     if not running:
         return ""
-    ends = f": {_count(len(running), 'running job')} ended, {again} of them queued again for the next `hpcbatch up`"
+    ends = f": {counted(len(running), 'running job')} ended, {again} of them queued again for the next `hpcbatch up`"
     return f"{ends}, {len(running) - again} not, which may not run twice" if again < len(running) else ends
 
 
@@ -163,7 +163,7 @@ def watch(session: Session, job_ids: tuple[str, ...], plain: bool) -> None:
 def _nodes_line(nodes: list[NodeRow]) -> str:
     ready = [node for node in nodes if node.ready and node.schedulable]
     used, cpus = sum(node.cpus_used for node in ready), sum(node.cpus for node in ready)
-    return f"{len(ready)} of {len(nodes)} ready, {used} of {_count(cpus, 'CPU')} in use"
+    return f"{len(ready)} of {len(nodes)} ready, {used} of {counted(cpus, 'CPU')} in use"
 
 
 def _jobs_line(rows: list[JobRow], moved: int) -> str:
@@ -182,10 +182,6 @@ def _jobs_line(rows: list[JobRow], moved: int) -> str:
 def _single(rows: list[JobRow]) -> list[JobRow]:
     """An array that has begun counts by its members."""
     return [row for row in rows if not row.array_indices or row.start_time is None or row.state.is_final]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _shell_word(path: Path) -> str:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
 from hpcbatch.client import listing, watch
 from hpcbatch.errors import HpcBatchError, UnknownJobError
@@ -79,7 +80,8 @@ class TableView:
     def show(self, rows: Mapping[str, JobRow]) -> None:
         size = shutil.get_terminal_size()
         cells = [_COLUMNS, *(_cells(row) for row in sorted(rows.values(), key=_shown_first))]
-        lines = _align(cells[: max(2, size.lines - 1)], size.columns)
+        width = max(20, size.columns)
+        lines = [line[:width].rstrip() for line in aligned(cells[: max(2, size.lines - 1)])]
         up = f"\x1b[{self._drawn}A" if self._drawn else ""
         sys.stdout.write(up + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[0J")
         sys.stdout.flush()
@@ -153,9 +155,3 @@ def _progress(array: JobRow) -> str:
     return f"{(every - left) * 100 // every} % of {every} members ended" + (
         f", {lost} of them not well" if lost else ""
     )
-
-
-def _align(table: Sequence[Sequence[str]], width: int) -> list[str]:
-    widths = [max(len(row[column]) for row in table) for column in range(len(_COLUMNS) - 1)]
-    lines = ("  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]) for row in table)
-    return [line[: max(20, width)].rstrip() for line in lines]

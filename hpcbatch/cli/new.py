@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session, complain
 from hpcbatch.errors import HpcBatchError, UsageError
 
@@ -57,9 +58,8 @@ def list_templates(context: click.Context, names: tuple[str, ...]) -> None:
         click.echo(("\n" if shown else "") + f"{name}: {definition.description}")
         shown += 1
         rows = [(f"  {_shown(parameter)}", _remark(parameter)) for parameter in definition.parameters]
-        width = max((len(left) for left, _ in rows), default=0)
-        for left, right in rows:
-            click.echo(f"{left:{width}}  {right}")
+        for line in aligned(rows):
+            click.echo(line)
     if faults:
         raise SystemExit(1)
 

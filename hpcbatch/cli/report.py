@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
 
 if TYPE_CHECKING:
@@ -131,11 +132,7 @@ def _table(by: Sequence[str], uses: Sequence[Use]) -> Iterator[str]:
         rows.append(["Total", *([""] * (len(by) - 1)), *_cells(uses[-1])])
     else:
         rows[1:] = [_cells(uses[-1])]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        left = [cell.ljust(width) for cell, width in zip(row[: len(by)], widths, strict=False)]
-        right = [cell.rjust(width) for cell, width in zip(row[len(by) :], widths[len(by) :], strict=True)]
-        yield "  ".join([*left, *right]).rstrip() + "\n"
+    return (f"{line}\n" for line in aligned(rows, left=len(by)))
 
 
 def _cells(use: Use) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.values import memory
 from hpcbatch.errors import HpcBatchError
@@ -206,9 +207,8 @@ def list_(session: Session) -> None:
     for row in listing.list_rows(session.api, session.namespace, finished=False):
         by_namespace.setdefault(row.namespace, []).append(row)
     lines = [_HEADING, *(_cells(row, by_namespace.get(row.namespace, [])) for row in found)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    for line in aligned(lines):
+        click.echo(line)
 
 
 @user.command()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.units import cpu_milli, format_bytes, hms, memory_bytes, parse_quantity, parse_rfc3339, rfc3339
+from hpcbatch.units import counted, cpu_milli, format_bytes, hms, memory_bytes, parse_quantity, parse_rfc3339, rfc3339
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,8 @@ def test_bad_time() -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(0, "00:00:00"), (59, "00:00:59"), (360_000, "100:00:00")])
 def test_hms(seconds: int, text: str) -> None:
     assert hms(seconds) == text
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 nodes"), (1, "1 node"), (2, "2 nodes")])
+def test_counted(number: int, text: str) -> None:
+    assert counted(number, "node") == text

@@ -11,15 +11,11 @@ from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.pbs.common import check_server, describe, for_each_job, printed_version
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.model.state import JobState
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
     from hpcbatch.model.row import JobRow
     from hpcbatch.model.spec import JobSpec
-
-
-_WAITING = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING})
 
 
 def main() -> None:
@@ -29,7 +25,7 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.client.alter import alter_with_members
+    from hpcbatch.client.alter import WAITING, alter_with_members
     from hpcbatch.client.queues import list_queues
     from hpcbatch.pbs.alter import read_qmove
 
@@ -43,7 +39,7 @@ def _body(session: Session) -> int:
 
     def move(row: JobRow) -> None:
         too_late = RefusedError(RefusalCode.ENDING, "the job is not waiting")
-        if row.state not in _WAITING and not row.state.is_final:
+        if row.state not in WAITING and not row.state.is_final:
             raise too_late
         try:
             alter_with_members(session.api, row, into)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.wrf.log_file import log_of, progress_of, settings_of
 from hpcbatch.client import listing
@@ -11,7 +12,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
-from hpcbatch.units import hms
+from hpcbatch.units import counted, hms
 from hpcbatch.wrf.log import Progress
 
 _RUNS = frozenset({JobState.RUNNING, JobState.SUSPENDED})
@@ -43,7 +44,7 @@ def print_all(session: Session, *, is_json: bool) -> None:
             print(json.dumps(_as_json(row, progress)))
         return
     if not found:
-        print(f"no WRF run was found in {len(mine)} running job{'' if len(mine) == 1 else 's'}")
+        print(f"no WRF run was found in {counted(len(mine), 'running job')}")
         return
     table: list[tuple[str, ...]] = [_HEADINGS]
     for row, progress in found:
@@ -51,9 +52,7 @@ def print_all(session: Session, *, is_json: bool) -> None:
         program = "starting" if progress.program is None else f"{progress.program}.exe"
         values = (texts[name] for name in ("wrfprogress", "wrftime", "wrfstep", "wrfleft"))
         table.append((_shown_id(row), row.name, program, *values))
-    widths = [max(len(cells[column]) for cells in table) for column in range(len(_HEADINGS))]
-    for cells in table:
-        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
+    print("\n".join(aligned(table)))
 
 
 def _of_row(session: Session, row: JobRow) -> Progress | None:

@@ -13,6 +13,7 @@ import click
 
 from hpcbatch.cli.common import Session
 from hpcbatch.model.text import printable
+from hpcbatch.units import counted
 
 if TYPE_CHECKING:
     from hpcbatch.wrf.finding import Finding
@@ -80,7 +81,7 @@ def line_of(finding: Finding) -> str:
 
 def _summary(exe: str, findings: Sequence[Finding]) -> str:
     counts = Counter(finding.severity.value for finding in findings)
-    parts = [f"{counts[one]} {one}{'s' if counts[one] > 1 else ''}" for one in ("error", "warning") if counts[one]]
+    parts = [counted(counts[one], one) for one in ("error", "warning") if counts[one]]
     parts += [f"{counts['unknown']} not looked at"] if counts["unknown"] else []
     return f"{exe}: {', '.join(parts) or 'nothing found that would make it fail'}"
 
