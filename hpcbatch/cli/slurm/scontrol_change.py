@@ -15,9 +15,8 @@ from hpcbatch.client.rights import check_may_change_all, may_change_all, not_per
 from hpcbatch.client.watch import settle
 from hpcbatch.errors import HpcBatchError, NotSupportedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.model.state import JobState
 from hpcbatch.slurm import states
-from hpcbatch.slurm.errors import INVALID_JOB, NOT_PENDING, SlurmUsageError, describe_change, describe_hold
+from hpcbatch.slurm.errors import INVALID_JOB, SlurmUsageError, describe_change, describe_hold
 from hpcbatch.slurm.ids import parse_id
 from hpcbatch.slurm.scontrol import ScontrolCommand, Verb
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from hpcbatch.slurm.update import Update
 
 _HOLDS = frozenset({Verb.HOLD, Verb.UHOLD, Verb.RELEASE})
-_NOT_LASTING = "Changes to job priority are not persistent, change nice instead"
 
 
 class _Target(NamedTuple):
@@ -172,24 +170,14 @@ def _suspend(session: Session, target: _Target, *, is_suspended: bool) -> list[O
 
 def _top(session: Session, target: _Target) -> list[Object]:
     """Before all other waiting jobs of its user in its partition."""
+    from hpcbatch.slurm.precedence import priority_before
+
     row = target.row
     check_may_change_all(session.api, "puts one before others")
-    if row.state not in states.WAITING and not row.state.is_final:
-        raise SlurmUsageError(NOT_PENDING)
-    others = [
-        other
-        for other in listing.list_rows(session.api, session.namespace, finished=False)
-        if (other.user, other.queue) == (row.user, row.queue)
-        and other.state in states.WAITING
-        and other.job_id != row.job_id
-    ]
-    number = states.own_number(row)
-    # squeue shows later jobs a little lower: it is to be first there, too
-    over = [max(p := other.priority - other.nice, p - states.own_number(other) + number) for other in others]
-    most = max(over, default=row.priority - row.nice - 1)
+    least = priority_before(row, listing.list_rows(session.api, session.namespace, finished=False))
 
     def raised(record: JobRecord) -> JobSpec:
-        return replace(record.spec, priority=max(record.spec.priority, most + 1 + record.spec.nice))
+        return replace(record.spec, priority=max(record.spec.priority, least + record.spec.nice))
 
     alter(session.api, row, raised)
     return []
@@ -240,14 +228,7 @@ def _changer(session: Session, update: Update) -> Callable[[JobRecord], JobSpec]
 
 
 def _check_rights(session: Session, row: JobRow, update: Update) -> None:
-    """Users put their own jobs back, by nice; what brings a job forward is the administrators'."""
-    from hpcbatch.slurm.update import RELEASE
+    from hpcbatch.slurm.precedence import brings_forward, is_lowered, not_lasting
 
-    wants_priority = update.priority not in {None, 0, RELEASE}
-    wants_less_nice = update.nice is not None and update.nice < min(0, row.nice)
-    if not (wants_priority or wants_less_nice) or may_change_all(session.api):
-        return
-    now = states.priority(states.own_number(row), JobState.QUEUED, row.priority - row.nice)
-    if update.priority is not None and update.priority < now and not wants_less_nice:
-        raise SlurmUsageError(_NOT_LASTING)
-    raise not_permitted("brings one forward")
+    if brings_forward(update, row) and not may_change_all(session.api):
+        raise not_lasting() if is_lowered(update, row) else not_permitted("brings one forward")
