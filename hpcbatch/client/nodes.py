@@ -6,16 +6,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from hpcbatch.api.client import TableApi
-from hpcbatch.api.names import (
-from hpcbatch.model.labels import JOB_ID_LABEL
-    JOB_ID_LABEL,
-)
 from hpcbatch.api.nodes import is_reserved
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import NODES, PODS
 from hpcbatch.errors import (
     ForbiddenError,
 )
+from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.text import printable, printable_tree
 from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339

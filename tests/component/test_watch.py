@@ -18,6 +18,7 @@ from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import ForbiddenError, GoneError, HpcBatchError, UnknownJobError, UnreachableError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
+from hpcbatch.record.rows import row_of
 from tests.component.batchjobs import NS, admitted, put_job
 
 
@@ -47,7 +48,7 @@ def has_ended(obj: Object) -> bool:
 
 
 def queued(registry: Registry) -> tuple[JobRow, Object]:
-    row = put_job(registry, 1, JobState.QUEUED).row()
+    row = row_of(put_job(registry, 1, JobState.QUEUED))
     return row, registry.get(BATCHJOBS, row.object_name, NS)
 
 
@@ -130,7 +131,7 @@ def test_a_record_that_is_removed_is_unknown(registry: Registry) -> None:
 
 
 def test_followers_see_changes_and_removals(registry: Registry) -> None:
-    rows = [put_job(registry, number, JobState.QUEUED).row() for number in (1, 2)]
+    rows = [row_of(put_job(registry, number, JobState.QUEUED)) for number in (1, 2)]
     events = watch.follow(registry, {row.object_name: row for row in rows})
     assert [row.job_id for row in (next(events), next(events)) if isinstance(row, JobRow)] == [1, 2]
     end(registry, rows[0])
