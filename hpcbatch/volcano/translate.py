@@ -329,7 +329,7 @@ def _runner_files() -> Mapping[str, str]:
 
     top = files("hpcbatch.runner")
     folders = [top, *(entry for entry in top.iterdir() if entry.is_dir())]
-    found = [entry for folder in folders for entry in folder.iterdir() if entry.name.endswith((".sh", ".awk"))]
+    found = [entry for folder in folders for entry in folder.iterdir() if entry.name.endswith((".sh", ".awk", ".txt"))]
     return {entry.name: entry.read_text("utf-8") for entry in sorted(found, key=lambda entry: entry.name)}
 
 

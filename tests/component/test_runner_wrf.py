@@ -1,25 +1,19 @@
-"""The runner's judgement on a run of WRF: that its awk says what hpcbatch.wrf.log says, and which runs it judges."""
+"""The runner's judgement on a run of WRF: which runs it judges, and what becomes of the job."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-import hpcbatch.runner
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.volcano.report import RunReport
-from hpcbatch.wrf.log import judge
 from tests.component.runner_pod import RunnerPod
 from tests.unit.wrf.cases import NAMELIST
 from tests.unit.wrf.logs import (
@@ -28,135 +22,17 @@ from tests.unit.wrf.logs import (
     FIRST_FRAME,
     HEAD,
     KILLED,
-    NAMELIST_ERROR,
-    NEST_STEPS,
     NOT_OPENED,
     REAL,
     REAL_HEAD,
     SEGV,
     STEPS,
-    TOO_MANY_RANKS,
     fatal,
 )
 
 MAIN = "rsl.error.0000"
-PROGRAM = Path(hpcbatch.runner.__file__).with_name("wrf") / "wrf.awk"
-AWKS = {"awk": ["awk"], "busybox": ["busybox", "awk"]}
-"""Also tried: gawk --posix 5.2.1, mawk 1.3.4, original-awk of 2022."""
 GOOD = HEAD + FIRST_FRAME + STEPS + END
-RESTART = " RESTART run: opening wrfrst_d01_2024-01-15_12:30:00 for reading\n"
 NO_WRFBDY = fatal(" med_latbound_in: error opening wrfbdy_d01 for reading. IERR =        -1021")
-
-LOGS: dict[str, dict[str, str]] = {
-    "good": {MAIN: GOOD},
-    "real": {MAIN: REAL},
-    "carriage returns": {MAIN: GOOD.replace("\n", "\r\n")},
-    "nests": {MAIN: HEAD + FIRST_FRAME + NEST_STEPS},
-    "restart without a frame": {MAIN: HEAD + RESTART + STEPS + END},
-    "no frame": {MAIN: HEAD + STEPS + END},
-    "only a restart file": {
-        MAIN: HEAD + "Timing for Writing restart for domain        1:    0.55641 elapsed seconds\n" + STEPS + END
-    },
-    "empty": {MAIN: ""},
-    "empty, another not": {MAIN: "", "rsl.error.0001": SEGV},
-    "control characters": {MAIN: HEAD + fatal("a\x1b[2J\x07b", "c\x01d")},
-    "no newline at its end": {MAIN: GOOD.rstrip()},
-    "too many ranks": {MAIN: TOO_MANY_RANKS},
-    "namelist": {MAIN: NAMELIST_ERROR},
-    "no wrfbdy": {MAIN: HEAD + FIRST_FRAME + NO_WRFBDY},
-    "time step": {
-        MAIN: HEAD + "The time step is probably too large for this grid distance, reduce it.\n"
-        + fatal("--- ERROR: Time step too large")
-    },
-    "no namelist": {MAIN: "Fortran runtime error: Cannot open file 'namelist.input': No such file or directory\n"},
-    "fatal elsewhere": {
-        MAIN: HEAD, "rsl.error.0001": SEGV,
-        "rsl.error.0003": fatal(" CLWRF: 'CAMtr_volume_mixing_ratio' does not exist")
-    },
-    "crash": {MAIN: HEAD + SEGV},
-    "crash of Intel": {MAIN: HEAD + "forrtl: severe (174): SIGSEGV, segmentation fault occurred\n"},
-    "crash elsewhere": {MAIN: CFL, "rsl.error.0002": HEAD, "rsl.error.0003": HEAD + SEGV},
-    "cfl, crash": {MAIN: CFL + SEGV},
-    "cfl": {MAIN: CFL},
-    "stopped": {MAIN: HEAD + FIRST_FRAME + STEPS},
-    "stopped before a step": {MAIN: HEAD},
-    "not opened": {MAIN: NOT_OPENED},
-    "two blocks": {MAIN: HEAD + fatal("first") + "does not match\n" + fatal("second", "  second  ", "", "third")},
-    "a block cut off": {MAIN: HEAD + NO_WRFBDY.splitlines()[0] + "\n of which no more came"},
-    "an explanation too far before": {MAIN: "SIZE MISMATCH\n" + "a line\n" * 12 + fatal("NOTE: check and reset")},
-    "an explanation just near enough": {MAIN: "SIZE MISMATCH\n" + "a line\n" * 11 + fatal("NOTE: check and reset")},
-    "more of them than are shown": {MAIN: "".join(f"--- ERROR: {n}\n" for n in range(8)) + NO_WRFBDY},
-}  # fmt: skip
-
-
-@pytest.fixture(params=AWKS)
-def awk(request: pytest.FixtureRequest) -> list[str]:
-    argv = AWKS[request.param]
-    if shutil.which(argv[0]) is None:
-        pytest.skip(f"NOT TESTED: {argv[0]} is not installed here")
-    return argv
-
-
-def read(
-    awk: list[str], directory: Path, texts: dict[str, str], *, wants_history: bool = True, launcher: str = ""
-) -> list[str]:
-    paths = []
-    for name, text in sorted(texts.items()):
-        paths.append(directory / name)
-        paths[-1].write_bytes(text.encode("latin-1"))
-    said = directory / "launcher"
-    said.write_text(launcher)
-    done = subprocess.run(
-        [*awk, "-v", f"wants_history={int(wants_history)}", "-f", str(PROGRAM), *map(str, paths)],
-        capture_output=True, timeout=60, check=True,
-        env={**os.environ, "LC_ALL": "C", "launcher_words": str(said)},
-    )  # fmt: skip
-    assert done.stderr == b""
-    lines = done.stdout.decode("latin-1").splitlines()
-    assert len(lines) == 4
-    return lines
-
-
-@pytest.mark.parametrize("case", LOGS)
-def test_awk_says_what_python_says(awk: list[str], tmp_path: Path, case: str) -> None:
-    for wants_history in (True, False):
-        outcome, _, _, message = read(awk, tmp_path, LOGS[case], wants_history=wants_history)
-        verdict = judge(LOGS[case], wants_history=wants_history)
-        assert (outcome == "ok", message) == (verdict.is_success, verdict.message)
-
-
-@pytest.mark.parametrize("form", KILLED)
-def test_awk_says_what_python_says_of_a_rank_that_was_killed(awk: list[str], tmp_path: Path, form: str) -> None:
-    launcher, _ = KILLED[form]
-    for log in ({MAIN: HEAD + FIRST_FRAME + STEPS}, {MAIN: CFL}, {MAIN: HEAD + SEGV}, {MAIN: GOOD}):
-        message = read(awk, tmp_path, log, launcher=launcher)[3]
-        assert message == judge(log, launcher=launcher).message
-
-
-LINES = sorted({line for texts in LOGS.values() for text in texts.values() for line in text.splitlines()})
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.sampled_from(LINES), max_size=40), st.booleans())
-def test_awk_says_what_python_says_of_any_lines(tmp_path: Path, lines: list[str], wants_history: bool) -> None:
-    texts = {MAIN: "\n".join(lines)}
-    outcome, _, _, message = read(["awk"], tmp_path, texts, wants_history=wants_history)
-    verdict = judge(texts, wants_history=wants_history)
-    assert outcome == "ok" if verdict.is_success else outcome in {"failed", "unclear"}
-    assert message[:497] == verdict.message[:497]
-
-
-def test_what_awk_tells_beside_the_verdict(awk: list[str], tmp_path: Path) -> None:
-    assert read(awk, tmp_path, {MAIN: GOOD})[1:3] == ["wrf 4", "node-1"]
-    assert read(awk, tmp_path, {MAIN: REAL})[1:3] == ["real 4", "node-1"]
-    assert read(awk, tmp_path, {MAIN: "hello\n"})[1:3] == ["none 0", "-"]
-    for other in ("NDOWN_EM V4.7.1 PREPROCESSOR\n", "*** VARIATIONAL ANALYSIS ***\n"):
-        assert read(awk, tmp_path, {MAIN: other})[1] == "other 0"
-    long = read(awk, tmp_path, {MAIN: HEAD + fatal("x" * 2000)})[3]
-    assert len(long) == 500
-
-
-# What the runner makes of it
 
 WRF_EXE = """\
 #!/bin/sh

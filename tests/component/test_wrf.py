@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.cli.wrf.judge import judge
+from hpcbatch.cli.wrf.log_file import LogFile
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.wrf.log import MAIN_LOG, OUT_LOG
 from tests.unit.wrf.cases import NAMELIST, good_files, initial
-from tests.unit.wrf.logs import END, FIRST_FRAME, HEAD, STEPS
+from tests.unit.wrf.logs import END, FIRST_FRAME, HEAD, SEGV, STEPS
 from tests.waiting import wait_for
 
 HPCBATCH = str(Path(sys.executable).with_name("hpcbatch"))
@@ -209,3 +213,28 @@ def test_a_bar_on_a_terminal(run_dir: Path) -> None:
     wait_for("success", lambda: shows(b"success: "))
     assert command.wait(timeout=60) == 0
     os.close(ours)
+
+
+def test_logs_that_were_moved_away_are_judged(tmp_path: Path) -> None:
+    """As scripts do after a run; both of rank 0 by the open files, that of another rank by its name."""
+    for name in (MAIN_LOG, OUT_LOG):
+        (tmp_path / name).write_text(HEAD + FIRST_FRAME)
+    file = LogFile(tmp_path / MAIN_LOG)
+    file.read()
+    with (tmp_path / OUT_LOG).open("a") as log:
+        log.write(STEPS)
+    (tmp_path / "rsl.error.0001").write_text(SEGV)
+    for name in (MAIN_LOG, OUT_LOG):
+        (tmp_path / name).rename(tmp_path / f"{name}.old")
+    assert not file.read()
+    verdict = judge(tmp_path, file.files, [], wants_history=True)
+    assert (verdict.is_success, verdict.message.partition(";")[0]) == (
+        False, "no SUCCESS line, stopped after 2024-01-15_12:04:00"
+    )  # fmt: skip
+    assert "SIGSEGV" in judge(tmp_path, file.files, ["rsl.error.0001"], wants_history=True).message
+
+
+def test_a_machine_without_awk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HpcBatchError, match="cannot judge the run: awk: No such file or directory"):
+        judge(tmp_path, [], [], wants_history=True)

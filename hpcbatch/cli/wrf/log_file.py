@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from hpcbatch.cli.common import complain
 from hpcbatch.cli.wrf.directory import read_namelist
@@ -69,10 +69,19 @@ class LogFile:
         self._error, self._out = _Reader(path), _Reader(path.with_name(OUT_LOG))
 
     @property
+    def _is_out_older(self) -> bool:
+        """A program begins both anew: then it is not the one that knows more, or is left over from another run."""
+        return self._out.modified < self._error.modified
+
+    @property
     def log(self) -> Log:
-        # a program begins both anew: an older one is not the one that knows more, or is left over from another run
-        is_older = self._out.modified < self._error.modified
-        return self._error.log if is_older else witness(self._error.log, self._out.log)
+        return self._error.log if self._is_out_older else witness(self._error.log, self._out.log)
+
+    @property
+    def files(self) -> list[BinaryIO]:
+        """Those that were read and may tell how the run ended."""
+        found = [self._error.file] if self._is_out_older else [self._error.file, self._out.file]
+        return [file for file in found if file is not None]
 
     @property
     def modified(self) -> float:
@@ -114,26 +123,31 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self._path, self.log = path, Log()
+        self.file: BinaryIO | None = None
+        """As last read; it stays open, since scripts move logs away after a run."""
         self._offset, self._head = 0, b""
         self.modified = 0.0
 
     def read(self) -> bool:
         try:
-            with self._path.open("rb") as file:
-                status = os.fstat(file.fileno())
-                self.modified = status.st_mtime
-                head = file.read(_HEAD)
-                is_new = status.st_size < self._offset or not head.startswith(self._head)
-                if is_new:
-                    self.log, self._offset = Log(), 0
-                self._head = head
-                file.seek(self._offset)
-                while part := file.read(_PART):
-                    self._offset += len(part)
-                    self.log.feed(part.decode("latin-1"))
-                return is_new
+            file = self._path.open("rb")
+            if self.file is not None:
+                self.file.close()
+            self.file = file
+            status = os.fstat(file.fileno())
+            self.modified = status.st_mtime
+            head = file.read(_HEAD)
+            is_new = status.st_size < self._offset or not head.startswith(self._head)
+            if is_new:
+                self.log, self._offset = Log(), 0
+            self._head = head
+            file.seek(self._offset)
+            while part := file.read(_PART):
+                self._offset += len(part)
+                self.log.feed(part.decode("latin-1"))
+            return is_new
         except FileNotFoundError:
-            return False  # moved away, as scripts do after a run; what was read holds
+            return False  # moved away; what was read holds
         except OSError as error:
             raise HpcBatchError(f"{self._path}: {error.strerror}") from None
 

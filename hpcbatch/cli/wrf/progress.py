@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain
+from hpcbatch.cli.wrf.judge import judge
 from hpcbatch.cli.wrf.log_file import LogFile, directories, log_of, progress_of, settings_of
 from hpcbatch.cli.wrf.views import BarView, JsonView, LinesView, State, View
 from hpcbatch.errors import ForbiddenError, HpcBatchError, UnauthorizedError, UnknownJobError
-from hpcbatch.wrf.log import MAIN_LOG, Log, Progress, Verdict, judge_log
+from hpcbatch.wrf.log import MAIN_LOG, Log, Progress
 from hpcbatch.wrf.settings import Settings
+from hpcbatch.wrf.verdict import Verdict, with_output
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 _POLL_S = 0.5
 _JOB_POLL_S = 2.0
 _SEARCH_S = 5.0  # how often the directories below are looked through for the log
-_TAIL = 1 << 16  # bytes of the other ranks' logs, whose ends tell how they ended
 _APART_S = 3600.0  # so much older than rank 0's last line, another rank's log is of an earlier run
 _EARLY_S = 60.0  # the same for a run that ended before it knew its process grid
 _RANK_LOG = re.compile(r"rsl\.error\.([0-9]+)")
@@ -155,14 +156,14 @@ class _Watcher:
 
     def _judge(self, file: LogFile) -> Verdict:
         folder = file.path.parent
-        others = {} if file.log.tells_end else dict(_other_logs(folder, file.log, file.modified))
+        others = [] if file.log.tells_end else list(_other_logs(folder, file.log, file.modified))
         settings = self._settings
         wants_history = settings is None or any(
             settings.history_interval_s(domain) for domain in range(1, settings.domains + 1)
         )
-        return judge_log(
-            file.log, others, exists=lambda name: "\0" not in name and (folder / name).exists(),
-            wants_history=wants_history,
+        return with_output(
+            judge(folder, file.files, others, wants_history=wants_history), file.log.program, file.log.written,
+            exists=lambda name: "\0" not in name and (folder / name).exists(),
         )  # fmt: skip
 
 
@@ -171,22 +172,19 @@ def _is_of_another_job(file: LogFile, record: JobRecord | None) -> bool:
     return record is not None and number is not None and number != record.job_id
 
 
-def _other_logs(folder: Path, log: Log, modified: float) -> Iterator[tuple[str, str]]:
-    """The ends of the other compute ranks' logs of the same run."""
+def _other_logs(folder: Path, log: Log, modified: float) -> Iterator[str]:
+    """The names of the other compute ranks' logs of the same run."""
     ranks = log.grid[0] * log.grid[1] if log.grid else None
     for path in sorted(folder.glob("rsl.error.*")):
         match = _RANK_LOG.fullmatch(path.name)
         if match is None or path.name == MAIN_LOG or (ranks is not None and int(match[1]) >= ranks):
             continue
         try:
-            with path.open("rb") as file:
-                status = os.fstat(file.fileno())
-                if status.st_mtime < modified - (_EARLY_S if ranks is None else _APART_S):
-                    continue
-                file.seek(max(0, status.st_size - _TAIL))
-                yield path.name, file.read().decode("latin-1")
+            is_of_this_run = path.stat().st_mtime >= modified - (_EARLY_S if ranks is None else _APART_S)
         except OSError:
             continue
+        if is_of_this_run and os.access(path, os.R_OK):
+            yield path.name
 
 
 def _job_text(record: JobRecord | None) -> str:

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from hpcbatch.cli.common import Session
 from hpcbatch.model.text import printable
 from hpcbatch.units import hms
-from hpcbatch.wrf.log import DomainProgress, Progress, Verdict
+from hpcbatch.wrf.log import DomainProgress, Progress
 from hpcbatch.wrf.run import Program
+from hpcbatch.wrf.verdict import Verdict
 
 _QUIET_S = 60.0  # so long without a new line is worth a word
 _BAR = 20  # columns

@@ -1,13 +1,15 @@
-# What rsl.error.0000 says of a run of WRF, judged as hpcbatch/wrf/log.py judges it; tests/component/test_runner_wrf.py
-# holds the two against each other. Without braces in expressions, which mawk lacks.
+# Whether a run of WRF went well, by its logs: the only place that judges it, for the runner (wrf.sh) and for `hpcbatch wrf progress`.
+# Without braces in expressions, which mawk lacks.
 #
-#   awk -v wants_history=1 -f wrf.awk rsl.error.0000 [rsl.error.NNNN...]    the first file is that of rank 0, or rsl.out.0000
+#   wrf_lines=wrf_lines.txt awk -v wants_history=1 -v logs=2 -f wrf.awk rsl.error.0000 rsl.out.0000 [rsl.error.NNNN...]
 #
-# $launcher_words in the environment names a file with what the MPI launcher said, for where no log tells why.
+# The first files are the logs of rank 0, both where logs is 2, and else one; the one of these that knows more of the run counts.
+# wants_history: wrf.exe is sure to write wrfout. $launcher_words in the environment names a file with what the MPI launcher said,
+# for where no log tells why.
 #
 # Prints four lines: `ok`, `failed`, or `unclear` where the logs of the other ranks may know more; the program as its banner
 # names it (`wrf`, `real`, `none`, or `other`, of which nothing is known here) and the number of compute ranks (0: unknown);
-# the host of rank 0 (- if unknown); the message.
+# the host of rank 0 (- if unknown); the message, of at most 500 characters.
 
 # Of what the file holds nothing may steer a terminal.
 function words(text) {
@@ -56,9 +58,11 @@ function fatal_line(f,   i, pass, found, line, text) {
   return text
 }
 
-function clock(text) { return substr(text, 1, 13) ":" substr(text, 15, 2) ":" substr(text, 18) }
+function clock(text) { return text == "" ? "" : substr(text, 1, 13) ":" substr(text, 15, 2) ":" substr(text, 18) }
 
-# The rank that a signal has ended, as hpcbatch/wrf/launcher.py tells it.
+# The rank that a signal has ended, `SIGKILL on rank 3, probably out of memory`, as Open MPI, Intel MPI, MPICH and srun tell it, in text
+# whose blanks and line ends are single: Open MPI 5 breaks its line. The first rank that is named counts: the others were ended
+# because of that one.
 function ended_by_signal(path,   text, line, found, rank, nameless) {
   while (path != "" && (getline line < path) > 0) text = text " " line
   gsub(/[ \t\r\n\f\v]+/, " ", text)
@@ -78,32 +82,50 @@ function signal_of(found, whose,   number) {
   return (number in name_of ? name_of[number] : "signal " (number + 0)) " on " whose (number == 9 ? ", probably out of memory" : "")
 }
 
-function with_cfl(text) { return cfl == "" ? text : text " (before that: " words(cfl) ")" }
+# Of the logs of rank 0 the one that tells how the run ended, else how far it came: rsl.error.0000 may break off in a run that goes
+# well (WRF 4.7.1 with sppt=1). A program starts both anew: one of another program, or host, is left over.
+function witness() {
+  if (logs < 2 || tells_end(1)) return 1
+  if (program[1] != "none" && program[2] != "none" && program[1] != program[2]) return 1
+  if (host[1] != "-" && host[1] != host[2]) return 1
+  if (tells_end(2) || clock(stopped_at[2]) > clock(stopped_at[1])) return 2
+  return clock(stopped_at[2]) == clock(stopped_at[1]) && loops[2] + 0 > loops[1] + 0 ? 2 : 1
+}
+
+function tells_end(f) { return said[f] || success[f] != "" || crash[f] != "" }
+
+function with_cfl(text) { return cfl[main] == "" ? text : text " (before that: " words(cfl[main]) ")" }
 
 function tell(verdict, text) {
   print verdict
-  print program, ranks
-  print host
+  print program[main], ranks[main] + 0
+  print host[main]
   text = words(text)
   print (length(text) > 500 ? substr(text, 1, 497) "..." : text)
 }
 
 BEGIN {
-  date = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]_[0-9][0-9][:_][0-9][0-9][:_][0-9][0-9]"
-  elapsed = ":[ \t]+[0-9.Ee+-]+ elapsed seconds"
-  step = "^[ \t]*Timing for main: time " date " on domain[ \t]+[0-9]+" elapsed
-  other = "^[ \t]*Timing for (Writing|processing) .* for domain[ \t]+[0-9]+" elapsed
-  loop = "^[ \t]*(d01 [^ \t]+[ \t]+)?Timing for loop #[ \t]*[0-9]+ =[ \t]*[0-9.]+ s"
-  success_line = "SUCCESS COMPLETE (WRF|REAL_EM INIT|IDEAL INIT|NDOWN_EM INIT|TC BOGUS)"
-  block = "----*[ \t]*FATAL CALLED[ \t]*----*"
-  rule = "^[ \t]*--------------------(-)*[ \t]*$"
+  while ((getline line < ENVIRON["wrf_lines"]) > 0) {
+    if (line !~ /^[a-z_]+ /) continue
+    name = substr(line, 1, index(line, " ") - 1)
+    sub(/^[a-z_]+ +/, "", line)
+    gsub(/\\t/, "\t", line)
+    form[name] = line
+  }
+  step = form["step"]
+  timing = form["timing"]
+  loop = form["loop"]
+  success_line = form["success"]
+  block = form["fatal"]
+  rule = form["rule"]
+  crashed = form["crash"]
   courant = "points exceeded (v_)?cfl[ \t]*="
-  crashed = "Program received signal [^ \t]+|forrtl: severe \\([0-9]+\\)|Fortran runtime error: |Segmentation fault"
   explains = "--- ?ERROR|^-* ?ERRORS?[ :]|domain size is too small|SIZE MISMATCH|Ran out of valid" \
     "|is probably too large|ERROR (while )?reading|cell width in|UNABLE TO GENERATE|Maybe here|bad date in|does not match"
   general = "NOTE: .*(namelist settings are wrong|check and reset)|ERRORS while reading one or more|module_dm: mpaspect" \
     "|namelist vs input data"
-  understood = "^[ \t]*Ntasks in X|^[ \t]*D01: Time step|^[ \t]*CURRENT DATE|^[ \t]*RESTART run: opening"
+  # busybox's awk compiles an expression that is no literal anew for each line: these are one
+  understood = form["real"] "|" form["wrf"] "|" form["grid"] "|" form["time_step"] "|" form["start"] "|" form["restart"]
   ended = "(process rank [0-9]+ with PID [0-9]+ on node [^ ]+ )?exited on signal [0-9]+" \
     "|RANK [0-9]+ PID [0-9]+ RUNNING AT [^ ]+ [= ]*KILLED BY SIGNAL: [0-9]+" \
     "|EXIT STRING: [A-Za-z ]+\\(signal [0-9]+" \
@@ -118,9 +140,11 @@ BEGIN {
   number_of["Bus error"] = 7
   number_of["Floating point exception"] = 8
   number_of["Illegal instruction"] = 4
-  program = "none"
-  host = "-"
-  ranks = 0
+  if (logs < 2) logs = 1
+  for (i = 1; i <= logs; i++) {
+    program[i] = "none"
+    host[i] = "-"
+  }
 }
 
 FNR == 1 { begin_file() }
@@ -130,57 +154,66 @@ FNR == 1 { begin_file() }
   line = $0
   gsub(/^[ \t\f\v]+|[ \t\f\v]+$/, "", line)
   if (line == "") next
-  if (file == 1) last = line
+  is_rank_0 = file <= logs
+  if (is_rank_0) last[file] = line
   if (in_block) {
     if ($0 ~ rule) in_block = 0
     else if (line !~ /^FATAL CALLED FROM/) say(line)
     next
   }
   if ($0 ~ step) {
-    if (file == 1 && $8 + 0 == 1) stopped_at = $5
+    if (is_rank_0 && $8 + 0 == 1) stopped_at[file] = $5
     next
   }
-  if ($0 ~ other) {
-    if (file == 1 && $3 == "Writing" && $4 != "restart") has_written = 1
+  if ($0 ~ timing) {
+    if (is_rank_0 && $3 == "Writing" && $4 != "restart") has_written[file] = 1
     next
   }
-  if ($0 ~ loop) next
-  if ($0 ~ success_line) { if (file == 1) success = line; next }
+  if ($0 ~ loop) {
+    sub(/^.*#[ \t]*/, "", line)
+    if (line + 0 > loops[file] + 0) loops[file] = line + 0
+    next
+  }
+  if ($0 ~ success_line) { if (is_rank_0) success[file] = line; next }
   if ($0 ~ block) { begin_block(); next }
-  if ($0 ~ courant) { if (file == 1) cfl = line; next }
+  if ($0 ~ courant) { if (is_rank_0) cfl[file] = line; next }
   if ($0 ~ crashed) { if (crash[file] == "") crash[file] = line; next }
-  if (file == 1) {
-    if (line ~ /^taskid: 0 hostname: /) host = $4
-    if (line ~ /(VARIATIONAL|WRFVAR|WRF-Var)/) is_variational = 1
-    if (line ~ /^REAL_EM V[^ \t]+ PREPROCESSOR/) { program = "real"; next }
-    if (line ~ /^WRF V[^ \t]+ MODEL/) { program = "wrf"; next }
-    if (line ~ /^[A-Z_]+ V[^ \t]+ PREPROCESSOR/) program = "other"
-    if (line ~ /^Ntasks in X/) { split(line, sizes, /[^0-9]+/); ranks = sizes[2] * sizes[3] }
-    if (line ~ /^RESTART run: opening/) is_restart = 1
+  if (is_rank_0) {
+    if (line ~ /^taskid: 0 hostname: /) host[file] = $4
+    if (line ~ /(VARIATIONAL|WRFVAR|WRF-Var)/) is_variational[file] = 1
+    if (line ~ /^[A-Z_]+ V[^ \t]+ PREPROCESSOR/) program[file] = "other"
     if (match($0, /error opening [^ \t]+ for writing/)) {
-      if (not_opened == "") not_opened = substr($0, RSTART + 14, RLENGTH - 26)
+      if (not_opened[file] == "") not_opened[file] = substr($0, RSTART + 14, RLENGTH - 26)
       next
     }
   }
   if ($0 !~ understood) keep(line)
+  else if (is_rank_0) {
+    if (line ~ form["real"]) program[file] = "real"
+    if (line ~ form["wrf"]) program[file] = "wrf"
+    if (line ~ form["grid"]) { split(line, sizes, /[^0-9]+/); ranks[file] = sizes[2] * sizes[3] }
+    if (line ~ form["restart"]) is_restart[file] = 1
+  }
 }
 
 END {
-  if (is_variational) program = "other"
-  if (said[1]) tell("failed", with_cfl(fatal_line(1)))
-  else if (success != "") {
-    if (not_opened != "") tell("failed", success ", but: error opening " not_opened " for writing; there is no output")
-    else if (wants_history && program != "real" && success ~ / WRF/ && !has_written && !is_restart)
-      tell("failed", success ", but it wrote no wrfout")
-    else tell("ok", success)
-  } else if (crash[1] != "") tell("failed", with_cfl(crash[1]))
+  main = witness()
+  if (is_variational[main]) program[main] = "other"
+  if (said[main]) tell("failed", with_cfl(fatal_line(main)))
+  else if (success[main] != "") {
+    if (not_opened[main] != "")
+      tell("failed", success[main] ", but: error opening " not_opened[main] " for writing; there is no output")
+    else if (wants_history && program[main] != "real" && success[main] ~ / WRF/ && !has_written[main] && !is_restart[main])
+      tell("failed", success[main] ", but it wrote no wrfout")
+    else tell("ok", success[main])
+  } else if (crash[main] != "") tell("failed", with_cfl(crash[main]))
   else {
-    for (i = 2; i < ARGC; i++) if (said[i]) { tell("failed", fatal_line(i) " (" base_name(ARGV[i]) ")"); exit }
-    for (i = 2; i < ARGC; i++)
+    for (i = logs + 1; i < ARGC; i++) if (said[i]) { tell("failed", fatal_line(i) " (" base_name(ARGV[i]) ")"); exit }
+    for (i = logs + 1; i < ARGC; i++)
       if (crash[i] != "") { tell("failed", with_cfl(crash[i] " (" base_name(ARGV[i]) ")")); exit }
-    at = stopped_at == "" ? "" : ", stopped after " clock(stopped_at)
+    at = stopped_at[main] == "" ? "" : ", stopped after " clock(stopped_at[main])
     signalled = ended_by_signal(ENVIRON["launcher_words"])
-    if (cfl != "" || signalled != "") tell("unclear", with_cfl((signalled == "" ? "no SUCCESS line" : signalled) at))
-    else tell("unclear", "no SUCCESS line" at "; the last line is: " (last == "" ? "(the file is empty)" : last))
+    if (cfl[main] != "" || signalled != "") tell("unclear", with_cfl((signalled == "" ? "no SUCCESS line" : signalled) at))
+    else tell("unclear", "no SUCCESS line" at "; the last line is: " (last[main] == "" ? "(the file is empty)" : last[main]))
   }
 }

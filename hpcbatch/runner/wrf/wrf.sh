@@ -71,7 +71,7 @@ keep_words() {
   while read -r _ place; do
     number=$((number + 1))
     is_of_this_run "$place/$wrf_log" || continue
-    place=$(cd -P "$place" 2>/dev/null && pwd) && read_log "$place/$wrf_log" && is_ours || continue
+    place=$(cd -P "$place" 2>/dev/null && pwd) && read_log 1 "$place/$wrf_log" && is_ours || continue
     case $outcome:$program in
       failed:real | failed:none) printf '%s\n%s\n%s\n' "$place" "$program" "$verdict" >"$run/words.$number" ;;
       ok:real) rm -f "$run/words.$number" ;;
@@ -149,14 +149,11 @@ judge_place() {
     return 1
   fi
   out=$place/rsl.out.0000
-  read_log "$log"
+  logs=1
+  read_log 1 "$log"
   if [ "$outcome" = unclear ] && is_of_this_run "$out" && ! [ "$log" -nt "$out" ]; then
-    begun="$program $rank_host"
-    read_log "$out"
-    case "$begun" in
-      "$program $rank_host" | "none $rank_host" | 'none -') log=$out ;;
-      *) read_log "$log" ;; # of another program: left over
-    esac
+    logs=2
+    read_log 2 "$log" "$out"
   fi
   case $outcome:$program in ok:* | :* | *:other) return 1 ;; esac
   is_ours || return 1
@@ -164,6 +161,7 @@ judge_place() {
   [ "$program" != none ] || [ "$outcome" = failed ] || [ -n "$is_seen" ] || return 1
   if [ "$outcome" = unclear ]; then
     set -- "$log"
+    [ $logs = 1 ] || set -- "$log" "$out"
     for file in "$place"/rsl.error.*; do
       rank=${file##*.}
       case $rank in *[!0-9]*) continue ;; esac
@@ -172,7 +170,7 @@ judge_place() {
     done
     launchers_words >"$run/launcher"
     launcher_words=$run/launcher
-    read_log "$@"
+    read_log $logs "$@"
     launcher_words=
   fi
 }
@@ -198,11 +196,14 @@ launchers_words() {
   done <"$run/output_begins"
 }
 
-# read_log FILE...: sets $outcome, $program, $ranks, $rank_host and $verdict.
+# read_log LOGS FILE...: sets $outcome, $program, $ranks, $rank_host and $verdict. The first LOGS files, one or two, are of rank 0.
 read_log() {
+  of_rank_0=$1
+  shift
   outcome='' program=none ranks=0 rank_host=- verdict=''
   { read -r outcome && read -r program ranks && read -r rank_host && read -r verdict; } <<END
-$(LC_ALL=C launcher_words=${launcher_words-} awk -v wants_history="$(wants_history "$place/namelist.input")" -f "$root/runner/wrf.awk" "$@" </dev/null 2>/dev/null)
+$(LC_ALL=C wrf_lines=$root/runner/wrf_lines.txt launcher_words=${launcher_words-} \
+  awk -v wants_history="$(wants_history "$place/namelist.input")" -v logs="$of_rank_0" -f "$root/runner/wrf.awk" "$@" </dev/null 2>/dev/null)
 END
 }
 
