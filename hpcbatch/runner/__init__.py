@@ -1,7 +1,7 @@
 """What runs in the pods: POSIX sh and awk, so that it works in any image. No Python, nothing that asks the API.
 
 In a pod all files lie in one directory (volcano/translate.py), so no two have the same name; the folders are for
-readers. run.sh is the command of every pod, common.sh what all parts share, and
+readers. run.sh is the command of every pod, common.sh is what most parts share, await.sh waits for a child, and
 
     script/   the first pod: it starts the script with its directory, environment and output files, and reports its end
     ssh/      sshd in every pod of a job, and the ssh by which they reach each other

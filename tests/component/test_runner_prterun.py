@@ -30,8 +30,8 @@ esac
 
 @pytest.fixture
 def command(shell: str, tmp_path: Path) -> list[str]:
-    text = (resources.files("hpcbatch.runner") / "mpi/prterun.sh").read_text()
-    (tmp_path / "wrapper").write_text(f"run={tmp_path}\n{text}")
+    parts = [(resources.files("hpcbatch.runner") / name).read_text() for name in ("await.sh", "mpi/prterun.sh")]
+    (tmp_path / "wrapper").write_text(f"run={tmp_path}\n{''.join(parts)}")
     (tmp_path / "openmpi/bin").mkdir(parents=True)
     (tmp_path / "openmpi/bin/prterun").write_text(PRTERUN)
     (tmp_path / "openmpi/bin/prterun").chmod(0o755)

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# shellcheck disable=SC2154 # $run, which the first line of each copy (sshd.sh) sets
+# shellcheck disable=SC2154 # $run, which the first lines of each copy (sshd.sh) set, with await.sh
 # What Open MPI 5's mpirun starts by $OMPI_PRTERUN (mpi.sh): its own prterun, without one line of its stderr. On a busy machine prterun
 # says `plm:ssh: Warning: setpgid(…) failed in parent` of an ssh that was quicker than itself. It means nothing, since that has
 # done the same already, and no setting leaves it out.
@@ -50,10 +50,7 @@ for signal in QUIT USR1 USR2 ALRM; do
   trap "kill -s $signal $prterun 2>/dev/null" $signal
 done
 exec 3<&- 2>/dev/null # a shell tells of killed children, in words of its own
-while wait "$prterun" && code=0 || code=$? && kill -0 "$prterun" 2>/dev/null; do :; done
-# a signal may have ended the last `wait` in its place
-wait "$prterun" 2>/dev/null && again=0 || again=$?
-[ $again = 127 ] || code=$again
+await_child "$prterun"
 rm -f "$pipe"
 while kill -0 "$filter" 2>/dev/null; do wait "$filter"; done
 exit "$code"

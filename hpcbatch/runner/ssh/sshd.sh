@@ -107,7 +107,7 @@ write_clients() {
   # not where PATH leads: mpirun alone is to find it
   {
     printf '#!/bin/sh\nrun=%s\n' "$(quote "$run")"
-    cat "$root/runner/prterun.sh"
+    cat "$root/runner/await.sh" "$root/runner/prterun.sh"
   } >"$run/prterun" && chmod 700 "$run/prterun"
   [ -x "$bin/ssh" ] || fail LaunchFailed "this image has no ssh, which a job of several pods needs (package openssh-client, or the site's sshTools)"
 }

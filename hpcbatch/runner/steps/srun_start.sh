@@ -7,6 +7,7 @@
 #           the others go on, and tells this host of the real exit code.
 #   direct  What can have nothing to do with MPI, --mpi=none, --multi-prog, and any program where there is no mpirun: by ssh.
 
+. "$root/runner/await.sh"
 [ -z "$label" ] || label=$ntasks
 start="$root/runner/task.sh"
 state=$(mktemp -d "$run/step.XXXXXX") || die "cannot write to $run"
@@ -177,12 +178,7 @@ for word in $layout; do
 done
 exec 3<&-
 
-for child in $children; do
-  while wait "$child" 2>/dev/null && code=0 || code=$? && kill -0 "$child" 2>/dev/null; do :; done
-  # a signal to srun may have ended the last `wait` in place of the child
-  wait "$child" 2>/dev/null && again=0 || again=$?
-  [ $again = 127 ] || code=$again
-done
+for child in $children; do await_child "$child"; done
 if [ "$way" = world ]; then
   highest=$code
   [ -z "$feeders" ] || [ "$code" = 0 ] || signal_step KILL # of what leads the input to tasks that never started
