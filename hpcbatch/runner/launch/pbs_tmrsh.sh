@@ -6,21 +6,27 @@ usage() {
   echo "usage: $tool [-n][-l username] host [-n][-l username] command" >&2
   exit 254
 }
+. "$root/runner/options.sh"
+# both are there for rsh's sake and change nothing, as in PBS
+takes_of() {
+  case $1 in
+    -n) takes=alone ;;
+    -l) takes=next ;;
+    *) takes=operand ;;
+  esac
+}
+valueless() { usage; }
+
 where=
 while [ $# -gt 0 ]; do
-  case $1 in
-    # both are there for rsh's sake and change nothing, as in PBS
-    -n) shift ;;
-    -l)
-      [ $# -gt 1 ] || usage
-      shift 2
-      ;;
-    *)
-      [ -z "$where" ] || break
-      where=$1
-      shift
-      ;;
-  esac
+  if next_option "$@"; then
+    shift "$taken"
+  elif [ -z "$where" ]; then
+    where=$1
+    shift
+  else
+    break
+  fi
 done
 [ $# -gt 0 ] || usage
 case " $hosts " in

@@ -8,19 +8,38 @@ usage() {
        pbsdsh [-n nodenumber][-o][-s][-u][-v] -- program [args]..." >&2
   exit 2
 }
+. "$root/runner/options.sh"
+takes_of() {
+  case $1 in
+    --) takes=end ;;
+    -[cn]) takes=value ;;
+    -[osuv]) takes=flag ;;
+    *) takes= ;;
+  esac
+}
+unknown() {
+  letter=${2#-}
+  echo "pbsdsh: invalid option -- '${letter%"${letter#?}"}'" >&2
+  usage
+}
+valueless() {
+  echo "pbsdsh: option requires an argument -- '${1#-}'" >&2
+  usage
+}
+
 copies='' index='' sequential='' once='' verbose='' detached=
-while getopts c:n:osuv option; do
+while next_option "$@"; do
+  shift "$taken"
   case $option in
-    c) copies=$OPTARG ;;
-    n) index=$OPTARG ;;
-    s) sequential=yes ;;
-    u) once=yes ;;
-    v) verbose=yes ;;
-    o) detached=yes ;;
-    *) usage ;;
+    -c) copies=$value ;;
+    -n) index=$value ;;
+    -s) sequential=yes ;;
+    -u) once=yes ;;
+    -v) verbose=yes ;;
+    -o) detached=yes ;;
   esac
 done
-shift $((OPTIND - 1))
+shift "$taken"
 [ $# -gt 0 ] || usage
 case $copies$index in *[!0-9]*) usage ;; esac
 if [ -n "$copies" ]; then

@@ -131,91 +131,70 @@ misused() {
   exit 1
 }
 
-# full_name GIVEN WORD: sets $name to the option of that name or the only one that begins with it, and $takes.
+. "$root/runner/options.sh"
+takes_of() {
+  case $1 in
+    --) takes=end ;;
+    --*) full_name "${1#--}" ;;
+    -?) of_letter "${1#-}" ;;
+    *) takes= ;;
+  esac
+}
+valueless() {
+  case $1 in
+    --*) misused "option '--$option' requires an argument" ;;
+    *) misused "option requires an argument -- '${1#-}'" ;;
+  esac
+}
+excess() { misused "option '--$1' doesn't allow an argument"; }
+
+# full_name GIVEN: sets $option to the one of that name or the only one that begins with it, and $takes.
 full_name() {
-  name='' alike=
+  option='' alike=
   for candidate in $srun_values $srun_maybe $srun_flags; do
     case $candidate in
       "$1")
-        name=$1 alike=
+        option=$1 alike=
         break
         ;;
-      "$1"*) name=$candidate alike="$alike '--$candidate'" ;;
+      "$1"*) option=$candidate alike="$alike '--$candidate'" ;;
     esac
   done
   case $alike in
-    *' '*' '*) misused "option '$2' is ambiguous; possibilities:$alike" ;;
+    *' '*' '*) misused "option '--$1' is ambiguous; possibilities:$alike" ;;
   esac
-  [ -n "$name" ] || misused "unrecognized option '$2'"
+  [ -n "$option" ] || misused "unrecognized option '--$1'"
   for candidate in $srun_values; do
-    [ "$candidate" != "$name" ] || { takes=value && return; }
+    [ "$candidate" != "$option" ] || { takes=value && return; }
   done
   for candidate in $srun_maybe; do
-    [ "$candidate" != "$name" ] || { takes=maybe && return; }
+    [ "$candidate" != "$option" ] || { takes=maybe && return; }
   done
-  takes=
+  takes=flag
 }
 
-# of_letter LETTER: sets $name and $takes
+# of_letter LETTER: sets $option and $takes
 of_letter() {
   takes=value
   case $1 in
-    A) name=account ;; B) name=extra-node-info ;; C) name=constraint ;; D) name=chdir ;; G) name=gpus ;; J) name=job-name ;;
-    L) name=licenses ;; M) name=clusters ;; N) name=nodes ;; S) name=core-spec ;; T) name=threads ;; W) name=wait ;;
-    b) name=begin ;; c) name=cpus-per-task ;; d) name=dependency ;; e) name=error ;; i) name=input ;; m) name=distribution ;;
-    n) name=ntasks ;; o) name=output ;; p) name=partition ;; q) name=qos ;; r) name=relative ;; t) name=time ;;
-    w) name=nodelist ;; x) name=exclude ;;
-    I) name=immediate takes=maybe ;; K) name=kill-on-bad-exit takes=maybe ;; k) name=no-kill takes=maybe ;;
-    E) name=preserve-env takes='' ;; H) name=hold takes='' ;; O) name=overcommit takes='' ;; Q) name=quiet takes='' ;;
-    V) name=version takes='' ;; X) name=disable-status takes='' ;; Z) name=no-allocate takes='' ;; h) name=help takes='' ;;
-    l) name=label takes='' ;; s) name=oversubscribe takes='' ;; u) name=unbuffered takes='' ;; v) name=verbose takes='' ;;
+    A) option=account ;; B) option=extra-node-info ;; C) option=constraint ;; D) option=chdir ;; G) option=gpus ;; J) option=job-name ;;
+    L) option=licenses ;; M) option=clusters ;; N) option=nodes ;; S) option=core-spec ;; T) option=threads ;; W) option=wait ;;
+    b) option=begin ;; c) option=cpus-per-task ;; d) option=dependency ;; e) option=error ;; i) option=input ;; m) option=distribution ;;
+    n) option=ntasks ;; o) option=output ;; p) option=partition ;; q) option=qos ;; r) option=relative ;; t) option=time ;;
+    w) option=nodelist ;; x) option=exclude ;;
+    I) option=immediate takes=maybe ;; K) option=kill-on-bad-exit takes=maybe ;; k) option=no-kill takes=maybe ;;
+    E) option=preserve-env takes=flag ;; H) option=hold takes=flag ;; O) option=overcommit takes=flag ;; Q) option=quiet takes=flag ;;
+    V) option=version takes=flag ;; X) option=disable-status takes=flag ;; Z) option=no-allocate takes=flag ;; h) option=help takes=flag ;;
+    l) option=label takes=flag ;; s) option=oversubscribe takes=flag ;; u) option=unbuffered takes=flag ;; v) option=verbose takes=flag ;;
     *) misused "invalid option -- '$1'" ;;
   esac
 }
 
-while [ $# -gt 0 ]; do
-  case $1 in
-    --)
-      shift
-      break
-      ;;
-    --*)
-      given=${1#--}
-      given=${given%%=*}
-      full_name "$given" "--$given"
-      case $takes:$1 in
-        :*=*) misused "option '--$name' doesn't allow an argument" ;;
-        *=*) value=${1#*=} ;;
-        value:*)
-          [ $# -gt 1 ] || misused "option '--$name' requires an argument"
-          value=$2
-          shift
-          ;;
-        *) value= ;;
-      esac
-      apply "$name" "$value"
-      ;;
-    -?*)
-      rest=${1#-}
-      while [ -n "$rest" ]; do
-        letter=${rest%"${rest#?}"}
-        rest=${rest#?}
-        of_letter "$letter"
-        value=
-        if [ "$takes" = value ] && [ -z "$rest" ]; then
-          [ $# -gt 1 ] || misused "option requires an argument -- '$letter'"
-          value=$2
-          shift
-        elif [ -n "$takes" ]; then
-          value=$rest rest=
-        fi
-        apply "$name" "$value"
-      done
-      ;;
-    *) break ;;
-  esac
-  shift
+while next_option "$@"; do
+  apply "$option" "$value"
+  shift "$taken"
 done
+shift "$taken"
 [ $# -gt 0 ] || die "No command given to execute."
 for word in "$@"; do
   [ "$word" != : ] || die "steps of several components (srun a : b) are not supported"
