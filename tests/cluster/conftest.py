@@ -64,9 +64,7 @@ def user(rig: ClusterRig, tmp_path: Path) -> Iterator[Callable[[str], Site]]:
 
     yield at_login
     for site in sites:
-        left = site.run("squeue", "-h", "-u", site.env["USER"], "-o", "%i").stdout.split()
-        if left:
-            site.run("scancel", *left)
+        site.close()
 
 
 @pytest.fixture

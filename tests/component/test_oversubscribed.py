@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hpcbatch.engine.agent.oversubscribed import YIELDING
-from tests.conformance.rigs import EngineRig
+from tests.conformance.rigs import reached
 from tests.conformance.site import BIN, Site, login_environment
 from tests.waiting import wait_for
 
@@ -42,7 +42,8 @@ def engine(directory: Path, *, nodes: int, cpus: int) -> Iterator[Site]:
     up = [str(BIN / "hpcbatch"), "up", "--nodes", str(nodes), "--cpus", str(cpus)]
     subprocess.run(up, env=env, check=True, timeout=60)
     try:
-        yield EngineRig(env).site(directory)
+        with reached(env) as rig:
+            yield rig.site(directory)
     finally:
         subprocess.run([str(BIN / "hpcbatch"), "down"], env=env, check=True, timeout=60)
 

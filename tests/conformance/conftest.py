@@ -36,6 +36,4 @@ def volcano_env(rig: Rig) -> Mapping[str, str]:
 def site(rig: Rig, tmp_path: Path) -> Iterator[Site]:
     site = rig.site(tmp_path)
     yield site
-    left = site.run("squeue", "-h", "-u", site.env["USER"], "-o", "%i").stdout.split()
-    if left:
-        site.run("scancel", *left)
+    site.close()

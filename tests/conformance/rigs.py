@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from hpcbatch.api import kubeconfig
 from tests.cluster import login
 from tests.cluster.state import ADMIN_CONF, SERVER, admin_environment
+from tests.conformance.jobs_watch import JobsWatch
 from tests.conformance.site import BIN, Site, login_environment
 
 
@@ -28,11 +30,21 @@ class EngineRig:
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.admin_env = env
+        self.jobs = JobsWatch(env)
+        self._server = kubeconfig.load(env).cluster
 
     def site(self, directory: Path) -> Site:
-        site = Site(self.admin_env, directory)
-        site.server = site.kubectl("config", "view", "-o", "jsonpath={.clusters[0].name}").stdout
-        return site
+        return Site(self.admin_env, directory, server=self._server, jobs=self.jobs)
+
+
+@contextmanager
+def reached(env: Mapping[str, str]) -> Iterator[EngineRig]:
+    """The engine that `env` leads to, which is up."""
+    rig = EngineRig(env)
+    try:
+        yield rig
+    finally:
+        rig.jobs.close()
 
 
 _SITE = """\
@@ -50,7 +62,8 @@ def engine_rig(state_dir: Path) -> Iterator[EngineRig]:
     try:
         create = ["kubectl", "-n", "hpcbatch-system", "create", "configmap", "hpcbatch-site"]
         subprocess.run([*create, f"--from-literal=site.yaml={_SITE}"], env=env, check=True, timeout=60)
-        yield EngineRig(env)
+        with reached(env) as rig:
+            yield rig
     finally:
         subprocess.run([str(BIN / "hpcbatch"), "down"], env=env, check=True, timeout=60)
 
@@ -61,6 +74,7 @@ class ClusterRig:
     def __init__(self) -> None:
         self.admin_env = admin_environment()
         assert ADMIN_CONF.exists(), f"{ADMIN_CONF} is not there: `make cluster` starts the cluster"
+        self.jobs = JobsWatch(self.admin_env)
 
     def site(self, directory: Path, user: login.User = login.USERS["alice"]) -> Site:
         work = user.home / f"{directory.name}-{secrets.token_hex(3)}"
@@ -68,5 +82,5 @@ class ClusterRig:
         os.chown(work, user.uid, user.gid)
         return Site(
             user.environment(), work, server=SERVER, enter=login.enter(user), admin_env=self.admin_env,
-            namespace=user.namespace,
+            namespace=user.namespace, jobs=self.jobs,
         )  # fmt: skip

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.jobs_watch import JobsWatch
 from tests.waiting import wait_for
 
 BIN = Path(sys.executable).parent
@@ -30,6 +31,8 @@ class Site:
     admin_env: Mapping[str, str] = field(default_factory=dict)
     """For kubectl as one who may do everything; empty: `env` is that."""
     namespace: str = "default"
+    jobs: JobsWatch | None = None
+    """Without one, what is waited for is asked again and again."""
     extra: dict[str, Any] = field(default_factory=dict)
 
     def run(
@@ -48,6 +51,12 @@ class Site:
         if not self.enter:
             return list(argv)
         return [*self.enter, "/usr/bin/env", "-C", str(self.work), *argv]
+
+    def close(self) -> None:
+        """End the user's jobs that a case has left."""
+        assert self.jobs is not None
+        if left := self.jobs.unfinished(self.namespace):
+            self.run("scancel", *left)
 
     def kubectl(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """As the cluster's admin, in the user's namespace."""
@@ -86,17 +95,24 @@ class Site:
 
     def wait_state(self, job: str, states: str, limit_s: float = 60) -> str:
         """Wait for one of the PBS state letters in `states`."""
-
-        def reached() -> str:
-            state = self.state(job)
-            assert state != "F" or "F" in states, f"job {job} has ended: {self.attributes(job)}"
-            return state if state in states else ""
-
-        return wait_for(f"job {job} in state {states}", reached, limit_s)
+        return str(self._wait_state(job, states, limit_s)["job_state"])
 
     def wait_end(self, job: str, limit_s: float = 60) -> dict[str, Any]:
-        self.wait_state(job, "F", limit_s)
-        return self.attributes(job)
+        return self._wait_state(job, "F", limit_s)
+
+    def _wait_state(self, job: str, states: str, limit_s: float) -> dict[str, Any]:
+        def reached() -> dict[str, Any]:
+            record = self.attributes(job)
+            state = str(record["job_state"])
+            assert state != "F" or "F" in states, f"job {job} has ended: {record}"
+            return record if state in states else {}
+
+        what = f"job {job} in state {states}"
+        if self.jobs is None:
+            return wait_for(what, reached, limit_s)
+        record = self.jobs.wait_for(job, states, reached, limit_s)
+        assert record, f"waited {limit_s:.0f} s in vain for {what}: {self.attributes(job)}"
+        return record
 
     def read(self, name: str) -> str:
         return (self.work / name).read_text()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.rigs import EngineRig
+from tests.conformance.rigs import EngineRig, reached
 from tests.conformance.site import BIN, Site, login_environment
 from tests.mpi.families import FAMILIES, Family
 
@@ -21,7 +21,8 @@ def engine_with(directory: Path, *options: str) -> Iterator[EngineRig]:
     up = [str(BIN / "hpcbatch"), "up", "--nodes", "3", "--cpus", "16", "--mem", "16Gi", *options]
     subprocess.run(up, env=env, check=True, timeout=60)
     try:
-        yield EngineRig(env)
+        with reached(env) as rig:
+            yield rig
     finally:
         subprocess.run([str(BIN / "hpcbatch"), "down"], env=env, check=True, timeout=60)
 
@@ -49,6 +50,4 @@ def installed() -> Callable[[str], Family]:
 def site(engine: EngineRig, tmp_path: Path) -> Iterator[Site]:
     site = engine.site(tmp_path)
     yield site
-    left = site.run("squeue", "-h", "-u", site.env["USER"], "-o", "%i").stdout.split()
-    if left:
-        site.run("scancel", *left)
+    site.close()
