@@ -35,6 +35,7 @@ from hpcbatch.slurm.sacct_fields import FIELDS
 from hpcbatch.slurm.squeue_format import LETTERS, NAMES, WRF_NAMES
 from tests.component.batchjobs import NS, put_job
 from tests.component.schema_values import schema_of, values
+from tests.thoroughness import examples
 
 GOOD = 1
 SPECS = values(schema_of("spec"))
@@ -150,7 +151,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 
 @pytest.mark.timeout(900)  # a busy machine, and shrinking, take their time
-@settings(max_examples=6, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=[*HealthCheck])
 @given(st.lists(st.tuples(SPECS, STATUSES, st.sampled_from(STATES), st.booleans()), min_size=6, max_size=6))
 def test_any_record_the_definition_allows(rig: Rig, records: list[tuple[Object, Object, str, bool]]) -> None:
     rig.clear()

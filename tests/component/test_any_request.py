@@ -18,6 +18,7 @@ from hpcbatch.engine.server.tables import table
 from hpcbatch.engine.server.verbs import Answer, Request, Verbs
 from hpcbatch.engine.volcano.admission import register_volcano_admission
 from hpcbatch.errors import ApiError
+from tests.thoroughness import examples
 
 
 def new_registry() -> Registry:
@@ -286,7 +287,7 @@ BODIES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(requests(), min_size=1, max_size=6))
 def test_any_requests(asked: list[Request]) -> None:
     registry = new_registry()

@@ -11,6 +11,7 @@ from hpcbatch.api import resources
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Change, Store
 from hpcbatch.errors import NotFoundError
+from tests.thoroughness import examples
 
 CM = resources.CONFIGMAPS
 
@@ -188,7 +189,7 @@ def test_wide_deletion_is_quick(registry: Registry) -> None:
 NAMES = "abcdef"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     owners=st.lists(st.lists(st.integers(0, 4), max_size=2, unique=True), min_size=6, max_size=6),
     deletions=st.lists(

@@ -25,6 +25,7 @@ from hpcbatch.policy import decide_array
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.schema_values import schema_of, values
 from tests.component.volcano_cluster import NS, Cluster
+from tests.thoroughness import examples
 from tests.waiting import wait_for
 
 REST_S = 1.5
@@ -128,7 +129,7 @@ def test_whatever_the_definition_allows_others_are_served() -> None:
     rig.cluster.start()
     rig.controller.start()
 
-    @settings(max_examples=15, deadline=None, suppress_health_check=[*HealthCheck])
+    @settings(max_examples=examples(15), deadline=None, suppress_health_check=[*HealthCheck])
     @given(st.lists(st.tuples(SPECS, st.lists(CHANGES, max_size=3)), min_size=4, max_size=4))
     def serve(jobs: list[tuple[Object, list[Object]]]) -> None:
         submitted = [(name, changes) for spec, changes in jobs if (name := rig.try_to_submit(spec))]

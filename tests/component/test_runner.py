@@ -23,6 +23,7 @@ from hpcbatch.model.state import Reason
 from hpcbatch.volcano.job_conf import bar_rerun
 from tests.component.runner_pod import POD_UID, RunnerPod
 from tests.processes import command_lines
+from tests.thoroughness import examples
 from tests.waiting import wait_for
 
 DUMP = f"#!{sys.executable}\nopen('env', 'wb').write(open('/proc/self/environ', 'rb').read())\n"
@@ -130,7 +131,7 @@ NAMES = st.from_regex(rb"[A-Za-z_][A-Za-z0-9_]{0,8}(%%)?", fullmatch=True).map(l
 VALUES = st.binary(max_size=60).map(lambda value: value.replace(b"\0", b"'"))
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(submitted=st.dictionaries(NAMES, VALUES, max_size=40))
 def test_any_environment_arrives(shell: str, roots: Path, submitted: dict[bytes, bytes]) -> None:
     pod = RunnerPod(Path(tempfile.mkdtemp(dir=roots)), shell)

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from hpcbatch.engine.registry.store import Change, Store, StoreEvent
 from hpcbatch.errors import ApiError, GoneError, HpcBatchError
+from tests.thoroughness import examples
 
 PODS, NODES = ("", "pods"), ("", "nodes")
 
@@ -123,7 +124,9 @@ def test_store_is_a_dict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("STORE_MACHINE_DIR", str(tmp_path))
     from hypothesis.stateful import run_state_machine_as_test
 
-    run_state_machine_as_test(StoreMachine, settings=settings(max_examples=60, stateful_step_count=25, deadline=None))
+    run_state_machine_as_test(
+        StoreMachine, settings=settings(max_examples=examples(60), stateful_step_count=25, deadline=None)
+    )
 
 
 WRITER = """

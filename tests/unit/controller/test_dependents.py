@@ -19,6 +19,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.array_gate import array_gate
 from hpcbatch.policy.dependencies import Verdict
 from hpcbatch.record.rows import row_of
+from tests.thoroughness import examples
 from tests.unit.controller.dependency_world import World
 
 K = DependencyKind
@@ -357,7 +358,7 @@ def is_satisfied(world: World, dependency: Dependency, dialect: Dialect, number:
     return not results or (any(results) if dependency.is_any else all(results))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_dependencies_are_obeyed_and_nothing_is_missed(data: st.DataObject) -> None:
     """Jobs are submitted, started and ended, and the controller restarted, in any order. No job is queued before what

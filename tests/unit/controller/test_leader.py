@@ -14,6 +14,7 @@ from hpcbatch.api.resources import BATCHJOBS, NODES
 from hpcbatch.controller.guarded import GuardedApi, NoLongerLeadingError
 from hpcbatch.controller.leader import Candidate, Timing
 from hpcbatch.errors import AlreadyExistsError, ConflictError, NotFoundError, UnreachableError, UsageError
+from tests.thoroughness import examples
 
 TIMING = Timing(lease_s=15, renew_s=10, retry_s=2)
 
@@ -176,7 +177,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(STEPS, max_size=40))
 def test_never_do_two_lead(steps: list[tuple[int, float, float, float, bool]]) -> None:
     api, clock = LeaseApi(), Clock()

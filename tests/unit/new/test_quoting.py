@@ -11,6 +11,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.new.quoting import directive_word, mebibytes, shellquote
 from hpcbatch.pbs.directives import scan
 from hpcbatch.slurm.directives import read_directives
+from tests.thoroughness import examples
 
 SPECIAL = "ab \"'\\#$`;&|<>()!*?[]{}~=%-:,"
 PRINTABLE = st.text(min_size=1).filter(str.isprintable) | st.text(alphabet=SPECIAL, min_size=1)
@@ -18,7 +19,7 @@ PRINTABLE = st.text(min_size=1).filter(str.isprintable) | st.text(alphabet=SPECI
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 @given(words=st.lists(PRINTABLE, min_size=1, max_size=20))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_printable_text_passes_the_shell(shell: str, words: list[str]) -> None:
     done = subprocess.run(
         [shell, "-c", f"printf '%s\\0' {shellquote(words)}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}

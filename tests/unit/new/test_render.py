@@ -16,6 +16,7 @@ from hpcbatch.new.catalog import Catalog, find
 from hpcbatch.new.definition import MissingFileError
 from hpcbatch.new.parameters import Given, Parameter, read_values
 from hpcbatch.new.render import render
+from tests.thoroughness import examples
 from tests.unit.new.test_quoting import PRINTABLE
 
 BUILTIN = Catalog(find(None, {}, "/nowhere", site=Path("/nowhere")).directories[-1:])
@@ -61,7 +62,7 @@ def test_only_what_is_required(name: str, dialect: Dialect) -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(text=PRINTABLE | st.just(WORST))
 def test_no_value_adds_a_line_or_a_directive(name: str, dialect: Dialect, text: str) -> None:
     plain, made = script(name, dialect, "x"), script(name, dialect, text)
@@ -72,7 +73,7 @@ def test_no_value_adds_a_line_or_a_directive(name: str, dialect: Dialect, text: 
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(words=st.lists(PRINTABLE, min_size=1, max_size=5))
 def test_a_program_gets_its_arguments_byte_for_byte(words: list[str]) -> None:
     values: dict[str, Given] = {"nodes": "1", "program": tuple(words), "launcher": r"printf '%s\0'"}

@@ -20,6 +20,7 @@ from hpcbatch.volcano.admission import (
     validate_queue,
     validate_queue_delete,
 )
+from tests.thoroughness import examples
 
 W = 'admission webhook "validatejob.volcano.sh" denied the request: '
 M = 'admission webhook "mutatejob.volcano.sh" denied the request: '
@@ -316,7 +317,7 @@ _json = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_whatever_comes_is_read_or_refused(data: st.DataObject) -> None:
     """Mutation runs before the schema, so it meets every JSON there is; any part of a job may be anything."""

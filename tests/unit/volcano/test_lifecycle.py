@@ -28,6 +28,7 @@ from hpcbatch.volcano.lifecycle import (
     unchanged,
     with_state,
 )
+from tests.thoroughness import examples
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
@@ -480,5 +481,5 @@ class Life(RuleBasedStateMachine):
         assert self.view.phase not in {Phase.ABORTING, Phase.COMPLETING, Phase.TERMINATING}
 
 
-Life.TestCase.settings = settings(max_examples=300, deadline=None)
+Life.TestCase.settings = settings(max_examples=examples(300), deadline=None)
 TestLife = Life.TestCase

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.volcano.quoting import check_text, shellquote, yaml_flow
+from tests.thoroughness import examples
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)))
 KEYS = TEXT.filter(lambda text: len(text) < 80)
@@ -34,7 +35,7 @@ def test_yaml_of_awkward_text(value: str) -> None:
     assert yaml_flow(value).isascii()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(TEXT.filter(lambda text: "\0" not in text), max_size=8))
 def test_shell_gives_back_the_words(words: list[str]) -> None:
     script = "printf '%s\\0' " + " ".join(map(shellquote, words)) if words else "true"

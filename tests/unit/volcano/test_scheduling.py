@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hpcbatch.volcano.placement import Needs, NodeView, Seat
 from hpcbatch.volcano.scheduling import GroupEntry, Outcome, PodEntry, PodState, QueueEntry, Session, run_session
+from tests.thoroughness import examples
 
 DEFAULT = QueueEntry(name="default", parent="root")
 ROOT = QueueEntry(name="root")
@@ -242,7 +243,7 @@ _PLACED = {PodState.BOUND, PodState.RUNNING, PodState.SUCCEEDED, PodState.FAILED
 QUEUES = (ROOT, DEFAULT, QueueEntry(name="q2", capability={"cpu": 3000}))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(_scenes())
 def test_no_node_is_over_committed_and_no_gang_is_split(scene: tuple[list[NodeView], list[GroupEntry]]) -> None:
     nodes, groups = scene
@@ -282,7 +283,7 @@ def _queue_of(groups: list[GroupEntry], name: str) -> str:
     return next(group.queue for group in groups if any(entry.seat.name == name for entry in group.pods))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     _nodes,
     st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), max_size=8),

@@ -23,6 +23,7 @@ from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
 from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Sharing
 from hpcbatch.volcano import job_names, translate
 from hpcbatch.volcano.admission import mutate_job, validate_job
+from tests.thoroughness import examples
 
 Object = dict[str, Any]
 GOLDEN = Path(__file__).parent / "data"
@@ -300,7 +301,7 @@ def test_hostfiles_of_both_families() -> None:
     assert data["nodefile"] == "job-12-mpimaster-0\n" * 2 + "job-12-mpiworker2-0\n"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     paths=st.lists(TEXT, min_size=3, max_size=3), arguments=st.lists(TEXT, max_size=5),
     environment=st.dictionaries(st.from_regex(r"[A-Z_]{1,6}", fullmatch=True), TEXT, max_size=5),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hpcbatch.wrf.check import check, exit_code
 from hpcbatch.wrf.finding import Finding, Severity
 from hpcbatch.wrf.run import Program, Run
+from tests.thoroughness import examples
 from tests.unit.wrf.cases import NAMELIST, changed, good_files, initial, met_em, run_of
 
 REAL, WRF = Program.REAL, Program.WRF
@@ -380,7 +381,7 @@ ODD = [
 ]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.dictionaries(st.sampled_from(NUMBERS), st.sampled_from(ODD), max_size=5), st.sampled_from(list(Program)))
 def test_any_number_can_be_checked(changes: dict[tuple[int, int], str], program: Program) -> None:
     text = NEST
