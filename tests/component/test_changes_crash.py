@@ -61,6 +61,7 @@ def cluster() -> Iterator[Cluster]:
     threading.excepthook = said
 
 
+@pytest.mark.slow
 def test_changes_while_controllers_die(cluster: Cluster) -> None:
     dice = random.Random(SEED)
     api = cluster.registry

@@ -53,6 +53,7 @@ def run_jobs(site: Site, count: int) -> None:
     assert [n for n in range(count) if site.read(f"out.{n}") != f"{n}\n"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_two_hundred_jobs_leave_memory_and_file_handles_flat(site: Site) -> None:
     run_jobs(site, 20)  # what is opened and cached once

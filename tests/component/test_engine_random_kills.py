@@ -68,6 +68,7 @@ def is_zombie(pid: int) -> bool:
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120 + KILLS * 10)
 def test_random_kills(site: Site) -> None:
     dice = random.Random(SEED)

@@ -46,6 +46,7 @@ def listed(site: Site) -> list[str]:
     return [line.split(".")[0] for line in site.run("qstat", "-x").stdout.splitlines()[2:]]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120 + KILLS * 10)
 def test_random_kills(site: Site) -> None:
     dice = random.Random(SEED)

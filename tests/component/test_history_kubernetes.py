@@ -41,10 +41,13 @@ SITE = (
 )
 LIST = "batchjobs.history.hpcbatch.io"
 
-pytestmark = pytest.mark.skipif(
-    not (is_there() and programs() and own_address()),
-    reason="the history behind Kubernetes is NOT tested: needs `make programs`, PostgreSQL and a network address",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (is_there() and programs() and own_address()),
+        reason="the history behind Kubernetes is NOT tested: needs `make programs`, PostgreSQL and a network address",
+    ),
+]
 
 
 @dataclass

@@ -31,7 +31,7 @@ def server() -> Iterator[Postgres]:
         yield running
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     """Opens one empty database, as often as it is called."""
     if request.param == "sqlite":

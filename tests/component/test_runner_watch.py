@@ -99,7 +99,7 @@ def test_a_signal_may_end_it(pod: RunnerPod) -> None:
 
 
 def test_suspended_and_resumed(pod: RunnerPod) -> None:
-    process = start(pod, walltime_s=4)
+    process = start(pod, walltime_s=3)
     ask(pod, "suspend\n")
     still: list[int] = []
 
@@ -110,14 +110,14 @@ def test_suspended_and_resumed(pod: RunnerPod) -> None:
     wait_for("it to stop", is_still, every_s=0.2)
     # far beyond its walltime, which stands still as well
     with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(5)
+        process.wait(4)
     assert beats(pod) == still[-1]
     ask(pod, "\n")
     wait_for("it to go on", lambda: beats(pod) > still[-1])
     _, report = pod.finish(process)
     assert report.reason is Reason.TIME_LIMIT
-    assert 3 <= (report.walltime_s or 0) <= 6
-    assert (report.ended or 0) - (report.started or 0) >= 9
+    assert 2 <= (report.walltime_s or 0) <= 5
+    assert (report.ended or 0) - (report.started or 0) >= 7
 
 
 def test_a_suspended_job_can_be_ended(pod: RunnerPod) -> None:

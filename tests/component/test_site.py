@@ -271,6 +271,7 @@ def test_a_file_in_order(site: Site) -> None:
     assert "site.yaml:8: queues[0].image: missing: neither the queue nor the site" in wants_image.stderr
 
 
+@pytest.mark.slow
 def test_a_volume_that_cannot_be_mounted_is_told_of_while_the_job_waits_and_when_it_fails(site: Site) -> None:
     gone = site.work / "gone"
     volume = f"- {{name: gone, mountPath: /gone, hostPath: {{path: {gone}, type: Directory}}}}"

@@ -400,6 +400,7 @@ def test_the_map_lies_where_namelist_wps_says(case: Case) -> None:
     assert -north / math.hypot(east, north) == pytest.approx(-sine[16, 15], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_sanitizers_find_nothing(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
     command = [program("cc"), "-fsanitize=address,undefined", "-x", "c", "-", "-o", case.work / "probe"]
     probe = call(command, input="int main(void) { return 0; }")

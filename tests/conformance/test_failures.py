@@ -20,6 +20,10 @@ done
 """In a pod: end the daemon that lets the others in."""
 
 
+HOG = "(head -c 300000000 /dev/zero; for i in $(seq 30); do sleep 1; echo || exit; done) | tail"
+"""A shell's words: tail keeps 300 MB until the other side ends, which it does within a second of tail's end."""
+
+
 def slurm(site: Site, job: str, fields: str) -> str:
     """Some fields of `sacct` as `a|b`."""
     return site.run("sacct", "-X", "-n", "-P", "-j", job, "-o", fields).stdout.strip()
@@ -55,9 +59,8 @@ def test_exit_codes_and_signals_reach_every_listing(site: Site) -> None:
 
 
 def test_more_memory_than_asked_for(site: Site) -> None:
-    hog = "(head -c 300000000 /dev/zero; sleep 30) | tail\n"
-    pbs = site.qsub("-l", "select=1:ncpus=1:mem=64mb", "-j", "oe", stdin=hog)
-    other = site.sbatch("--mem=64", "-o", "/dev/null", "--wrap", hog)
+    pbs = site.qsub("-l", "select=1:ncpus=1:mem=64mb", "-j", "oe", stdin=f"{HOG}\n")
+    other = site.sbatch("--mem=64", "-o", "/dev/null", "--wrap", HOG)
     record = site.wait_end(pbs)
     assert record["Exit_status"] == -27
     assert record["comment"].endswith(") and exceeded resource mem")
@@ -68,7 +71,7 @@ def test_more_memory_than_asked_for(site: Site) -> None:
 
 
 def test_more_memory_than_asked_for_on_another_host(site: Site) -> None:
-    hog = "ssh {} '(head -c 300000000 /dev/zero; sleep 30) | tail'; exit {}"
+    hog = f"ssh {{}} '{HOG}'; exit {{}}"
     pbs = site.qsub(
         "-l", "select=2:ncpus=1:mem=64mb", "-j", "oe", stdin=hog.format("$(sort -u $PBS_NODEFILE | tail -n 1)", 3)
     )  # fmt: skip
@@ -248,8 +251,7 @@ def test_a_script_that_forges_its_end(site: Site) -> None:
 def test_output_of_a_job_whose_runner_was_killed(site: Site) -> None:
     """By its script where it can, else by the kernel with all of its container: it gets its own name all the same."""
     kill = FORGERY[FORGERY.index("for process") : FORGERY.index("sleep 2")]
-    hog = "(head -c 300000000 /dev/zero; sleep 30) | tail\n"
-    job = site.qsub("-l", "select=1:ncpus=1:mem=64mb", "-N", "killed", "-j", "oe", stdin=f"echo said\n{kill}{hog}")
+    job = site.qsub("-l", "select=1:ncpus=1:mem=64mb", "-N", "killed", "-j", "oe", stdin=f"echo said\n{kill}{HOG}\n")
     assert site.wait_end(job)["Exit_status"] != 0
     wait_for("the output", (site.work / f"killed.o{job}").exists, 90)
     assert site.read(f"killed.o{job}").startswith("said\n")

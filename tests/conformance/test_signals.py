@@ -124,7 +124,7 @@ def test_signals_of_scancel(site: Site) -> None:
     assert is_still(site)
 
 
-@pytest.mark.parametrize("how", ["scancel", "--signal"])
+@pytest.mark.parametrize("how", ["scancel", pytest.param("--signal", marks=pytest.mark.slow)])
 def test_a_step_whose_tasks_handle_a_signal_ends_well(site: Site, how: str) -> None:
     """Of both ways in which srun starts tasks, once each, in both pods; no part of srun takes it for an order."""
     task = 'trap "echo got $SLURM_PROCID; exit 0" USR1; echo on >>on.$0.$SLURM_PROCID; while :; do sleep 0.1; done'
@@ -205,6 +205,7 @@ def test_a_suspended_job_that_is_requeued_runs(site: Site) -> None:
     site.wait_end(job)
 
 
+@pytest.mark.slow
 def test_nothing_outlives_the_walltime(site: Site) -> None:
     """Neither in the first pod nor in others, although it has left the script's session and ignores TERM."""
     job = start(site, "--time=00:05:00", ignores_term=True)
@@ -219,6 +220,7 @@ def test_nothing_outlives_the_walltime(site: Site) -> None:
     assert re.search(line, text(site, "out"))
 
 
+@pytest.mark.slow
 def test_a_script_that_stops_what_keeps_its_time(site: Site) -> None:
     """All processes in the pod but its own, the runner's too: the controller ends the job a little later."""
     script = """#!/bin/sh
@@ -247,7 +249,7 @@ def test_walltime_of_a_running_job(site: Site) -> None:
     """Shorter than what has passed, and longer than what was left."""
     script = "echo ready\nsleep 300\n"
     short = site.qsub("-N", "short", "-l", "walltime=01:00:00", stdin=script)
-    long = site.qsub("-N", "long", "-l", "walltime=00:00:08", stdin="echo ready\nsleep 12\n")
+    long = site.qsub("-N", "long", "-l", "walltime=00:00:06", stdin="echo ready\nsleep 8\n")
     for job, name in ((short, "short"), (long, "long")):
         wait_for(name, partial(has_begun, site, site.running_output(job)))
     as_admin(site, "qalter", "-l", "walltime=00:10:00", long)

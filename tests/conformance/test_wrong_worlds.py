@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.conformance.site import Site
 
 # It stays long enough to be looked at.
@@ -41,6 +43,7 @@ def ended(site: Site, name: str, job: str) -> tuple[dict[str, Any], str]:
     return site.wait_end(job, 120), site.read(f"{name}.e{job}")
 
 
+@pytest.mark.slow
 def test_told(site: Site) -> None:
     (site.work / "world.c").write_text(WORLD_C)
     site.run("mpicc", "-o", "world", "world.c")
@@ -97,6 +100,7 @@ HONEST = {
 }
 
 
+@pytest.mark.slow
 def test_honest(site: Site) -> None:
     jobs = {name: submit(site, name, script) for name, script in HONEST.items()}
     jobs["onehost"] = submit(site, "onehost", "mpirun -np 2 sleep 3", "-l", "select=1:ncpus=1:mpiprocs=2")

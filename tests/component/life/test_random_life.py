@@ -92,6 +92,7 @@ class Parts:
             wait_for_the_last(succession, 60)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("quiet_deaths")
 @pytest.mark.parametrize("part", range(max(1, KILLS // ROUND)))
