@@ -8,18 +8,18 @@ RUN apt-get update \
 
 FROM python AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends python3-venv
-COPY pyproject.toml README.md /src/
 COPY requirements /src/requirements
+RUN python3 -m venv /opt/hpcbatch \
+ && /opt/hpcbatch/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes \
+      --requirement /src/requirements/build.txt --requirement /src/requirements/base.txt
+COPY pyproject.toml README.md /src/
 COPY hpcbatch /src/hpcbatch
 COPY scripts /src/scripts
 COPY templates /src/templates
 COPY deploy/crd /src/deploy/crd
 # Compiled here, since nobody may write beside the sources in the image; by their content, not by their time, which
 # copying changes.
-RUN python3 -m venv /opt/hpcbatch \
- && /opt/hpcbatch/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes \
-      --requirement /src/requirements/build.txt --requirement /src/requirements/base.txt \
- && /opt/hpcbatch/bin/pip install --no-cache-dir --no-compile --no-deps --no-build-isolation /src \
+RUN /opt/hpcbatch/bin/pip install --no-cache-dir --no-compile --no-deps --no-build-isolation /src \
  && python3 -m compileall -q --invalidation-mode unchecked-hash /opt/hpcbatch/lib
 
 # The first four that go are the embedded engine's; kubernetes, half of the image, is for kubeconfigs that run programs to

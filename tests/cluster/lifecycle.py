@@ -25,10 +25,10 @@ def up() -> None:
     RUN.mkdir(exist_ok=True)
     HOME.mkdir(exist_ok=True)
     step("programs", control_plane.link_programs)
-    step("images", images.build_all)
+    step("images", images.keep)
+    step("images into the nodes", nodes.fill)
     step("control plane", control_plane.start)
     step("nodes", nodes.start)
-    step("images into the nodes", load_images)
     step("kubelets", nodes.start_kubelets)
     step("network policies", nodes.enforce_policies)
     step("Volcano", volcano.start)
@@ -43,7 +43,7 @@ def is_up() -> bool:
 
 def upgrade() -> None:
     """hpcbatch as it is in the checkout now, on the cluster that is up."""
-    step("images", images.build_all)
+    step("images", images.keep)
     step("images into the nodes", load_images)
     step("hpcbatch, by docs/install.md", lambda: guide.run("Upgrade"))
     step("login node", login.make)
@@ -56,10 +56,9 @@ def step(what: str, do: Callable[[], object]) -> None:
 
 
 def load_images() -> None:
-    nodes.load_image(images.archive(images.PAUSE), images.PAUSE, into=(*NODES, *CONTROLS))
-    nodes.load_image(images.archive(images.CONTROLLER), images.CONTROLLER, into=(*NODES, *CONTROLS))
-    for image in (images.LOGIN, images.MPI, images.WRF):
-        nodes.load_image(images.archive(image), image)
+    for image in images.IMPORTED:
+        for node in NODES if image in images.JOBS else (*NODES, *CONTROLS):
+            nodes.load_image(nodes.socket_of(node), image)
 
 
 def install_packages() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from tests.cluster import daemons, network_policies
+from tests.cluster import daemons, images, network_policies
 from tests.cluster.control_plane import PKI, certificate, kubeconfig
 from tests.cluster.state import (
     ADMIN_CONF,
@@ -32,9 +33,64 @@ CGROUPS = Path("/sys/fs/cgroup")
 _CONTROL_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 
 
-def ctr(node: str, *argv: str | Path, check: bool = True) -> str:
+def ctr(socket: Path, *argv: str | Path) -> str:
     """containerd's own client, in the namespace of Kubernetes."""
-    return run("ctr", "-a", RUN / node / "containerd.sock", "-n", "k8s.io", *argv, check=check)
+    return run("ctr", "-a", socket, "-n", "k8s.io", *argv)
+
+
+def socket_of(node: str) -> Path:
+    return RUN / node / "containerd.sock"
+
+
+def fill() -> None:
+    """All images into each node's containerd, before it starts. They are imported once, by a containerd of its own,
+    whose directory is kept with the images; the nodes have it with links for its files, which containerd never changes,
+    and copies of its databases.
+    """
+    imported = images.folder() / "containerd"
+    if not imported.exists():
+        _import_all(imported)
+    for node in (*NODES, *CONTROLS):
+        root = _root(node)
+        try:
+            run("cp", "--archive", "--link", imported, root)
+        except ClusterError:  # another file system
+            shutil.rmtree(root, ignore_errors=True)
+            run("cp", "--archive", imported, root)
+            continue
+        for database in root.rglob("*.db"):
+            database.unlink()
+            shutil.copy2(imported / database.relative_to(root), database)
+
+
+def _import_all(imported: Path) -> None:
+    root, state = _root("import"), RUN / "import"
+    state.mkdir()
+    socket, config = state / "containerd.sock", state / "config.toml"
+    config.write_text(f"""\
+version = 2
+disabled_plugins = ["io.containerd.grpc.v1.cri"]
+root = "{root}"
+state = "{state}"
+[grpc]
+  address = "{socket}"
+""")
+    daemons.start("containerd-import", "containerd", "-c", config)
+    try:
+        wait_until("containerd", lambda: ctr(socket, "version"))
+        for image in images.IMPORTED:
+            load_image(socket, image)
+    finally:
+        daemons.stop("containerd-import")
+    partial = imported.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    run("mv", root, partial)
+    partial.rename(imported)
+
+
+def _root(node: str) -> Path:
+    """containerd's directory."""
+    return STATE / f"containerd-{node}"
 
 
 def start() -> None:
@@ -51,7 +107,7 @@ def start() -> None:
     for number, node in enumerate((*NODES, *CONTROLS)):
         _start(number, node)
     for node in (*NODES, *CONTROLS):
-        wait_until(f"containerd of {node}", lambda node=node: ctr(node, "version"))
+        wait_until(f"containerd of {node}", partial(ctr, socket_of(node), "version"))
 
 
 def start_kubelets() -> None:
@@ -114,7 +170,7 @@ def _start(number: int, node: str) -> None:
     kubeconfig(node, STATE / f"{node}.conf")
     (STATE / f"{node}.toml").write_text(f"""\
 version = 2
-root = "{STATE}/containerd-{node}"
+root = "{_root(node)}"
 state = "{RUN}/{node}/containerd"
 [grpc]
   address = "{RUN}/{node}/containerd.sock"
@@ -180,12 +236,11 @@ def _make_cgroups(node: str) -> None:
             (folder / name).write_text(value)
 
 
-def load_image(archive: Path, name: str, *, into: Sequence[str] = NODES) -> None:
-    """An image's archive into nodes, which know no registry."""
-    for node in into:
-        ctr(node, "image", "import", archive)
-        if name not in ctr(node, "image", "ls", "-q"):
-            raise ClusterError(f"{archive} holds no image {name}")
+def load_image(socket: Path, name: str) -> None:
+    """Into a containerd, which knows no registry."""
+    ctr(socket, "image", "import", images.archive(name))
+    if name not in ctr(socket, "image", "ls", "-q"):
+        raise ClusterError(f"{images.archive(name)} holds no image {name}")
 
 
 def pod_links() -> list[str]:
@@ -204,7 +259,7 @@ def crash(node: str) -> None:
 def boot(node: str) -> None:
     """A crashed node comes back."""
     daemons.restart(f"containerd-{node}")
-    wait_until(f"containerd of {node}", lambda: ctr(node, "version"))
+    wait_until(f"containerd of {node}", lambda: ctr(socket_of(node), "version"))
     daemons.restart(f"kubelet-{node}")
     _wait_for_kubelet(node)
 
