@@ -77,7 +77,7 @@ cluster: .venv/dev
 cluster-down: .venv/dev
 	@$(BIN)/python -m tests.cluster down
 
-# CASES="tests/conformance/test_life.py …": only these, each once
+# CASES="tests/conformance/test_life.py …": only these
 test-cluster: .venv/dev
 	@$(BIN)/python -m tests.cluster test $(CASES)
 

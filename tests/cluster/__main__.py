@@ -11,44 +11,42 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
-from tests.cluster import lifecycle
+from tests.cluster import lifecycle, login
 from tests.cluster.binaries import BuildError
 from tests.cluster.state import CHECKOUT, ClusterError
 
-FAILED = 1
-"""pytest's exit code when tests have failed, and nothing worse."""
+NOTHING_COLLECTED = 5
+"""pytest's exit code where no case is left."""
 
 
 def test(arguments: list[str]) -> int:
-    """The conformance cases and the cluster's own tests; pytest's exit code.
-
-    Volcano was seen to lose an action when the machine is busy (tests/conformance/README.md), so those that fail are
-    tried once more, without the rest. What fails twice has failed.
+    """The conformance cases and the cluster's own tests: first those of several users at once, then those that need the
+    whole cluster, one after the other. pytest's exit code.
     """
     was_up = lifecycle.is_up()
     try:
         if not was_up:
             lifecycle.up()
-        code = pytest(arguments or ["tests/conformance", "tests/cluster"])
-        if code == FAILED and not arguments:
-            print("trying again what failed", flush=True)
-            code = pytest(["--last-failed", "--last-failed-no-failures", "none", "tests/conformance", "tests/cluster"])
-        return code
+        cases = arguments or ["tests/conformance", "tests/cluster"]
+        several = ("--numprocesses", str(len(login.AT_ONCE)), "--dist", "loadfile")
+        codes = {pytest(*several, "-m", "not alone and not mpi", *cases), pytest("-m", "alone", *cases)}
+        return max(codes - {NOTHING_COLLECTED, 0}, default=0 if 0 in codes else NOTHING_COLLECTED)
     finally:
         if not was_up:
             lifecycle.down()
 
 
-def pytest(arguments: list[str]) -> int:
-    command = [sys.executable, "-m", "pytest", "-m", "", *arguments]
+def pytest(*arguments: str) -> int:
+    command = [sys.executable, "-m", "pytest", "--durations", "20", *arguments]
     return subprocess.run(command, cwd=CHECKOUT, env={**os.environ, "HPCBATCH_RIG": "cluster"}, check=False).returncode
 
 
 def main() -> int:
     match sys.argv[1:]:
         case ["up"]:
-            verb = lifecycle.up
+            verb: Callable[[], int | None] = lifecycle.up
         case ["upgrade"]:
             verb = lifecycle.upgrade
         case ["down"]:

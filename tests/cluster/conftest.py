@@ -20,6 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker("cluster")
+            item.add_marker("alone")
             item.add_marker(pytest.mark.timeout(600))
 
 

@@ -54,8 +54,17 @@ USERS = {
     for user in (
         User("alice", 1000, 1000, {"wrf": 2000}),
         User("bob", 1001, 1001),
+        User("carol", 1002, 1002),
+        User("dave", 1003, 1003),
     )
 }
+AT_ONCE = ("alice", "carol", "dave")
+"""One for each of pytest's processes, in which cases run that need no cluster for themselves."""
+
+
+def own() -> User:
+    """This process's user."""
+    return USERS[AT_ONCE[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))]]
 
 
 def enter(user: User) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import signal
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import groupby
 
 import pytest
@@ -41,8 +42,12 @@ def assert_each_ran_once(site: Site, jobs: list[str]) -> None:
 def test_controllers_killed_in_the_midst_of_fifty_submissions(alice: Site) -> None:
     with ThreadPoolExecutor(6) as pool:
         pending = [pool.submit(submit_patiently, alice, number) for number in range(JOBS)]
+
+        def are_done(count: int) -> bool:
+            return sum(p.done() for p in pending) >= count
+
         for done in (5, 20, 35):
-            wait_for(f"{done} submissions", lambda done=done: sum(p.done() for p in pending) >= done, 120)
+            wait_for(f"{done} submissions", partial(are_done, done), 120)
             controllers.kill_leader()
         jobs = [p.result() for p in pending]
     controllers.kill_leader()  # once more while they run

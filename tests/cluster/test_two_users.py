@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -231,10 +232,12 @@ def test_a_disabled_user_submits_nothing_and_keeps_what_runs(admin: Admin, bob: 
     bob.wait_state(job, "R")
     admin.run("hpcbatch", "user", "disable", "bob")
     try:
-        refused = wait_for(
-            "the refusal",
-            lambda: (done := bob.run("sbatch", "--wrap", "true", check=False)).returncode and done,
-        )
+
+        def refusal() -> subprocess.CompletedProcess[str] | None:
+            done = bob.run("sbatch", "--wrap", "true", check=False)
+            return done if done.returncode else None
+
+        refused = wait_for("the refusal", refusal)
         assert refused.stdout == ""
         state = admin.run("hpcbatch", "user", "list").stdout
         assert "disabled" in state

@@ -18,8 +18,9 @@ from tests.conformance.site import BIN, Site, login_environment
 
 
 class Rig(Protocol):
-    admin_env: Mapping[str, str]
-    """Leads kubectl and vcctl to the cluster as one who may do everything."""
+    @property
+    def admin_env(self) -> Mapping[str, str]:
+        """Leads kubectl and vcctl to the cluster as one who may do everything."""
 
     def site(self, directory: Path) -> Site:
         """A user at a login node with an empty working directory, which may be `directory`."""
@@ -69,14 +70,17 @@ def engine_rig(state_dir: Path) -> Iterator[EngineRig]:
 
 
 class ClusterRig:
-    """Users whom the admin has added, at the login node, with homes that pods mount; alice where none is named."""
+    """Users whom the admin has added, at the login node, with homes that pods mount. Where none is named it is
+    alice, or another in each of pytest's processes.
+    """
 
     def __init__(self) -> None:
         self.admin_env = admin_environment()
         assert ADMIN_CONF.exists(), f"{ADMIN_CONF} is not there: `make cluster` starts the cluster"
         self.jobs = JobsWatch(self.admin_env)
 
-    def site(self, directory: Path, user: login.User = login.USERS["alice"]) -> Site:
+    def site(self, directory: Path, user: login.User | None = None) -> Site:
+        user = user or login.own()
         work = user.home / f"{directory.name}-{secrets.token_hex(3)}"
         work.mkdir()
         os.chown(work, user.uid, user.gid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -272,8 +273,12 @@ def test_a_run_that_volcano_restarts(site: Site) -> None:
     pbs = site.qsub("-N", "again", "-j", "oe", stdin=text)
     slurm = site.sbatch("-o", "slurm.out", stdin="#!/bin/sh\n" + text)
     running = site.running_output(pbs)
+
+    def has_begun(output: str) -> bool:
+        return says(site, "cat", output)[1] == "run none\n"
+
     for job, name in ((pbs, running), (slurm, "slurm.out")):
-        wait_for(f"the first run of {job}", lambda name=name: says(site, "cat", name)[1] == "run none\n")
+        wait_for(f"the first run of {job}", partial(has_begun, name))
         site.kubectl("delete", "pod", f"job-{job}-mpimaster-0", "--wait=false")
     wait_for("both runs in one file", lambda: says(site, "cat", running)[1].count("run none") == 2, 120)
     wait_for("the second run alone", lambda: site.read("slurm.out") == "run 1\n", 120)
@@ -299,6 +304,7 @@ def test_the_first_of_a_list_goes_to_the_top(site: Site) -> None:
     assert order == [jobs[3], jobs[1], jobs[2], jobs[0]]
 
 
+@pytest.mark.alone
 def test_what_was_altered_is_what_runs(site: Site) -> None:
     """Of a job that waits for its pods, too: its Volcano Job is made anew or its runner told otherwise."""
     size = ("-l", "select=3:ncpus=2", "-l", "place=scatter")
@@ -314,6 +320,7 @@ def test_what_was_altered_is_what_runs(site: Site) -> None:
     assert site.read("altered.txt").split() == ["after", "2"]
 
 
+@pytest.mark.alone
 def test_the_order_of_waiting_jobs(site: Site) -> None:
     """-p and --nice, and what qalter and scontrol update make of them: who has more starts first."""
     blocker = site.sbatch("-N", "3", "--ntasks-per-node=2", "-o", "/dev/null", "--wrap", LONG)

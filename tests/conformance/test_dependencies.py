@@ -268,6 +268,7 @@ def test_altered(site: Site) -> None:
     site.run("qdel", first)
 
 
+@pytest.mark.alone
 def test_altered_when_it_is_queued(site: Site) -> None:
     """A job that waits for room goes back behind another."""
     first = held(site)

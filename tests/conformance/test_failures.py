@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from tests.conformance.site import Site
@@ -156,7 +157,7 @@ def test_a_lost_pod_makes_a_job_run_again(site: Site) -> None:
         return record["job_state"] == "R" and record.get("run_count") == 2
 
     for job in (pbs, other):
-        wait_for(f"job {job} to run again", lambda job=job: runs(job), 90)
+        wait_for(f"job {job} to run again", partial(runs, job), 90)
     assert shown(site, other)["Restarts"] == "1"
     assert site.run("squeue", "-h", "-j", other, "-O", "restartcnt:2,requeue:2").stdout == "1 1 \n"
     site.run("qdel", pbs)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conformance.site import Site
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.alone
 
 SPAN = "for h in $(sort -u $PBS_NODEFILE); do ssh $h hostname; done; date +%s%N >>{f}; sleep 1; date +%s%N >>{f}\n"
 

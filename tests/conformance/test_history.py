@@ -11,6 +11,8 @@ import pytest
 from tests.conformance.site import Site, moving_at_once
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.alone
+
 SYSTEM = ("-n", "hpcbatch-system")
 HISTORY = "batchjobs.history.hpcbatch.io"
 EMPTY = "apiVersion: hpcbatch.io/v1alpha1\nkind: SiteConfiguration\n"

@@ -99,6 +99,7 @@ def test_hold_and_release(site: Site) -> None:
     assert site.wait_end(slurm_job)["Exit_status"] == 0
 
 
+@pytest.mark.alone
 def test_a_waiting_job_can_be_held(site: Site) -> None:
     blocker = site.sbatch("-N", "3", "--ntasks-per-node=2", "-o", "/dev/null", "--wrap", "sleep 600")
     site.wait_state(blocker, "R")
@@ -163,6 +164,7 @@ def test_only_the_record_is_left_of_an_ended_job(site: Site) -> None:
     assert len(records.split()) == 1
 
 
+@pytest.mark.alone
 def test_a_job_that_runs_again_waits_as_if_it_had_not_run(site: Site) -> None:
     job = site.qsub("-r", "y", "-l", "select=1:ncpus=2", "-N", "again", "-j", "oe", stdin="sleep 600\n")
     site.wait_state(job, "R")

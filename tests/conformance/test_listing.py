@@ -10,6 +10,8 @@ import pytest
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def held(site: Site) -> tuple[str, str]:

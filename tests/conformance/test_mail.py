@@ -14,6 +14,8 @@ from tests.conformance.site import Site
 from tests.mail_server import Letter, MailServer
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.alone
+
 SYSTEM = ("-n", "hpcbatch-system")
 HEAD = "apiVersion: hpcbatch.io/v1alpha1\nkind: SiteConfiguration\n"
 

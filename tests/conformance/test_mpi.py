@@ -11,6 +11,8 @@ import pytest
 from tests.conformance.site import Site
 from tests.conformance.volcano_site import Volcano
 
+pytestmark = pytest.mark.alone
+
 EXAMPLES = Path(__file__).parents[2] / "examples/mpi"
 
 

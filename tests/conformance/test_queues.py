@@ -11,6 +11,8 @@ import pytest
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def queue(site: Site) -> Iterator[str]:

@@ -69,6 +69,10 @@ def has_begun(site: Site, output: str) -> bool:
     return "ready" in text(site, output)
 
 
+def has_run(site: Site, times: int) -> bool:
+    return len(text(site, "runs")) == times
+
+
 def beats(site: Site) -> list[int]:
     return [len(text(site, f"{part}.beats")) for part in ("master", "worker")]
 
@@ -192,9 +196,13 @@ def test_suspended_and_resumed(site: Site) -> None:
 def test_a_suspended_job_that_is_requeued_runs(site: Site) -> None:
     """Also by its owner, who may not resume it; and it can be suspended again."""
     job = site.sbatch("-o", "/dev/null", "--wrap", "echo >>runs; sleep 300")
+
+    def is_running(run: int) -> bool:
+        return site.attributes(job).get("run_count") == run and site.state(job) == "R"
+
     for run in range(1, 3):
-        wait_for("the run", lambda run=run: len(text(site, "runs")) == run)
-        wait_for("its state", lambda run=run: site.attributes(job).get("run_count") == run and site.state(job) == "R")
+        wait_for("the run", partial(has_run, site, run))
+        wait_for("its state", partial(is_running, run))
         assert as_admin(site, "scontrol", "suspend", job).stderr == ""
         assert site.state(job) == "S"
         if run == 1:

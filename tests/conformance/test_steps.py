@@ -10,6 +10,8 @@ import pytest
 from tests.conformance.site import Site
 from tests.conformance.test_mpi import ranks_by_host, ring_in
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def ring(site: Site) -> Site:

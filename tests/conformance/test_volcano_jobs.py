@@ -12,6 +12,8 @@ import pytest
 from tests.conformance.volcano_site import LIMIT_S, WORKER, Object, Volcano, job, phase, phases, task
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.alone
+
 OK, BAD = "sleep 1; exit 0", "sleep 1; exit 3"
 
 

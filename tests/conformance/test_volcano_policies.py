@@ -11,6 +11,8 @@ import pytest
 
 from tests.conformance.volcano_site import WORKER, Object, Volcano, job, on, on_exit, phase, phases, task
 
+pytestmark = pytest.mark.alone
+
 # A pod that is to end lives a moment, so that the others of its gang are mostly there.
 OK, BAD = "sleep 1; exit 0", "sleep 1; exit 3"
 _CODES = [on_exit(3, "RestartJob"), on_exit(5, "CompleteJob"), on("PodFailed", "AbortJob")]

@@ -12,6 +12,8 @@ import pytest
 from tests.conformance.volcano_site import WORKER, Object, Volcano, job, queue, task
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.alone
+
 QUOTA = "queue resource quota insufficient: insufficient cpu"
 
 

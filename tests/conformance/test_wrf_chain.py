@@ -14,7 +14,7 @@ import pytest
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 EXAMPLES = Path(__file__).parents[2] / "examples/wrf"
 SMALL = {
     "end_day": "15", "end_hour": "02", "interval_seconds": "3600", "history_interval": "60", "time_step": "60",

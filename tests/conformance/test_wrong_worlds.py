@@ -8,6 +8,8 @@ import pytest
 
 from tests.conformance.site import Site
 
+pytestmark = pytest.mark.alone
+
 # It stays long enough to be looked at.
 WORLD_C = """\
 #include <mpi.h>
