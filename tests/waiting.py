@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 T = TypeVar("T")
 LONGEST_PAUSE_S = 0.25
 
 
-def wait_for(what: str, condition: Callable[[], T], limit_s: float = 60.0, *, every_s: float = 0.02) -> T:
+def wait_for(
+    what: str, condition: Callable[[], T | Literal[False] | None], limit_s: float = 60.0, *, every_s: float = 0.02
+) -> T:
     """Ask `condition` again and again until it answers something true, and return that. After a second it is asked ever
     more rarely: it may be a command, and what is waited for needs the CPU.
     """
