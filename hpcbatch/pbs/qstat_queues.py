@@ -78,6 +78,14 @@ def count_jobs(rows: Iterable[JobRow]) -> JobCounts:
     )
 
 
+def count_by_queue(jobs: Iterable[JobRow], queues: Iterable[str]) -> dict[str, JobCounts]:
+    """Also of queues that the site has no more, as long as jobs are in them."""
+    by_queue: dict[str, list[JobRow]] = {queue: [] for queue in queues}
+    for row in jobs:
+        by_queue.setdefault(row.queue, []).append(row)
+    return {queue: count_jobs(found) for queue, found in by_queue.items()}
+
+
 def format_queues(queues: Sequence[QueueRow], counts: Mapping[str, JobCounts], *, header: bool = True) -> str:
     """The table of `qstat -Q`; `counts` by queue name, a queue without jobs may be missing."""
     lines = [_QUEUE_HEADER] if header and queues else []

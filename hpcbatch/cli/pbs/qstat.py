@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from hpcbatch.model.row import JobRow, QueueRow
     from hpcbatch.pbs.qstat_full import Attributes
     from hpcbatch.pbs.qstat_options import QstatOptions
-    from hpcbatch.pbs.qstat_queues import JobCounts
 
 
 def main() -> None:
@@ -53,9 +52,11 @@ class _Listing:
         if self._options.full and not self._options.is_alternate:
             self._show_full()
             return self._code
+        from hpcbatch.pbs.qstat_choice import chosen
+
         for index, group in enumerate(self._groups()):
             # The heading belongs to the first operand: if that is bad there is none (recorded).
-            self._show_table(self._selected(group or []), header=index == 0)
+            self._show_table(chosen(group or [], self._options), header=index == 0)
         return self._code
 
     def _groups(self) -> list[list[JobRow] | None]:
@@ -105,27 +106,12 @@ class _Listing:
         found = rows_of(row, own, members)
         return list(found) if members is not None else [row, *found]
 
-    def _unfolded(self, rows: Iterable[JobRow], *, is_filtered: bool) -> list[JobRow]:
-        """The jobs and arrays among `rows`, with -t also the members of these. Real qstat leaves the arrays themselves
-        out then if it was to choose (-r, -u … or a queue).
-        """
-        is_wanted = self._options.subjobs
-        if not is_wanted:
-            return [row for row in rows if row.array_id is None]
-        from hpcbatch.model.members import by_array, rows_of
+    def _unfolded(self, rows: Sequence[JobRow], *, is_filtered: bool) -> list[JobRow]:
+        from hpcbatch.pbs.qstat_choice import living, unfolded
 
-        own = by_array(rows)
-        found: list[JobRow] = []
-        for row in rows:
-            if row.array_id is not None or (row.state.is_final and not self._options.history):
-                continue
-            if not row.array_indices:
-                found.append(row)
-                continue
-            if not row.state.is_final:
-                self._living.add(row.job_id)
-            found += [*([] if is_filtered else [row]), *rows_of(row, own.get(row.job_id, {}))]
-        return found
+        if self._options.subjobs:
+            self._living |= living(rows)
+        return unfolded(rows, self._options, is_filtered=is_filtered)
 
     def _destination(self, operand: str) -> list[JobRow]:
         """The jobs of `queue`, `queue@server` or `@server`."""
@@ -154,21 +140,6 @@ class _Listing:
                     session.api, session.namespace, finished=options.history, members=options.subjobs
                 )
         return self._all
-
-    def _selected(self, rows: Iterable[JobRow]) -> list[JobRow]:
-        from hpcbatch.model.state import JobState
-
-        options = self._options
-        running = {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING}
-        return [
-            row
-            for row in rows
-            if (options.users is None or row.user in options.users)
-            and not (options.not_running and (row.state in running or row.state.is_final))
-            and not (options.running and (row.state not in running or row.array_indices))
-            and not (options.finished and not row.state.is_final)
-            and not (options.arrays_only and not (row.array_indices or row.array_id is not None))
-        ]
 
     def _show_table(self, rows: list[JobRow], *, header: bool) -> None:
         from hpcbatch.pbs.qstat import format_alternate, format_default
@@ -205,10 +176,11 @@ class _Listing:
         from hpcbatch.client import listing
         from hpcbatch.model.members import by_array
         from hpcbatch.pbs.ids import row_id
+        from hpcbatch.pbs.qstat_choice import chosen
 
         session, options = self._session, self._options
         if options.operands:
-            rows = [row for group in self._groups() for row in self._selected(group or [])]
+            rows = [row for group in self._groups() for row in chosen(group or [], self._options)]
             objects: dict[str, Object] = {}
             members: dict[int, dict[int, JobRow]] | None = None
         else:
@@ -221,7 +193,7 @@ class _Listing:
             self._all = [row_of(shown_record(obj)) for obj in every]
             objects = {row.object_name: obj for row, obj in zip(self._all, every, strict=True)}
             members = by_array(self._all)
-            rows = self._selected(self._groups()[0] or [])
+            rows = chosen(self._groups()[0] or [], options)
         attributes = _Attributes(session, objects, members, frozenset(self._living))
         shown = {row_id(row): attributes.of(row) for row in rows}
         sys.stdout.write(_formatted(session, options, shown, heading="Job Id", key="Jobs"))
@@ -293,7 +265,7 @@ def _show_queues(session: Session, options: QstatOptions) -> int:
     from hpcbatch.client import listing
     from hpcbatch.client.queues import list_queues
     from hpcbatch.pbs.errors import describe as pbs_describe
-    from hpcbatch.pbs.qstat_queues import format_limits, format_queues, queue_attributes
+    from hpcbatch.pbs.qstat_queues import count_by_queue, format_limits, format_queues, queue_attributes
 
     rows = listing.list_rows(session.api, session.namespace, finished=False)
     known = {queue.name: queue for queue in list_queues(session.api)}
@@ -310,7 +282,7 @@ def _show_queues(session: Session, options: QstatOptions) -> int:
         else:
             text, code = pbs_describe(UnknownQueueError(name), "qstat", name)
             complain(text)
-    counts = _counts(rows, known)
+    counts = count_by_queue(rows, known)
     if options.queue_limits:
         sys.stdout.write(format_limits(shown, counts, server=session.server))
     elif options.full:
@@ -319,15 +291,6 @@ def _show_queues(session: Session, options: QstatOptions) -> int:
     else:
         sys.stdout.write(format_queues(shown, counts))
     return code
-
-
-def _counts(rows: Iterable[JobRow], queues: Iterable[str]) -> dict[str, JobCounts]:
-    from hpcbatch.pbs.qstat_queues import count_jobs
-
-    by_queue: dict[str, list[JobRow]] = {queue: [] for queue in queues}
-    for row in rows:
-        by_queue.setdefault(row.queue, []).append(row)
-    return {queue: count_jobs(found) for queue, found in by_queue.items()}
 
 
 def _show_server(session: Session, options: QstatOptions) -> int:
