@@ -1,4 +1,4 @@
-"""Jobs that have ended and moved: what `hpcbatch.client.jobs` asks of the history, where the site has one.
+"""Jobs that have ended and moved: what `hpcbatch.client.listing` asks of the history, where the site has one.
 
 Shows what the caller may see: all namespaces, or where that is forbidden, one's own.
 """
@@ -36,7 +36,7 @@ _KNOWN: WeakKeyDictionary[Api, str] = WeakKeyDictionary()
 
 
 def rows(api: TableApi, namespace: str, fields: str) -> list[JobRow]:
-    """As `jobs.list_rows`."""
+    """As `listing.list_rows`."""
     nothing: Table = ([], [])
     columns, found = _ask(api, namespace, nothing, lambda where: api.table(ENDED_JOBS, where, fields=fields))
     places = {name: index for index, name in enumerate(columns)}

@@ -9,19 +9,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from hpcbatch.api.client import TableApi
-from hpcbatch.api.names import (
-    ARRAY_ID_LABEL,
-    ENVIRONMENT_KEY,
-)
+from hpcbatch.api.names import ARRAY_ID_LABEL, ENVIRONMENT_KEY
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS, Resource
-from hpcbatch.errors import (
-    ForbiddenError,
-    HpcBatchError,
-    NotFoundError,
-    UnknownJobError,
-    UnreachableError,
-)
+from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError, UnknownJobError, UnreachableError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
 from hpcbatch.record.rows import row_from_cells

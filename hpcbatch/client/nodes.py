@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.nodes import is_reserved
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import NODES, PODS
-from hpcbatch.errors import (
-    ForbiddenError,
-)
+from hpcbatch.client.listing import list_rows
+from hpcbatch.errors import ForbiddenError
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.text import printable, printable_tree
 from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339
-
-if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 8 ms to make
-    pass
-
-from hpcbatch.client.listing import list_rows
 
 
 def list_nodes(api: TableApi, namespace: str) -> list[NodeRow]:

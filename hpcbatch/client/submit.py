@@ -9,11 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from hpcbatch.api.names import (
-    ENVIRONMENT_KEY,
-    SCRIPT_KEY,
-    SECRET_TYPE,
-)
+from hpcbatch.api.names import ENVIRONMENT_KEY, SCRIPT_KEY, SECRET_TYPE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS, Resource
 from hpcbatch.api.transport import LostError

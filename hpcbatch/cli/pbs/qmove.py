@@ -26,13 +26,13 @@ def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
     from hpcbatch.client.alter import WAITING, alter_with_members
-    from hpcbatch.client.queues import list_queues
+    from hpcbatch.client.queues import default_queue
     from hpcbatch.pbs.alter import read_qmove
 
     queue, job_ids = read_qmove(sys.argv[1:], session.server)
     check_server(session, "qmove")
     if not queue:
-        queue = next((row.name for row in list_queues(session.api) if row.is_default), "")
+        queue = default_queue(session.api)
 
     def into(record: JobRecord) -> JobSpec:
         return replace(record.spec, queue=queue)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.pbs.common import check_server, describe, printed_version
-from hpcbatch.errors import UnknownQueueError
 from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
@@ -34,7 +33,9 @@ def _body(session: Session) -> int:
     if queue:
         every = [job for job in every if job.row.queue == queue]
         if not every:
-            _check_queue(session, queue)
+            from hpcbatch.client.queues import check_queue
+
+            check_queue(session.api, queue)
     living = {job.row.job_id for job in every if job.row.array_indices and not job.row.state.is_final}
     own = _members(every) if options.members else {}
     for job in every:
@@ -78,10 +79,3 @@ def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
     for obj in found:
         record = shown_record(obj)
         yield Job(row_of(record), dict(full_attributes(record, {}, session.now, session.zone)))
-
-
-def _check_queue(session: Session, name: str) -> None:
-    from hpcbatch.client.queues import list_queues
-
-    if name not in {known.name for known in list_queues(session.api)}:
-        raise UnknownQueueError(name)

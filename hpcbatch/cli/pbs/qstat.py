@@ -115,16 +115,16 @@ class _Listing:
 
     def _destination(self, operand: str) -> list[JobRow]:
         """The jobs of `queue`, `queue@server` or `@server`."""
-        from hpcbatch.client.queues import list_queues
-
         queue, _, server = operand.partition("@")
         if server:
             check_server(self._session, "qstat", server)
         if not queue:
             return self._everything()
         rows = [row for row in self._everything() if row.queue == queue]
-        if not rows and queue not in {known.name for known in list_queues(self._session.api)}:
-            raise UnknownQueueError(queue)
+        if not rows:
+            from hpcbatch.client.queues import check_queue
+
+            check_queue(self._session.api, queue)
         return rows
 
     def _everything(self) -> list[JobRow]:
@@ -298,7 +298,7 @@ def _show_server(session: Session, options: QstatOptions) -> int:
     from dataclasses import replace
 
     from hpcbatch.client import listing
-    from hpcbatch.client.queues import list_queues
+    from hpcbatch.client.queues import default_queue
     from hpcbatch.pbs.qstat_queues import count_jobs, format_server, server_attributes
 
     for operand in options.operands:
@@ -308,7 +308,6 @@ def _show_server(session: Session, options: QstatOptions) -> int:
     if not options.full:
         sys.stdout.write(format_server(session.server, count))
         return 0
-    default = next((queue.name for queue in list_queues(session.api) if queue.is_default), "")
-    attributes = {session.server: server_attributes(session.server, default, count)}
+    attributes = {session.server: server_attributes(session.server, default_queue(session.api), count)}
     sys.stdout.write(_formatted(session, options, attributes, heading="Server", key="Server"))
     return 0

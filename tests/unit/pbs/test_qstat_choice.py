@@ -9,11 +9,12 @@ from hpcbatch.model.state import JobState
 from hpcbatch.pbs.qstat_choice import chosen, living, unfolded
 from hpcbatch.pbs.qstat_options import QstatOptions
 from hpcbatch.pbs.qstat_queues import count_by_queue
+from hpcbatch.record.rows import row_of
 from tests.unit.pbs.jobs import record
 
 
 def job(number: int, state: JobState = JobState.QUEUED, **fields: object) -> JobRow:
-    return record(number, state=state).row()._replace(**fields)  # type: ignore[arg-type]
+    return row_of(record(number, state=state))._replace(**fields)  # type: ignore[arg-type]
 
 
 QUEUED, RUNS, ENDED = job(1), job(2, JobState.RUNNING, user="eve"), job(3, JobState.FINISHED)
