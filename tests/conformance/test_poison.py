@@ -119,6 +119,7 @@ def test_poisoned_alterations(site: Site, held: list[str]) -> None:
     serves(site)
 
 
+@pytest.mark.slow
 def test_poisoned_sets_and_members_of_their_own(site: Site, held: list[str]) -> None:
     name = new_name("array")
     assert put(site, name, {"hold": True, "array": {"indices": "1-100000"}})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conformance.site import Site
 from tests.conformance.test_signals import record
 from tests.waiting import wait_for
@@ -38,6 +40,7 @@ def test_usage_of_every_pod(site: Site) -> None:
     assert ended["resources_used"]["cput"] > "00:00:03"
 
 
+@pytest.mark.slow
 def test_usage_of_a_running_job(site: Site) -> None:
     """Of all its pods: what each has used so far, within some seconds."""
     site.script("busy.sh", BUSY + "sleep 120\n")
