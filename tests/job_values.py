@@ -13,7 +13,7 @@ from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.model.stored import ANY_INDICES, COUNTED_INDICES, INDICES, Kind, Stored, stored_fields
+from hpcbatch.model.stored import ANY_INDICES, COUNTED_INDICES, INDICES, OBJECT_NAME, Kind, Stored, stored_fields
 from hpcbatch.record.batchjob import full_status_to_json, to_manifest
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.units import rfc3339
@@ -86,6 +86,8 @@ def json_values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
 
 
 def _texts(schema: Mapping[str, Any]) -> st.SearchStrategy[str]:
+    if schema == OBJECT_NAME.schema:
+        return st.sampled_from(["n-0", "n.a"])
     if schema.get("format") == "date-time":
         return TIMES.map(rfc3339)
     pattern, least = schema.get("pattern", ""), schema.get("minLength", 0)
