@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import Phase, find, given, settings
 
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
@@ -54,16 +54,10 @@ def test_json_of_the_status(seen: str) -> None:
     assert batchjob.status_from_json(body, None, Became) == Became(seen=seen)
 
 
-def test_strategies_draw_it() -> None:
-    drawn = []
-
-    @given(specs(Asked))
-    def draw(spec: Asked) -> None:
-        drawn.append(spec)
-
-    draw()
-    for name in NEW:
-        assert any(getattr(spec, name) for spec in drawn)
+@pytest.mark.parametrize("name", NEW)
+def test_strategies_draw_it(name: str) -> None:
+    many = settings(max_examples=2000, database=None, phases=[Phase.generate])
+    assert getattr(find(specs(Asked), lambda spec: bool(getattr(spec, name)), settings=many), name)
 
 
 def test_the_definition_has_it() -> None:
