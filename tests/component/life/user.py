@@ -36,7 +36,7 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.batchjob import record_from
-from hpcbatch.record.rows import row_of
+from hpcbatch.record.rows import cell_at, row_of
 from tests.component.life.play import Script, Stage
 from tests.component.volcano_cluster import NS
 
@@ -74,7 +74,7 @@ class LoginNode:
     def table(self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "") -> Table:
         assert resource is BATCHJOBS
         found = self._registry.list(resource, namespace, labels=labels, fields=fields).items
-        rows = [TableRow([c.cell(o) for c in columns()], *object_key(o)) for o in found]
+        rows = [TableRow([cell_at(o, c) for c in columns()], *object_key(o)) for o in found]
         return [column.name for column in columns()], rows
 
 
