@@ -5,6 +5,7 @@ The controller carries these over to the members that have a record of their own
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -103,12 +104,30 @@ def split(api: TableApi, array: JobRow, members: Indices, *, timeout_s: float = 
     )
 
     def is_split(seen: Object) -> bool:
-        """A member's record is made before its index leaves those that wait."""
+        """A member's record is made before its index leaves those that wait, and gets its number after that."""
         pending = ((seen.get("status") or {}).get("array") or {}).get("pending", "")
         return state_of(seen).is_final or not members & Indices.parse(pending)
 
+    def has_number(seen: Object) -> bool:
+        return state_of(seen).is_final or "jobId" in (seen.get("status") or {})
+
+    deadline = time.monotonic() + timeout_s
+    late = UnreachableError(f"hpcbatch's controller did not answer within {timeout_s:.0f} seconds")
     if not is_split(wait_until(api, array, is_split, seen=obj, timeout_s=timeout_s)):
-        raise UnreachableError(f"hpcbatch's controller did not answer within {timeout_s:.0f} seconds")
+        raise late
+    latest = listing.find(api, array.namespace, array.job_id)
+    own = own_rows(api, latest, members, ended=False)
+    unnumbered = (members & unended(latest)) - Indices.of(own)
+    if not unnumbered:
+        return own
+    for index in unnumbered:
+        member = latest._replace(object_name=f"{latest.object_name}-{index}")
+        try:
+            seen = wait_until(api, member, has_number, timeout_s=max(0.0, deadline - time.monotonic()))
+        except UnknownJobError:
+            continue  # it has ended, and its array has counted it
+        if not has_number(seen):
+            raise late
     return own_rows(api, listing.find(api, array.namespace, array.job_id), members, ended=False)
 
 

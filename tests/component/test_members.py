@@ -87,6 +87,26 @@ def test_records_of_members(server: Cluster) -> None:
     assert listing.find(api, NS, 12).array_held == "7,9"
 
 
+def test_a_member_that_is_split_off_has_its_number(server: Cluster) -> None:
+    """The controller makes its record first, then takes the index from those that wait, then gives the number."""
+    registry, api = server.registry, server.client()
+    array = put_array(registry, pending="7-9", active="5-6", succeeded="0-4")
+    name = f"{array.object_name}-6"
+    admitted = registry.get(BATCHJOBS, name, NS)
+    unnumbered = registry.replace(BATCHJOBS, admitted | {"status": {}}, NS, subresource="status")
+
+    def admit() -> None:
+        obj = {**unnumbered, "status": admitted["status"]}
+        registry.replace(BATCHJOBS, obj, NS, subresource="status")
+
+    late = threading.Timer(0.5, admit)
+    late.start()
+    try:
+        assert sorted(arrays.split(api, array, Indices.parse("5-6"))) == [5, 6]
+    finally:
+        late.join()
+
+
 def test_a_listing_without_members(server: Cluster) -> None:
     put_array(server.registry, pending="7-9", active="5-6", succeeded="0-4")
     api = server.client()

@@ -135,6 +135,7 @@ def test_report(site: Site) -> None:
     assert wrong.returncode == 2
 
 
+@pytest.mark.alone  # the log tells of all users' jobs
 def test_the_accounting_log_tells_each_thing_once(site: Site) -> None:
     job = site.qsub("-N", "logged", "-j", "oe", stdin="exit 6\n")
     site.wait_end(job)
