@@ -32,8 +32,7 @@ class Admitted:
 
 def write_status(api: Api, obj: Object, record: JobRecord, volcano_job: str = "") -> Object:
     """Store the status of `record` in its BatchJob `obj`. ConflictError if that has changed since it was read."""
-    work_dir = record.spec.work_dir or record.status.home
-    status: dict[str, Any] = full_status_to_json(record, work_dir=work_dir, volcano_job=volcano_job)
+    status: dict[str, Any] = full_status_to_json(record, volcano_job=volcano_job)
     return api.replace(BATCHJOBS, obj | {"status": status}, record.namespace, subresource="status")
 
 

@@ -57,7 +57,8 @@ class Stored(NamedTuple):
     kind: Kind
     default: Any
     """Is left out of the JSON, unless `is_always`."""
-    is_required: bool
+    is_required: bool | None
+    """None: only if it has no default (in metadata; `stored_fields` decides it)."""
     is_always: bool
     alterable: Alterable
     altered_kind: Kind
@@ -84,26 +85,25 @@ def stored(
     schema_default: Any = None,
 ) -> Mapping[str, Any]:
     """The metadata of a dataclass' field: see Stored. What has no default is required."""
-    return {
-        _KEY: {
-            "json": json,
-            "kind": kind,
-            "alterable": alterable,
-            "altered_kind": altered_kind or kind,
-            "is_required": is_required,
-            "is_always": is_always,
-            "is_size": is_size,
-            "is_open": is_open,
-            "description": description,
-            "schema_default": schema_default,
-        }
-    }
+    part = Stored(
+        attribute="",
+        json=json,
+        kind=kind,
+        default=MISSING,
+        is_required=is_required,
+        is_always=is_always,
+        alterable=alterable,
+        altered_kind=altered_kind or kind,
+        is_size=is_size,
+        is_open=is_open,
+        description=description,
+        schema_default=schema_default,
+    )
+    return {_KEY: part}
 
 
 NOT_STORED: Final[Mapping[str, Any]] = {_KEY: None}
 """The metadata of a field that the BatchJob holds elsewhere."""
-
-
 _FIELDS: dict[type[Any], tuple[Stored, ...]] = {}
 
 
@@ -117,14 +117,13 @@ def stored_fields(cls: type[Any]) -> tuple[Stored, ...]:
 def _stored_field(cls: type[Any], field: Field[Any]) -> Stored | None:
     if _KEY not in field.metadata:
         raise TypeError(f"{cls.__name__}.{field.name}: its metadata do not say how it is stored")
-    given = field.metadata[_KEY]
-    if given is None:
+    part: Stored | None = field.metadata[_KEY]
+    if part is None:
         return None
     default = field.default if field.default_factory is MISSING else field.default_factory()
-    is_required = default is MISSING if given["is_required"] is None else given["is_required"]
-    is_always = is_required or default is MISSING or given["is_always"]
-    told = given | {"is_required": is_required, "is_always": is_always}
-    return Stored(attribute=field.name, default=default, **told)
+    is_required = default is MISSING if part.is_required is None else part.is_required
+    is_always = part.is_always or is_required or default is MISSING
+    return part._replace(attribute=field.name, default=default, is_required=is_required, is_always=is_always)
 
 
 def struct_to_json(value: Any, parts: tuple[Stored, ...]) -> Json:

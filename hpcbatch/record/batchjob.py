@@ -62,14 +62,12 @@ def status_from_json(
         raise HpcBatchError(f"not a BatchJob's status: {error}") from None
 
 
-def full_status_to_json(record: JobRecord, *, work_dir: str | None = None, volcano_job: str = "") -> Json:
+def full_status_to_json(record: JobRecord, *, volcano_job: str = "") -> Json:
     """The status to store for `record`: everything the printer columns need beside the status itself."""
     body = status_to_json(record.status)
     for part in COMPUTED:
         if (value := part.of(record)) is not None:
             body[part.json] = part.kind.to_json(value)
-    if work_dir is not None:
-        body["workDir"] = work_dir
     if volcano_job:
         body["volcanoJob"] = volcano_job
     return body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from hpcbatch.model.record import JobRecord, JobStatus
@@ -12,21 +13,25 @@ from hpcbatch.model.stored import TIME, Kind, stored_fields
 from hpcbatch.record.fields import COMPUTED, OBJECT_ONLY
 
 _COMPUTED = {part.json: part for part in COMPUTED}
-
-
-_Getter = Callable[[JobRecord], Any]
-_GETTERS: dict[tuple[str, type[JobSpec], type[JobStatus]], _Getter] = {}
+_Getter = Callable[[JobRecord, Callable[[str], Any]], Any]
+"""The value for a column; the second argument is what `COMPUTED` gives for the record, made once."""
+_GETTERS: dict[tuple[type[JobSpec], type[JobStatus]], dict[str, _Getter]] = {}
 
 
 def cells_of(record: JobRecord, columns: Sequence[Column]) -> dict[str, Any]:
     """Cells by the name of their column, as the API server's Table would hold them."""
-    spec_class, status_class = type(record.spec), type(record.status)
+    classes = type(record.spec), type(record.status)
+    getters = _GETTERS.setdefault(classes, {})
+
+    @cache
+    def computed(name: str) -> Any:
+        return _COMPUTED[name].of(record)
+
     found = {}
     for column in columns:
-        key = column.path, spec_class, status_class
-        if key not in _GETTERS:
-            _GETTERS[key] = _getter(*key)
-        found[column.name] = _GETTERS[key](record)
+        if column.path not in getters:
+            getters[column.path] = _getter(column.path, *classes)
+        found[column.name] = getters[column.path](record, computed)
     return found
 
 
@@ -34,26 +39,26 @@ def _getter(path: str, spec_class: type[JobSpec], status_class: type[JobStatus])
     """How the value at `path` of a BatchJob is made of a record. Raises KeyError if the BatchJob has no such field."""
     root, name, *rest = path.strip(".").split(".")
     if root == "metadata":
-        return lambda record: None if (when := record.status.submit_time) is None else TIME.to_json(when)
+        return lambda record, _: None if (when := record.status.submit_time) is None else TIME.to_json(when)
     if root == "status" and name in _COMPUTED:
-        computed = _COMPUTED[name]
-        return lambda record: _at(computed.of(record), computed.kind, rest)
+        shown = _shown(_COMPUTED[name].kind, rest)
+        return lambda _, computed: shown(computed(name))
     if name in OBJECT_ONLY[root]:
-        return lambda _record: None
+        return lambda _, __: None
     part = {part.json: part for part in stored_fields(spec_class if root == "spec" else status_class)}[name]
+    attribute, shown = part.attribute, _shown(part.kind, rest)
     if root == "spec":
-        return lambda record: _at(getattr(record.spec, part.attribute), part.kind, rest)
-    return lambda record: _at(getattr(record.status, part.attribute), part.kind, rest)
+        return lambda record, _: shown(getattr(record.spec, attribute))
+    return lambda record, _: shown(getattr(record.status, attribute))
 
 
-def _at(value: Any, kind: Kind, path: Sequence[str]) -> Any:
-    """The JSON of what stands at `path` within `value`; None where there is nothing."""
-    for name in path:
-        if value is None:
-            return None
-        if kind.parts:
-            (part,) = (part for part in kind.parts if part.json == name)
-            value, kind = getattr(value, part.attribute), part.kind
-        else:
-            return value.get(name)  # a mapping of names to text
-    return None if value is None else kind.to_json(value)
+def _shown(kind: Kind, path: Sequence[str]) -> Callable[[Any], Any]:
+    """The JSON of what stands at `path` within a value of that kind; None where there is nothing."""
+    if not path:
+        return lambda value: None if value is None else kind.to_json(value)
+    name, *rest = path
+    if not kind.parts:
+        return lambda value: None if value is None else value.get(name)  # a mapping of names to text
+    part = {part.json: part for part in kind.parts}[name]
+    inner = _shown(part.kind, rest)
+    return lambda value: None if value is None else inner(getattr(value, part.attribute))

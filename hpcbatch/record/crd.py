@@ -13,7 +13,7 @@ from hpcbatch.model.row import COLUMNS, Column
 from hpcbatch.model.spec import MAX_CHUNKS, JobSpec
 from hpcbatch.model.stored import Alterable, Json, described, integer, stored_fields, string, struct_schema
 from hpcbatch.record import GROUP, KIND, VERSION
-from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONLY, ObjectField, open_fields
+from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONLY, open_fields
 
 SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
 SCHEMA_VERSION: Final = 6
@@ -99,7 +99,7 @@ def _schema(spec_class: type[JobSpec], status_class: type[JobStatus]) -> Json:
 
 def _spec_schema(cls: type[JobSpec]) -> Json:
     schema = struct_schema(stored_fields(cls))
-    properties = schema.pop("properties") | {name: _own(field) for name, field in OBJECT_ONLY["spec"].items()}
+    properties = schema.pop("properties") | _object_only("spec")
     properties[ALTERATION] = _alteration_schema(cls)
     required = schema["required"]
     closed = [name for name in properties if name not in open_fields(cls)]
@@ -172,13 +172,9 @@ def _alteration_schema(cls: type[JobSpec]) -> Json:
 def _status_schema(cls: type[JobStatus]) -> Json:
     """Without `required`: the controller writes a status in steps."""
     computed = {part.json: described(part.kind, part.description) for part in COMPUTED}
-    return {
-        "type": "object",
-        "properties": struct_schema(stored_fields(cls))["properties"]
-        | computed
-        | {name: _own(field) for name, field in OBJECT_ONLY["status"].items()},
-    }
+    properties = computed | struct_schema(stored_fields(cls))["properties"] | _object_only("status")
+    return {"type": "object", "properties": properties}
 
 
-def _own(field: ObjectField) -> Json:
-    return ({"description": field.description} if field.description else {}) | dict(field.schema)
+def _object_only(root: str) -> Json:
+    return {name: described(field.kind, field.description) for name, field in OBJECT_ONLY[root].items()}

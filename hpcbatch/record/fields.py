@@ -37,10 +37,7 @@ COMPUTED = (
     ),
     Computed("queue", ANY_TEXT, lambda record: record.queue),
     Computed("workDir", ANY_TEXT, lambda record: record.spec.work_dir or record.status.home),
-    Computed(
-        "walltimeSeconds", integer(1), lambda record: record.walltime_s,
-        "Limit in force: the one asked for, or the queue's.",
-    ),
+    Computed("walltimeSeconds", integer(1), lambda record: record.walltime_s),
     Computed("summary", struct(Summary), Summary.of),
 )  # fmt: skip
 
@@ -48,30 +45,28 @@ COMPUTED = (
 class ObjectField(NamedTuple):
     """A field that commands and controller read from the BatchJob itself: it is no part of a job's spec or status."""
 
-    schema: Mapping[str, Any]
+    kind: Kind
     is_open: bool = False
     """It may change after submission."""
     description: str = ""
 
 
 _ID = string(least=1, most=64).schema
-_REQUEST: Final[Mapping[str, Any]] = {"type": "object", "required": ["id"], "properties": {"id": _ID}}
+_REQUEST: Final = Kind({"type": "object", "required": ["id"], "properties": {"id": _ID}})
 
 OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
     "spec": {
         "submissionSecret": ObjectField(
-            string(most=253, pattern="^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$").schema,
+            string(most=253, pattern="^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"),
             description="Name of the immutable Secret with script and environment.",
         ),
-        "exportNone": ObjectField(BOOLEAN.schema),
-        "deleteRequested": ObjectField(
-            BOOLEAN.schema, is_open=True, description="Set by qdel and scancel; never taken back."
-        ),
+        "exportNone": ObjectField(BOOLEAN),
+        "deleteRequested": ObjectField(BOOLEAN, is_open=True, description="Set by qdel and scancel; never taken back."),
         "suspended": ObjectField(
-            BOOLEAN.schema, is_open=True, description="Its processes are to be stopped until this is taken back."
+            BOOLEAN, is_open=True, description="Its processes are to be stopped until this is taken back."
         ),
         "suspendedRun": ObjectField(
-            integer(0, 2**31 - 1).schema,
+            integer(0, 2**31 - 1),
             is_open=True,
             description="The run that is suspended, by status.runCount; absent: every run.",
         ),
@@ -79,35 +74,37 @@ OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
             _REQUEST, is_open=True, description="A request to end the running job and queue it again."
         ),
         "signalRequest": ObjectField(
-            {
-                "type": "object",
-                "required": ["id", "signal", "scope"],
-                "properties": {
-                    "id": _ID,
-                    "signal": integer(1, 64).schema,
-                    "scope": {
-                        "type": "string",
-                        "enum": ["script", "session", "steps", "all"],
-                        "description": "The script's shell; its session; all but that shell, in every pod; "
-                        "all in every pod.",
+            Kind(
+                {
+                    "type": "object",
+                    "required": ["id", "signal", "scope"],
+                    "properties": {
+                        "id": _ID,
+                        "signal": integer(1, 64).schema,
+                        "scope": {
+                            "type": "string",
+                            "enum": ["script", "session", "steps", "all"],
+                            "description": "The script's shell; its session; all but that shell, in every pod; "
+                            "all in every pod.",
+                        },
                     },
-                },
-            },
+                }
+            ),
             is_open=True,
         ),
         "arrayRequest": ObjectField(
-            {"type": "object", "properties": dict.fromkeys(("deleted", "held", "own"), ANY_INDICES.schema)},
+            Kind({"type": "object", "properties": dict.fromkeys(("deleted", "held", "own"), ANY_INDICES.schema)}),
             is_open=True,
             description="What is asked of members of an array; sets of indices. Those of `own` get a record of "
             "their own before they may run.",
         ),
     },
     "status": {
-        "refusal": ObjectField({"type": "object", "properties": {"code": ANY_TEXT.schema, "message": ANY_TEXT.schema}}),
-        "volcanoJob": ObjectField(ANY_TEXT.schema),
-        "cleaned": ObjectField(
-            BOOLEAN.schema, description="The ended job's pods, keys, script and environment are gone."
+        "refusal": ObjectField(
+            Kind({"type": "object", "properties": {"code": ANY_TEXT.schema, "message": ANY_TEXT.schema}})
         ),
+        "volcanoJob": ObjectField(ANY_TEXT),
+        "cleaned": ObjectField(BOOLEAN, description="The ended job's pods, keys, script and environment are gone."),
     },
 }
 

@@ -19,6 +19,8 @@ UNREADABLE = (HpcBatchError, ValueError, TypeError, KeyError, AttributeError, Ar
 _LONGEST = 300  # characters
 _KEPT = frozenset({"Id", "State", "Dialect", "Server", "Job", "User", "Queue", "ArrayId", "ArrayIndex"})
 
+_READS = tuple((attribute, column.name, read) for column in COLUMNS for attribute, read in column.reads.items())
+
 
 def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: str, object_name: str) -> JobRow | None:
     """One row of the server-side Table; `columns` gives each column's place. None: not admitted, so not to be shown.
@@ -50,12 +52,8 @@ def row_of(record: JobRecord) -> JobRow:
 
 def _row(cells: Mapping[str, Any], namespace: str, object_name: str) -> JobRow:
     """`cells` by column; a definition that is older than this command lacks the newer ones."""
-    values: dict[str, Any] = {"namespace": namespace, "object_name": object_name}
-    for column in COLUMNS:
-        cell = cells.get(column.name)
-        for attribute, read in column.reads.items():
-            values[attribute] = read(cell)
-    return JobRow(**values)
+    values = {attribute: read(cells.get(name)) for attribute, name, read in _READS}
+    return JobRow(namespace=namespace, object_name=object_name, **values)
 
 
 def unreadable(error: Exception) -> str:

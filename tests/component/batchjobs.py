@@ -30,7 +30,7 @@ def admitted(obj: Object, number: int, state: JobState = JobState.QUEUED, **stat
         status=JobStatus(state=state, owner="alice", **status),
         queue="default",
     )
-    return obj | {"status": full_status_to_json(record, work_dir="/d")}
+    return obj | {"status": full_status_to_json(record) | {"workDir": "/d"}}
 
 
 class Answering:

@@ -403,7 +403,7 @@ class Listed:
             ),
             queue="default",
         )
-        status = full_status_to_json(record, work_dir="/d")
+        status = full_status_to_json(record) | {"workDir": "/d"}
         cells = {
             "Id": "7", "Job": "j", "State": "Running", "Dialect": "pbs", "Hosts": status["summary"]["hosts"],
         }  # fmt: skip

@@ -79,7 +79,7 @@ class Cluster:
         record = record_from(job)
         now = datetime.now(UTC)
         given = {"start_time": now, "end_time": now, "run_count": 1} | status
-        ended = full_status_to_json(replace(record, status=replace(record.status, **given)), work_dir="/d")
+        ended = full_status_to_json(replace(record, status=replace(record.status, **given)))
         return self.registry.replace(BATCHJOBS, job | {"status": ended}, NS, subresource="status")
 
 

@@ -83,7 +83,7 @@ class World:
 
     def _write(self, obj: Object, record: JobRecord, event: str = "MODIFIED", volcano_job: str = "") -> None:
         key = record.namespace, record.object_name
-        written = obj | {"status": full_status_to_json(record, work_dir="/", volcano_job=volcano_job)}
+        written = obj | {"status": full_status_to_json(record, volcano_job=volcano_job)}
         self.objects[key] = written
         self.numbers[record.job_id] = key
         self.dependents.on_event(WatchEvent(cast(Any, event), written))
