@@ -12,6 +12,7 @@ from hpcbatch.admin.apply import create
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import CSRS
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.labels import MANAGED_BY
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -60,7 +61,7 @@ def _signed(api: Api, request: bytes, name: str, lifetime: timedelta) -> bytes:
     wanted = {
         "apiVersion": CSRS.api_version,
         "kind": CSRS.kind,
-        "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "hpcbatch"}},
+        "metadata": {"name": name, "labels": dict(MANAGED_BY)},
         "spec": {
             "request": base64.b64encode(request).decode("ascii"),
             "signerName": _SIGNER,

@@ -17,6 +17,7 @@ from hpcbatch.api.resources import (
     ROLE_BINDINGS,
     Resource,
 )
+from hpcbatch.model.labels import MANAGED_BY
 from hpcbatch.model.site import Volume
 from hpcbatch.site.identity import DISABLED, GID, GROUPS, HOME, UID, USER, Identity
 
@@ -27,7 +28,6 @@ DEFAULT_QUOTA: Mapping[str, str] = {JOBS_QUOTA: "20k"}  # as Kubernetes writes i
 """Of a new user: without any limit on records one user can fill the API server's store, which all share."""
 _CONTROLLER = "hpcbatch-controller"
 """The controller's ServiceAccount in SYSTEM_NAMESPACE, and what is bound to it in a user's namespace."""
-_MANAGED = {"app.kubernetes.io/managed-by": "hpcbatch"}
 POD_SECURITY = "pod-security.kubernetes.io/enforce"
 _RESTRICTED_VOLUMES = frozenset({
     "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",
@@ -149,6 +149,6 @@ def _object(resource: Resource, name: str, **body: Any) -> Object:
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
-        "metadata": {"name": name, "labels": dict(_MANAGED)},
+        "metadata": {"name": name, "labels": dict(MANAGED_BY)},
         **body,
     }

@@ -12,13 +12,12 @@ from hpcbatch.client.request_ids import random_id
 from hpcbatch.errors import JobFinishedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import WAITING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
     from hpcbatch.model.spec import JobSpec
 
-WAITING = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING})
 _ALTERATION, _ATTRIBUTES = "alteration", "attributes"
 
 

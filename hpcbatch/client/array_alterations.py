@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.client import listing
-from hpcbatch.client.alter import WAITING, alter
+from hpcbatch.client.alter import alter
 from hpcbatch.client.arrays import own_rows, split
 from hpcbatch.errors import (
     HpcBatchError,
@@ -19,7 +19,7 @@ from hpcbatch.errors import (
     UnreachableError,
 )
 from hpcbatch.model.indices import Indices
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import WAITING, JobState
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

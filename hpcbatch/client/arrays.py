@@ -15,13 +15,13 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.client import listing
 from hpcbatch.client.changes import change_spec
-from hpcbatch.client.watch import state_of, wait_until
+from hpcbatch.client.watch import wait_until
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownJobError, UnreachableError
 from hpcbatch.model.array import MAX_OWN
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import by_array, unended
 from hpcbatch.model.row import JobRow
-from hpcbatch.record.rows import row_from_cells, row_of
+from hpcbatch.record.rows import row_from_cells, row_of, state_of
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

@@ -10,7 +10,7 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.client.listing import Named, get_object
 from hpcbatch.client.request_ids import random_id
-from hpcbatch.client.watch import state_of, wait_until
+from hpcbatch.client.watch import wait_until
 from hpcbatch.errors import (
     ConflictError,
     HpcBatchError,
@@ -21,6 +21,7 @@ from hpcbatch.errors import (
     UnreachableError,
 )
 from hpcbatch.model.row import JobRow
+from hpcbatch.record.rows import state_of
 
 if TYPE_CHECKING:
     from hpcbatch.model.indices import Indices

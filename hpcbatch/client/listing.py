@@ -15,7 +15,7 @@ from hpcbatch.api.resources import BATCHJOBS, SECRETS, Resource
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError, UnknownJobError, UnreachableError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
-from hpcbatch.record.rows import row_from_cells
+from hpcbatch.record.rows import row_from_cells, state_of
 from hpcbatch.units import parse_rfc3339
 
 if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 8 ms to make
@@ -127,29 +127,17 @@ def _parts(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Object]:
-    """The admitted BatchJobs, whole, in order of their numbers; `shown_record` reads them. `list_ended` knows also
+    """The admitted BatchJobs, whole, in order of their numbers; `shown_record` reads them. `iter_ended` knows also
     those that have moved.
     """
     fields = "" if finished else UNFINISHED
     found = _everywhere(api, lambda where: api.list(BATCHJOBS, where, fields=fields).items, namespace)
-    return sorted((o for o in found if "jobId" in (o.get("status") or {})), key=lambda o: int(o["status"]["jobId"]))
+    return in_order(obj for obj in found if "jobId" in (obj.get("status") or {}))
 
 
-def list_ended(
-    api: TableApi,
-    namespace: str,
-    *,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    owners: Collection[str] = (),
-    numbers: Collection[int] = (),
-    include_unfinished: bool = False,
-) -> list[Object]:
-    """As `iter_ended`, in order of their numbers."""
-    found = iter_ended(
-        api, namespace, since=since, until=until, owners=owners, numbers=numbers, include_unfinished=include_unfinished
-    )
-    return sorted(found, key=lambda obj: int(obj["status"]["jobId"]))
+def in_order(objects: Iterable[Object]) -> list[Object]:
+    """Admitted BatchJobs in order of their numbers."""
+    return sorted(objects, key=lambda obj: int(obj["status"]["jobId"]))
 
 
 def iter_ended(
@@ -196,7 +184,7 @@ def _is_wanted(
     try:
         if until is not None and parse_rfc3339(started or ended or obj["metadata"]["creationTimestamp"]) >= until:
             return False
-        if not JobState(status.get("state", JobState.QUEUED)).is_final:
+        if not state_of(obj).is_final:
             return include_unfinished
         return since is None or ended is None or parse_rfc3339(ended) >= since
     except HpcBatchError:  # the row of one that cannot be read says so
@@ -225,7 +213,7 @@ def get_record(api: Api, job: Named) -> JobRecord:
 
 def environment_of(api: Api, obj: Object) -> dict[str, str] | None:
     """The variables that travel with a job; None when others' Secrets may not be read, or it has ended."""
-    if JobState((obj.get("status") or {}).get("state", JobState.QUEUED)).is_final:
+    if state_of(obj).is_final:
         return None  # the Secret went with the run
     namespace = obj["metadata"]["namespace"]
     if _is_forbidden(api, SECRETS, namespace):

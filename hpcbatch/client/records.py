@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.client import history
-from hpcbatch.client.listing import iter_ended, list_ended, list_objects
+from hpcbatch.client.listing import in_order, iter_ended, list_objects
 from hpcbatch.record.batchjob import shown_record
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def by_number(api: TableApi, namespace: str, numbers: Collection[int]) -> list[JobRecord]:
     """The jobs of these numbers; of an array also its members that have a record."""
-    listed = list_ended(api, namespace, numbers=numbers, include_unfinished=True)
+    listed = in_order(iter_ended(api, namespace, numbers=numbers, include_unfinished=True))
     found = {obj["metadata"]["uid"]: obj for obj in listed}
     arrays = {int(obj["status"]["jobId"]) for obj in found.values() if "array" in obj["spec"]}
     if arrays:
@@ -39,4 +39,6 @@ def in_window(
 
 def exactly(api: TableApi, namespace: str, number: int) -> list[JobRecord]:
     """The job of that number alone; an array without its members."""
-    return [shown_record(obj) for obj in list_ended(api, namespace, numbers=[number], include_unfinished=True)]
+    return [
+        shown_record(obj) for obj in in_order(iter_ended(api, namespace, numbers=[number], include_unfinished=True))
+    ]

@@ -7,11 +7,12 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.client.changes import ANSWER_S, change_spec, check_answer, check_unfinished, request, too_late
 from hpcbatch.client.request_ids import random_id
 from hpcbatch.client.rights import check_may_change_all
-from hpcbatch.client.watch import state_of, wait_until
+from hpcbatch.client.watch import wait_until
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
+from hpcbatch.record.rows import state_of
 
 
 def signal(api: Api, row: JobRow, number: int, scope: str) -> None:

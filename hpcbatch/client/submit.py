@@ -24,6 +24,7 @@ from hpcbatch.errors import (
     UnknownJobError,
     UnreachableError,
 )
+from hpcbatch.model.labels import MANAGED_BY
 
 if TYPE_CHECKING:
     from hpcbatch.model.spec import Submission
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 ADMISSION_S = 20.0
 _MAX_SECRET = 1 << 20  # bytes; Kubernetes refuses larger Secrets
 _CREATE_S = 5.0
-_MANAGED = {"app.kubernetes.io/managed-by": "hpcbatch"}
 
 
 class Submitted(NamedTuple):
@@ -91,7 +91,7 @@ def submission_secret(name: str, submission: Submission) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": name, "labels": dict(_MANAGED)},
+        "metadata": {"name": name, "labels": dict(MANAGED_BY)},
         "type": SECRET_TYPE,
         "immutable": True,
         "data": {key: base64.b64encode(value).decode("ascii") for key, value in data.items()},

@@ -20,7 +20,7 @@ from hpcbatch.errors import (
     UnreachableError,
 )
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.record.rows import row_of
+from hpcbatch.record.rows import row_of, state_of
 
 if TYPE_CHECKING:
     from hpcbatch.client.listing import Named
@@ -35,11 +35,6 @@ _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _FEW = 4
 """So many of an array's members are looked at."""
 _BY_HOLD = frozenset({Reason.HELD_BY_USER, Reason.HELD_BY_ADMIN})
-
-
-def state_of(obj: Object) -> JobState:
-    """What a BatchJob's status says; a job of which nothing has been said yet is queued."""
-    return JobState((obj.get("status") or {}).get("state", JobState.QUEUED))
 
 
 def wait_until(

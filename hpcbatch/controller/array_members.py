@@ -9,10 +9,12 @@ from hpcbatch.api.names import ARRAY_ID_LABEL
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.controller.records import owner_reference
+from hpcbatch.model.labels import MANAGED_BY
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide_array import Unstarted
 from hpcbatch.record.batchjob import altered_spec
+from hpcbatch.record.rows import state_of
 
 HELD_BY_ARRAY = "hpcbatch.io/held-by-array"
 """Annotation of a member that was held because of what was asked of its array."""
@@ -97,7 +99,7 @@ def member_manifest(
         "kind": BATCHJOBS.kind,
         "metadata": {
             "name": member_name(record.object_name, index),
-            "labels": {"app.kubernetes.io/managed-by": "hpcbatch", ARRAY_ID_LABEL: str(record.job_id)},
+            "labels": {**MANAGED_BY, ARRAY_ID_LABEL: str(record.job_id)},
             "ownerReferences": [owner_reference(array)],
             **kept,
         },
@@ -131,10 +133,6 @@ def _owner_of(obj: Object) -> Object | None:
 
 def is_admitted(obj: Object) -> bool:
     return "jobId" in obj.get("status", {})
-
-
-def state_of(obj: Object) -> JobState:
-    return JobState(obj.get("status", {}).get("state", JobState.QUEUED))
 
 
 def view_of(obj: Object) -> Unstarted:

@@ -11,7 +11,7 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS
 from hpcbatch.controller.records import remove
 from hpcbatch.errors import ForbiddenError
-from hpcbatch.model.state import JobState
+from hpcbatch.record.rows import state_of
 from hpcbatch.site.identity import USER
 from hpcbatch.units import parse_rfc3339
 
@@ -51,5 +51,5 @@ def sweep_history(api: Api, batchjobs: Iterable[Object], kept_s: int, now: datet
 def _end_of(job: Object) -> datetime | None:
     """When the job ended; None while there is something of it left to clean up."""
     status = job.get("status") or {}
-    is_over = JobState(status.get("state", JobState.QUEUED)).is_final and status.get("cleaned")
+    is_over = state_of(job).is_final and status.get("cleaned")
     return parse_rfc3339(status["endTime"]) if is_over and status.get("endTime") else None

@@ -6,3 +6,5 @@ MADE_FROM_ANNOTATION = "hpcbatch.io/made-from"
 MACHINE_CPUS = "hpcbatch.io/machine-cpus"
 MACHINE_MEMORY = "hpcbatch.io/machine-memory"
 """On a node of the embedded engine: the size of its machine, whatever the node's own share of it is."""
+MANAGED_BY = {"app.kubernetes.io/managed-by": "hpcbatch"}
+"""On all objects that hpcbatch makes."""

@@ -25,6 +25,8 @@ class JobState(StrEnum):
         return self in _FINAL
 
 
+WAITING = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING})
+"""Those of jobs that have not started."""
 _FINAL = frozenset({JobState.FINISHED, JobState.FAILED, JobState.TIMEOUT, JobState.DELETED, JobState.REFUSED})
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import check_size
+from hpcbatch.model.labels import MANAGED_BY
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.row import parse_time
 from hpcbatch.model.spec import JobSpec
@@ -29,7 +30,7 @@ def to_manifest(spec: JobSpec, *, name: str, submission_secret: str, export_none
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": KIND,
-        "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "hpcbatch"}},
+        "metadata": {"name": name, "labels": dict(MANAGED_BY)},
         "spec": body,
     }
 

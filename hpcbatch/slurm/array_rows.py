@@ -10,8 +10,8 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import by_array, made_up
 from hpcbatch.model.named import NamedJob
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import JobState, Reason
-from hpcbatch.slurm.states import WAITING, own_number
+from hpcbatch.model.state import WAITING, JobState, Reason
+from hpcbatch.slurm.states import own_number
 
 _STATE = {
     Reason.HELD_BY_USER: JobState.HELD,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.slurm import states
 from hpcbatch.slurm.errors import NOT_PENDING, SlurmUsageError
 from hpcbatch.slurm.update import RELEASE, Update
@@ -17,14 +17,12 @@ def priority_before(row: JobRow, others: Iterable[JobRow]) -> int:
     """The least that a job's priority without its nice must be, for it to go before all other waiting jobs of its user
     in its partition. Raises SlurmUsageError for a job that does not wait.
     """
-    if row.state not in states.WAITING and not row.state.is_final:
+    if row.state not in WAITING and not row.state.is_final:
         raise SlurmUsageError(NOT_PENDING)
     rivals = [
         other
         for other in others
-        if (other.user, other.queue) == (row.user, row.queue)
-        and other.state in states.WAITING
-        and other.job_id != row.job_id
+        if (other.user, other.queue) == (row.user, row.queue) and other.state in WAITING and other.job_id != row.job_id
     ]
     number = states.own_number(row)
     # squeue shows later jobs a little lower: it is to be first there, too

@@ -13,7 +13,7 @@ from hpcbatch.model.named import NamedJob
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.record.rows import row_of
 from hpcbatch.slurm import states
 from hpcbatch.slurm.attributes import number
@@ -333,7 +333,7 @@ def _times(record: JobRecord, tz: tzinfo, time_format: str) -> list[str]:
 def _sizes(record: JobRecord) -> list[str]:
     spec, status, row = record.spec, record.status, row_of(record)
     given, layout = spec.attributes, status.layout or spec.chunks
-    waiting = status.state in states.WAITING
+    waiting = status.state in WAITING
     nodes = given.get("nodes", str(row.nodes)) if waiting else str(row.nodes)
     tasks = sum(chunk.count * chunk.ranks for chunk in layout)
     per_task, per_node = number(given, "cpus_per_task") or 1, number(given, "ntasks_per_node") or 0

@@ -8,13 +8,13 @@ from functools import partial
 
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.slurm.clock import ctime
 from hpcbatch.slurm.columns import Column, line, parse_format, parse_names
 from hpcbatch.slurm.errors import SlurmUsageError
 from hpcbatch.slurm.squeue_format import LETTERS, NAMES, Field, View
 from hpcbatch.slurm.squeue_options import SqueueOptions
-from hpcbatch.slurm.states import WAITING, compact, expected_end, expected_start, own_number, priority, used_s
+from hpcbatch.slurm.states import compact, expected_end, expected_start, own_number, priority, used_s
 
 MIN_JOB_AGE = timedelta(seconds=300)
 """How long slurmctld keeps finished jobs; older ones are listed only when asked for by their id."""

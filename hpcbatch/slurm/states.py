@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.model.warning import warning_in
 
 if TYPE_CHECKING:
@@ -75,8 +75,6 @@ ACTIVE = frozenset({"PD", "R", "S", "CG", "CF", "RS", "SI", "SO", "ST"})
 
 FIRST_PRIORITY = 4294901760
 """priority/basic counts down from here, one a job, so that earlier jobs come first."""
-
-WAITING = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING})
 
 
 def compact(state: JobState, reason: Reason) -> str:

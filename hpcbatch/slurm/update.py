@@ -12,7 +12,7 @@ from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import JobSpec, Output
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.model.text import is_printable, printable
 from hpcbatch.record.rows import row_of
 from hpcbatch.slurm import states, values
@@ -278,7 +278,7 @@ def _dependency(text: str, before: Dependency | None) -> Dependency | None:
 
 
 def _check_waits(record: JobRecord) -> None:
-    if record.status.state not in states.WAITING:
+    if record.status.state not in WAITING:
         raise SlurmUsageError(NOT_PENDING)
 
 

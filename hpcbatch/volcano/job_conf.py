@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import shown_number
 from hpcbatch.model.dialect import SLURM_VERSION_TEXT, Dialect
-from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.volcano import accounts
+from hpcbatch.volcano.job_names import conf_name, job_name
 from hpcbatch.volcano.modules import module_table
 from hpcbatch.volcano.quoting import shellquote
-
-if TYPE_CHECKING:
-    pass
-from hpcbatch.volcano.job_names import MANAGED_BY, conf_name, job_name
 
 Object = dict[str, Any]
 

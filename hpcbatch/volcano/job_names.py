@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hpcbatch.model.placed import PlacedJob, PlacedPod
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.spec import Chunk
 from hpcbatch.volcano.pod_needs import MASTER_TASK
 
-if TYPE_CHECKING:
-    pass
-
 Object = dict[str, Any]
 
 LAUNCHER_LABEL = "hpcbatch.io/launcher"
 """On a Volcano Job: the Launcher by which it was shaped, where that is not the common one."""
-MANAGED_BY = {"app.kubernetes.io/managed-by": "hpcbatch"}
 _WORKER = "mpiworker"
 
 

@@ -13,14 +13,13 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.volcano import pod_needs
 from hpcbatch.volcano.job_conf import configmap
 from hpcbatch.volcano.job_names import (
     LAUNCHER_LABEL,
-    MANAGED_BY,
     TaskPods,
     conf_name,
     job_name,

@@ -228,14 +228,14 @@ def test_commands_see_each_job_once_wherever_it_is(site: Cluster, store: History
     put(site.registry, 4, JobState.RUNNING, ended=now)
     store.put([moved, between])
     site.registry.delete(BATCHJOBS, "pbs-1", NS)
-    assert numbers(listing.list_ended(api, NS)) == [1, 2, 3]
-    assert numbers(listing.list_ended(api, NS, include_unfinished=True)) == [1, 2, 3, 4]
-    assert numbers(listing.list_ended(api, NS, numbers=[1, 4, 9])) == [1]
-    assert numbers(listing.list_ended(api, NS, owners=["alice"])) == [1, 2, 3]
-    assert numbers(listing.list_ended(api, NS, owners=["bob", "a,b"])) == []
-    assert numbers(listing.list_ended(api, NS, since=now + timedelta(seconds=1))) == []
-    assert numbers(listing.list_ended(api, NS, until=now - timedelta(seconds=61))) == []
-    assert {job["apiVersion"] for job in listing.list_ended(api, NS)} == {"hpcbatch.io/v1alpha1"}
+    assert numbers(listing.in_order(listing.iter_ended(api, NS))) == [1, 2, 3]
+    assert numbers(listing.in_order(listing.iter_ended(api, NS, include_unfinished=True))) == [1, 2, 3, 4]
+    assert numbers(listing.in_order(listing.iter_ended(api, NS, numbers=[1, 4, 9]))) == [1]
+    assert numbers(listing.in_order(listing.iter_ended(api, NS, owners=["alice"]))) == [1, 2, 3]
+    assert numbers(listing.in_order(listing.iter_ended(api, NS, owners=["bob", "a,b"]))) == []
+    assert numbers(listing.in_order(listing.iter_ended(api, NS, since=now + timedelta(seconds=1)))) == []
+    assert numbers(listing.in_order(listing.iter_ended(api, NS, until=now - timedelta(seconds=61)))) == []
+    assert {job["apiVersion"] for job in listing.in_order(listing.iter_ended(api, NS))} == {"hpcbatch.io/v1alpha1"}
     assert [row.job_id for row in listing.list_rows(api, NS)] == [1, 2, 3, 4]
     assert [row.job_id for row in listing.list_rows(api, NS, since=now + timedelta(seconds=1))] == [2, 3, 4]
     assert [row.job_id for row in listing.list_rows(api, NS, finished=False)] == [4]
@@ -267,7 +267,7 @@ def test_forgetting(site: Cluster, store: HistoryStore) -> None:
         changes.forget(api, rows[number])
         with pytest.raises(UnknownJobError):
             changes.forget(api, rows[number])
-    assert listing.list_ended(api, NS) == []
+    assert listing.in_order(listing.iter_ended(api, NS)) == []
     assert store.count(Query()) == 0
 
 
@@ -279,9 +279,11 @@ def test_many_are_read_in_pages(site: Cluster, store: HistoryStore) -> None:
         metadata = job["metadata"] | {"name": f"pbs-{number}", "uid": f"u{number}"}
         many.append(job | {"metadata": metadata, "status": job["status"] | {"jobId": str(number)}})
     store.put(many)
-    assert numbers(listing.list_ended(site.client(), NS)) == list(range(1, 1203))
+    assert numbers(listing.in_order(listing.iter_ended(site.client(), NS))) == list(range(1, 1203))
     assert len(listing.list_rows(site.client(), NS)) == 1202
-    assert numbers(listing.list_ended(site.client(), NS, numbers=range(1, 700))) == list(range(1, 700))
+    assert numbers(listing.in_order(listing.iter_ended(site.client(), NS, numbers=range(1, 700)))) == list(
+        range(1, 700)
+    )
 
 
 def test_kubectl(site: Cluster, store: HistoryStore) -> None:

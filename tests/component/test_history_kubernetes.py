@@ -158,7 +158,7 @@ def test_a_job_moves_and_is_found_again(site: Site) -> None:
     job = site.moved_job("alice")
     number, name = int(job["status"]["jobId"]), job["metadata"]["name"]
     alice = site.client("alice-token")
-    assert number in numbers(listing.list_ended(alice, "alice"))
+    assert number in numbers(listing.in_order(listing.iter_ended(alice, "alice")))
     row = listing.find(alice, "alice", number)
     assert (row.name, row.object_name, row.state.value, row.exit_code) == (f"job{number}", name, "Finished", 0)
     assert listing.get_object(alice, row)["spec"] == job["spec"]
@@ -169,10 +169,10 @@ def test_a_job_moves_and_is_found_again(site: Site) -> None:
     assert shown == f"batchjob.history.hpcbatch.io/{name}\n"
     with pytest.raises(ForbiddenError):
         changes.forget(alice, row)  # what she has used is told from it
-    assert number in numbers(listing.list_ended(alice, "alice"))
+    assert number in numbers(listing.in_order(listing.iter_ended(alice, "alice")))
     admin = site.client("admin-token")
     changes.forget(admin, row)
-    assert number not in numbers(listing.list_ended(alice, "alice"))
+    assert number not in numbers(listing.in_order(listing.iter_ended(alice, "alice")))
     with pytest.raises(UnknownJobError):
         changes.forget(admin, row)
 
@@ -186,15 +186,15 @@ def test_kubernetes_own_words_for_jobs_stay(site: Site) -> None:
 def test_users_see_what_rbac_lets_them(site: Site) -> None:
     mine, other = site.moved_job("alice"), site.moved_job("bob")
     alice = site.client("alice-token")
-    assert int(mine["status"]["jobId"]) in numbers(listing.list_ended(alice, "alice"))
-    assert int(other["status"]["jobId"]) not in numbers(listing.list_ended(alice, "alice"))
+    assert int(mine["status"]["jobId"]) in numbers(listing.in_order(listing.iter_ended(alice, "alice")))
+    assert int(other["status"]["jobId"]) not in numbers(listing.in_order(listing.iter_ended(alice, "alice")))
     refused = site.api.kubectl("get", LIST, "-n", "bob", token="alice-token", code=1)
     assert 'User "alice" cannot list resource "batchjobs" in API group "history.hpcbatch.io"' in refused
     refused = site.api.kubectl("delete", LIST, other["metadata"]["name"], "-n", "bob", token="alice-token", code=1)
     assert "Forbidden" in refused
     viewer = site.client("viewer-token")
     both = {int(job["status"]["jobId"]) for job in (mine, other)}
-    assert both <= numbers(listing.list_ended(viewer, "nowhere"))
+    assert both <= numbers(listing.in_order(listing.iter_ended(viewer, "nowhere")))
     name = mine["metadata"]["name"]
     assert "Forbidden" in site.api.kubectl("delete", LIST, name, "-n", "alice", token="viewer-token", code=1)
 

@@ -12,13 +12,13 @@ import pytest
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.client import watch
-from hpcbatch.client.watch import state_of, wait_until
+from hpcbatch.client.watch import wait_until
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import ForbiddenError, GoneError, HpcBatchError, UnknownJobError, UnreachableError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
-from hpcbatch.record.rows import row_of
+from hpcbatch.record.rows import row_of, state_of
 from tests.component.batchjobs import NS, admitted, put_job
 
 

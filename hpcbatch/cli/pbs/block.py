@@ -10,8 +10,9 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain
-from hpcbatch.client.watch import state_of, wait_until
+from hpcbatch.client.watch import wait_until
 from hpcbatch.errors import NotFoundError, UnknownJobError
+from hpcbatch.record.rows import state_of
 
 if TYPE_CHECKING:
     from hpcbatch.client.submit import Submitted

@@ -25,8 +25,9 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.client.alter import WAITING, alter_with_members
+    from hpcbatch.client.alter import alter_with_members
     from hpcbatch.client.queues import default_queue
+    from hpcbatch.model.state import WAITING
     from hpcbatch.pbs.alter import read_qmove
 
     queue, job_ids = read_qmove(sys.argv[1:], session.server)

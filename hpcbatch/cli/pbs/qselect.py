@@ -72,7 +72,7 @@ def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
     from hpcbatch.record.batchjob import shown_record
 
     found = (
-        listing.list_ended(session.api, session.namespace, include_unfinished=True)
+        listing.in_order(listing.iter_ended(session.api, session.namespace, include_unfinished=True))
         if ended_too
         else listing.list_objects(session.api, session.namespace, finished=False)
     )

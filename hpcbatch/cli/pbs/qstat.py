@@ -187,7 +187,7 @@ class _Listing:
             from hpcbatch.record.batchjob import shown_record
 
             if options.history:
-                every = listing.list_ended(session.api, session.namespace, include_unfinished=True)
+                every = listing.in_order(listing.iter_ended(session.api, session.namespace, include_unfinished=True))
             else:
                 every = listing.list_objects(session.api, session.namespace, finished=options.subjobs)
             self._all = [row_of(shown_record(obj)) for obj in every]

@@ -60,7 +60,9 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
         shown = [job for text in command.ids for job in _named_jobs(session, text)]
     else:
         recent = session.now - MIN_JOB_AGE
-        found = listing.list_ended(session.api, session.namespace, since=recent, include_unfinished=True)
+        found = listing.in_order(
+            listing.iter_ended(session.api, session.namespace, since=recent, include_unfinished=True)
+        )
         held = {int(obj["status"]["jobId"]): held_members(obj) for obj in found}
         shown = shown_jobs([shown_record(obj) for obj in found], held)
     for job in shown:

@@ -15,7 +15,7 @@ from hpcbatch.client.rights import check_may_change_all, may_change_all, not_per
 from hpcbatch.client.watch import settle
 from hpcbatch.errors import HpcBatchError, NotSupportedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.slurm import states
+from hpcbatch.model.state import WAITING
 from hpcbatch.slurm.errors import INVALID_JOB, SlurmUsageError, describe_change, describe_hold
 from hpcbatch.slurm.ids import parse_id
 from hpcbatch.slurm.scontrol import ScontrolCommand, Verb
@@ -150,7 +150,7 @@ def _own(session: Session, target: _Target) -> list[JobRow]:
 def _requeue(session: Session, target: _Target, *, hold: bool) -> list[Object]:
     rows = _own(session, target)
     if target.row.array_indices:
-        rows = [row for row in rows if row.state not in states.WAITING]
+        rows = [row for row in rows if row.state not in WAITING]
     if not rows:
         raise RefusedError(RefusalCode.NOT_RUNNING, "no member is running")
     for row in rows:

@@ -8,9 +8,10 @@ import sys
 from hpcbatch.cli.common import Session, complain
 from hpcbatch.client import listing
 from hpcbatch.client.submit import Submitted
-from hpcbatch.client.watch import state_of, wait_until
+from hpcbatch.client.watch import wait_until
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.record.batchjob import shown_record
+from hpcbatch.record.rows import state_of
 from hpcbatch.slurm.states import wait_code
 
 _RETRYING = "sbatch: error: Currently unable to load job state information, retrying:"
@@ -37,6 +38,6 @@ def wait(session: Session, submitted: Submitted) -> int:
     array = record.status.array
     if array is None or not array.failed:
         return 0
-    found = listing.list_ended(session.api, submitted.namespace, since=record.status.submit_time)
+    found = listing.in_order(listing.iter_ended(session.api, submitted.namespace, since=record.status.submit_time))
     tasks = [obj for obj in found if obj["spec"].get("memberOf", {}).get("arrayId") == submitted.job_id]
     return max((wait_code(shown_record(obj).status) for obj in tasks), default=0) or 1
