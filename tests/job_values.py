@@ -17,6 +17,8 @@ from hpcbatch.model.stored import ANY_INDICES, COUNTED_INDICES, INDICES, OBJECT_
 from hpcbatch.record.batchjob import full_status_to_json, to_manifest
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.units import rfc3339
+from tests import schema_values
+from tests.schema_values import Leaves
 
 _CHARACTERS = st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"])
 _NO_VALUE = object()
@@ -27,9 +29,6 @@ _SETS = st.sets(st.integers(0, 60), min_size=1).map(Indices.of)
 _WAITS = st.lists(st.sampled_from(["afterok:1", "beforeany:2", "singleton"]), max_size=2).map(tuple)
 _PROGRESS = st.builds(
     DependencyProgress, met=_WAITS, joined=_WAITS, left=st.sampled_from(["", "afterok:3!"]), followers=_WAITS
-)
-_ATTRIBUTES = st.dictionaries(
-    st.sampled_from(["tres_per_node", "constraint", "qos", "a b", "é"]), st.text(_CHARACTERS, max_size=9), max_size=3
 )
 
 
@@ -44,10 +43,10 @@ def values(kind: Kind) -> st.SearchStrategy[Any]:
 
 def _json_of(kind: Kind) -> st.SearchStrategy[Any]:
     if not kind.parts:
-        return json_values(kind.schema)
+        return schema_values.values(kind.schema, _PLAIN)
     drawn = {part.json: values(part.kind).map(part.kind.to_json) for part in kind.parts}
     required = {part.json: drawn.pop(part.json) for part in kind.parts if part.is_required}
-    return st.fixed_dictionaries(required, optional=drawn)
+    return schema_values.some_of(drawn, required)
 
 
 def _reader(from_json: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -60,29 +59,9 @@ def _reader(from_json: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return read
 
 
-def json_values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
-    """Small ones that `schema` allows."""
-    if "enum" in schema:
-        return st.sampled_from(schema["enum"])
-    match schema["type"]:
-        case "boolean":
-            return st.booleans()
-        case "integer":
-            # small enough for all of a job's chunks together
-            return st.integers(max(schema.get("minimum", -9), -9), min(schema.get("maximum", 300), 300))
-        case "array":
-            return st.lists(json_values(schema["items"]), min_size=schema.get("minItems", 0), max_size=3)
-        case "object" if "properties" in schema:
-            parts = {name: json_values(part) for name, part in schema["properties"].items()}
-            required = {name: parts.pop(name) for name in schema.get("required", ())}
-            return st.fixed_dictionaries(required, optional=parts)
-        case "object" if "additionalProperties" in schema:
-            if schema["additionalProperties"]["type"] == "string":
-                return _ATTRIBUTES
-            return st.dictionaries(st.text(_CHARACTERS, min_size=1, max_size=5), st.integers(1, 2**40), max_size=3)
-        case "object":
-            return st.just({})
-    return _texts(schema)
+def _integers(schema: Mapping[str, Any]) -> st.SearchStrategy[int]:
+    """Small enough for all of a job's chunks together."""
+    return st.integers(max(schema.get("minimum", -9), -9), min(schema.get("maximum", 300), 300))
 
 
 def _texts(schema: Mapping[str, Any]) -> st.SearchStrategy[str]:
@@ -94,6 +73,9 @@ def _texts(schema: Mapping[str, Any]) -> st.SearchStrategy[str]:
     if pattern and not pattern.startswith("^[^"):
         return st.from_regex(pattern.replace("$", r"\Z"), fullmatch=True).filter(lambda text: len(text) >= least)
     return st.text(_CHARACTERS, min_size=least, max_size=9).filter(lambda text: re.search(pattern, text) is not None)
+
+
+_PLAIN = Leaves(_integers, _texts)
 
 
 def _held(part: Stored) -> st.SearchStrategy[Any]:

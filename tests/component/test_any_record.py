@@ -34,7 +34,7 @@ from hpcbatch.model.state import JobState
 from hpcbatch.slurm.sacct_fields import FIELDS
 from hpcbatch.slurm.squeue_format import LETTERS, NAMES, WRF_NAMES
 from tests.component.batchjobs import NS, put_job
-from tests.component.schema_values import schema_of, values
+from tests.schema_values import schema_of, values
 from tests.thoroughness import examples
 
 GOOD = 1

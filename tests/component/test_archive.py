@@ -21,7 +21,6 @@ from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.history_server import HistoryServer
 from hpcbatch.controller.numbers import JobNumbers
 from hpcbatch.engine.registry.registry import Registry
-from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import JobFinishedError, UnknownJobError
 from hpcbatch.history.databases import HistoryError, SqliteDatabase
 from hpcbatch.history.query import Query
@@ -39,15 +38,6 @@ from tests.waiting import wait_for
 
 HPCBATCH = Path(sys.executable).parent / "hpcbatch"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    store = Store(":memory:")
-    made = Registry(store)
-    made.install_builtin()
-    yield made
-    store.close()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,15 +39,6 @@ from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import full_status_to_json, record_from
 from hpcbatch.record.rows import row_of
 from tests.component.batchjobs import NS, Answering, admitted, put_job, record_of
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    store = Store(":memory:")
-    registry = Registry(store)
-    registry.install_builtin()
-    yield registry
-    store.close()
 
 
 def submission(name: str = "ring", **changes: Any) -> Submission:

@@ -22,7 +22,6 @@ from hpcbatch.controller import mail as mail_module
 from hpcbatch.controller import mail_limit
 from hpcbatch.controller.mail import Mailer
 from hpcbatch.engine.registry.registry import Registry
-from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.mail import MailConfig
@@ -37,15 +36,6 @@ from tests.waiting import wait_for
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mail_module, "_FIRST_PAUSE_S", 0.05)
     monkeypatch.setattr(mail_module, "_FIRST_TRY_AGAIN_S", 0.05)
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    store = Store(":memory:")
-    registry = Registry(store)
-    registry.install_builtin()
-    yield registry
-    store.close()
 
 
 @pytest.fixture

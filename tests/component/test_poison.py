@@ -23,8 +23,8 @@ from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy import decide_array
 from hpcbatch.site.identity import GID, HOME, UID, USER
-from tests.component.schema_values import schema_of, values
 from tests.component.volcano_cluster import NS, Cluster
+from tests.schema_values import schema_of, values
 from tests.thoroughness import examples
 from tests.waiting import wait_for
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
-
-import pytest
 
 from hpcbatch.api.names import (
     IN_FORCE_CONFIGMAP,
@@ -22,22 +20,12 @@ from hpcbatch.api.queuelist import queues_from_json
 from hpcbatch.api.resources import CONFIGMAPS, EVENTS
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.engine.registry.registry import Registry
-from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import NotFoundError
 from hpcbatch.model.site import SiteConfig
 from tests.waiting import wait_for
 
 HEAD = "apiVersion: hpcbatch.io/v1alpha1\nkind: SiteConfiguration\n"
 DEFAULTS = SiteConfig(server_name="here")
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    store = Store(":memory:")
-    registry = Registry(store)
-    registry.install_builtin()
-    yield registry
-    store.close()
 
 
 @contextmanager

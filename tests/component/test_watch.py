@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,21 +13,11 @@ from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.client import watch
 from hpcbatch.client.watch import wait_until
 from hpcbatch.engine.registry.registry import Registry
-from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import ForbiddenError, GoneError, HpcBatchError, UnknownJobError, UnreachableError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
 from hpcbatch.record.rows import row_of, state_of
 from tests.component.batchjobs import NS, admitted, put_job
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    store = Store(":memory:")
-    registry = Registry(store)
-    registry.install_builtin()
-    yield registry
-    store.close()
 
 
 class Breaking:

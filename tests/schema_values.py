@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ _SETS = ["1", "1-9", "1-9:2,20", "0-30000000:3,1-30000000", "1-2000", "0-9999999
 _NAMES = """
     ntasks ntasks_per_node cpus_per_task mem_per_node_mb mem_per_cpu_mb nodes qos comment constraint tres_per_node gpus
     export time_min umask Join_Path Keep_Files Mail_Points Output_Path Error_Path Resource_List.ncpus Resource_List.mem
-    Resource_List.walltime Resource_List.select Resource_List.ngpus Submit_arguments project Shell_Path_List ngpus x
+    Resource_List.walltime Resource_List.select Resource_List.ngpus Submit_arguments project Shell_Path_List ngpus x é
 """.split()
 
 
@@ -30,35 +31,50 @@ def schema_of(field: str) -> Mapping[str, Any]:
     return found
 
 
-def values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
-    """Mostly small ones and the ends of what is allowed."""
+@dataclass(frozen=True)
+class Leaves:
+    """The strategies for what holds nothing else."""
+
+    integers: Callable[[Mapping[str, Any]], st.SearchStrategy[int]]
+    strings: Callable[[Mapping[str, Any]], st.SearchStrategy[str]]
+
+
+def values(schema: Mapping[str, Any], leaves: Leaves | None = None) -> st.SearchStrategy[Any]:
+    """What `schema` allows. Without `leaves` mostly small values, the ends of what is allowed, and nonsense."""
+    leaves = leaves or HOSTILE
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     match schema["type"]:
         case "object":
-            return _object(schema)
+            return _object(schema, leaves)
         case "array":
             least = schema.get("minItems", 0)
-            return st.lists(values(schema["items"]), min_size=least, max_size=least + 2)
+            return st.lists(values(schema["items"], leaves), min_size=least, max_size=least + 2)
         case "string":
-            return _string(schema)
+            return leaves.strings(schema)
         case "integer":
-            low, high = schema.get("minimum", -(2**63)), schema.get("maximum", 2**63 - 1)
-            ends = st.sampled_from([low, high, min(max(low, 1), high)])
-            return ends | st.integers(max(low, -3), min(high, 70)) | st.integers(low, high)
+            return leaves.integers(schema)
         case "boolean":
             return st.booleans()
     raise AssertionError(f"no values for {schema}")
 
 
-def _object(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
+def _object(schema: Mapping[str, Any], leaves: Leaves) -> st.SearchStrategy[Any]:
     if "properties" not in schema:
         part = schema.get("additionalProperties")
-        return st.dictionaries(st.sampled_from(_NAMES), values(part), max_size=4) if part else st.just({})
-    fields = {name: values(part) for name, part in schema["properties"].items()}
-    needed = {name: fields.pop(name) for name in schema.get("required", ())}
+        if not part:
+            return st.just({})
+        return st.dictionaries(st.sampled_from(_NAMES), values(part, leaves), max_size=4)
+    fields = {name: values(part, leaves) for name, part in schema["properties"].items()}
+    return some_of(fields, {name: fields.pop(name) for name in schema.get("required", ())})
+
+
+def some_of(
+    fields: Mapping[str, st.SearchStrategy[Any]], needed: Mapping[str, st.SearchStrategy[Any]]
+) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects with all that is needed and a few of `fields`."""
     if not fields:
-        return st.fixed_dictionaries(needed)
+        return st.fixed_dictionaries(dict(needed))
 
     @st.composite
     def draw_some(draw: st.DrawFn) -> Any:
@@ -67,6 +83,12 @@ def _object(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
         return {name: draw(part) for name, part in needed.items()} | {name: draw(fields[name]) for name in names}
 
     return draw_some()
+
+
+def _integer(schema: Mapping[str, Any]) -> st.SearchStrategy[int]:
+    low, high = schema.get("minimum", -(2**63)), schema.get("maximum", 2**63 - 1)
+    ends = st.sampled_from([low, high, min(max(low, 1), high)])
+    return ends | st.integers(max(low, -3), min(high, 70)) | st.integers(low, high)
 
 
 def _string(schema: Mapping[str, Any]) -> st.SearchStrategy[str]:
@@ -78,3 +100,6 @@ def _string(schema: Mapping[str, Any]) -> st.SearchStrategy[str]:
     else:
         found = st.sampled_from(_TEXTS) | st.text(max_size=_LONG)
     return found.filter(lambda text: low <= len(text) <= high)
+
+
+HOSTILE = Leaves(_integer, _string)
