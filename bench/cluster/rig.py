@@ -17,8 +17,8 @@ from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
 from hpcbatch.api.resources import BATCHJOBS, VOLCANO_JOBS, Resource
 from hpcbatch.client.submit import submit
+from hpcbatch.dialects.pbs.submit import read_submission
 from hpcbatch.model.spec import Submission
-from hpcbatch.pbs.submit import read_submission
 from tests.cluster.state import ADMIN_CONF, SERVER, kubectl
 from tests.conformance.rigs import ClusterRig
 from tests.conformance.site import Site

@@ -19,8 +19,8 @@ from hpcbatch.api.client import HttpApi
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import VOLCANO_JOBS
 from hpcbatch.client.submit import submit
+from hpcbatch.dialects.pbs.submit import read_submission
 from hpcbatch.model.spec import Submission
-from hpcbatch.pbs.submit import read_submission
 
 BIN = Path(sys.executable).parent
 _SUBMITTERS = 4

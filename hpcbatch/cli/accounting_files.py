@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
 
+from hpcbatch.dialects.pbs.accounting import Entry
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.pbs.accounting import Entry
 
 _MODE = 0o640
 _LOCK = ".lock"

@@ -154,14 +154,14 @@ def _check_accepted(session: Session, template: str, script: str, dialect: Diale
 
     try:
         if dialect is Dialect.PBS:
-            from hpcbatch.pbs.submit import read_submission as read_pbs
+            from hpcbatch.dialects.pbs.submit import read_submission as read_pbs
 
             read_pbs(
                 [f"{template}.sh"], script=read, environ={}, cwd="/", host="host", user="user", server="server",
                 now=session.now, is_host=lambda _: True,
             )  # fmt: skip
         else:
-            from hpcbatch.slurm.submit import read_submission as read_slurm
+            from hpcbatch.dialects.slurm.submit import read_submission as read_slurm
 
             read_slurm(
                 [f"{template}.sh"], script=read, environ={}, cwd="/", host="host", user="user", server="server",

@@ -157,7 +157,7 @@ def accounting(session: Session, since: str, directory: Path | None) -> None:
     """
     from hpcbatch.cli.unix_names import group_name
     from hpcbatch.client.records import in_window
-    from hpcbatch.pbs.accounting import entries
+    from hpcbatch.dialects.pbs.accounting import entries
 
     first = _when(session, since, "--since")
     if directory is not None:  # whole days

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 
-import hpcbatch.pbs.mail
-import hpcbatch.slurm.mail
+import hpcbatch.dialects.pbs.mail
+import hpcbatch.dialects.slurm.mail
 from hpcbatch.api.informer import Workers, WorkQueue, object_key
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
@@ -39,8 +39,8 @@ _FIRST_TRY_AGAIN_S = 5.0
 
 Key = tuple[str, str]
 MAILS: Mapping[Dialect, Callable[[JobRecord, datetime], list[Mail]]] = {
-    Dialect.PBS: hpcbatch.pbs.mail.mails,
-    Dialect.SLURM: hpcbatch.slurm.mail.mails,
+    Dialect.PBS: hpcbatch.dialects.pbs.mail.mails,
+    Dialect.SLURM: hpcbatch.dialects.slurm.mail.mails,
 }
 
 
@@ -56,7 +56,7 @@ def next_look_s(record: JobRecord, now: datetime) -> float | None:
     """In how many seconds a letter is due that only time brings."""
     if record.spec.dialect is not Dialect.SLURM or not record.spec.mail_points:
         return None
-    when = hpcbatch.slurm.mail.next_time(record, now)
+    when = hpcbatch.dialects.slurm.mail.next_time(record, now)
     return None if when is None else (when - now).total_seconds()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from hpcbatch.dialects.pbs.alterations import changes
 from hpcbatch.model.record import Alteration, JobRecord
-from hpcbatch.pbs.alterations import changes
 
 KEPT, LONGEST = 50, 2000
 """Alterations of a job that are remembered, the last ones, and characters of each: its record must not grow without

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import hpcbatch.pbs.environment
-import hpcbatch.pbs.output
-import hpcbatch.slurm.attributes
-import hpcbatch.slurm.environment
-import hpcbatch.slurm.output
+import hpcbatch.dialects.pbs.environment
+import hpcbatch.dialects.pbs.output
+import hpcbatch.dialects.slurm.attributes
+import hpcbatch.dialects.slurm.environment
+import hpcbatch.dialects.slurm.output
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 
@@ -25,14 +25,14 @@ class DialectAtStart:
 
 DIALECTS: Mapping[Dialect, DialectAtStart] = {
     Dialect.PBS: DialectAtStart(
-        environment=hpcbatch.pbs.environment.environment,
-        nodefile=hpcbatch.pbs.environment.nodefile,
-        output_files=hpcbatch.pbs.output.output_files,
+        environment=hpcbatch.dialects.pbs.environment.environment,
+        nodefile=hpcbatch.dialects.pbs.environment.nodefile,
+        output_files=hpcbatch.dialects.pbs.output.output_files,
     ),
     Dialect.SLURM: DialectAtStart(
-        environment=hpcbatch.slurm.environment.environment,
-        nodefile=hpcbatch.slurm.environment.nodefile,
-        output_files=hpcbatch.slurm.output.output_files,
-        check_attributes=hpcbatch.slurm.attributes.check,
+        environment=hpcbatch.dialects.slurm.environment.environment,
+        nodefile=hpcbatch.dialects.slurm.environment.nodefile,
+        output_files=hpcbatch.dialects.slurm.output.output_files,
+        check_attributes=hpcbatch.dialects.slurm.attributes.check,
     ),
 }

@@ -21,6 +21,8 @@ from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.cli import module_of
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.report import accounting, report
+from hpcbatch.dialects.slurm.sacct_fields import FIELDS
+from hpcbatch.dialects.slurm.squeue_format import LETTERS, NAMES, WRF_NAMES
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.schema import CompiledSchema
 from hpcbatch.engine.registry.store import Store
@@ -31,8 +33,6 @@ from hpcbatch.errors import ApiError, HpcBatchError
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.state import JobState
-from hpcbatch.slurm.sacct_fields import FIELDS
-from hpcbatch.slurm.squeue_format import LETTERS, NAMES, WRF_NAMES
 from tests.component.batchjobs import NS, put_job
 from tests.schema_values import schema_of, values
 from tests.thoroughness import examples

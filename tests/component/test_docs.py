@@ -16,21 +16,21 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.dialects.pbs import environment as pbs_environment
+from hpcbatch.dialects.pbs import options as pbs_options
+from hpcbatch.dialects.pbs import resources as pbs_resources
+from hpcbatch.dialects.pbs import settings as pbs_settings
+from hpcbatch.dialects.pbs.states import LETTER, SUBSTATE
+from hpcbatch.dialects.pbs.variables import job_variables
+from hpcbatch.dialects.slurm import environment as slurm_environment
+from hpcbatch.dialects.slurm.options import NO_EFFECT, OPTIONS, Support
+from hpcbatch.dialects.slurm.states import COMPACT, LONG
 from hpcbatch.model.array import Array, Membership
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.placed import PlacedJob, PlacedPod
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState
-from hpcbatch.pbs import environment as pbs_environment
-from hpcbatch.pbs import options as pbs_options
-from hpcbatch.pbs import resources as pbs_resources
-from hpcbatch.pbs import settings as pbs_settings
-from hpcbatch.pbs.states import LETTER, SUBSTATE
-from hpcbatch.pbs.variables import job_variables
-from hpcbatch.slurm import environment as slurm_environment
-from hpcbatch.slurm.options import NO_EFFECT, OPTIONS, Support
-from hpcbatch.slurm.states import COMPACT, LONG
 from tests.pages import fenced, section
 
 CHECKOUT = Path(__file__).parents[2]

@@ -1,1 +1,1 @@
-"""The commands of PBS. Their options and words are in `hpcbatch.pbs`, what they do to jobs in `hpcbatch.client`."""
+"""The commands of PBS. Options and words are in `hpcbatch.dialects.pbs`, what they do to jobs in `hpcbatch.client`."""

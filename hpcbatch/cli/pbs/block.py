@@ -58,11 +58,11 @@ def wait(session: Session, submitted: Submitted, shown_id: str) -> int:
             request_end(session.api, submitted)
         return _INTERRUPTED
     except UnknownJobError:
-        from hpcbatch.pbs.block import DELETED
+        from hpcbatch.dialects.pbs.block import DELETED
 
         complain(f"qsub: Unknown Job Id {shown_id}")
         return DELETED
-    from hpcbatch.pbs.block import outcome
+    from hpcbatch.dialects.pbs.block import outcome
     from hpcbatch.record.batchjob import shown_record
 
     text, code = outcome(shown_record(ended))

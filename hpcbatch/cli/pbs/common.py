@@ -10,10 +10,10 @@ from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownJobError
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
+    from hpcbatch.dialects.pbs.requests import HoldOptions
     from hpcbatch.model.indices import Indices
     from hpcbatch.model.named import NamedJob
     from hpcbatch.model.row import JobRow
-    from hpcbatch.pbs.requests import HoldOptions
 
 _PBSE_INTERNAL = 15008  # what the real commands print for a server whose host is not known
 
@@ -22,7 +22,7 @@ def describe(command: str, session: Session) -> Describe:
     """PBS's words for what ends the whole command."""
 
     def say(error: Exception) -> tuple[str, int]:
-        from hpcbatch.pbs import errors
+        from hpcbatch.dialects.pbs import errors
 
         return errors.describe(error, command, session.server if isinstance(error, NO_CONNECTION) else "")
 
@@ -31,7 +31,7 @@ def describe(command: str, session: Session) -> Describe:
 
 def printed_version(arguments: Sequence[str]) -> bool:
     """Whether the command line asked for the version, which is printed then."""
-    from hpcbatch.pbs import errors, options, usage
+    from hpcbatch.dialects.pbs import errors, options, usage
 
     if not options.wants_version(arguments):
         return False
@@ -60,8 +60,8 @@ def for_each_job(
     What `act` returns is a changed record: before the command ends, the controller has a moment to act on it.
     `act_on_members` is the same for members of the array given; without it they are an invalid request.
     """
-    from hpcbatch.pbs.errors import describe as pbs_describe
-    from hpcbatch.pbs.ids import full_id, invalid_request
+    from hpcbatch.dialects.pbs.errors import describe as pbs_describe
+    from hpcbatch.dialects.pbs.ids import full_id, invalid_request
 
     code = 0
     changed: list[Object] = []
@@ -126,7 +126,7 @@ class Jobs:
 
     def __init__(self, session: Session, operands: Sequence[str]) -> None:
         from hpcbatch.client import listing
-        from hpcbatch.pbs.ids import parse_id
+        from hpcbatch.dialects.pbs.ids import parse_id
 
         self._named: dict[str, NamedJob | HpcBatchError] = {}
         for operand in operands:

@@ -22,7 +22,7 @@ def _with_members(session: Session, nodes: list[NodeRow]) -> list[NodeRow]:
     if not any(node.jobs for node in nodes):
         return nodes
     from hpcbatch.client import listing
-    from hpcbatch.pbs.ids import row_id
+    from hpcbatch.dialects.pbs.ids import row_id
 
     rows = listing.list_rows(session.api, session.namespace, finished=False)
     shown = {str(row.job_id): row_id(row).partition(".")[0] for row in rows if row.array_id is not None}
@@ -33,8 +33,8 @@ def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
     from hpcbatch.client.nodes import list_nodes
-    from hpcbatch.pbs import pbsnodes
-    from hpcbatch.pbs.qstat_options import Format
+    from hpcbatch.dialects.pbs import pbsnodes
+    from hpcbatch.dialects.pbs.qstat_options import Format
 
     options = pbsnodes.parse_pbsnodes(sys.argv[1:])
     check_server(session, "pbsnodes")

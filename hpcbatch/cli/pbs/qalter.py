@@ -27,11 +27,11 @@ def _body(session: Session) -> int:
     from hpcbatch.client import holds
     from hpcbatch.client.alter import alter_with_members
     from hpcbatch.client.rights import check_may_change_all
+    from hpcbatch.dialects.pbs import errors
+    from hpcbatch.dialects.pbs.alter import ATTRIBUTE, read_qalter
+    from hpcbatch.dialects.pbs.ids import row_id
     from hpcbatch.model.dialect import Dialect
     from hpcbatch.model.refusal import RefusalCode
-    from hpcbatch.pbs import errors
-    from hpcbatch.pbs.alter import ATTRIBUTE, read_qalter
-    from hpcbatch.pbs.ids import row_id
 
     asked = read_qalter(
         sys.argv[1:],
@@ -47,7 +47,7 @@ def _body(session: Session) -> int:
         spec = asked.apply(record)
         if record.spec.dialect is Dialect.PBS or spec.chunks == record.spec.chunks:
             return spec
-        from hpcbatch.slurm.update import without_sizes
+        from hpcbatch.dialects.slurm.update import without_sizes
 
         return without_sizes(spec)
 

@@ -23,9 +23,9 @@ def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
     from hpcbatch.client import changes
+    from hpcbatch.dialects.pbs.ids import row_id
+    from hpcbatch.dialects.pbs.requests import parse_qdel, record_stays
     from hpcbatch.errors import ForbiddenError
-    from hpcbatch.pbs.ids import row_id
-    from hpcbatch.pbs.requests import parse_qdel, record_stays
 
     options = parse_qdel(sys.argv[1:])
     check_server(session, "qdel")
@@ -42,7 +42,7 @@ def _body(session: Session) -> int:
 
     def delete_members(array: JobRow, members: Indices) -> Object | None:
         from hpcbatch.client.arrays import own_rows
-        from hpcbatch.pbs.array_requests import deletable
+        from hpcbatch.dialects.pbs.array_requests import deletable
 
         chosen = deletable(array, members, own_rows(session.api, array, members, ended=False))
         return changes.request_delete(session.api, array, chosen) if chosen else None

@@ -20,7 +20,7 @@ def main() -> None:
 
 def _body(session: Session) -> int:
     from hpcbatch.client import holds
-    from hpcbatch.pbs.requests import HoldOptions, parse_qhold
+    from hpcbatch.dialects.pbs.requests import HoldOptions, parse_qhold
 
     def hold(row: JobRow, options: HoldOptions) -> Object | None:
         return holds.hold(session.api, row, user=options.user, admin=options.admin)

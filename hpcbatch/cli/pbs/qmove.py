@@ -27,8 +27,8 @@ def _body(session: Session) -> int:
         return 0
     from hpcbatch.client.alter import alter_with_members
     from hpcbatch.client.queues import default_queue
+    from hpcbatch.dialects.pbs.alter import read_qmove
     from hpcbatch.model.state import WAITING
-    from hpcbatch.pbs.alter import read_qmove
 
     queue, job_ids = read_qmove(sys.argv[1:], session.server)
     check_server(session, "qmove")

@@ -30,7 +30,7 @@ def _body(session: Session) -> int:
     from hpcbatch.client.changes import await_rerun
     from hpcbatch.client.changes import rerun as rerun_job
     from hpcbatch.client.rights import may_change_all, not_permitted
-    from hpcbatch.pbs.alter import read_qrerun
+    from hpcbatch.dialects.pbs.alter import read_qrerun
 
     job_ids = read_qrerun(sys.argv[1:])
     check_server(session, "qrerun")

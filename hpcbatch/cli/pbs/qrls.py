@@ -20,7 +20,7 @@ def main() -> None:
 
 def _body(session: Session) -> int:
     from hpcbatch.client import holds
-    from hpcbatch.pbs.requests import HoldOptions, parse_qrls
+    from hpcbatch.dialects.pbs.requests import HoldOptions, parse_qrls
 
     def release(row: JobRow, options: HoldOptions) -> Object | None:
         return holds.release(session.api, row, user=options.user, admin=options.admin)

@@ -12,8 +12,8 @@ from hpcbatch.cli.pbs.common import check_server, describe, printed_version
 from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
+    from hpcbatch.dialects.pbs.qselect import Job, QselectOptions
     from hpcbatch.model.row import JobRow
-    from hpcbatch.pbs.qselect import Job, QselectOptions
 
 
 def main() -> None:
@@ -23,8 +23,8 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.pbs.ids import row_id
-    from hpcbatch.pbs.qselect import parse_qselect
+    from hpcbatch.dialects.pbs.ids import row_id
+    from hpcbatch.dialects.pbs.qselect import parse_qselect
 
     options = parse_qselect(sys.argv[1:], session.now)
     queue, _, server = options.destination.partition("@")
@@ -60,7 +60,7 @@ def _members(every: list[Job]) -> dict[int, dict[int, JobRow]]:
 def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
     """All jobs, and with -T the members of arrays; those that have ended too where they may be wanted."""
     from hpcbatch.client import listing
-    from hpcbatch.pbs.qselect import Job
+    from hpcbatch.dialects.pbs.qselect import Job
 
     ended_too = options.history or options.members
     if not options.needs_attributes:
@@ -68,7 +68,7 @@ def _jobs(session: Session, options: QselectOptions) -> Iterator[Job]:
             Job, listing.list_rows(session.api, session.namespace, finished=ended_too, members=options.members)
         )
         return
-    from hpcbatch.pbs.qstat_full import full_attributes
+    from hpcbatch.dialects.pbs.qstat_full import full_attributes
     from hpcbatch.record.batchjob import shown_record
 
     found = (

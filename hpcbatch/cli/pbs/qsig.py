@@ -26,8 +26,8 @@ def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
     from hpcbatch.client.signals import resume, signal, suspend
-    from hpcbatch.pbs import signals
-    from hpcbatch.pbs.ids import row_id
+    from hpcbatch.dialects.pbs import signals
+    from hpcbatch.dialects.pbs.ids import row_id
 
     options = signals.parse_qsig(sys.argv[1:])
     check_server(session, "qsig")

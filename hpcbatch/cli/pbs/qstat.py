@@ -14,10 +14,10 @@ from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
+    from hpcbatch.dialects.pbs.qstat_full import Attributes
+    from hpcbatch.dialects.pbs.qstat_options import QstatOptions
     from hpcbatch.model.indices import Indices
     from hpcbatch.model.row import JobRow, QueueRow
-    from hpcbatch.pbs.qstat_full import Attributes
-    from hpcbatch.pbs.qstat_options import QstatOptions
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.pbs.qstat_options import About, parse_qstat
+    from hpcbatch.dialects.pbs.qstat_options import About, parse_qstat
 
     options = parse_qstat(sys.argv[1:])
     check_server(session, "qstat")
@@ -52,7 +52,7 @@ class _Listing:
         if self._options.full and not self._options.is_alternate:
             self._show_full()
             return self._code
-        from hpcbatch.pbs.qstat_choice import chosen
+        from hpcbatch.dialects.pbs.qstat_choice import chosen
 
         for index, group in enumerate(self._groups()):
             # The heading belongs to the first operand: if that is bad there is none (recorded).
@@ -64,8 +64,8 @@ class _Listing:
         operands = self._options.operands
         if not operands:
             return [self._unfolded(self._everything(), is_filtered=self._options.is_filtered)]
-        from hpcbatch.pbs.errors import describe as pbs_describe
-        from hpcbatch.pbs.ids import full_id, is_id
+        from hpcbatch.dialects.pbs.errors import describe as pbs_describe
+        from hpcbatch.dialects.pbs.ids import full_id, is_id
 
         ids = [operand for operand in operands if is_id(operand)]
         for operand in ids:
@@ -95,8 +95,8 @@ class _Listing:
         if members is None and not (row.array_indices and self._options.subjobs):
             return [row]
         from hpcbatch.client.arrays import own_rows
+        from hpcbatch.dialects.pbs.array_requests import check_known
         from hpcbatch.model.members import rows_of
-        from hpcbatch.pbs.array_requests import check_known
 
         if not row.state.is_final:
             self._living.add(row.job_id)
@@ -107,7 +107,7 @@ class _Listing:
         return list(found) if members is not None else [row, *found]
 
     def _unfolded(self, rows: Sequence[JobRow], *, is_filtered: bool) -> list[JobRow]:
-        from hpcbatch.pbs.qstat_choice import living, unfolded
+        from hpcbatch.dialects.pbs.qstat_choice import living, unfolded
 
         if self._options.subjobs:
             self._living |= living(rows)
@@ -142,7 +142,7 @@ class _Listing:
         return self._all
 
     def _show_table(self, rows: list[JobRow], *, header: bool) -> None:
-        from hpcbatch.pbs.qstat import format_alternate, format_default
+        from hpcbatch.dialects.pbs.qstat import format_alternate, format_default
 
         options, now = self._options, self._session.now
         if not options.is_alternate:
@@ -174,9 +174,9 @@ class _Listing:
 
     def _show_full(self) -> None:
         from hpcbatch.client import listing
+        from hpcbatch.dialects.pbs.ids import row_id
+        from hpcbatch.dialects.pbs.qstat_choice import chosen
         from hpcbatch.model.members import by_array
-        from hpcbatch.pbs.ids import row_id
-        from hpcbatch.pbs.qstat_choice import chosen
 
         session, options = self._session, self._options
         if options.operands:
@@ -215,8 +215,8 @@ class _Attributes:
         self._arrays: dict[int, Attributes] = {}
 
     def of(self, row: JobRow) -> Attributes:
+        from hpcbatch.dialects.pbs.array_attributes import member_attributes
         from hpcbatch.model.members import is_made_up
-        from hpcbatch.pbs.array_attributes import member_attributes
 
         if not is_made_up(row):
             return self._full(row)
@@ -227,7 +227,7 @@ class _Attributes:
     def _full(self, row: JobRow) -> Attributes:
         """Those of the row's record, which for a made-up member is its array's."""
         from hpcbatch.client import listing
-        from hpcbatch.pbs.qstat_full import full_attributes
+        from hpcbatch.dialects.pbs.qstat_full import full_attributes
         from hpcbatch.record.batchjob import shown_record
 
         session = self._session
@@ -248,8 +248,8 @@ class _Attributes:
 
 
 def _formatted(session: Session, options: QstatOptions, shown: dict[str, Attributes], *, heading: str, key: str) -> str:
-    from hpcbatch.pbs.qstat_full import format_dsv, format_full, format_json
-    from hpcbatch.pbs.qstat_options import Format
+    from hpcbatch.dialects.pbs.qstat_full import format_dsv, format_full, format_json
+    from hpcbatch.dialects.pbs.qstat_options import Format
 
     if options.format is Format.JSON:
         return format_json(shown, now=session.now, server=session.server, key=key)
@@ -264,8 +264,8 @@ def _show_queues(session: Session, options: QstatOptions) -> int:
     """`qstat -Q` and `-q`."""
     from hpcbatch.client import listing
     from hpcbatch.client.queues import list_queues
-    from hpcbatch.pbs.errors import describe as pbs_describe
-    from hpcbatch.pbs.qstat_queues import count_by_queue, format_limits, format_queues, queue_attributes
+    from hpcbatch.dialects.pbs.errors import describe as pbs_describe
+    from hpcbatch.dialects.pbs.qstat_queues import count_by_queue, format_limits, format_queues, queue_attributes
 
     rows = listing.list_rows(session.api, session.namespace, finished=False)
     known = {queue.name: queue for queue in list_queues(session.api)}
@@ -299,7 +299,7 @@ def _show_server(session: Session, options: QstatOptions) -> int:
 
     from hpcbatch.client import listing
     from hpcbatch.client.queues import default_queue
-    from hpcbatch.pbs.qstat_queues import count_jobs, format_server, server_attributes
+    from hpcbatch.dialects.pbs.qstat_queues import count_jobs, format_server, server_attributes
 
     for operand in options.operands:
         check_server(session, "qstat", operand.removeprefix("@"))

@@ -18,7 +18,7 @@ def _body(session: Session) -> int:
     if printed_version(arguments):
         return 0
     from hpcbatch.cli.script import read_script
-    from hpcbatch.pbs.submit import read_submission
+    from hpcbatch.dialects.pbs.submit import read_submission
 
     wanted = read_submission(
         arguments,

@@ -21,7 +21,7 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.pbs.tracejob import USAGE, events, format_trace, not_found, read_options
+    from hpcbatch.dialects.pbs.tracejob import USAGE, events, format_trace, not_found, read_options
 
     options = read_options(sys.argv[1:])
     if options is None:
@@ -29,7 +29,7 @@ def _body(session: Session) -> int:
         return 1
     check_server(session, "tracejob")
     from hpcbatch.cli.unix_names import group_name
-    from hpcbatch.pbs.ids import row_id
+    from hpcbatch.dialects.pbs.ids import row_id
 
     width = _columns() if options.width is None else max(options.width, 0)
     code = 0
@@ -55,9 +55,9 @@ def _body(session: Session) -> int:
 def _find(session: Session, operand: str) -> JobRecord | None:
     """The job, array or member of an array that an operand names; None if there is none."""
     from hpcbatch.client.records import by_number, exactly
+    from hpcbatch.dialects.pbs.errors import PbsError
+    from hpcbatch.dialects.pbs.ids import parse_id
     from hpcbatch.errors import UnknownJobError
-    from hpcbatch.pbs.errors import PbsError
-    from hpcbatch.pbs.ids import parse_id
 
     try:
         named = parse_id(operand, session.server)

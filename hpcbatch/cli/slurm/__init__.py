@@ -1,1 +1,1 @@
-"""The commands of Slurm. Their options and words are in `hpcbatch.slurm`, what they do to jobs in `hpcbatch.client`."""
+"""The commands of Slurm. Options and words: `hpcbatch.dialects.slurm`; what they do to jobs: `hpcbatch.client`."""

@@ -9,7 +9,7 @@ def describe(command: str, _session: Session) -> Describe:
     """Slurm's words for what ends the whole command; help and version are answers, not errors."""
 
     def say(error: Exception) -> tuple[str, int]:
-        from hpcbatch.slurm import errors
+        from hpcbatch.dialects.slurm import errors
 
         if isinstance(error, errors.SlurmAnswer):
             print(error.text)

@@ -12,8 +12,8 @@ from hpcbatch.cli.slurm.common import describe
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from hpcbatch.dialects.slurm.sacct_options import SacctOptions
     from hpcbatch.model.record import JobRecord
-    from hpcbatch.slurm.sacct_options import SacctOptions
 
 
 def main() -> None:
@@ -21,17 +21,17 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch.slurm.sacct_options import read_options
+    from hpcbatch.dialects.slurm.sacct_options import read_options
 
     options = read_options(sys.argv[1:], session.environ, session.user, session.now)
     from hpcbatch.cli.unix_names import group_name, uid_of
-    from hpcbatch.slurm.sacct import Facts, format_lines, select_lines
-    from hpcbatch.slurm.sacct_fields import View
+    from hpcbatch.dialects.slurm.sacct import Facts, format_lines, select_lines
+    from hpcbatch.dialects.slurm.sacct_fields import View
 
     _check_users(session, options)
     lines = select_lines(_records(session, options), options, Facts(session.now, uid_of, group_name))
     if options.json:
-        from hpcbatch.slurm.sacct_json import format_json
+        from hpcbatch.dialects.slurm.sacct_json import format_json
 
         sys.stdout.write(format_json(lines, group_name))
         return 0
@@ -61,7 +61,7 @@ def _records(session: Session, options: SacctOptions) -> Iterable[JobRecord]:
 def _check_users(session: Session, options: SacctOptions) -> None:
     """Raise SlurmUsageError for a user that this machine does not know."""
     from hpcbatch.cli.unix_names import uid_of
-    from hpcbatch.slurm.errors import SlurmUsageError
+    from hpcbatch.dialects.slurm.errors import SlurmUsageError
 
     for name in sorted(options.users or ()):
         if not name.isdigit() and name != session.user and uid_of(name) is None:

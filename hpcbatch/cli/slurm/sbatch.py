@@ -15,8 +15,8 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch.slurm import errors
-    from hpcbatch.slurm.submit import read_submission
+    from hpcbatch.dialects.slurm import errors
+    from hpcbatch.dialects.slurm.submit import read_submission
 
     wanted = read_submission(
         sys.argv[1:],

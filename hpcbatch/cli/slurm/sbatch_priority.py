@@ -10,8 +10,8 @@ from hpcbatch.cli.submission import send
 from hpcbatch.client import listing
 from hpcbatch.client.alter import alter
 from hpcbatch.client.rights import may_change_all
-from hpcbatch.slurm.submit import SlurmSubmission
-from hpcbatch.slurm.update import with_priority
+from hpcbatch.dialects.slurm.submit import SlurmSubmission
+from hpcbatch.dialects.slurm.update import with_priority
 
 if TYPE_CHECKING:
     from hpcbatch.client.submit import Submitted

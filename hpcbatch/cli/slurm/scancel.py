@@ -22,8 +22,8 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch.slurm import scancel
-    from hpcbatch.slurm.ids import id_text
+    from hpcbatch.dialects.slurm import scancel
+    from hpcbatch.dialects.slurm.ids import id_text
 
     options = scancel.read_options(sys.argv[1:], session.environ, session.user)
     from hpcbatch.client import arrays, changes, listing

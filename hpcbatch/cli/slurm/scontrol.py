@@ -12,9 +12,9 @@ from hpcbatch.errors import UnknownJobError, UnreachableError
 from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
+    from hpcbatch.dialects.slurm.array_records import ShownJob
+    from hpcbatch.dialects.slurm.scontrol import ScontrolCommand
     from hpcbatch.model.record import JobRecord
-    from hpcbatch.slurm.array_records import ShownJob
-    from hpcbatch.slurm.scontrol import ScontrolCommand
 
 
 def main() -> None:
@@ -22,8 +22,8 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch.slurm.errors import VERSION_TEXT
-    from hpcbatch.slurm.scontrol import Verb, format_hosts, read_command
+    from hpcbatch.dialects.slurm.errors import VERSION_TEXT
+    from hpcbatch.dialects.slurm.scontrol import Verb, format_hosts, read_command
 
     command = read_command(sys.argv[1:], session.environ)
     match command.verb:
@@ -51,10 +51,10 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.cli.unix_names import group_name
     from hpcbatch.client import listing
     from hpcbatch.client.arrays import held_members
+    from hpcbatch.dialects.slurm.array_records import shown_jobs
+    from hpcbatch.dialects.slurm.scontrol import NO_JOBS, format_job
+    from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE
     from hpcbatch.record.batchjob import shown_record
-    from hpcbatch.slurm.array_records import shown_jobs
-    from hpcbatch.slurm.scontrol import NO_JOBS, format_job
-    from hpcbatch.slurm.squeue import MIN_JOB_AGE
 
     if command.ids:
         shown = [job for text in command.ids for job in _named_jobs(session, text)]
@@ -84,10 +84,10 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
 def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     """What one id means. Raises UnknownJobError or SlurmUsageError."""
     from hpcbatch.client import listing
+    from hpcbatch.dialects.slurm.array_records import shown_array, shown_index, shown_member
+    from hpcbatch.dialects.slurm.scontrol import not_found_member, read_job
+    from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE
     from hpcbatch.record.batchjob import shown_record
-    from hpcbatch.slurm.array_records import shown_array, shown_index, shown_member
-    from hpcbatch.slurm.scontrol import not_found_member, read_job
-    from hpcbatch.slurm.squeue import MIN_JOB_AGE
 
     named = read_job(text)
     row = listing.find(session.api, session.namespace, named.number)
@@ -129,8 +129,8 @@ def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, st
 def _show_nodes(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.client.queues import list_queues
-    from hpcbatch.slurm.hostlist import expand
-    from hpcbatch.slurm.scontrol import format_node, not_found
+    from hpcbatch.dialects.slurm.hostlist import expand
+    from hpcbatch.dialects.slurm.scontrol import format_node, not_found
 
     known = {node.name: node for node in list_nodes(session.api, session.namespace)}
     queues = list_queues(session.api)
@@ -145,7 +145,7 @@ def _show_nodes(session: Session, command: ScontrolCommand) -> int:
 def _show_partitions(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.client.queues import list_queues
-    from hpcbatch.slurm.scontrol import format_partition, not_found
+    from hpcbatch.dialects.slurm.scontrol import format_partition, not_found
 
     nodes = list_nodes(session.api, session.namespace)
     known = {queue.name: queue for queue in list_queues(session.api)}
@@ -159,7 +159,7 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
 
 def _ping(session: Session) -> int:
     from hpcbatch.client.queues import list_queues
-    from hpcbatch.slurm.scontrol import format_ping
+    from hpcbatch.dialects.slurm.scontrol import format_ping
 
     try:
         list_queues(session.api)

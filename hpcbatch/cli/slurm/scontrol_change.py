@@ -13,20 +13,20 @@ from hpcbatch.client.changes import rerun
 from hpcbatch.client.holds import hold, release
 from hpcbatch.client.rights import check_may_change_all, may_change_all, not_permitted
 from hpcbatch.client.watch import settle
+from hpcbatch.dialects.slurm.errors import INVALID_JOB, SlurmUsageError, describe_change, describe_hold
+from hpcbatch.dialects.slurm.ids import parse_id
+from hpcbatch.dialects.slurm.scontrol import ScontrolCommand, Verb
 from hpcbatch.errors import HpcBatchError, NotSupportedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import WAITING
-from hpcbatch.slurm.errors import INVALID_JOB, SlurmUsageError, describe_change, describe_hold
-from hpcbatch.slurm.ids import parse_id
-from hpcbatch.slurm.scontrol import ScontrolCommand, Verb
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
+    from hpcbatch.dialects.slurm.update import Update
     from hpcbatch.model.indices import Indices
     from hpcbatch.model.record import JobRecord
     from hpcbatch.model.row import JobRow
     from hpcbatch.model.spec import JobSpec
-    from hpcbatch.slurm.update import Update
 
 _HOLDS = frozenset({Verb.HOLD, Verb.UHOLD, Verb.RELEASE})
 
@@ -42,7 +42,7 @@ def change(session: Session, command: ScontrolCommand) -> int:
     """One bad id does not stop the others."""
     update: Update | None = None
     if command.verb is Verb.UPDATE:
-        from hpcbatch.slurm.update import read_update
+        from hpcbatch.dialects.slurm.update import read_update
 
         update = read_update(command.words)
     act = _update_with(session, update) if update is not None else _acts(session)[command.verb]
@@ -170,7 +170,7 @@ def _suspend(session: Session, target: _Target, *, is_suspended: bool) -> list[O
 
 def _top(session: Session, target: _Target) -> list[Object]:
     """Before all other waiting jobs of its user in its partition."""
-    from hpcbatch.slurm.precedence import priority_before
+    from hpcbatch.dialects.slurm.precedence import priority_before
 
     row = target.row
     check_may_change_all(session.api, "puts one before others")
@@ -184,7 +184,7 @@ def _top(session: Session, target: _Target) -> list[Object]:
 
 
 def _update_with(session: Session, update: Update) -> _Act:
-    from hpcbatch.slurm.update import RELEASE
+    from hpcbatch.dialects.slurm.update import RELEASE
 
     def act(target: _Target) -> list[Object]:
         row = target.row
@@ -202,7 +202,7 @@ def _update_with(session: Session, update: Update) -> _Act:
 
 def _alter_array(session: Session, target: _Target, update: Update) -> None:
     from hpcbatch.client.array_alterations import alter_array, alter_members
-    from hpcbatch.slurm.array_answers import check_answers
+    from hpcbatch.dialects.slurm.array_answers import check_answers
 
     row, changer = target.row, _changer(session, update)
     if target.members is None:
@@ -214,13 +214,13 @@ def _alter_array(session: Session, target: _Target, update: Update) -> None:
 
 
 def _changer(session: Session, update: Update) -> Callable[[JobRecord], JobSpec]:
-    from hpcbatch.slurm.update import altered
+    from hpcbatch.dialects.slurm.update import altered
 
     def change(record: JobRecord) -> JobSpec:
         spec = altered(update, record, session.now)
         if spec.chunks == record.spec.chunks:
             return spec
-        from hpcbatch.pbs.alter import without_resources
+        from hpcbatch.dialects.pbs.alter import without_resources
 
         return without_resources(spec)
 
@@ -228,7 +228,7 @@ def _changer(session: Session, update: Update) -> Callable[[JobRecord], JobSpec]
 
 
 def _check_rights(session: Session, row: JobRow, update: Update) -> None:
-    from hpcbatch.slurm.precedence import brings_forward, is_lowered, not_lasting
+    from hpcbatch.dialects.slurm.precedence import brings_forward, is_lowered, not_lasting
 
     if brings_forward(update, row) and not may_change_all(session.api):
         raise not_lasting() if is_lowered(update, row) else not_permitted("brings one forward")

@@ -14,12 +14,12 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch.slurm import sinfo
+    from hpcbatch.dialects.slurm import sinfo
 
     options = sinfo.read_options(sys.argv[1:], session.environ)
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.client.queues import list_queues
-    from hpcbatch.slurm.columns import complaint
+    from hpcbatch.dialects.slurm.columns import complaint
 
     words = "Invalid node" if options.fields is None else "sinfo: error: Invalid job"
     complain(complaint(sinfo.columns_of(options), words))

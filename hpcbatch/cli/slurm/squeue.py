@@ -18,13 +18,13 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch.slurm.squeue_options import read_options
+    from hpcbatch.dialects.slurm.squeue_options import read_options
 
     options = read_options(sys.argv[1:], session.environ, session.user)
     from hpcbatch.client import listing
-    from hpcbatch.slurm.columns import complaint
-    from hpcbatch.slurm.squeue import MIN_JOB_AGE, check_ids, columns_of, format_queue
-    from hpcbatch.slurm.states import ACTIVE
+    from hpcbatch.dialects.slurm.columns import complaint
+    from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE, check_ids, columns_of, format_queue
+    from hpcbatch.dialects.slurm.states import ACTIVE
 
     complain(complaint(columns_of(options), "squeue: error: Invalid job"))
     ended_too = options.states is None or not options.states <= ACTIVE

@@ -9,10 +9,10 @@ from hpcbatch.cli.common import Session, complain
 from hpcbatch.client import listing
 from hpcbatch.client.submit import Submitted
 from hpcbatch.client.watch import wait_until
+from hpcbatch.dialects.slurm.states import wait_code
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.record.batchjob import shown_record
 from hpcbatch.record.rows import state_of
-from hpcbatch.slurm.states import wait_code
 
 _RETRYING = "sbatch: error: Currently unable to load job state information, retrying:"
 

@@ -96,7 +96,7 @@ def _as_json(row: JobRow, progress: Progress) -> dict[str, object]:
 def _shown_id(row: JobRow) -> str:
     """As the dialect that the job was submitted in shows it."""
     if row.dialect is Dialect.PBS:
-        from hpcbatch.pbs.ids import row_id
+        from hpcbatch.dialects.pbs.ids import row_id
 
         return row_id(row)
     return str(row.job_id) if row.array_id is None else f"{row.array_id}_{row.array_index}"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hpcbatch.cli.accounting_files import write_days
+from hpcbatch.dialects.pbs.accounting import Entry
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.pbs.accounting import Entry
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from hpcbatch.model.report import KEYS, Job, Use, Window, job_from
 from hpcbatch.model.report import summed_up as summed_up_jobs
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
-from tests.unit.slurm.jobs import ROWS
+from tests.unit.dialects.slurm.jobs import ROWS
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 WEEK = Window(NOW - timedelta(days=7), NOW)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpcbatch.dialects.pbs.directives import scan
+from hpcbatch.dialects.slurm.directives import read_directives
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.new.quoting import directive_word, mebibytes, shellquote
-from hpcbatch.pbs.directives import scan
-from hpcbatch.slurm.directives import read_directives
 from tests.thoroughness import examples
 
 SPECIAL = "ab \"'\\#$`;&|<>()!*?[]{}~=%-:,"

@@ -1,0 +1,1 @@
+"""The batch systems whose scripts and commands hpcbatch knows: one folder each."""

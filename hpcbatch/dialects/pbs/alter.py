@@ -1,0 +1,280 @@
+"""qalter, qmove and qrerun: their command lines, and what they change in a job's record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, NamedTuple, TypeVar
+
+from hpcbatch.dialects.pbs import options, usage
+from hpcbatch.dialects.pbs.depend import replaced
+from hpcbatch.dialects.pbs.errors import PBSE_MODATRRUN, PBSE_UNKRESC, USAGE_CODE, PbsError, PbsUsageError
+from hpcbatch.dialects.pbs.resources import IN_CHUNK, JOB_WIDE, MEMORY, ResourceRequest, Resources, read_resources
+from hpcbatch.dialects.pbs.select import parse_select
+from hpcbatch.dialects.pbs.settings import MAX_RUN, Settings, illegal
+from hpcbatch.dialects.pbs.submit import OptionReader
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.spec import JobSpec, Output
+from hpcbatch.model.state import JobState
+from hpcbatch.units import hms
+
+_T = TypeVar("_T")
+_LIST = "Resource_List."
+_GPUS = "ngpus"
+ATTRIBUTE: Final[Mapping[str, str]] = {
+    "account": "Account_Name", "dependency": "depend", "queue": "queue",
+    "removeOutput": "Remove_Files", "stderr": "Error_Path", "stdout": "Output_Path", "stdoutToStderr": "Join_Path",
+    "umask": "umask", "chunks": "Resource_List.select", "arrangement": "Resource_List.place",
+    "sharing": "Resource_List.place",
+}  # fmt: skip
+"""PBS's name for a field that cannot be changed any more."""
+# PBS itself takes -o and -e, since it delivers the output at the end; here it is written where it goes.
+_NOT_WHILE_RUNNING = {
+    "A": "Account_Name", "depend": "depend", "e": "Error_Path", "j": "Join_Path", "k": "Keep_Files",
+    "o": "Output_Path", "P": "project", "R": "Remove_Files", "umask": "umask",
+}  # fmt: skip
+
+
+class HoldChange(NamedTuple):
+    """`-h` of qalter: letters of u, o and s are added; none of them (`n`): all are taken off."""
+
+    letters: str
+
+    @property
+    def user(self) -> bool:
+        return "u" in self.letters or not self.letters
+
+    @property
+    def admin(self) -> str:
+        return "".join(letter for letter in "os" if letter in self.letters)
+
+
+class Alteration(NamedTuple):
+    """A qalter command line, read."""
+
+    job_ids: tuple[str, ...]
+    settings: Settings
+    reader: OptionReader
+    hold: HoldChange | None
+
+    def apply(self, record: JobRecord) -> JobSpec:
+        """The job as it is to be. Raises PbsError in qalter's words without the id; with exit code 2 and the usage text
+        where no job could be so.
+        """
+        if record.status.state in {JobState.RUNNING, JobState.SUSPENDED} and record.spec.array is None:
+            self._check_running()
+        return _in_its_words(lambda: _altered(self, record.spec))
+
+    def _check_running(self) -> None:
+        """Refuse what a running job cannot be given, even where it has it already."""
+        for request in self.settings.resources.values():
+            if request.name != "walltime":
+                raise _too_late(f"{_LIST}{request.name}")
+        for letter, name in _NOT_WHILE_RUNNING.items():
+            if letter in self.settings.given:
+                raise _too_late(name)
+
+    @property
+    def array_limit(self) -> int | None:
+        """How many members of an array may run at once; None: not asked."""
+        value = self.reader.value(MAX_RUN)
+        if value is not None and not re.fullmatch(r"0*[1-9][0-9]{0,8}", value):
+            raise _of_qalter(illegal("W", self.reader.origin(MAX_RUN)))
+        return None if value is None else int(value)
+
+
+def read_qalter(
+    argv: Sequence[str], *, environ: Mapping[str, str], cwd: str, host: str, server: str, now: datetime
+) -> Alteration:
+    """Read qalter's command line. `now` is aware, in the user's time zone. Raises PbsError in its words."""
+    parsed = options.getopt(options.words(argv), options.QALTER)
+    settings = Settings(environ, now)
+    _in_its_words(lambda: settings.read_command_line(parsed))
+    job_ids = tuple(word.text for word in parsed.operands)
+    if not job_ids:
+        raise PbsUsageError("", usage.QALTER)
+    reader = OptionReader(settings, cwd=cwd, host=host, server=server)
+    return Alteration(job_ids, settings, reader, _in_its_words(lambda: _hold(reader)))
+
+
+def read_qmove(argv: Sequence[str], server: str) -> tuple[str, tuple[str, ...]]:
+    """Read `destination job_identifier...`: the queue, "" for the server's default one, and the ids."""
+    if len(argv) < 2:
+        raise PbsUsageError("", usage.QMOVE)
+    queue, at, named = argv[0].partition("@")
+    if (at and not named) or any(char.isspace() or char == "@" for char in queue + named) or not (queue or named):
+        raise PbsError(f"illegally formed destination: {argv[0]}", USAGE_CODE)
+    if at and named.partition(".")[0] != server.partition(".")[0]:
+        raise HpcBatchError(f"the server {named} is not supported yet: jobs stay on {server}")
+    return queue, tuple(argv[1:])
+
+
+def read_qrerun(argv: Sequence[str]) -> tuple[str, ...]:
+    """Read `[-W force] job_identifier...`."""
+    parsed = options.getopt(options.words(argv), options.QRERUN)
+    job_ids = tuple(word.text for word in parsed.operands)
+    if parsed.errors or not job_ids or any(option.value != "force" for option in parsed.options):
+        raise PbsUsageError("\n".join(parsed.errors), usage.QRERUN)
+    return job_ids
+
+
+def _in_its_words(read: Callable[[], _T]) -> _T:
+    """The options are qsub's, and read as there."""
+    try:
+        return read()
+    except PbsError as error:
+        raise _of_qalter(error) from None
+
+
+def _too_late(attribute: str) -> PbsError:
+    return PbsError(f"Cannot modify attribute while job running  {attribute}", PBSE_MODATRRUN & 0xFF)
+
+
+def _of_qalter(error: PbsError) -> PbsError:
+    return PbsError(error.text, error.code, usage=usage.QALTER if error.usage else "")
+
+
+def _hold(reader: OptionReader) -> HoldChange | None:
+    value = reader.value("h")
+    if value is None:
+        return None
+    if not re.fullmatch(r"[uos]+|n", value):
+        raise illegal("h", reader.origin("h"))
+    return HoldChange("" if value == "n" else value)
+
+
+def _altered(asked: Alteration, spec: JobSpec) -> JobSpec:
+    given, reader = asked.settings.given, asked.reader
+    attributes: dict[str, str | None] = {}
+    if asked.settings.begin_time is not None:
+        spec = replace(spec, begin_time=asked.settings.begin_time)
+    if "A" in given:
+        spec = replace(spec, account=reader.value("A") or None)
+    if "N" in given:
+        spec = replace(spec, name=reader.name(""))
+    if "p" in given:
+        spec = replace(spec, priority=reader.priority())
+    if "r" in given:
+        spec = replace(spec, rerunnable=reader.one_of("r", {"y", "n"}, "y") == "y")
+    if "depend" in given:
+        asked_for = reader.dependency() if given["depend"].value else None
+        spec = replace(spec, dependency=None if asked_for is None else replaced(spec.dependency, asked_for))
+    if "S" in given:
+        spec = replace(spec, interpreter=reader.shell({}))
+        attributes["Shell_Path_List"] = reader.value("S")
+    if "m" in given:
+        spec = replace(spec, mail_points=reader.mail_points())
+        attributes["Mail_Points"] = spec.mail_points
+    if "M" in given:
+        spec = replace(spec, mail_users=reader.mail_users())
+    if "P" in given:
+        attributes["project"] = reader.value("P") or None
+    if "umask" in given:
+        spec = replace(spec, umask=reader.umask())
+        attributes["umask"] = (reader.value("umask") or "").lstrip("0") or "0"
+    if "R" in given:
+        spec = replace(spec, remove_output=reader.remove_output())
+    if "k" in given:
+        attributes["Keep_Files"] = reader.keep_files()
+    reader.check_ignored()
+    if given.keys() & {"o", "e", "j"}:
+        spec = _with_output(reader, spec, attributes)
+    if asked.settings.resources:
+        spec = _with_resources(list(asked.settings.resources.values()), spec, attributes)
+    return with_attributes(spec, attributes)
+
+
+def with_attributes(spec: JobSpec, changes: Mapping[str, str | None]) -> JobSpec:
+    """The same with some of its attributes changed; None takes one away."""
+    merged = {**spec.attributes, **changes}
+    return replace(spec, attributes={name: value for name, value in merged.items() if value is not None})
+
+
+def without_resources(spec: JobSpec) -> JobSpec:
+    """The same without what was asked in PBS's words for its size, which has become another."""
+    kept = {name: value for name, value in spec.attributes.items() if not name.startswith(_LIST)}
+    return replace(spec, attributes=kept)
+
+
+def _with_output(reader: OptionReader, spec: JobSpec, attributes: dict[str, str | None]) -> JobSpec:
+    """The two paths and -j decide together where the streams go; what is not asked for stays."""
+    given = reader.settings.given
+    stdout = reader.output("o") if "o" in given else spec.stdout
+    if "e" in given:
+        stderr = reader.output("e")
+    else:
+        stderr = spec.stderr or Output(path=spec.attributes.get("Error_Path"), append=spec.stdout.append)
+    before = "eo" if spec.stdout_to_stderr else "oe" if spec.stderr is None else "n"
+    join = reader.one_of("j", {"oe", "eo", "n"}, before)
+    if "o" in given:
+        attributes["Output_Path"] = stdout.path
+    if "e" in given:
+        attributes["Error_Path"] = stderr.path
+    if "j" in given:
+        attributes["Join_Path"] = join
+    return replace(spec, stdout=stdout, stderr=None if join == "oe" else stderr, stdout_to_stderr=join == "eo")
+
+
+def _with_resources(
+    asked: Sequence[ResourceRequest], spec: JobSpec, attributes: dict[str, str | None]
+) -> JobSpec:  # fmt: skip
+    names = {request.name for request in asked}
+    if names == {"walltime"} and not asked[-1].value.strip():  # back to the queue's default
+        attributes[f"{_LIST}walltime"] = None
+        return replace(spec, walltime_s=None)
+    resources = altered_resources(asked, spec)
+    if resources.walltime_s is not None:
+        spec = replace(spec, walltime_s=resources.walltime_s)
+        attributes[f"{_LIST}walltime"] = hms(resources.walltime_s)
+    if names == {"walltime"}:
+        return spec
+    attributes |= {f"{_LIST}{name}": None for name in _shown(spec) if name != "walltime"}
+    attributes |= {f"{_LIST}{name}": value for name, value in resources.shown.items()}
+    return replace(
+        spec,
+        chunks=resources.chunks,
+        arrangement=resources.arrangement,
+        sharing=resources.sharing,
+        mem_per_pod_bytes=None,
+        resources_per_pod=(),
+    )
+
+
+def altered_resources(asked: Sequence[ResourceRequest], spec: JobSpec) -> Resources:
+    """What a job asks for when `asked` goes over what it asked for before. Raises PbsError."""
+    names = {request.name for request in asked}
+    shown = _shown(spec)
+    before: dict[str, str] = {}
+    if names <= {"walltime"}:
+        return read_resources(asked)
+    if names & {"select", "nodes"}:
+        if "select" in names and "place" in shown and not _is_implicit(shown):
+            before["place"] = shown["place"]
+    elif _is_implicit(shown):
+        before |= parse_select(shown["select"])[0].values
+        if names & {*MEMORY}:  # what was there may come from such a limit too
+            before.pop("mem", None)
+    elif "select" in shown:
+        _check_known(names, spec)
+        before |= {"select": shown["select"], "place": shown["place"]}
+    requests = [ResourceRequest(name, value) for name, value in before.items() if name not in names]
+    return read_resources([*requests, *asked])
+
+
+def _check_known(names: set[str], spec: JobSpec) -> None:
+    """Of a resource beside `select` PBS says first that there is none of that name."""
+    for name in sorted(names):
+        if name not in {*IN_CHUNK, *JOB_WIDE, *spec.resource_names, _GPUS}:
+            raise PbsError(f"Unknown resource Resource_List.{name}", PBSE_UNKRESC & 0xFF)
+
+
+def _shown(spec: JobSpec) -> dict[str, str]:
+    return {name.removeprefix(_LIST): value for name, value in spec.attributes.items() if name.startswith(_LIST)}
+
+
+def _is_implicit(shown: Mapping[str, str]) -> bool:
+    """Whether the job asked for no `select`, which was made of `-l ncpus=` and its kin."""
+    return shown.get("place") == "pack" and "nodes" not in shown and "+" not in shown.get("select", "+")

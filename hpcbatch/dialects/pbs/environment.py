@@ -1,0 +1,61 @@
+"""What a job's processes find in their environment: PBS_*, and Torque's variables, which do no harm beside them."""
+
+from __future__ import annotations
+
+from hpcbatch.dialects.pbs.ids import spec_id
+from hpcbatch.model.placed import PlacedJob
+
+
+def environment(job: PlacedJob) -> dict[str, str]:
+    """The variables known before the job starts; they go over those that the user sent.
+
+    PBS_NODEFILE and TMPDIR are left to the runner, which makes the file and the directory. No PBS_JOBCOOKIE: it
+    would let processes talk to a MOM, and there is none. Source: OpenPBS, start_exec.c.
+    """
+    spec = job.spec
+    first = spec.chunks[0]
+    threads = str(first.threads if first.threads is not None else first.cpus)
+    ranks = [pod.chunk.ranks for pod in job.pods]
+    variables = {
+        "HOME": job.home,
+        "LOGNAME": job.owner,
+        "USER": job.owner,
+        "ENVIRONMENT": "BATCH",
+        "NCPUS": threads,
+        "OMP_NUM_THREADS": threads,
+        "PBS_ENVIRONMENT": "PBS_BATCH",
+        "PBS_JOBDIR": job.home,
+        "PBS_JOBID": spec_id(job.job_id, spec),
+        "PBS_JOBNAME": spec.name,
+        "PBS_MOMPORT": "15003",
+        "PBS_NODENUM": "0",
+        "PBS_O_QUEUE": spec.queue or job.queue,
+        "PBS_QUEUE": job.queue,
+        "PBS_TASKNUM": "1",
+        # Torque, and NCI's PBS_NCPUS. PBS_NP is the number of lines of the node file.
+        "PBS_NCPUS": str(sum(pod.chunk.cpus for pod in job.pods)),
+        "PBS_NNODES": str(len(job.pods)),
+        "PBS_NP": str(sum(ranks)),
+        "PBS_NUM_NODES": str(len(job.pods)),
+        "PBS_NUM_PPN": str(ranks[0] if ranks else 0),
+        "PBS_SERVER": spec.server,
+        "PBS_VNODENUM": "0",
+    }
+    if spec.member_of is not None:
+        index = str(spec.member_of.index)
+        variables |= {"PBS_ARRAY_ID": f"{spec.member_of.array_id}[].{spec.server}", "PBS_ARRAY_INDEX": index}
+        variables["PBS_ARRAYID"] = index  # Torque's
+    if spec.interpreter is not None:
+        variables["SHELL"] = spec.interpreter
+    if spec.account is not None:
+        variables["PBS_ACCOUNT"] = spec.account
+    if (ngpus := spec.attributes.get("Resource_List.ngpus")) is not None:
+        variables["PBS_NGPUS"] = ngpus  # NCI's, of all chunks together
+    if spec.walltime_s is not None:
+        variables["PBS_WALLTIME"] = str(spec.walltime_s)
+    return variables
+
+
+def nodefile(job: PlacedJob) -> str:
+    """PBS_NODEFILE's text: one line for each MPI process, the pods in order."""
+    return "".join(f"{pod.host}\n" * pod.chunk.ranks for pod in job.pods)

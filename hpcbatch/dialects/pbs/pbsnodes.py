@@ -1,0 +1,239 @@
+"""pbsnodes: its command line, and nodes as text, JSON, delimiter-separated values and in short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from hpcbatch.dialects.pbs import options, usage
+from hpcbatch.dialects.pbs.cjson import Json, dump, parsed
+from hpcbatch.dialects.pbs.errors import PBS_VERSION, PBSE_PERM, PbsError, PbsUsageError
+from hpcbatch.dialects.pbs.qstat_options import Format
+from hpcbatch.dialects.pbs.states import ctime
+from hpcbatch.model.row import NodeRow
+
+_SHORT_HEADER = """\
+vnode           state           OS       hardware host            queue        mem     ncpus   nmics   ngpus  comment
+--------------- --------------- -------- -------- --------------- ---------- -------- ------- ------- ------- ---------
+"""
+_JOBS_HEADER = """\
+                                                        mem       ncpus   nmics   ngpus
+vnode           state           njobs   run   susp      f/t        f/t     f/t     f/t   jobs
+--------------- --------------- ------ ----- ------ ------------ ------- ------- ------- -------
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PbsnodesOptions:
+    """What to show: `names`, or all nodes; `marked` (-l) only those that are down or offline."""
+
+    names: tuple[str, ...] = ()
+    all: bool = False
+    marked: bool = False
+    summary: bool = False
+    """-S: a line for each node."""
+    jobs: bool = False
+    """-j, with -S: its jobs and what is free."""
+    long: bool = False
+    """-L, with -S: nothing is cut."""
+    quiet: bool = False
+    """-q: no messages."""
+    format: Format = Format.DEFAULT
+    delimiter: str = "|"
+
+
+def parse_pbsnodes(argv: Sequence[str]) -> PbsnodesOptions:
+    """Read pbsnodes's command line. PbsUsageError (exit 1) for what it does not understand; PbsError for the options
+    that change a node, which users may not.
+    """
+    parsed = options.getopt(options.words(argv), options.PBSNODES)
+    letters = {option.name for option in parsed.options}
+    values = {option.name: option.value for option in parsed.options}
+    names = tuple(word.text for word in parsed.operands)
+    form = values.get("F", "default").lower()
+    listings = letters & set("aHl")
+    is_wrong = (
+        bool(parsed.errors)
+        or form not in set(Format)
+        or len(listings) > 1
+        or ("l" in letters and (names or "S" in letters))
+        or ("v" in letters and listings - {"a"})
+    )
+    if not is_wrong and letters & set("cCdor") and names:
+        raise PbsError("Unauthorized Request", PBSE_PERM & 0xFF)
+    if is_wrong or letters & set("cCdor") or not (letters & set("al") or names):
+        raise PbsUsageError("\n".join(parsed.errors), usage.PBSNODES, code=1)
+    return PbsnodesOptions(
+        names=() if "a" in letters else names,
+        all="a" in letters,
+        marked="l" in letters,
+        summary="S" in letters,
+        jobs="j" in letters,
+        long="L" in letters,
+        quiet="q" in letters,
+        format=Format(form),
+        delimiter=values.get("D", "|"),
+    )
+
+
+def node_state(node: NodeRow) -> str:
+    """`free`, `job-busy`, or `down` and `offline`, joined by a comma where both hold."""
+    marks = ([] if node.ready else ["down"]) + ([] if node.schedulable else ["offline"])
+    if marks:
+        return ",".join(marks)
+    return "job-busy" if node.cpus and node.cpus_used >= node.cpus else "free"
+
+
+def format_nodes(nodes: Sequence[NodeRow], *, server: str = "", timezone: tzinfo | None = None) -> str:
+    """`pbsnodes -a`, or of some nodes by name."""
+    blocks = []
+    for node in nodes:
+        lines = [f"     {name} = {value}\n" for name, value in _attributes(node, server, timezone)]
+        blocks.append(f"{node.name}\n{''.join(lines)}\n")
+    return "".join(blocks)
+
+
+def format_nodes_dsv(
+    nodes: Sequence[NodeRow], *, server: str = "", delimiter: str = "|", timezone: tzinfo | None = None
+) -> str:
+    """`pbsnodes -F dsv`."""
+    lines = []
+    for node in nodes:
+        values = [f"{name}={value}" for name, value in _attributes(node, server, timezone)]
+        lines.append(delimiter.join([f"Name={node.name}", *values]).replace(", ", ",") + "\n")
+    return "".join(lines)
+
+
+def format_nodes_json(
+    nodes: Sequence[NodeRow],
+    *,
+    now: datetime,
+    server: str,
+    unknown: Sequence[str] = (),
+    summary: bool = False,
+    jobs: bool = False,
+) -> str:
+    """`pbsnodes -F json`; `unknown` are names that were asked for and are no nodes."""
+    found: dict[str, Json] = {}
+    for node in nodes:
+        found[node.name] = _short_json(node, server, jobs=jobs) if summary else _json(node, server)
+    found |= {name: {name: "Unknown node "} for name in unknown}
+    return dump(_root(now, server) | {"nodes": found}) + "\n"
+
+
+def format_marked(nodes: Sequence[NodeRow]) -> str:
+    """`pbsnodes -l`: the nodes that are down or offline."""
+    marked = [node for node in nodes if not (node.ready and node.schedulable)]
+    return "".join(f"{node.name:<20} {node_state(node)} \n" for node in marked)
+
+
+def format_summary(nodes: Sequence[NodeRow], *, jobs: bool = False, long: bool = False, header: bool = True) -> str:
+    """`pbsnodes -aS` and, with `jobs`, `-aSj`; `long` (-L) cuts nothing."""
+    lines = [_JOBS_HEADER if jobs else _SHORT_HEADER] if header else []
+    for node in nodes:
+        state = node_state(node) if long else node_state(node).partition(",")[0]
+        if jobs:
+            widths: tuple[int, ...] = (-15, -15, 6, 5, 6, 12, 7, 7, 7)
+            count = str(len(node.jobs))
+            free = (_free_mem(node), f"{node.cpus - node.cpus_used}/{node.cpus}", "0/0", "0/0")
+            cells: tuple[str, ...] = (node.name, state, count, count, "0", *free)
+            last = ",".join(node.jobs) or "--"
+        else:
+            widths = (-15, -15, -8, -8, -15, -10, 8, 7, 7, 7)
+            mem = _scaled(node.mem_bytes >> 10)
+            cells, last = (node.name, state, "--", "--", node.name, "--", mem, str(node.cpus), "0", "0"), "--"
+        lines.append(" ".join(_fit(c, w, long) for c, w in zip(cells, widths, strict=True)) + f" {last}\n")
+    return "".join(lines)
+
+
+def unknown_node(name: str) -> str:
+    """What pbsnodes says on stderr of a name that is no node; its exit code is 1."""
+    return f"Node: {name},  Error: Unknown node "
+
+
+def _attributes(node: NodeRow, server: str, timezone: tzinfo | None) -> list[tuple[str, str]]:
+    jobs = ", ".join(f"{job}/{slot}" for slot, job in enumerate(_job_ids(node, server)))
+    attributes = [
+        ("Mom", node.name),
+        ("ntype", "PBS"),
+        ("state", node_state(node)),
+        ("pcpus", str(node.cpus)),
+        ("jobs", jobs),
+        ("resources_available.arch", "linux"),
+        ("resources_available.host", node.name.partition(".")[0]),
+        ("resources_available.mem", f"{node.mem_bytes >> 10}kb"),
+        ("resources_available.ncpus", str(node.cpus)),
+        ("resources_available.vnode", node.name),
+        ("resources_assigned.accelerator_memory", "0kb"),
+        ("resources_assigned.hbmem", "0kb"),
+        ("resources_assigned.mem", f"{node.mem_used_bytes >> 10}kb"),
+        ("resources_assigned.naccelerators", "0"),
+        ("resources_assigned.ncpus", str(node.cpus_used)),
+        ("resources_assigned.vmem", "0kb"),
+        ("resv_enable", "True"),
+        ("sharing", "default_shared"),
+        ("license", "l"),
+        ("last_state_change_time", ctime(node.since, timezone) if node.since is not None else ""),
+    ]
+    return [(name, value) for name, value in attributes if value]
+
+
+def _job_ids(node: NodeRow, server: str) -> list[str]:
+    return [f"{job}.{server}" if server and "." not in job else job for job in node.jobs]
+
+
+def _json(node: NodeRow, server: str) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    groups: dict[str, dict[str, Json]] = {}
+    for name, value in _attributes(node, server, None):
+        group, dot, inner = name.partition(".")
+        if dot:
+            found.setdefault(group, groups.setdefault(group, {}))
+            if group != "resources_assigned" or not value.startswith("0"):  # only what is in use
+                groups[group][inner] = parsed(value)
+        elif name == "jobs":
+            found[name] = list(dict.fromkeys(_job_ids(node, server)))
+        elif name == "last_state_change_time" and node.since is not None:
+            found[name] = int(node.since.timestamp())
+        else:
+            found[name] = parsed(value)
+    return found
+
+
+def _short_json(node: NodeRow, server: str, *, jobs: bool) -> dict[str, Json]:
+    state = node_state(node).partition(",")[0]
+    if jobs:
+        count = len(node.jobs)
+        return {
+            "State": state, "Total Jobs": count, "Running Jobs": count, "Suspended Jobs": 0,
+            "mem f/t": _free_mem(node), "ncpus f/t": f"{node.cpus - node.cpus_used}/{node.cpus}",
+            "nmics f/t": "0/0", "ngpus f/t": "0/0", "jobs": _job_ids(node, server),
+        }  # fmt: skip
+    return {
+        "State": state, "OS": "--", "hardware": "--", "host": node.name, "queue": "--",
+        "Memory": _scaled(node.mem_bytes >> 10), "ncpus": node.cpus, "nmics": 0, "ngpus": 0, "comment": "--",
+    }  # fmt: skip
+
+
+def _root(now: datetime, server: str) -> dict[str, Json]:
+    return {"timestamp": int(now.timestamp()), "pbs_version": PBS_VERSION, "pbs_server": server}
+
+
+def _free_mem(node: NodeRow) -> str:
+    return f"{_scaled(max(0, node.mem_bytes - node.mem_used_bytes) >> 10)}/{_scaled(node.mem_bytes >> 10)}"
+
+
+def _scaled(kilobytes: int) -> str:
+    """At most three digits, rounded as pbsnodes does: 24684092 kB is `24gb`."""
+    letters = "kmgtp?"
+    index = 0
+    while kilobytes > 999:
+        kilobytes, index = ((kilobytes % 1024) + kilobytes) >> 10, index + 1
+    return f"{kilobytes}{letters[min(index, 5)]}b"
+
+
+def _fit(text: str, width: int, long: bool) -> str:
+    """`text` in a column: to the left where `width` is negative, and cut unless `long`."""
+    cut = text if long else text[: abs(width)]
+    return f"{cut:<{-width}}" if width < 0 else f"{cut:>{width}}"

@@ -1,0 +1,197 @@
+"""`qstat -Q`, `-q` and `-B`: queues and the server, with how many jobs they have in each state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hpcbatch.dialects.pbs.errors import PBS_VERSION
+from hpcbatch.dialects.pbs.qstat_full import Attributes
+from hpcbatch.dialects.pbs.states import BEGUN
+from hpcbatch.model.row import JobRow, QueueRow
+from hpcbatch.model.state import JobState
+from hpcbatch.units import hms
+
+_QUEUE_HEADER = """\
+Queue              Max   Tot Ena Str   Que   Run   Hld   Wat   Trn   Ext Type
+---------------- ----- ----- --- --- ----- ----- ----- ----- ----- ----- ----
+"""
+_SERVER_HEADER = """\
+Server             Max   Tot   Que   Run   Hld   Wat   Trn   Ext Status
+---------------- ----- ----- ----- ----- ----- ----- ----- ----- -----------
+"""
+_LIMITS_HEADER = """\
+Queue            Memory CPU Time Walltime Node   Run   Que   Lm  State
+---------------- ------ -------- -------- ---- ----- ----- ----  -----
+"""
+_HAS_NODES = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCounts:
+    """Jobs by state, and what those that run have been given."""
+
+    queued: int = 0
+    held: int = 0
+    waiting: int = 0
+    running: int = 0
+    exiting: int = 0
+    begun: int = 0
+    """Arrays whose members have begun; these count by themselves."""
+    finished: int = 0
+    """In the history; a queue's total leaves them out, the server's does not."""
+    cpus: int = 0
+    mem_bytes: int = 0
+    nodes: int = 0
+
+    @property
+    def active(self) -> int:
+        return self.queued + self.held + self.waiting + self.running + self.exiting + self.begun
+
+    @property
+    def state_count(self) -> str:
+        return (
+            f"Transit:0 Queued:{self.queued} Held:{self.held} Waiting:{self.waiting} "
+            f"Running:{self.running} Exiting:{self.exiting} Begun:{self.begun} "
+        )
+
+
+def count_jobs(rows: Iterable[JobRow]) -> JobCounts:
+    """Count `rows`; refused submissions are no jobs. An array is one job, and each member that has nodes one more."""
+    jobs = [
+        row for row in rows if row.state is not JobState.REFUSED and (row.array_id is None or row.state in _HAS_NODES)
+    ]
+    begun = [row for row in jobs if row.array_indices and row.state in BEGUN]
+    states = [row.state for row in jobs if not (row.array_indices and row.state in BEGUN)]
+    running = [row for row in jobs if row.state in _HAS_NODES and not row.array_indices]
+    return JobCounts(
+        queued=states.count(JobState.QUEUED),
+        held=states.count(JobState.HELD),
+        waiting=states.count(JobState.WAITING),
+        running=states.count(JobState.RUNNING) + states.count(JobState.SUSPENDED),
+        exiting=states.count(JobState.EXITING),
+        begun=len(begun),
+        finished=sum(state.is_final for state in states),
+        cpus=sum(row.cpus for row in running),
+        mem_bytes=sum(row.mem_bytes or 0 for row in running),
+        nodes=sum(row.nodes for row in running),
+    )
+
+
+def count_by_queue(jobs: Iterable[JobRow], queues: Iterable[str]) -> dict[str, JobCounts]:
+    """Also of queues that the site has no more, as long as jobs are in them."""
+    by_queue: dict[str, list[JobRow]] = {queue: [] for queue in queues}
+    for row in jobs:
+        by_queue.setdefault(row.queue, []).append(row)
+    return {queue: count_jobs(found) for queue, found in by_queue.items()}
+
+
+def format_queues(queues: Sequence[QueueRow], counts: Mapping[str, JobCounts], *, header: bool = True) -> str:
+    """The table of `qstat -Q`; `counts` by queue name, a queue without jobs may be missing."""
+    lines = [_QUEUE_HEADER] if header and queues else []
+    for queue in queues:
+        count = counts.get(queue.name, JobCounts())
+        is_open = "yes" if queue.is_open else "no"
+        numbers = " ".join(f"{_number(n):>5}" for n in _states(count))
+        lines.append(
+            f"{_cut(queue.name, 16):<16} {0:>5} {_number(count.active):>5} {is_open:>3} {'yes':>3} {numbers} Exe*\n"
+        )
+    return "".join(lines)
+
+
+def format_server(server: str, count: JobCounts, *, header: bool = True) -> str:
+    """The table of `qstat -B`."""
+    numbers = " ".join(f"{_number(n):>5}" for n in _states(count))
+    total = _number(count.active + count.finished)
+    row = f"{_cut(server, 16):<16} {0:>5} {total:>5} {numbers} {'Active':<10}\n"
+    return (_SERVER_HEADER if header else "") + row
+
+
+def format_limits(queues: Sequence[QueueRow], counts: Mapping[str, JobCounts], *, server: str) -> str:
+    """The table of `qstat -q`."""
+    lines = [f"\nserver: {server}\n\n{_LIMITS_HEADER}"]
+    running = waiting = 0
+    for queue in queues:
+        count = counts.get(queue.name, JobCounts())
+        ahead = count.queued + count.held + count.waiting
+        running, waiting = running + count.running, waiting + ahead
+        walltime = "  --   " if queue.max_walltime_s is None else hms(queue.max_walltime_s)
+        nodes = "-- " if queue.max_nodes is None else str(queue.max_nodes)
+        limits = f"{'--  ':>6} {'  --   ':>8} {walltime:>8.8} {nodes:>4.4}"
+        state = "E" if queue.is_open else "D"
+        lines.append(f"{queue.name:<16.16} {limits} {count.running:>5} {ahead:>5}   --   {state} R\n")
+    indent = " " * 47
+    return "".join(lines) + f"{indent}----- -----\n{indent}{running:>5d} {waiting:>5d}\n"
+
+
+def queue_attributes(queue: QueueRow, count: JobCounts) -> Attributes:
+    """What `qstat -Q -f` shows, for `format_full("Queue: name", …)` and `format_json(…, key="Queue")`."""
+    return [
+        ("queue_type", "Execution"),
+        ("total_jobs", str(count.active)),
+        ("state_count", count.state_count),
+        *_limits(queue),
+        ("resources_assigned", _assigned(count)),
+        ("enabled", str(queue.is_open)),
+        ("started", "True"),
+    ]
+
+
+def _limits(queue: QueueRow) -> Attributes:
+    """Limits and defaults as PBS names them. It has none for the memory of one chunk, only for that of all together."""
+    mem = queue.max_mem_per_node_bytes
+    most = {
+        "mem": None if mem is None or queue.max_nodes is None else _kb(mem * queue.max_nodes),
+        "ncpus": None if queue.max_cpus is None else str(queue.max_cpus),
+        "nodect": None if queue.max_nodes is None else str(queue.max_nodes),
+        "walltime": None if queue.max_walltime_s is None else hms(queue.max_walltime_s),
+    }
+    default_s = queue.default_walltime_s
+    by_default = {"walltime": None if default_s is None else hms(default_s)}
+    default_mem = queue.default_mem_per_node_bytes
+    of_a_chunk = {"mem": None if default_mem is None else _kb(default_mem)}
+    tables = (("resources_max", most), ("resources_default", by_default), ("default_chunk", of_a_chunk))
+    found = [(name, {key: text for key, text in table.items() if text is not None}) for name, table in tables]
+    return [(name, table) for name, table in found if table]
+
+
+def _kb(count: int) -> str:
+    return f"{count >> 10}kb"
+
+
+def server_attributes(host: str, default_queue: str, count: JobCounts) -> Attributes:
+    """What `qstat -B -f` shows, for `format_full("Server: name", …)` and `format_json(…, key="Server")`."""
+    return [
+        ("server_state", "Active"),
+        ("server_host", host),
+        ("scheduling", "True"),
+        ("total_jobs", str(count.active + count.finished)),
+        ("state_count", count.state_count),
+        ("default_queue", default_queue),
+        ("query_other_jobs", "True"),
+        ("resources_default", {"ncpus": "1"}),
+        ("default_chunk", {"ncpus": "1"}),
+        ("resources_assigned", _assigned(count)),
+        ("flatuid", "True"),
+        ("pbs_version", PBS_VERSION),
+        ("eligible_time_enable", "False"),
+        ("job_history_enable", "True"),
+    ]
+
+
+def _assigned(count: JobCounts) -> dict[str, str]:
+    mem = f"{count.mem_bytes >> 10}kb" if count.mem_bytes else "0mb"
+    return {"mem": mem, "ncpus": str(count.cpus), "nodect": str(count.nodes)}
+
+
+def _states(count: JobCounts) -> tuple[int, ...]:
+    """In the order of the columns Que Run Hld Wat Trn Ext; nothing is ever in transit."""
+    return (count.queued, count.running, count.held, count.waiting, 0, count.exiting)
+
+
+def _number(value: int) -> str:
+    return _cut(str(value), 5)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}*"

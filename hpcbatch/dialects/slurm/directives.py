@@ -1,0 +1,140 @@
+"""#SBATCH lines: which lines are read, and how a line is split into words. Source: sbatch's opt.c and its answers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.errors import NotSupportedError
+
+DIRECTIVE, OLD_DIRECTIVE = "#SBATCH", "#SLURM"
+FOREIGN = ("#PBS", "#BSUB")
+_BLANK = " \t\n\v\f\r"  # C's isspace(); Python's str.isspace() knows more, U+00A0 among them
+
+
+class Word(NamedTuple):
+    """One word of a directive, unquoted, with the place where it starts (both from 1)."""
+
+    text: str
+    line: int
+    column: int
+    is_cut: bool = False
+    """Whether a `#` ended it, and the line with it."""
+
+
+class Directives(NamedTuple):
+    """All directive words of a script, in order."""
+
+    words: tuple[Word, ...]
+    notes: tuple[str, ...] = ()
+    foreign: Word | None = None
+    """The first #PBS or #BSUB line, which the real sbatch translates."""
+
+
+def check_script(script: bytes) -> None:
+    """Raise SlurmUsageError, exit 1, for what sbatch does not take for a batch script."""
+    if not script:
+        raise _refused("Batch script is empty!")
+    if not script.strip(b" \t\n\v\f\r"):
+        raise _refused("Batch script contains only whitespace!")
+    if not script.startswith(b"#!"):
+        raise _refused(
+            "This does not look like a batch script.  The first",
+            "line must start with #! followed by the path to an interpreter.",
+            "For instance: #!/bin/sh",
+        )
+    if b"\0" in script:
+        raise _refused("The Slurm controller does not allow scripts that", "contain a NULL character '\\0'.")
+    if b"\r\n" in script:
+        raise _refused("Batch script contains DOS line breaks (\\r\\n)", "instead of expected UNIX line breaks (\\n).")
+
+
+def _refused(*lines: str) -> SlurmUsageError:
+    return SlurmUsageError("\n".join(f"sbatch: error: {line}" for line in lines))
+
+
+def read_directives(script: bytes, path: str) -> Directives:
+    """The words of all #SBATCH lines up to the first command. `path` is for messages.
+
+    Bytes that are not UTF-8 come through as surrogates; who keeps a value has to refuse them.
+    """
+    words: list[Word] = []
+    notes: list[str] = []
+    foreign: Word | None = None
+    for number, raw in enumerate(script.split(b"\n"), start=1):
+        line = raw.decode("utf-8", "surrogateescape")
+        text = line.lstrip(_BLANK)
+        if text and not text.startswith("#"):
+            break
+        if line.startswith(DIRECTIVE):
+            words += split_line(line, len(DIRECTIVE), number, path)
+        elif line.startswith(OLD_DIRECTIVE):
+            notes.append(
+                "sbatch: error: Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch"
+            )
+            words += split_line(line, len(OLD_DIRECTIVE), number, path)
+        elif foreign is None and line.startswith(FOREIGN):
+            foreign = Word(text.split(maxsplit=1)[0], number, 1)
+    return Directives(tuple(words), tuple(notes), foreign)
+
+
+def split_line(line: str, start: int, number: int, path: str) -> list[Word]:
+    """Split the rest of `line` from `start` on into words, as sbatch does.
+
+    Quotes group, a backslash makes the next character literal, an unquoted `#` ends the line, even within a word.
+    An empty word ("") ends the line too. Raises SlurmUsageError for a quote without its partner.
+    """
+    words: list[Word] = []
+    at = start
+    while at < len(line):
+        if line[at] in _BLANK:
+            at += 1
+            continue
+        text, end, over = _next_word(line, at, start, number, path)
+        if text:
+            words.append(Word(text, number, at + 1, is_cut=line[end : end + 1] == "#"))
+        if over or not text:
+            break
+        at = end
+    return words
+
+
+def _next_word(line: str, at: int, start: int, number: int, path: str) -> tuple[str, int, bool]:
+    """The word at `at`, where it ends, and whether the line ends with it."""
+    text: list[str] = []
+    quote = ""
+    while at < len(line):
+        c = line[at]
+        if not quote and c in _BLANK:  # a backslash does not save a blank outside of quotes
+            return "".join(text), at, False
+        if c == "\\":
+            following = line[at + 1 : at + 2]
+            literal = "" if not quote and following and following in _BLANK else following
+            text.append(literal)
+            at += 1 + len(literal)
+            continue
+        if not quote and c == "#":
+            return "".join(text), at, True
+        if quote == c:
+            quote = ""
+        elif not quote and c in "'\"":
+            quote = c
+        else:
+            text.append(c)
+        at += 1
+    if quote:
+        rest = line[start:]
+        raise SlurmUsageError(
+            f"sbatch: fatal: {path}: line {number}: Unmatched `{quote}` in [{rest}]",
+            path=path, line=number, column=line.index(quote, start) + 1,
+        )  # fmt: skip
+    return "".join(text), at, True
+
+
+def refuse_foreign(word: Word, path: str) -> NotSupportedError:
+    """The real sbatch translates #PBS and #BSUB lines; we say that we do not."""
+    return NotSupportedError(
+        f"{word.text} lines in a script given to sbatch are not supported yet: use qsub, "
+        "or pass over them with --ignore-pbs",
+        path=path, line=word.line, column=word.column,
+    )  # fmt: skip

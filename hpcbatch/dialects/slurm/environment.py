@@ -1,0 +1,121 @@
+"""The variables that Slurm sets for a batch script. Source: env.c, and the environment of recorded jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from hpcbatch.dialects.slurm.hostlist import compress
+from hpcbatch.dialects.slurm.tres import gpus_of
+from hpcbatch.model.array import shown_number
+from hpcbatch.model.placed import PlacedJob
+from hpcbatch.model.text import HIDDEN
+
+_MAX_GPUS = 1024  # more than any node has: such a job never starts
+
+
+def environment(job: PlacedJob) -> dict[str, str]:
+    """All that is known before the job starts. The runner adds SLURM_TASK_PID and SLURM_JOB_START_TIME."""
+    hosts = [pod.host for pod in job.pods]
+    nodelist, nodes, job_id = compress(hosts), str(len(hosts)), str(shown_number(job.job_id, job.spec.member_of))
+    first = job.pods[0]
+    variables = {
+        "ENVIRONMENT": "BATCH",
+        "HOSTNAME": first.host,
+        "SLURMD_NODENAME": first.host,
+        "SLURM_CLUSTER_NAME": job.cluster,
+        "SLURM_CPUS_ON_NODE": str(first.chunk.cpus),
+        "SLURM_GTIDS": "0",
+        "SLURM_JOBID": job_id,
+        "SLURM_JOB_CPUS_PER_NODE": runs(pod.chunk.cpus for pod in job.pods),
+        "SLURM_JOB_GID": str(job.gid),
+        "SLURM_JOB_ID": job_id,
+        "SLURM_JOB_NAME": job.spec.name,
+        "SLURM_JOB_NODELIST": nodelist,
+        "SLURM_JOB_NUM_NODES": nodes,
+        "SLURM_JOB_PARTITION": job.queue,
+        "SLURM_JOB_QOS": job.spec.attributes.get("qos", "normal"),
+        "SLURM_JOB_UID": str(job.uid),
+        "SLURM_JOB_USER": job.owner,
+        "SLURM_LOCALID": "0",
+        "SLURM_NNODES": nodes,
+        "SLURM_NODEID": "0",
+        "SLURM_NODELIST": nodelist,
+        "SLURM_NODE_ALIASES": "(null)",
+        "SLURM_PRIO_PROCESS": "0",
+        "SLURM_PROCID": "0",
+        "SLURM_SUBMIT_DIR": job.spec.submit_dir,
+        "SLURM_SUBMIT_HOST": job.spec.submit_host,
+        "SLURM_TASKS_PER_NODE": runs(pod.chunk.ranks for pod in job.pods),
+        "SLURM_TOPOLOGY_ADDR": first.host,
+        "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
+        "TMPDIR": "/tmp",  # noqa: S108  what slurmd sets
+    }
+    return variables | _asked_for(job) | _of_the_array(job)
+
+
+def _of_the_array(job: PlacedJob) -> dict[str, str]:
+    """What a member sees of its array."""
+    member = job.spec.member_of
+    if member is None or job.array is None:
+        return {}
+    indices = job.array.indices
+    return {
+        "SLURM_ARRAY_JOB_ID": str(member.array_id),
+        "SLURM_ARRAY_TASK_COUNT": str(len(indices)),
+        "SLURM_ARRAY_TASK_ID": str(member.index),
+        "SLURM_ARRAY_TASK_MAX": str(indices.last),
+        "SLURM_ARRAY_TASK_MIN": str(indices.first),
+        "SLURM_ARRAY_TASK_STEP": str(indices.step),
+    }
+
+
+def _asked_for(job: PlacedJob) -> dict[str, str]:
+    """Variables that are set only when the option was given."""
+    given = job.spec.attributes
+    variables = {
+        variable: given[name]
+        for variable, name in (
+            ("SLURM_NTASKS_PER_NODE", "ntasks_per_node"),
+            ("SLURM_CPUS_PER_TASK", "cpus_per_task"),
+            ("SLURM_MEM_PER_NODE", "mem_per_node_mb"),
+            ("SLURM_MEM_PER_CPU", "mem_per_cpu_mb"),
+            ("SLURM_CPUS_PER_GPU", "cpus_per_gpu"),
+            ("SLURM_MEM_PER_GPU", "mem_per_gpu_mb"),
+            ("SLURM_OPEN_MODE", "open_mode"),
+            ("SLURM_GPUS", "gpus"),
+            ("SLURM_GPUS_PER_NODE", "gpus_per_node"),
+            ("SLURM_GPUS_PER_TASK", "gpus_per_task"),
+        )
+        if name in given
+    }
+    if "ntasks" in given or "ntasks_per_node" in given:
+        tasks = str(sum(pod.chunk.ranks for pod in job.pods))
+        variables |= {"SLURM_NTASKS": tasks, "SLURM_NPROCS": tasks}
+    gpus = gpus_of(job.pods[0].chunk.resources)
+    if 0 < gpus <= _MAX_GPUS:  # a pod sees its own GPUs only, numbered from 0
+        variables |= {"SLURM_GPUS_ON_NODE": str(gpus), "SLURM_JOB_GPUS": ",".join(map(str, range(gpus)))}
+    if job.spec.account is not None:
+        variables["SLURM_JOB_ACCOUNT"] = job.spec.account
+    if (export := given.get("export", "ALL")).upper() != "ALL":
+        # one with values comes with the job's own variables
+        variables |= {"SLURM_GET_USER_ENV": "1"} | ({} if f"={HIDDEN}" in export else {"SLURM_EXPORT_ENV": export})
+    if "get_user_env" in given:
+        variables["SLURM_GET_USER_ENV"] = "1"
+    if job.run_count > 1:
+        variables["SLURM_RESTART_COUNT"] = str(job.run_count - 1)
+    return variables
+
+
+def runs(counts: Iterable[int]) -> str:
+    """Counts per node as Slurm writes them: 2, 2, 2, 1 is `2(x3),1`."""
+    parts = []
+    for value, same in groupby(counts):
+        times = len(list(same))
+        parts.append(f"{value}(x{times})" if times > 1 else str(value))
+    return ",".join(parts)
+
+
+def nodefile(job: PlacedJob) -> str:
+    """One line for each rank, hosts in order: what MPI hostfiles are made from."""
+    return "".join(f"{pod.host}\n" * pod.chunk.ranks for pod in job.pods)

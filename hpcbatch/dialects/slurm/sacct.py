@@ -1,0 +1,370 @@
+"""sacct: which jobs it lists, their lines and steps, and the table.
+
+A job that has started has the step `batch`: its script and what that starts on the first host. A job of several hosts
+has the step `extern` too, in which Slurm counts what arrives by ssh: the ranks on all other hosts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from hpcbatch.dialects.slurm import states
+from hpcbatch.dialects.slurm.hostlist import compress
+from hpcbatch.dialects.slurm.sacct_fields import FIELDS, Kind, Line, View
+from hpcbatch.dialects.slurm.sacct_options import SacctOptions, WantedJob
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.rows import row_of
+
+_OWN = re.compile(r"[\w ,.:/+=()\[\]-]")
+_SIGTERM = 15
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+_NOT_ASSIGNED = "None assigned"
+_REQUEUED = "RQ"
+
+
+class Facts(NamedTuple):
+    """What the records do not tell."""
+
+    now: datetime
+    uid_of: Callable[[str], int | None] = lambda _: None
+    """Of a user's name."""
+    group_name: Callable[[int], str] = str
+
+
+def select_lines(records: Iterable[JobRecord], options: SacctOptions, facts: Facts) -> list[Line]:
+    """The lines for `records`, of which it takes what `options` ask for, in sacct's order: by submission; jobs of one
+    second with arrays behind the others.
+    """
+    everything = list(records)
+    arrays = {record.job_id: record for record in everything if record.spec.array is not None}
+    apart: dict[int, set[int]] = {number: set() for number in arrays}
+    for record in everything:
+        member = record.spec.member_of
+        if member is not None and member.array_id in apart:
+            apart[member.array_id].add(member.index)
+    entries: list[_Entry] = []
+    for record in everything:
+        if options.duplicates:
+            entries += _past_entries(record, arrays)
+        entries += _entries(record, arrays, apart.get(record.job_id, set()))
+    chosen = [entry for entry in entries if _is_asked_for(entry, options, facts)]
+    chosen.sort(key=_Entry.order)
+    return [line for entry in chosen for line in _lines(entry, options, facts)]
+
+
+def format_lines(lines: Sequence[Line], options: SacctOptions, view: View) -> Iterator[str]:
+    """The table, line by line, each with its newline."""
+    names = options.fields
+    fields = [FIELDS[name]._replace(width=options.widths.get(name, FIELDS[name].width)) for name in names]
+    if options.delimiter is not None:
+        end = f"{options.delimiter}\n" if options.trailing else "\n"
+        if options.header:
+            yield options.delimiter.join(names) + end
+        for line in lines:
+            cells = (
+                _apart(_dated(field.value(line, view), field.width, field.kind), options.delimiter) for field in fields
+            )
+            yield options.delimiter.join(cells) + end
+        return
+    if options.header:
+        heads = (_padded(name[: abs(field.width)], field.width) for name, field in zip(names, fields, strict=True))
+        yield "".join(f"{head} " for head in heads) + "\n"
+        yield "".join(f"{'-' * abs(field.width)} " for field in fields) + "\n"
+    for line in lines:
+        yield "".join(f"{_cell(field.value(line, view), field.width, field.kind)} " for field in fields) + "\n"
+
+
+def _apart(cell: str, delimiter: str) -> str:
+    """Without the delimiter, by which a job's name would make fields of its own; one that Slurm's own values are full
+    of is its user's choice. The real sacct leaves it there in any case.
+    """
+    return cell if not delimiter or _OWN.search(delimiter) else cell.replace(delimiter, "?")
+
+
+def _cell(text: str, width: int, kind: Kind) -> str:
+    size = abs(width)
+    if kind is Kind.DATE:
+        text = _dated(text, width, kind)
+    elif kind is Kind.TEXT and len(text) > size:
+        text = f"{text[: size - 1]}+" if size else ""
+    return _padded(text, width)
+
+
+def _padded(text: str, width: int) -> str:
+    return text.ljust(-width) if width < 0 else text.rjust(width)
+
+
+def _dated(text: str, width: int, kind: Kind) -> str:
+    """A time that does not fit becomes #####, also where columns have no width."""
+    return "#" * abs(width) if kind is Kind.DATE and len(text) > abs(width) and text != "Unknown" else text
+
+
+# What is listed: a job, a member of an array, or the members of an array that have no job of their own
+
+
+class _Entry(NamedTuple):
+    record: JobRecord
+    row: JobRow
+    job_id: str
+    state: str
+    """Compact."""
+    submit: datetime | None
+    """Of a member: when its array was submitted."""
+    members: Indices | None = None
+    """Of an array: those that this line stands for."""
+
+    def order(self) -> tuple[datetime, int, int, int]:
+        index = self.row.array_index if self.members is None else self.members.first
+        array = self.row.array_id or (self.record.job_id if self.members is not None else 0)
+        return self.submit or _EVER, array, -1 if index is None else index, self.record.job_id
+
+
+def _past_entries(record: JobRecord, arrays: dict[int, JobRecord]) -> Iterator[_Entry]:
+    """The runs after which the job was queued again, as slurmdbd keeps them."""
+    for run in record.status.past_runs:
+        status = replace(
+            record.status,
+            state=JobState.FAILED,
+            reason=Reason.NONE,
+            start_time=run.start_time,
+            end_time=run.end_time,
+            hosts=run.hosts,
+            usage=(),
+            cpu_used_s=None,
+            max_rss_bytes=None,
+        )
+        for entry in _entries(replace(record, status=status), arrays, set()):
+            yield entry._replace(state=_REQUEUED)
+
+
+def _entries(record: JobRecord, arrays: dict[int, JobRecord], apart: set[int]) -> Iterator[_Entry]:
+    row, spec, status = row_of(record), record.spec, record.status
+    if spec.array is None:
+        array = None if row.array_id is None else arrays.get(row.array_id)
+        name = str(record.job_id) if row.array_id is None else f"{row.array_id}_{row.array_index}"
+        submit = status.submit_time if array is None else array.status.submit_time
+        yield _Entry(record, row, name, states.compact(status.state, status.reason), submit)
+        return
+    # until the controller has looked at it for the first time, all of an array is waiting
+    whole = status.array is None and not status.state.is_final
+    pending = spec.array.indices if whole else Indices() if status.array is None else status.array.pending
+    deleted = Indices() if status.array is None else status.array.deleted - Indices.of(apart)
+    limit = spec.array.limit if status.array is None else status.array.limit
+    for members, state in ((pending, "PD"), (deleted, "CA")):
+        if members:
+            one = str(members.first) if len(members) == 1 else f"[{members}{f'%{limit}' if limit else ''}]"
+            name = f"{record.job_id}_{one}"
+            yield _Entry(record, row, name, state, status.submit_time, members)
+
+
+def _is_asked_for(entry: _Entry, options: SacctOptions, facts: Facts) -> bool:
+    record, row, status = entry.record, entry.row, entry.record.status
+    if options.nothing or (options.jobs and not any(_names(job, entry) for job in options.jobs)):
+        return False
+    restrictions = (
+        (options.accounts, row.account),
+        (options.clusters, record.spec.server),
+        (options.names, row.name),
+        (options.partitions, row.queue),
+        (options.qos, row.qos or "normal"),
+        (options.constraints, row.features),
+    )
+    if any(asked is not None and value not in asked for asked, value in restrictions):
+        return False
+    if options.users is not None and not options.users & {row.user, str(status.uid)}:
+        return False
+    if options.groups is not None and not options.groups & {str(status.gid), facts.group_name(status.gid)}:
+        return False
+    if options.hosts is not None and not options.hosts & set(row.hosts):
+        return False
+    if options.reasons is not None and _reason(entry) not in options.reasons:
+        return False
+    ranges = ((options.nodes, row.nodes), (options.cpus, row.cpus), (options.timelimit_s, row.walltime_s or 2**62))
+    if any(asked is not None and not asked[0] <= value <= asked[1] for asked, value in ranges):
+        return False
+    return _is_in_window(entry, options)
+
+
+def _names(job: WantedJob, entry: _Entry) -> bool:
+    row = entry.row
+    if job.member is None:
+        return job.number in {entry.record.job_id, row.array_id}
+    if entry.members is not None:
+        return job.number == entry.record.job_id and job.member in entry.members
+    return (job.number, job.member) == (row.array_id, row.array_index)
+
+
+def _is_in_window(entry: _Entry, options: SacctOptions) -> bool:
+    """Source: _state_time_string() and setup_job_cond_limits() of as_mysql_jobacct_process.c."""
+    start, end = options.start or _EVER, options.end
+    if end is None:
+        return True
+    status = entry.record.status
+    began, ended = status.start_time, status.end_time if status.state.is_final else None
+    if options.states is None:
+        # held jobs, which are not eligible yet, are shown from the moment that they have an id
+        return (entry.submit or _EVER) < end and (ended is None or ended >= start)
+    for state in options.states:
+        if state == "PD":
+            waited = began or ended
+            if (entry.submit or _EVER) < end and (entry.state == "PD" if waited is None else start < waited):
+                return True
+        elif state == "R":
+            if began is not None and began < end and (entry.state in {"R", "CG"} if ended is None else start < ended):
+                return True
+        elif state == entry.state and (ended is None or start <= ended <= end):
+            return True
+    return False
+
+
+# Lines
+
+
+def _lines(entry: _Entry, options: SacctOptions, facts: Facts) -> Iterator[Line]:
+    job = _job_line(entry, options, facts)
+    named = [wanted for wanted in options.jobs if _names(wanted, entry)]
+    is_whole = not named or any(not wanted.step for wanted in named)
+    if is_whole:
+        yield job
+    if options.steps or not is_whole:
+        for step in _steps(job, entry):
+            if is_whole or any(wanted.step == step.step for wanted in named):
+                yield step
+
+
+def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
+    record, row, status = entry.record, entry.row, entry.record.status
+    is_waiting = entry.state == "PD"
+    end = None if is_waiting or not status.state.is_final else status.end_time
+    start = None if is_waiting else status.start_time or end  # one that never ran starts and ends in one moment
+    if entry.members is not None:
+        start = end = None if is_waiting else end
+    started = not is_waiting and status.start_time is not None and entry.members is None
+    code, signal = _exit(entry)
+    if options.truncate:
+        start = max(start, options.start) if start and options.start else start
+        end = min(end, options.end) if end and options.end else end
+    until = end or facts.now
+    suspended_s = 0 if start is None else status.suspended_s(start, until)
+    return Line(
+        record=record,
+        row=row,
+        step="",
+        job_id=entry.job_id,
+        job_id_raw=str(states.alone_number(row)),
+        name=row.name,
+        state=entry.state,
+        state_text=_state_text(entry, facts),
+        exit_code=code,
+        exit_signal=signal,
+        submit=entry.submit,
+        eligible=status.eligible_time or (entry.submit if status.state is not JobState.HELD else None),
+        start=start,
+        end=end,
+        elapsed_s=0 if start is None else max(0, int((until - start).total_seconds()) - suspended_s),
+        suspended_s=suspended_s,
+        cpus=row.cpus,
+        nodes=row.nodes,
+        allocated_nodes=row.nodes if started else 0,
+        node_list=compress(tuple(dict.fromkeys(row.hosts))) if started and row.hosts else _NOT_ASSIGNED,
+        reason=_reason(entry),
+        priority=states.priority(record.job_id, status.state, row.priority - row.nice, status.reason),
+        cpu_s=(status.cpu_used_s if status.state.is_final else status.cpu_used_s or 0) if started else 0,
+    )
+
+
+def _state_text(entry: _Entry, facts: Facts) -> str:
+    text = states.LONG[entry.state]
+    if entry.state == "CG":
+        return states.LONG["R"]  # a flag of the state, which the database does not keep
+    if entry.state != "CA":
+        return text
+    status = entry.record.status
+    if entry.members is None and status.reason is not Reason.DELETED_BY_USER:
+        return text  # by the system, for a dependency that can never be met
+    name = status.deleted_by.partition("@")[0]
+    uid = status.uid if name in {status.owner, ""} else facts.uid_of(name)
+    return text if uid is None else f"{text} by {uid}"
+
+
+def _exit(entry: _Entry) -> tuple[int, int]:
+    status = entry.record.status
+    if not status.state.is_final or entry.state in {"CA", "PD", _REQUEUED}:
+        return 0, 0
+    return states.exit_status(
+        status.state, status.reason, status.exit_code, status.exit_signal, status.start_time is not None
+    )
+
+
+def _reason(entry: _Entry) -> str:
+    """Why it waits, or why it waited before it ran, as far as that is still known."""
+    status, spec = entry.record.status, entry.record.spec
+    if not status.state.is_final and status.start_time is None:
+        return states.shown_reason(status.state, status.reason, status.message)
+    if status.state is JobState.DELETED and status.start_time is None and spec.hold:
+        return states.REASON[Reason.HELD_BY_USER]
+    if spec.dependency is not None:
+        return states.REASON[Reason.DEPENDENCY]
+    return states.REASON[Reason.NONE if spec.begin_time is None else Reason.BEGIN_TIME]
+
+
+def _steps(job: Line, entry: _Entry) -> Iterator[Line]:
+    if not job.allocated_nodes:
+        return
+    status = entry.record.status
+    used = {usage.pod: usage for usage in status.usage}
+    pods = [(host.node, host.cpus, used.get(host.pod)) for host in status.hosts]
+    rss = [(node, use.max_rss_bytes) for node, _, use in pods if use is not None and use.max_rss_bytes is not None]
+    cpu = [(node, use.cpu_s) for node, _, use in pods if use is not None and use.cpu_s is not None]
+    first = status.hosts[0].node if status.hosts else _NOT_ASSIGNED
+    alone = len(pods) < 2  # a job of one pod: the sums are the pod's
+    batch_rss = rss[:1] if used and pods and pods[0][2] is not None else []
+    batch_cpu = cpu[:1] if used and pods and pods[0][2] is not None else []
+    if alone and not batch_rss and status.max_rss_bytes is not None:
+        batch_rss = [(first, status.max_rss_bytes)]
+    if not batch_cpu and status.cpu_used_s is not None and not (used and not alone):
+        batch_cpu = [(first, status.cpu_used_s)]
+    state, code, signal = _batch_end(job)
+    yield job._replace(
+        step="batch", name="batch", state=state, state_text=states.LONG[state], exit_code=code, exit_signal=signal,
+        cpus=pods[0][1] if pods else job.cpus, nodes=1, node_list=first, tasks=1, allocated_nodes=1,
+        cpu_s=_sum(batch_cpu, is_over=status.state.is_final),
+        rss_bytes=tuple(batch_rss), cpu_by_host=tuple(batch_cpu),
+    )  # fmt: skip
+    if alone:
+        return
+    rest_cpu = tuple(cpu[len(batch_cpu) :]) if used else ()
+    state = "CD" if status.state.is_final else "R"
+    yield job._replace(
+        step="extern", name="extern", state=state, state_text=states.LONG[state], exit_code=0, exit_signal=0,
+        tasks=len(pods), cpu_s=_sum(rest_cpu, is_over=status.state.is_final), cpu_by_host=rest_cpu,
+        rss_bytes=tuple(rss[len(batch_rss) :]) if used else (),
+    )  # fmt: skip
+
+
+def _sum(pairs: Sequence[tuple[str, int]], *, is_over: bool) -> int | None:
+    """CPU time of some hosts; 0 while they run and have not told any yet."""
+    return sum(seconds for _, seconds in pairs) if pairs or not is_over else None
+
+
+def _batch_end(job: Line) -> tuple[str, int, int]:
+    """State, code and signal of the batch step. Source: as_mysql_step_complete(), and what was recorded."""
+    match job.state:
+        case "R" | "CG" | "S" | "PD":
+            return "R", 0, 0
+        case "CA" | "TO" | "RQ":
+            return "CA", 0, _SIGTERM
+        case "OOM":
+            return "OOM", 0, job.exit_signal
+        case "NF" | "PR":
+            return "CA", 0, 0
+    if job.exit_signal:
+        return "CA", 0, job.exit_signal
+    return ("F", job.exit_code, 0) if job.exit_code else (job.state, 0, 0)

@@ -1,0 +1,414 @@
+"""sacct's fields: their names, widths and values. Source: sacct 22.05.8, sacct.c and print.c.
+
+What hpcbatch does not measure (disk, pages, virtual memory, energy, the split of CPU time into user and system) is
+empty, as Slurm leaves it empty where no plugin gathers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, tzinfo
+from enum import Enum
+from typing import NamedTuple
+
+from hpcbatch.dialects.slurm.clock import full, stamp
+from hpcbatch.dialects.slurm.states import system_comment
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.row import JobRow
+
+MIB = 1024**2
+_UNITS = "KMGTP"
+
+
+class Line(NamedTuple):
+    """A line of sacct: a job (`step` is "") or one of its steps, with what its fields show."""
+
+    record: JobRecord
+    row: JobRow
+    """Of `record`."""
+    step: str
+    job_id: str
+    """`12`, `12_7`, `12_[8-9]`; without the step."""
+    job_id_raw: str
+    name: str
+    state: str
+    """Compact."""
+    state_text: str
+    exit_code: int
+    exit_signal: int
+    submit: datetime | None
+    eligible: datetime | None
+    start: datetime | None
+    end: datetime | None
+    elapsed_s: int
+    """Without the time that it was suspended."""
+    suspended_s: int
+    cpus: int
+    nodes: int
+    allocated_nodes: int
+    node_list: str
+    reason: str
+    priority: int
+    cpu_s: int | None = None
+    tasks: int | None = None
+    rss_bytes: tuple[tuple[str, int], ...] = ()
+    """Of a step: the largest memory of each of its hosts, with the node's name."""
+    cpu_by_host: tuple[tuple[str, int], ...] = ()
+    """Of a step: seconds, with the node's name."""
+
+    @property
+    def is_step(self) -> bool:
+        return bool(self.step)
+
+
+class View(NamedTuple):
+    """How values are written."""
+
+    now: datetime
+    tz: tzinfo
+    time_format: str = ""
+    unit: str = ""
+    convert: bool = True
+    group_name: Callable[[int], str] = str
+    """Of a gid; "" where it has none."""
+
+    def size(self, amount: int, power: int = 0) -> str:
+        """`amount` of 1024**power bytes, in the unit asked for, or in the greatest that loses nothing (halves count
+        as nothing lost). Source: convert_num_unit2().
+        """
+        number = float(amount)
+        if not amount:
+            return "0"
+        if self.unit:
+            wanted = _UNITS.index(self.unit) + 1
+            number *= 1024.0 ** (power - wanted)
+            power = wanted
+        elif self.convert:
+            while number >= 1024 and int(number) % 512 == 0 and power < len(_UNITS):
+                number /= 1024
+                power += 1
+        text = str(int(number)) if number == int(number) else f"{number:.2f}"
+        return text + ("" if power == 0 else _UNITS[power - 1])
+
+
+class Kind(Enum):
+    """How a value that is too long for its column is written."""
+
+    TEXT = "text"  # cut, with a + at the end
+    NUMBER = "number"  # whole
+    DATE = "date"  # as #####
+
+
+Value = Callable[[Line, View], str]
+
+
+class Field(NamedTuple):
+    width: int
+    """Negative: to the left."""
+    value: Value
+    kind: Kind = Kind.TEXT
+
+
+def _empty(_line: Line, _view: View) -> str:
+    return ""
+
+
+def _job(value: Value) -> Value:
+    """Of a job; empty for its steps."""
+    return lambda line, view: "" if line.is_step else value(line, view)
+
+
+def _step(value: Value) -> Value:
+    """Of a step; empty for the job."""
+    return lambda line, view: value(line, view) if line.is_step else ""
+
+
+def told(line: Line) -> str:
+    """What befell the job, in words."""
+    status = line.record.status
+    return system_comment(status.state, status.reason, status.message)
+
+
+def _given(key: str) -> Value:
+    return _job(lambda line, _: line.record.spec.attributes.get(key, ""))
+
+
+def _time(pick: Callable[[Line], datetime | None]) -> Value:
+    return lambda line, view: stamp(pick(line), view.tz, view.time_format, now=view.now, none="Unknown")
+
+
+def cpu_time(seconds: int | None) -> str:
+    """`00:12:07`, `1-00:00:00`: CPU time, "" where it is not known."""
+    return "" if seconds is None else full(seconds)
+
+
+def _job_id(line: Line, _view: View) -> str:
+    return f"{line.job_id}.{line.step}" if line.is_step else line.job_id
+
+
+def _job_id_raw(line: Line, _view: View) -> str:
+    return f"{line.job_id_raw}.{line.step}" if line.is_step else line.job_id_raw
+
+
+def _timelimit(line: Line, _view: View) -> str:
+    limit_s = line.row.walltime_s
+    return "UNLIMITED" if limit_s is None else full(limit_s)
+
+
+def _timelimit_raw(line: Line, _view: View) -> str:
+    limit_s = line.row.walltime_s
+    return "UNLIMITED" if limit_s is None else str(-(-limit_s // 60))
+
+
+def _mem_mib(line: Line) -> int:
+    return -(-(line.row.mem_bytes or 0) // MIB)
+
+
+def _tres(cpus: int, nodes: int, mem: str, gres: Mapping[str, int], *, billing: bool) -> str:
+    """Sorted by name, as slurmdbd gives them."""
+    parts = {f"gres/{name}": str(amount) for name, amount in gres.items()}
+    parts |= {"cpu": str(cpus), "node": str(nodes)}
+    if mem:
+        parts["mem"] = mem
+    if billing:
+        parts["billing"] = str(cpus)
+    return ",".join(f"{name}={parts[name]}" for name in sorted(parts))
+
+
+def _gres(line: Line) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for chunk in line.record.status.layout or line.record.spec.chunks:
+        for name, amount in chunk.resources:
+            found[name] = found.get(name, 0) + chunk.count * amount
+    return found
+
+
+def _mem(line: Line, view: View) -> str:
+    return view.size(_mem_mib(line), 2) if _mem_mib(line) else ""
+
+
+def _req_tres(line: Line, view: View) -> str:
+    return _tres(line.row.cpus, line.row.nodes, _mem(line, view), _gres(line), billing=True)
+
+
+def _alloc_tres(line: Line, view: View) -> str:
+    if not line.allocated_nodes:
+        return ""
+    if not line.is_step:
+        return _req_tres(line, view)
+    share = _mem_mib(line) * line.nodes // max(line.row.nodes, 1)
+    return _tres(line.cpus, line.nodes, view.size(share, 2) if share else "", {}, billing=False)
+
+
+def _reserved_s(line: Line, view: View) -> int:
+    if line.eligible is None:
+        return 0
+    return max(0, int(((line.start or view.now) - line.eligible).total_seconds()))
+
+
+def _most(pairs: tuple[tuple[str, int], ...]) -> tuple[str, int] | None:
+    return max(pairs, key=lambda pair: pair[1]) if pairs else None
+
+
+def _least(pairs: tuple[tuple[str, int], ...]) -> tuple[str, int] | None:
+    return min(pairs, key=lambda pair: pair[1]) if pairs else None
+
+
+def _place(pairs: tuple[tuple[str, int], ...], chosen: tuple[str, int] | None) -> str:
+    """The number of a task: each host of a step has one."""
+    return "" if chosen is None else str(pairs.index(chosen))
+
+
+def _max_rss(line: Line, view: View) -> str:
+    most = _most(line.rss_bytes)
+    return "" if most is None else view.size(most[1])
+
+
+def _max_rss_node(line: Line, _view: View) -> str:
+    most = _most(line.rss_bytes)
+    return "" if most is None else most[0]
+
+
+def _ave_rss(line: Line, view: View) -> str:
+    sizes = [size for _, size in line.rss_bytes]
+    return view.size(sum(sizes) // len(sizes)) if sizes else ""
+
+
+def _min_cpu(line: Line, _view: View) -> str:
+    least = _least(line.cpu_by_host)
+    return "" if least is None else full(least[1])
+
+
+def _min_cpu_node(line: Line, _view: View) -> str:
+    least = _least(line.cpu_by_host)
+    return "" if least is None else least[0]
+
+
+def _ave_cpu(line: Line, _view: View) -> str:
+    seconds = [used for _, used in line.cpu_by_host]
+    return full(sum(seconds) // len(seconds)) if seconds else ""
+
+
+def _usage(cpu: Callable[[Line], str], mem: Callable[[Line], str]) -> Value:
+    """`cpu=…,mem=…` of a step, as far as known."""
+
+    def value(line: Line, _view: View) -> str:
+        parts = {"cpu": cpu(line) if line.cpu_by_host else "", "mem": mem(line) if line.rss_bytes else ""}
+        return ",".join(f"{name}={text}" for name, text in parts.items() if text)
+
+    return _step(value)
+
+
+def _usage_sizes(pick: Callable[[list[int]], int]) -> Value:
+    def value(line: Line, view: View) -> str:
+        cpu, mem = [used for _, used in line.cpu_by_host], [size for _, size in line.rss_bytes]
+        parts = ([f"cpu={full(pick(cpu))}"] if cpu else []) + ([f"mem={view.size(pick(mem))}"] if mem else [])
+        return ",".join(parts)
+
+    return _step(value)
+
+
+def _mean(numbers: list[int]) -> int:
+    return sum(numbers) // len(numbers)
+
+
+def _name_of(pair: tuple[str, int] | None) -> str:
+    return "" if pair is None else pair[0]
+
+
+_number = Kind.NUMBER
+FIELDS: dict[str, Field] = {
+    "Account": Field(10, lambda line, _: line.row.account),
+    "AdminComment": Field(15, _empty),
+    "AllocCPUS": Field(10, lambda line, _: str(line.cpus), _number),
+    "AllocNodes": Field(10, lambda line, _: str(line.allocated_nodes)),
+    "AllocTRES": Field(10, _alloc_tres),
+    "AssocID": Field(7, lambda *_: "0", _number),
+    "AveCPU": Field(10, _step(_ave_cpu)),
+    "AveCPUFreq": Field(10, _step(lambda *_: "0")),
+    "AveDiskRead": Field(14, _empty),
+    "AveDiskWrite": Field(14, _empty),
+    "AvePages": Field(10, _empty),
+    "AveRSS": Field(10, _step(_ave_rss)),
+    "AveVMSize": Field(10, _empty),
+    "BlockID": Field(16, _empty),
+    "Cluster": Field(10, lambda line, _: line.record.spec.server),
+    "Comment": Field(14, _given("comment")),
+    "Constraints": Field(19, _given("constraint")),
+    "ConsumedEnergy": Field(14, _empty),
+    "ConsumedEnergyRaw": Field(17, _empty, _number),
+    "Container": Field(19, _empty),
+    "CPUTime": Field(10, lambda line, _: full(line.elapsed_s * line.cpus), _number),
+    "CPUTimeRAW": Field(10, lambda line, _: str(line.elapsed_s * line.cpus), _number),
+    "DBIndex": Field(-10, lambda line, _: str(line.record.job_id), _number),
+    "DerivedExitCode": Field(15, _job(lambda *_: "0:0")),
+    "Elapsed": Field(10, lambda line, _: full(line.elapsed_s), _number),
+    "ElapsedRaw": Field(10, lambda line, _: str(line.elapsed_s), _number),
+    "Eligible": Field(19, _time(lambda line: line.start if line.is_step else line.eligible), Kind.DATE),
+    "End": Field(19, _time(lambda line: line.end), Kind.DATE),
+    "ExitCode": Field(8, lambda line, _: exit_text(line.exit_code, line.exit_signal)),
+    "Flags": Field(19, _job(lambda line, _: "SchedMain" if line.allocated_nodes else "")),
+    "GID": Field(6, _job(lambda line, _: str(line.record.status.gid)), _number),
+    "Group": Field(9, _job(lambda line, view: view.group_name(line.record.status.gid))),
+    "JobID": Field(-12, _job_id),
+    "JobIDRaw": Field(-12, _job_id_raw),
+    "JobName": Field(10, lambda line, _: line.name),
+    "Layout": Field(9, _step(lambda *_: "Unknown")),
+    "MaxDiskRead": Field(12, _empty),
+    "MaxDiskReadNode": Field(15, _empty),
+    "MaxDiskReadTask": Field(15, _empty, _number),
+    "MaxDiskWrite": Field(12, _empty),
+    "MaxDiskWriteNode": Field(16, _empty),
+    "MaxDiskWriteTask": Field(16, _empty, _number),
+    "MaxPages": Field(8, _empty),
+    "MaxPagesNode": Field(12, _empty),
+    "MaxPagesTask": Field(14, _empty, _number),
+    "MaxRSS": Field(10, _step(_max_rss)),
+    "MaxRSSNode": Field(10, _step(_max_rss_node)),
+    "MaxRSSTask": Field(10, _step(lambda line, _: _place(line.rss_bytes, _most(line.rss_bytes))), _number),
+    "MaxVMSize": Field(10, _empty),
+    "MaxVMSizeNode": Field(14, _empty),
+    "MaxVMSizeTask": Field(14, _empty, _number),
+    "McsLabel": Field(12, _empty),
+    "MinCPU": Field(10, _step(_min_cpu)),
+    "MinCPUNode": Field(10, _step(_min_cpu_node)),
+    "MinCPUTask": Field(10, _step(lambda line, _: _place(line.cpu_by_host, _least(line.cpu_by_host))), _number),
+    "NCPUS": Field(10, lambda line, _: str(line.cpus), _number),
+    "NNodes": Field(8, lambda line, _: str(line.nodes), _number),
+    "NodeList": Field(15, lambda line, _: line.node_list),
+    "NTasks": Field(8, _step(lambda line, _: "" if line.tasks is None else str(line.tasks)), _number),
+    "Partition": Field(10, _job(lambda line, _: line.row.queue)),
+    "Priority": Field(10, _job(lambda line, _: str(line.priority)), _number),
+    "QOS": Field(10, _job(lambda line, _: line.row.qos or "normal")),
+    "QOSRAW": Field(6, _job(lambda *_: "1"), _number),
+    "Reason": Field(22, _job(lambda line, _: line.reason)),
+    "ReqCPUFreq": Field(10, lambda line, _: "0" if line.is_step else "Unknown"),
+    "ReqCPUFreqGov": Field(13, lambda line, _: "0" if line.is_step else "Unknown"),
+    "ReqCPUFreqMax": Field(13, lambda line, _: "0" if line.is_step else "Unknown"),
+    "ReqCPUFreqMin": Field(13, lambda line, _: "0" if line.is_step else "Unknown"),
+    "ReqCPUS": Field(8, lambda line, _: str(line.cpus), _number),
+    "ReqMem": Field(10, _job(lambda line, view: view.size(_mem_mib(line), 2))),
+    "ReqNodes": Field(8, lambda line, _: str(line.nodes)),
+    "ReqTRES": Field(10, _job(_req_tres)),
+    "Reservation": Field(20, _empty),
+    "ReservationId": Field(8, _empty, _number),
+    "Reserved": Field(10, _job(lambda line, view: full(_reserved_s(line, view))), _number),
+    "ResvCPU": Field(10, _job(lambda line, view: full(_reserved_s(line, view) * line.row.cpus)), _number),
+    "ResvCPURAW": Field(10, _job(lambda line, view: str(_reserved_s(line, view) * line.row.cpus)), _number),
+    "Start": Field(19, _time(lambda line: line.start), Kind.DATE),
+    "State": Field(10, lambda line, _: line.state_text),
+    "Submit": Field(19, _time(lambda line: line.start if line.is_step else line.submit), Kind.DATE),
+    "SubmitLine": Field(20, _given("submit_line")),
+    "Suspended": Field(10, lambda line, _: full(line.suspended_s), _number),
+    "SystemComment": Field(15, _job(lambda line, _: told(line))),
+    "SystemCPU": Field(10, _empty),
+    "Timelimit": Field(10, _job(_timelimit)),
+    "TimelimitRaw": Field(10, _job(_timelimit_raw)),
+    "TotalCPU": Field(10, lambda line, _: cpu_time(line.cpu_s)),
+    "TRESUsageInAve": Field(14, _usage_sizes(_mean)),
+    "TRESUsageInMax": Field(14, _usage_sizes(max)),
+    "TRESUsageInMaxNode": Field(18, _usage(lambda line: _name_of(_most(line.cpu_by_host)),
+                                           lambda line: _name_of(_most(line.rss_bytes)))),
+    "TRESUsageInMaxTask": Field(18, _usage(lambda line: _place(line.cpu_by_host, _most(line.cpu_by_host)),
+                                           lambda line: _place(line.rss_bytes, _most(line.rss_bytes)))),
+    "TRESUsageInMin": Field(14, _usage_sizes(min)),
+    "TRESUsageInMinNode": Field(18, _usage(lambda line: _name_of(_least(line.cpu_by_host)),
+                                           lambda line: _name_of(_least(line.rss_bytes)))),
+    "TRESUsageInMinTask": Field(18, _usage(lambda line: _place(line.cpu_by_host, _least(line.cpu_by_host)),
+                                           lambda line: _place(line.rss_bytes, _least(line.rss_bytes)))),
+    "TRESUsageInTot": Field(14, _usage_sizes(sum)),
+    "TRESUsageOutAve": Field(15, _empty),
+    "TRESUsageOutMax": Field(15, _empty),
+    "TRESUsageOutMaxNode": Field(19, _empty),
+    "TRESUsageOutMaxTask": Field(19, _empty),
+    "TRESUsageOutMin": Field(15, _empty),
+    "TRESUsageOutMinNode": Field(19, _empty),
+    "TRESUsageOutMinTask": Field(19, _empty),
+    "TRESUsageOutTot": Field(15, _empty),
+    "UID": Field(6, _job(lambda line, _: str(line.record.status.uid)), _number),
+    "User": Field(9, _job(lambda line, _: line.row.user)),
+    "UserCPU": Field(10, _empty),
+    "WCKey": Field(10, _empty),
+    "WCKeyID": Field(10, _job(lambda *_: "0"), _number),
+    "WorkDir": Field(20, _job(lambda line, _: line.row.work_dir)),
+}  # fmt: skip
+"""In the order of `sacct -e`."""
+
+DEFAULT = ("JobID", "JobName", "Partition", "Account", "AllocCPUS", "State", "ExitCode")
+BRIEF = ("JobID", "State", "ExitCode")
+LONG = (
+    "JobID", "JobIDRaw", "JobName", "Partition", "MaxVMSize", "MaxVMSizeNode", "MaxVMSizeTask", "AveVMSize", "MaxRSS",
+    "MaxRSSNode", "MaxRSSTask", "AveRSS", "MaxPages", "MaxPagesNode", "MaxPagesTask", "AvePages", "MinCPU",
+    "MinCPUNode", "MinCPUTask", "AveCPU", "NTasks", "AllocCPUS", "Elapsed", "State", "ExitCode", "AveCPUFreq",
+    "ReqCPUFreqMin", "ReqCPUFreqMax", "ReqCPUFreqGov", "ReqMem", "ConsumedEnergy", "MaxDiskRead", "MaxDiskReadNode",
+    "MaxDiskReadTask", "AveDiskRead", "MaxDiskWrite", "MaxDiskWriteNode", "MaxDiskWriteTask", "AveDiskWrite",
+    "ReqTRES", "AllocTRES", "TRESUsageInAve", "TRESUsageInMax", "TRESUsageInMaxNode", "TRESUsageInMaxTask",
+    "TRESUsageInMin", "TRESUsageInMinNode", "TRESUsageInMinTask", "TRESUsageInTot", "TRESUsageOutMax",
+    "TRESUsageOutMaxNode", "TRESUsageOutMaxTask", "TRESUsageOutAve", "TRESUsageOutTot",
+)  # fmt: skip
+"""-l"""
+
+
+def exit_text(code: int, signal: int) -> str:
+    """`3:0`; from 128 on a code stands without those 128, as sacct 22.05 prints it."""
+    return f"{code - 128 if code >= 128 else code}:{signal}"

@@ -1,0 +1,224 @@
+"""scancel: its command line, the jobs it means, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hpcbatch.dialects.slurm.array_rows import listed, named
+from hpcbatch.dialects.slurm.errors import (
+    COMPLETED,
+    INVALID_JOB,
+    TRANSITION,
+    VERSION_TEXT,
+    SlurmAnswer,
+    SlurmUsageError,
+    describe,
+)
+from hpcbatch.dialects.slurm.getopt import Given, Option, Parser, Takes
+from hpcbatch.dialects.slurm.help import SCANCEL_HELP, SCANCEL_USAGE
+from hpcbatch.dialects.slurm.hostlist import expand
+from hpcbatch.dialects.slurm.ids import id_text, parse_id, split_ids
+from hpcbatch.dialects.slurm.states import compact, own_number
+from hpcbatch.errors import HpcBatchError, JobFinishedError, NotSupportedError, RefusedError, UnknownJobError
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.members import unended
+from hpcbatch.model.named import NamedJob
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.signals import KILL, signal_number
+
+PARSER = Parser(
+    "scancel",
+    [
+        Option(name=name, short=short, takes=takes, aliases=aliases)
+        for name, short, takes, aliases in (
+            ("account", "A", Takes.VALUE, ()), ("batch", "b", Takes.NOTHING, ()),
+            ("clusters", "M", Takes.VALUE, ("cluster",)), ("ctld", "", Takes.NOTHING, ()),
+            ("full", "f", Takes.NOTHING, ()), ("help", "", Takes.NOTHING, ()), ("hurry", "H", Takes.NOTHING, ()),
+            ("interactive", "i", Takes.NOTHING, ()), ("me", "", Takes.NOTHING, ()), ("name", "n", Takes.VALUE, ()),
+            ("nodelist", "w", Takes.VALUE, ()), ("partition", "p", Takes.VALUE, ()), ("qos", "q", Takes.VALUE, ()),
+            ("quiet", "Q", Takes.NOTHING, ()), ("reservation", "R", Takes.VALUE, ()),
+            ("sibling", "", Takes.VALUE, ()), ("signal", "s", Takes.VALUE, ()), ("state", "t", Takes.VALUE, ()),
+            ("usage", "", Takes.NOTHING, ()), ("user", "u", Takes.VALUE, ()), ("verbose", "v", Takes.NOTHING, ()),
+            ("version", "V", Takes.NOTHING, ()), ("wckey", "", Takes.VALUE, ()),
+        )
+    ],
+)  # fmt: skip
+
+NOT_YET = ("clusters", "interactive", "qos", "reservation", "sibling", "wckey")
+VARIABLES = {
+    "SCANCEL_ACCOUNT": "account", "SCANCEL_NAME": "name", "SCANCEL_PARTITION": "partition",
+    "SCANCEL_STATE": "state", "SCANCEL_USER": "user",
+}  # fmt: skip
+_STATES = {
+    "PENDING": "PD", "PD": "PD", "RUNNING": "R", "R": "R", "SUSPENDED": "S", "S": "S", "COMPLETING": "CG", "CG": "CG",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScancelOptions:
+    """What scancel was asked for. None: not restricted."""
+
+    ids: tuple[NamedJob, ...] = ()
+    user: str | None = None
+    name: str | None = None
+    partition: str | None = None
+    account: str | None = None
+    state: str | None = None
+    """Compact: PD, R, S or CG."""
+    hosts: frozenset[str] | None = None
+    quiet: bool = False
+    verbose: bool = False
+    signal: int | None = None
+    """To be sent instead of ending the jobs."""
+    scope: str = "steps"
+    """To what: `steps` is all but the script's shell, `script` (--batch) that alone, `all` (--full) both."""
+
+    @property
+    def has_filter(self) -> bool:
+        """With a filter, an id that does not match it is an error; without, nothing ever is."""
+        return any(
+            value is not None
+            for value in (self.user, self.name, self.partition, self.account, self.state, self.hosts)
+        )  # fmt: skip
+
+
+def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> ScancelOptions:
+    """Read scancel's command line (without the program name); `user` is who --me means.
+    Raises SlurmAnswer for --help, --usage and --version.
+    """
+    given, operands = PARSER.parse(argv, permute=True)
+    asked = {name: environ[variable] for variable, name in VARIABLES.items() if environ.get(variable)}
+    asked |= {option.option.name: option.value or "" for option in given}
+    for name, text in (("help", SCANCEL_HELP), ("usage", SCANCEL_USAGE), ("version", VERSION_TEXT)):
+        if name in asked:
+            raise SlurmAnswer(text)
+    _refuse(given)
+    options = ScancelOptions(
+        ids=_ids([argv[index] for index in operands]),
+        user=user if "me" in asked else asked.get("user"),
+        name=asked.get("name"),
+        partition=asked.get("partition"),
+        account=asked.get("account"),
+        state=_state(asked["state"]) if "state" in asked else None,
+        hosts=frozenset(expand(asked["nodelist"])) if "nodelist" in asked else None,
+        quiet="quiet" in asked,
+        verbose="verbose" in asked,
+        signal=_signal(asked),
+        scope="all" if "full" in asked else "script" if "batch" in asked else "steps",
+    )
+    if not options.ids and not options.has_filter:
+        raise SlurmUsageError("scancel: error: No job identification provided")
+    return options
+
+
+def _refuse(given: Sequence[Given]) -> None:
+    for option in given:
+        name = option.option.name
+        if name in NOT_YET:
+            raise NotSupportedError(f"scancel --{name} is not supported yet")
+
+
+def _ids(words: Sequence[str]) -> tuple[NamedJob, ...]:
+    ids = []
+    for word in words:
+        for part in split_ids(word) or [word]:
+            try:
+                ids.append(parse_id(part))
+            except ValueError:
+                raise SlurmUsageError(f"scancel: error: Invalid job id {part}") from None
+    return tuple(ids)
+
+
+def _signal(asked: Mapping[str, str]) -> int | None:
+    """None: the jobs are to end, for which KILL is another word unless it is meant for a part of them."""
+    if "signal" not in asked:
+        return None
+    number = signal_number(asked["signal"], ignore_case=True)
+    if not number:
+        raise SlurmUsageError(f"Unknown job signal: {asked['signal']}")
+    return None if number == KILL and "batch" not in asked and "full" not in asked else number
+
+
+def _state(text: str) -> str:
+    state = _STATES.get(text.upper())
+    if state is None:
+        raise SlurmUsageError(
+            f"Invalid job state specified: {text}\nValid job states are PENDING, RUNNING, and SUSPENDED"
+        )
+    return state
+
+
+def matching(rows: Sequence[JobRow], options: ScancelOptions) -> list[JobRow]:
+    """The unfinished jobs among `rows` that all filters and the ids, if any, let through, in order. Arrays are as
+    squeue lists them: a row of many members has these as its `array_indices`.
+    """
+    lines = listed(rows)
+    return [
+        row
+        for row in (named(lines, options.ids) if options.ids else lines)
+        if not row.state.is_final
+        and options.user in {None, row.user, str(row.uid)}
+        and options.name in {None, row.name}
+        and options.partition in {None, row.queue}
+        and options.account in {None, row.account}
+        and options.state in {None, compact(row.state, row.reason)}
+        and (options.hosts is None or options.hosts & set(row.hosts))
+    ]
+
+
+def chosen_ids(rows: Sequence[JobRow], options: ScancelOptions) -> list[NamedJob]:
+    """What the filters leave of `rows`: jobs, arrays as a whole, and members of arrays."""
+    arrays = {row.job_id: row for row in rows if row.array_indices}
+    found: dict[int, NamedJob] = {}
+    for row in matching(rows, options):
+        number = own_number(row)
+        if number not in arrays:
+            found[row.job_id] = NamedJob(row.job_id)
+            continue
+        some = Indices.parse(row.array_indices) if row.array_indices else Indices.of([row.array_index or 0])
+        before = found[number].members if number in found else None
+        found[number] = NamedJob(number, some if before is None else before | some, is_array=True)
+    return [
+        NamedJob(number) if number in arrays and not unended(arrays[number]) - (one.members or Indices()) else one
+        for number, one in found.items()
+    ]
+
+
+def no_match(rows: Sequence[JobRow], options: ScancelOptions) -> tuple[str, int]:
+    """Stderr and exit code for ids that the filters shut out, and for filters that nothing matches."""
+    chosen = matching(rows, options)
+    missed = [one for one in options.ids if not named(chosen, [one])]
+    if options.has_filter and missed:
+        return "\n".join(_kill_error(id_text(one), INVALID_JOB) for one in missed), 1
+    if chosen or options.ids or not options.verbose:
+        return "", 0
+    filters = (
+        ("account", options.account), ("job_name", options.name), ("partition", options.partition),
+        ("state", next((long for long, short in _STATES.items() if short == options.state), None)),
+        ("user_name", options.user), ("nodelist", None if options.hosts is None else ",".join(sorted(options.hosts))),
+    )  # fmt: skip
+    text = " ".join(f"{name}={value}" for name, value in filters if value is not None)
+    return f"scancel: error: No active jobs match ALL job filters, including: {text} ", 0
+
+
+def outcome(job_id: str, error: HpcBatchError | None, options: ScancelOptions) -> tuple[str, int]:
+    """Stderr and exit code after trying to cancel one job, by its id. An unknown or finished one is nothing to speak
+    of, unless with -v; that does not change the exit code.
+    """
+    word = "Terminating" if options.signal is None else f"Signal {options.signal} to"
+    lines = [f"scancel: {word} job {job_id}"] if options.verbose and not options.quiet else []
+    code = 0
+    if isinstance(error, UnknownJobError | JobFinishedError):
+        if options.verbose and not options.quiet:
+            lines.append(_kill_error(job_id, COMPLETED if isinstance(error, JobFinishedError) else INVALID_JOB))
+    elif isinstance(error, RefusedError):
+        lines, code = [*lines, _kill_error(job_id, TRANSITION)], 1
+    elif error is not None:
+        text, code = describe(error, "scancel", job_id)
+        lines.append(text)
+    return "\n".join(lines), code
+
+
+def _kill_error(job_id: str, text: str) -> str:
+    return f"scancel: error: Kill job error on job id {job_id}: {text}"

@@ -1,0 +1,157 @@
+"""squeue: which jobs it lists, in which order, and the listing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
+
+from hpcbatch.dialects.slurm.clock import ctime
+from hpcbatch.dialects.slurm.columns import Column, line, parse_format, parse_names
+from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.dialects.slurm.squeue_format import LETTERS, NAMES, Field, View
+from hpcbatch.dialects.slurm.squeue_options import SqueueOptions
+from hpcbatch.dialects.slurm.states import compact, expected_end, expected_start, own_number, priority, used_s
+from hpcbatch.errors import UnknownJobError
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import WAITING, JobState
+
+MIN_JOB_AGE = timedelta(seconds=300)
+"""How long slurmctld keeps finished jobs; older ones are listed only when asked for by their id."""
+
+SortKey = Callable[[JobRow, datetime], float | str | tuple[int, int]]
+
+
+def _when(when: datetime | None) -> float:
+    return float("inf") if when is None else when.timestamp()
+
+
+_NUMERIC: dict[str, SortKey] = {
+    "i": lambda row, _: (own_number(row), -1 if row.array_index is None else row.array_index),
+    "c": lambda row, _: row.cpus // max(row.nodes, 1),
+    "C": lambda row, _: row.cpus,
+    "D": lambda row, _: row.nodes,
+    "e": lambda row, _: _when(expected_end(row)),
+    "l": lambda row, _: float("inf") if row.walltime_s is None else row.walltime_s,
+    "L": lambda row, now: float("inf") if row.walltime_s is None else row.walltime_s - used_s(row, now),
+    "m": lambda row, _: row.mem_bytes or 0,
+    "M": used_s,
+    "p": lambda row, _: priority(own_number(row), row.state, row.priority - row.nice, row.reason),
+    "Q": lambda row, _: priority(own_number(row), row.state, row.priority - row.nice, row.reason),
+    "S": lambda row, _: _when(expected_start(row)),
+    "V": lambda row, _: _when(row.submit_time),
+}
+
+
+def check_ids(rows: Sequence[JobRow], options: SqueueOptions) -> None:
+    """Raise UnknownJobError for an unknown id that is the only one; among several it is passed over in silence."""
+    if options.ids is None or len(options.ids) != 1:
+        return
+    named = options.ids[0]
+    if not any(row.job_id == named.number and (row.array_indices or not named.is_array) for row in rows):
+        raise UnknownJobError(str(named.number))
+
+
+def select_jobs(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -> list[JobRow]:
+    """The jobs that squeue lists, in its order. Raises SlurmUsageError for a letter that cannot be sorted by."""
+    if any(row.array_indices or row.array_id is not None for row in rows):
+        from hpcbatch.dialects.slurm.array_rows import listed, named  # seldom needed, and takes a millisecond
+
+        shown = listed(rows, unfold=options.unfold)
+        rows = shown if options.ids is None else named(shown, options.ids)
+    elif options.ids is not None:
+        numbers = {named.number for named in options.ids if not named.is_array}
+        rows = [row for row in rows if row.job_id in numbers]
+    return _sorted([row for row in rows if _is_asked_for(row, options, now)], options, now)
+
+
+def columns_of(options: SqueueOptions) -> list[Column]:
+    if options.fields is not None:
+        return parse_names(options.fields, NAMES.__contains__)
+    return parse_format(options.format, LETTERS.__contains__)
+
+
+def format_queue(
+    rows: Sequence[JobRow], options: SqueueOptions, now: datetime, tz: tzinfo,
+    wrf: Callable[[JobRow, str], str] | None = None,
+) -> str:  # fmt: skip
+    """What squeue prints for `rows`, of which it takes what `options` ask for. Every line ends in a newline.
+    `wrf` gives the columns of WRF_NAMES; without it they have no value.
+    """
+    chosen = select_jobs(rows, options, now)
+    view = View(
+        now=now, tz=tz, time_format=options.time_format, convert=options.convert, tasks_shown=options.tasks_shown
+    )
+    if wrf is not None:
+        view = view._replace(wrf=wrf)
+    fields, columns = NAMES if options.fields is not None else LETTERS, columns_of(options)
+    lines = [] if options.no_header else [line(columns, lambda key: fields[key].heading)]
+    if options.long and not options.no_header:
+        lines.insert(0, ctime(now, tz))
+    lines += [line(columns, partial(_value, fields, row, view)) for row in chosen]
+    return "".join(f"{text}\n" for text in lines)
+
+
+def _value(fields: Mapping[str, Field], row: JobRow, view: View, key: str) -> str:
+    return fields[key].value(row, view)
+
+
+def _is_asked_for(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
+    if row.state is JobState.REFUSED:
+        return False
+    if options.ids is None and row.end_time is not None and now - row.end_time > MIN_JOB_AGE:
+        return False
+    restrictions = (
+        (options.states, compact(row.state, row.reason)),
+        (options.names, row.name),
+        (options.partitions, row.queue),
+        (options.accounts, row.account),
+        (options.qos, row.qos or "normal"),
+    )
+    if any(asked is not None and value not in asked for asked, value in restrictions):
+        return False
+    if options.users is not None and not options.users & {row.user, str(row.uid)}:
+        return False
+    return options.hosts is None or bool(options.hosts & set(row.hosts))
+
+
+def _sorted(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -> list[JobRow]:
+    # the order of slurmctld: what it is asked for by its id begins with the newest members of an array
+    ordered = sorted(rows, key=partial(_place, options.ids is not None))
+    view = View(now=now, tz=UTC)
+    for letter, descending in reversed(_sort_keys(options.sort)):
+        ordered.sort(key=partial(_sort_value, letter, view), reverse=descending)
+    return ordered
+
+
+def _place(is_newest_first: bool, row: JobRow) -> tuple[int, bool, int]:
+    if row.array_id is None:
+        return row.job_id, False, -1
+    if row.state in WAITING and row.array_index is not None:
+        return row.array_id, False, row.array_index
+    return row.array_id, True, -row.job_id if is_newest_first else row.job_id
+
+
+def _sort_value(letter: str, view: View, row: JobRow) -> float | str | tuple[int, int]:
+    numeric = _NUMERIC.get(letter)
+    return LETTERS[letter].value(row, view) if numeric is None else numeric(row, view.now)
+
+
+def _sort_keys(spec: str) -> list[tuple[str, bool]]:
+    keys: list[tuple[str, bool]] = []
+    descending = False
+    for c in spec:
+        if c in "+-":
+            descending = c == "-"
+        elif c == ",":
+            descending = False
+        elif c in LETTERS and c not in _UNSORTED:
+            keys.append((c, descending))
+            descending = False
+        else:
+            raise SlurmUsageError(f"squeue: error: Invalid sort specification: {c}")
+    return keys
+
+
+_UNSORTED = frozenset("aAbEFkKoqrRswWxXyYZ")
+"""Letters that squeue 22.05.8 prints but refuses to sort by."""

@@ -1,0 +1,504 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbatch.dialects.pbs import usage
+from hpcbatch.dialects.pbs.errors import PbsError, describe
+from hpcbatch.dialects.pbs.settings import split_attributes
+from hpcbatch.dialects.pbs.submit import PbsSubmission, read_submission
+from hpcbatch.errors import HpcBatchError, NotSupportedError
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing
+
+from .jobs import recorded
+
+NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
+ENVIRON = {
+    "HOME": "/home/u",
+    "LOGNAME": "u",
+    "PATH": "/bin",
+    "SHELL": "/bin/bash",
+    "LANG": "C",
+    "T": "40",
+    "C": "a,'b\\",
+}
+
+
+def submit(*argv: str, script: str | bytes = "", environ: Mapping[str, str] = ENVIRON) -> PbsSubmission:
+    data = script.encode() if isinstance(script, str) else script
+
+    def read(path: str | None) -> tuple[str | None, bytes]:
+        return (None if path is None else f"/data/{path}"), data
+
+    return read_submission(
+        argv, script=read, environ=environ, cwd="/data", host="login.site", user="u", server="pbs1", now=NOW
+    )
+
+
+def spec(*argv: str, script: str | bytes = "") -> JobSpec:
+    return submit(*argv, script=script).submission.spec
+
+
+def refusal(*argv: str, script: str | bytes = "") -> tuple[str, int]:
+    with pytest.raises(PbsError) as caught:
+        submit(*argv, script=script)
+    return describe(caught.value, "qsub")
+
+
+def test_plain_job() -> None:
+    found = submit("dir/job.pbs", script="#!/bin/sh\n#PBS -l select=2:ncpus=4:mpiprocs=4\n#PBS -l walltime=1:0:0\nhi\n")
+    assert found.submission.spec == JobSpec(
+        dialect=Dialect.PBS,
+        name="job.pbs",
+        chunks=(Chunk(count=2, cpus=4, ranks=4),),
+        walltime_s=3600,
+        script_path="/data/dir/job.pbs",
+        submit_dir="/data",
+        submit_host="login.site",
+        stderr=Output(),
+        mail_points="a",
+        umask=0o077,
+        server="pbs1",
+        attributes={
+            "Resource_List.mpiprocs": "8",
+            "Resource_List.ncpus": "8",
+            "Resource_List.nodect": "2",
+            "Resource_List.place": "free",
+            "Resource_List.select": "2:ncpus=4:mpiprocs=4",
+            "Resource_List.walltime": "01:00:00",
+            "Join_Path": "n",
+            "Keep_Files": "n",
+            "Mail_Points": "a",
+            "project": "_pbs_project_default",
+            "Submit_arguments": "dir/job.pbs",
+        },
+    )
+    assert found.submission.script.endswith(b"\nhi\n")
+    assert found.submission.environment == {
+        "PBS_O_HOME": "/home/u",
+        "PBS_O_LANG": "C",
+        "PBS_O_LOGNAME": "u",
+        "PBS_O_PATH": "/bin",
+        "PBS_O_SHELL": "/bin/bash",
+        "PBS_O_WORKDIR": "/data",
+        "PBS_O_SYSTEM": "Linux",
+        "PBS_O_HOST": "login.site",
+    }
+    assert (found.submission.notes, found.quiet, found.dry_run) == ((), False, False)
+
+
+def test_every_option() -> None:
+    text = "#PBS -N name -q long@pbs1 -j oe -o out.log -e /abs/err -A acc -P proj -S /bin/csh -r n -h -p -5\n"
+    text += "#PBS -a 12010000 -m abe -M a@b,c -k oed -W umask=0022 -z\n"
+    found = submit("--dry-run", "job", script=text)
+    job = found.submission.spec
+    assert (job.name, job.queue, job.account, job.interpreter) == ("name", "long", "acc", "/bin/csh")
+    assert (job.stdout, job.stderr, job.stdout_to_stderr) == (Output(path="/data/out.log"), None, False)
+    assert (job.rerunnable, job.hold, job.priority, job.umask) == (False, True, -5, 0o022)
+    assert job.begin_time == datetime(2026, 12, 1, tzinfo=UTC)
+    assert (job.mail_points, job.mail_users) == ("abe", ("a@b", "c"))
+    assert (found.quiet, found.dry_run) == (True, True)
+    assert found.submission.environment["PBS_O_QUEUE"] == "long"
+    assert found.submission.mail_note
+    shown = {name: value for name, value in job.attributes.items() if not name.startswith("Resource_List")}
+    assert shown == {
+        "Join_Path": "oe",
+        "Keep_Files": "oed",
+        "Mail_Points": "abe",
+        "project": "proj",
+        "Output_Path": "/data/out.log",
+        "Error_Path": "/abs/err",
+        "Shell_Path_List": "/bin/csh",
+        "umask": "22",
+        "Submit_arguments": "job",
+    }
+
+
+def test_command_without_a_script() -> None:
+    found = submit("-N", "x", "--", "/bin/echo", "-n", "a b")
+    assert found.submission.spec.command == ("/bin/echo", "-n", "a b")
+    assert found.submission.script == b""
+    assert spec("--", "/bin/true").name == "STDIN"
+
+
+@pytest.mark.parametrize(
+    ("argv", "name", "path"), [((), "STDIN", None), (("-",), "STDIN", None), (("a/b.sh",), "b.sh", "/data/a/b.sh")]
+)
+def test_name_and_path_of_the_script(argv: tuple[str, ...], name: str, path: str | None) -> None:
+    job = spec(*argv)
+    assert (job.name, job.script_path) == (name, path)
+
+
+@pytest.mark.parametrize(
+    ("argv", "script", "name", "select", "walltime_s"),
+    [
+        (("-N", "cmd", "j"), "#PBS -N script\n", "cmd", "1:ncpus=1", None),
+        (("j",), "#PBS -N one\n#PBS -N two\n", "two", "1:ncpus=1", None),
+        (("-l", "walltime=10", "j"), "#PBS -l select=2,walltime=20\n", "j", "2:ncpus=1", 10),
+        (("j",), "#PBS -l walltime=20\n#PBS -l walltime=30 -l select=3\n", "j", "3:ncpus=1", 20),
+        (("-l", "walltime=10", "-l", "walltime=20", "j"), "", "j", "1:ncpus=1", 20),
+        (("-C", "#X", "j"), "#PBS -N script\n#X -N x\n", "x", "1:ncpus=1", None),
+        (("-C", "", "j"), "#PBS -N script\n", "j", "1:ncpus=1", None),
+    ],
+    ids=["name", "last-directive", "resource", "first-resource", "last-resource", "prefix", "no-prefix"],
+)
+def test_precedence(argv: tuple[str, ...], script: str, name: str, select: str, walltime_s: int | None) -> None:
+    job = spec(*argv, script=script)
+    assert (job.name, job.attributes["Resource_List.select"], job.walltime_s) == (name, select, walltime_s)
+
+
+def test_prefix_from_the_environment() -> None:
+    found = submit("j", script="#Q -N q\n", environ={**ENVIRON, "PBS_DPREFIX": "#Q"})
+    assert found.submission.spec.name == "q"
+
+
+def test_shell_from_the_environment() -> None:
+    environ = {**ENVIRON, "PBS_SHELL": "/bin/ksh"}
+    assert submit("j", environ=environ).submission.spec.interpreter == "/bin/ksh"
+    assert submit("-S", "/bin/sh@h,/bin/csh", "j", environ=environ).submission.spec.interpreter == "/bin/csh"
+
+
+@pytest.mark.parametrize(
+    ("options", "stdout", "stderr", "to_stderr"),
+    [
+        ((), Output(), Output(), False),
+        (("-j", "oe"), Output(), None, False),
+        (("-j", "eo"), Output(), Output(), True),
+        (("-j", "n"), Output(), Output(), False),
+        (("-o", "d/", "-e", "./e"), Output(path="/data/d/"), Output(path="/data/e"), False),
+        (("-o", "login.site:/a"), Output(path="/a"), Output(), False),
+        (("-o", "localhost:a"), Output(path="$HOME/a"), Output(), False),
+        (("-o", "login:/a:b"), Output(path="/a:b"), Output(), False),
+        (("-o", "/a:b"), Output(path="/a:b"), Output(), False),
+        (("-o", "$HOME/x.$PBS_JOBID"), Output(path="$HOME/x.$PBS_JOBID"), Output(), False),
+        (("-o", "$HOMES/x"), Output(path="/data/$HOMES/x"), Output(), False),
+    ],
+)
+def test_output_paths(options: tuple[str, ...], stdout: Output, stderr: Output | None, to_stderr: bool) -> None:
+    job = spec(*options, "j")
+    assert (job.stdout, job.stderr, job.stdout_to_stderr) == (stdout, stderr, to_stderr)
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("A=1,B=x y", {"A": "1", "B": "x y"}),
+        ("T", {"T": "40"}),
+        ("T,C", {"T": "40", "C": "a,'b\\"}),
+        ('A="x,y",B=\'p"q\'', {"A": "x,y", "B": 'p"q'}),
+        ("A=x\\,y", {"A": "x,y"}),
+        ("A=", {"A": ""}),
+        ("A=b=c", {"A": "b=c"}),
+        ("A=c:\\dir", {"A": "c:\\dir"}),
+        ("PBS_O_HOME=/x,A=1", {"A": "1"}),
+    ],
+)
+def test_variable_list(option: str, expected: dict[str, str]) -> None:
+    found = submit("-v", option, "j").submission.environment
+    assert {name: value for name, value in found.items() if not name.startswith("PBS_O_")} == expected
+
+
+def test_whole_environment() -> None:
+    environ = {**ENVIRON, "BASH_FUNC_module%%": "() {  eval x\n}", "PBS_O_HOME": "/other", "PBS_JOBCOOKIE": "secret"}
+    found = submit("-V", "-v", "T=1,NEW=2", "j", environ=environ).submission.environment
+    assert found["BASH_FUNC_module%%"] == "() {  eval x\n}"
+    assert (found["T"], found["NEW"], found["PATH"], found["PBS_O_HOME"]) == ("1", "2", "/bin", "/home/u")
+    assert "PBS_JOBCOOKIE" not in found
+
+
+@pytest.mark.parametrize(
+    ("options", "is_asked"),
+    [(("-m", "n"), False), (("-m", "e"), True), (("-M", "a@b"), True), (("-M", "a@b", "-m", "n"), False), ((), False)],
+)
+def test_who_asks_for_mail_may_be_told_that_there_is_none(options: tuple[str, ...], is_asked: bool) -> None:
+    found = submit(*options, "j").submission
+    assert (bool(found.mail_note), found.notes) == (is_asked, ())
+
+
+def test_block() -> None:
+    assert [submit("-W", f"block={value}", "j").block for value in ("true", "TRUE", "false")] == [True, True, False]
+    assert submit("j", script=b"#PBS -W block=true\n").block
+    assert not submit("j").block
+
+
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        (("-N", "1 bad name", "j"), "qsub: illegal -N value"),
+        (("-N", "", "j"), "qsub: illegal -N value"),
+        (("-a", "999999", "j"), "qsub: illegal -a value"),
+        (("-p", "2000", "j"), "qsub: illegal -p value"),
+        (("-p", "x", "j"), "qsub: illegal -p value"),
+        (("-j", "x", "j"), "qsub: illegal -j value"),
+        (("-k", "x", "j"), "qsub: illegal -k value"),
+        (("-k", "d", "j"), "qsub: illegal -k value"),
+        (("-R", "x", "j"), "qsub: illegal -R value"),
+        (("-R", "oo", "j"), "qsub: illegal -R value"),
+        (("-k", "on", "j"), "qsub: illegal -k value"),
+        (("-m", "f", "j"), "qsub: illegal -m value"),
+        (("-m", "", "j"), "qsub: illegal -m value"),
+        (("-M", "a,,b", "j"), "qsub: illegal -M value"),
+        (("-r", "x", "j"), "qsub: illegal -r value"),
+        (("-S", "bash", "j"), "qsub: illegal -S value"),
+        (("-o", "", "j"), "qsub: illegal -o value"),
+        (("-e", "a\nb", "j"), "qsub: illegal -e value"),
+        (("-c", "u", "j"), "qsub: illegal -c value"),
+        (("-c", "x", "j"), "qsub: illegal -c value"),
+        (("-J", "4-1", "j"), "qsub: illegal -J value"),
+        (("-J", "3-3", "j"), "qsub: illegal -J value"),
+        (("-J", "3", "j"), "qsub: illegal -J value"),
+        (("-J", "1-4:0", "j"), "qsub: illegal -J value"),
+        (("-J", "1-4%0", "j"), "qsub: illegal -J value"),
+        (("-J", "1,3", "j"), "qsub: illegal -J value"),
+        (("-J", "1-4:", "j"), "qsub: illegal -J value"),
+        (("-J", "x", "j"), "qsub: illegal -J value"),
+        (("-J", "1-4", "-W", "max_run_subjobs=0", "j"), "qsub: illegal -W value"),
+        (("-l", "=1", "j"), "qsub: illegal -l value"),
+        (("-W", "umask=9", "j"), "qsub: illegal -W value"),
+        (("-W", "umask", "j"), "qsub: illegal -W value"),
+        (("-W", "block=maybe", "j"), "qsub: illegal -W value"),
+        (("-t", "1-3", "j"), "qsub: invalid option -- 't'"),
+        (("-d", "/tmp", "j"), "qsub: invalid option -- 'd'"),
+        (("--foo", "j"), "qsub: invalid option -- '-'"),
+        (("-N",), "qsub: option requires an argument -- 'N'"),
+    ],
+)  # fmt: skip
+def test_usage_errors_of_the_command_line(argv: tuple[str, ...], text: str) -> None:
+    assert refusal(*argv) == (f"{text}\n{usage.QSUB}", 2)
+
+
+def test_recorded_usage_errors() -> None:
+    """The usage is ours: it names what works here."""
+    for argv, name in ((("-N", "1 bad name", "j"), "illegal_qsub.txt"), (("-d", "/tmp", "j"), "usage_qsub.txt")):
+        found, theirs = refusal(*argv)[0].splitlines(), recorded(name).splitlines()
+        assert (found[0], found[1].split()[:2], found[-1]) == (theirs[0], theirs[1].split()[:2], theirs[-1])
+
+
+@pytest.mark.parametrize("argv", [("a", "b"), ("a", "-h"), ("--",), ("a", "--", "b"), ("-h", "a", "-N", "x")])
+def test_operands_that_do_not_go_together(argv: tuple[str, ...]) -> None:
+    assert refusal(*argv) == (usage.QSUB, 2)
+
+
+@pytest.mark.parametrize(
+    ("argv", "text", "code"),
+    [
+        (("-N", "x" * 231, "j"), "qsub: Job name is too long ", 2),
+        (
+            ("my job.sh",),
+            "qsub: illegal -N value\nqsub: 'my job.sh' can name no job, which its script's name does: "
+            "qsub -N NAME (letters, digits and _+.-)",
+            2,
+        ),
+        (("-v", "FOO=bar,UNSET", "j"), "qsub: cannot send environment with the job", 1),
+        (("-v", "=x", "j"), "qsub: cannot send environment with the job", 1),
+        (("-v", "A='x", "j"), "qsub: cannot send environment with the job", 1),
+        (("-J", "1-4", "-r", "n", "j"), "qsub: cannot submit non-rerunable Array Job", 255),
+        (("-J1-4%2", "-Wmax_run_subjobs=4", "j"), "qsub: multiple max_run_subjobs values found", 2),
+        (("-W", "max_run_subjobs=4", "j"), "qsub: Attribute has to be set on an array job", 1),
+        (("-m", "abj", "j"), "qsub: mail option 'j' can not be used without array job", 1),
+        (("-q", "a@", "j"), "qsub: illegally formed destination: a@", 2),
+        (("-W", "x=NACCESSPOLICY:SINGLEJOB", "j"), "qsub: Undefined attribute  x", 154),
+        (("-l", "foo=x", "j"), "qsub: Unknown resource Resource_List.foo", 187),
+        (("-A", "\udcff", "j"), "qsub: an argument is not UTF-8 text", 2),
+    ],
+)
+def test_other_errors_of_the_command_line(argv: tuple[str, ...], text: str, code: int) -> None:
+    assert refusal(*argv) == (text, code)
+
+
+@pytest.mark.parametrize(
+    ("line", "lines", "column"),
+    [
+        ("#PBS -t 1-2", ["invalid option -- 't'", "directive error: -t 1-2 "], 6),
+        ("#PBS -N Theory Paper simulation", ["directive error: -N Theory Paper simulation "], 16),
+        ("#PBS -M", ["option requires an argument -- 'M'", "directive error: -M "], 6),
+        ("#PBS -a 99", ["illegal -a value", "directive error: -a 99 "], 6),
+        ("#PBS -r x", ["illegal -r value", "directive error: -r x "], 6),
+        ("#PBS -l a=1,", ["illegal -l value", "directive error: -l a=1, "], 6),
+        ("#PBS -W x", ["illegal -W value", "directive error: -W x "], 6),
+        ("#PBS -- x", ["directive error: -- x "], 9),
+        ("#PBS --", ["directive error: -- "], 6),
+        ("#PBS --dry-run", ["invalid option -- '-'", "invalid option -- 'd'", "illegal -r value",
+                            "directive error: --dry-run "], 6),
+    ],
+)  # fmt: skip
+def test_directive_errors(line: str, lines: list[str], column: int) -> None:
+    text, code = refusal("job", script=f"#!/bin/sh\n{line}\n")
+    assert text.splitlines() == [f"qsub: {part}" for part in lines] + [f"qsub: in job, line 2, column {column}"]
+    assert code == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "code"),
+    [
+        ("#PBS -N a/b", "qsub: illegal -N value", 2),
+        ("#PBS -l walltime=x", "qsub: Illegal attribute or resource value Resource_List.walltime", 166),
+        ("#PBS -l foo=x", "qsub: Unknown resource Resource_List.foo", 187),
+        ("#PBS -v UNSET", "qsub: cannot send environment with the job", 1),
+    ],
+)
+def test_values_checked_at_submission_are_no_directive_errors(line: str, text: str, code: int) -> None:
+    printed, found = refusal("job", script=f"{line}\n")
+    assert printed.splitlines()[:2] == [text, "qsub: in job, line 1, column 6"]
+    assert found == code
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (("-I",), "-I (interactive jobs)"),
+        (("-X",), "-X (X11 forwarding)"),
+        (("-u", "x"), "-u (running as another user)"),
+        (("-c", "s"), "-c (checkpoints)"),
+        (("-W", "depend=synccount:2"), "-W depend=synccount"),
+        (("-W", "umask=022,group_list=g"), "-W group_list"),
+        (("-W", "sandbox=PRIVATE"), "-W sandbox"),
+        (
+            ("-o", "elsewhere:/x"),
+            "-o: elsewhere is neither this host nor one of the cluster's; output to other hosts",
+        ),
+        (("-q", "q@elsewhere"), "-q: the server elsewhere"),
+        (("-S", "/bin/sh@h"), "-S: a shell for one host only"),
+        (("-l", "cput=1"), "-l cput"),
+    ],
+)
+def test_what_is_not_supported_yet(options: tuple[str, ...], what: str) -> None:
+    with pytest.raises(NotSupportedError) as caught:
+        submit(*options, "job")
+    assert describe(caught.value, "qsub") == (f"qsub: {what} is not supported yet", 1)
+    with pytest.raises(NotSupportedError) as caught:
+        submit("job", script=f"#!/bin/sh\n #PBS {' '.join(options)}\n")
+    assert describe(caught.value, "qsub") == (f"qsub: job:2:7: {what} is not supported yet", 1)
+
+
+def test_harmless_options_are_accepted() -> None:
+    spec("-f", "-c", "n", "-W", "block=false,interactive=false,sandbox=HOME", "j")
+
+
+def test_attributes_by_their_long_names() -> None:
+    job = spec("-W", "Job_Name=x,Mail_Users=a@b,c@d,Rerunable=False,Hold_Types=u,Join_Path=oe", "j")
+    assert (job.name, job.mail_users, job.rerunnable, job.hold, job.stderr) == ("x", ("a@b", "c@d"), False, True, None)
+    assert spec("-N", "cmd", "j", script="#PBS -W Job_Name=x\n").name == "cmd"
+
+
+def test_placement() -> None:
+    job = spec("-l", "select=2,place=scatter:excl", "j")
+    assert (job.arrangement, job.sharing) == (Arrangement.SCATTER, Sharing.EXCLUSIVE)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a=b", [("a", "b")]),
+        (" a = b ", [("a", "b")]),
+        ("a=b,c=d", [("a", "b"), ("c", "d")]),
+        ("a=b,c,d=e", [("a", "b,c"), ("d", "e")]),
+        ('a="x=y",b=c', [("a", "x=y"), ("b", "c")]),
+        ("a=", [("a", "")]),
+    ],
+)
+def test_split_attributes(text: str, expected: list[tuple[str, str]]) -> None:
+    assert split_attributes(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", " ", "a", "=b", ",a=b", "a=b=c", "a=b,", 'a="x', "a=b c=d"])
+def test_bad_attribute_lists(text: str) -> None:
+    with pytest.raises(HpcBatchError):
+        split_attributes(text)
+
+
+option = st.sampled_from([f"-{c}" for c in "aAcCefhIjJklmMNopqrRSuvVWXzPdt"])
+word = st.one_of(
+    option, st.text(max_size=8), st.sampled_from(["select=2:ncpus=2", "nodes=1:ppn=2", "oe", "x.sh", "--"])
+)
+
+
+@given(st.lists(word, max_size=6), st.lists(st.lists(word, max_size=4), max_size=4))
+def test_anything_is_a_submission_or_a_clean_error(argv: list[str], directives: list[list[str]]) -> None:
+    text = "".join(f"#PBS {' '.join(words)}\n" for words in directives)
+    try:
+        found = submit(*argv, script=text.encode("utf-8", "replace"))
+    except HpcBatchError as error:
+        printed, code = describe(error, "qsub")
+        assert printed
+        assert 0 < code < 256
+    else:
+        assert found.submission.spec.name
+
+
+IMAGES: list[tuple[list[str], str, dict[str, str], str | None]] = [
+    ([], "", {}, None),
+    (["-v", "CONTAINER_IMAGE=reg.io/a/b:1"], "", {}, "reg.io/a/b:1"),
+    ([], "#PBS -v CONTAINER_IMAGE=a:1,X=2\n", {}, "a:1"),
+    (["-v", "X=1"], "#PBS -v CONTAINER_IMAGE=a\n", {}, None),  # the command line's list goes over the script's
+    (["-v", "CONTAINER_IMAGE"], "", {"CONTAINER_IMAGE": "a"}, "a"),
+    (["-V"], "", {"CONTAINER_IMAGE": "a"}, "a"),
+    ([], "", {"CONTAINER_IMAGE": "a"}, None),  # does not travel with the job
+    ([], "", {"HPCBATCH_IMAGE": "d"}, "d"),
+    ([], "#PBS -v CONTAINER_IMAGE=a\n", {"HPCBATCH_IMAGE": "d"}, "a"),
+    (["-V"], "", {"CONTAINER_IMAGE": "a", "HPCBATCH_IMAGE": "d"}, "a"),
+    (["-v", "CONTAINER_IMAGE="], "", {"HPCBATCH_IMAGE": ""}, None),
+]
+
+
+@pytest.mark.parametrize(("argv", "script", "variables", "image"), IMAGES)
+def test_image(argv: list[str], script: str, variables: dict[str, str], image: str | None) -> None:
+    found = submit(*argv, "job", script=script, environ=ENVIRON | variables).submission
+    assert found.spec.image == image
+    if image not in {None, "d"}:
+        assert found.environment["CONTAINER_IMAGE"] == image
+
+
+def test_image_that_is_none() -> None:
+    text = "CONTAINER_IMAGE: '/x.sif' is no image in a registry: expected [registry/]name[:tag]"
+    script = "#PBS -N x\n#PBS -v CONTAINER_IMAGE=/x.sif\n"
+    assert refusal("job", script=script) == (f"qsub: {text}\nqsub: in job, line 2, column 6", 166)
+    assert refusal("-v", "CONTAINER_IMAGE=/x.sif", "job") == (f"qsub: {text}", 166)
+
+
+def test_gpus_are_told_to_the_job() -> None:
+    found = spec("-l", "select=2:ncpus=4:ngpus=2", "job")
+    assert found.chunks == (Chunk(count=2, cpus=4, resources=(("ngpus", 2),)),)
+    assert found.attributes["Resource_List.ngpus"] == "4"
+
+
+@pytest.mark.parametrize("options", [("-R", "oe", "j"), ("-W", "Remove_Files=oe", "j"), ("-Roe", "j")])
+def test_files_to_remove(options: tuple[str, ...]) -> None:
+    assert spec(*options).remove_output == "oe"
+    assert spec("j", script="#PBS -R e\n").remove_output == "e"
+    assert not spec("j").remove_output
+
+
+def test_output_on_another_host_of_the_cluster() -> None:
+    """All of its hosts share the files."""
+
+    def read(host: str) -> PbsSubmission:
+        return read_submission(
+            ["-o", f"{host}:/data/x", "-e", f"{host}:y", "j"], script=lambda path: (path, b""), environ=ENVIRON,
+            cwd="/data", host="login.site", user="u", server="pbs1", now=NOW, is_host=lambda name: name == "node-1",
+        )  # fmt: skip
+
+    found = read("node-1").submission.spec
+    assert (found.stdout, found.stderr) == (Output(path="/data/x"), Output(path="$HOME/y"))
+    with pytest.raises(NotSupportedError, match="node-2 is neither this host nor one of the cluster's"):
+        read("node-2")
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["-v", "PW=x,T,C='a,b'", "job"], "-v PW=***,T,C=*** job"),
+        (["-zvPW=x", "-N", "n", "job"], "-zvPW=*** -N n job"),
+        (["-v", "T", "job"], "-v T job"),
+        (["-v", "A=1", "-v", "B=2", "-V", "job"], "-v A=*** -v B=*** -V job"),
+        (["-v", "PW=x", "--", "/bin/echo", "PW=x"], "-v PW=*** -- /bin/echo PW=x"),
+        (["--", "sh", "-c", "a\nb\x1b"], "-- sh -c a^Jb^["),
+    ],
+)
+def test_the_command_line_is_shown_without_the_values_of_variables(argv: list[str], shown: str) -> None:
+    assert spec(*argv).attributes["Submit_arguments"] == shown

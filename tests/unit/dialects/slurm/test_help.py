@@ -1,0 +1,34 @@
+"""Help texts name what works, all of it and nothing else."""
+
+from __future__ import annotations
+
+import re
+
+from hpcbatch.dialects.pbs import options as pbs_options
+from hpcbatch.dialects.pbs import usage
+from hpcbatch.dialects.slurm.help import SBATCH_HELP, SCONTROL_USAGE
+from hpcbatch.dialects.slurm.options import OPTIONS, Support
+from hpcbatch.dialects.slurm.scontrol import _ENTITIES, _KEYWORDS
+
+NOT_SUPPORTED_BY_QSUB = set("IXuc")
+"""`-c n` is taken, and what happens anyway."""
+
+
+def test_sbatch() -> None:
+    named = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", SBATCH_HELP, re.MULTILINE))
+    assert {option.name for option in OPTIONS if option.support is Support.HONOURED} <= named
+    assert named <= {option.name for option in OPTIONS if option.support is not Support.REFUSED}
+
+
+def test_scontrol() -> None:
+    lines = re.findall(r"^  ([a-z]+)(?: ([a-z]+))?", SCONTROL_USAGE, re.MULTILINE)
+    assert {verb for verb, _ in lines} >= _KEYWORDS.keys() - {"holdu"}
+    assert {verb for verb, _ in lines} <= _KEYWORDS.keys()
+    shown = " ".join(re.findall(r"show ([a-z]+)", SCONTROL_USAGE)).split()
+    assert all(any(entity.startswith(word) for entity in _ENTITIES) for word in shown)
+    assert {"job", "node", "partition", "hostnames", "hostlist", "hostlistsorted"} == set(shown)
+
+
+def test_qsub() -> None:
+    named = set(re.findall(r"\[-(\w)", usage.QSUB))
+    assert named == set(pbs_options.QSUB.replace(":", "")) - NOT_SUPPORTED_BY_QSUB

@@ -1,0 +1,125 @@
+"""scancel: which jobs, and what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError, describe
+from hpcbatch.dialects.slurm.scancel import ScancelOptions, matching, no_match, outcome, read_options
+from hpcbatch.errors import (
+    ForbiddenError,
+    JobFinishedError,
+    NotSupportedError,
+    RefusedError,
+    UnknownJobError,
+    UnreachableError,
+)
+from hpcbatch.model.state import JobState
+from tests.unit.dialects.slurm.jobs import ROWS
+
+
+def options(*argv: str) -> ScancelOptions:
+    return read_options(argv, {}, "tester")
+
+
+MATCHING = [
+    (["-n", "sleeper"], [85, 86, 87, 94]), (["--me", "-t", "RUNNING"], [85, 86]), (["-u", "alice"], []),
+    (["-t", "pending", "-n", "held"], [88]), (["-p", "debug", "85", "86"], [85, 86]), (["-w", "vm"], [85, 86]),
+    (["-t", "PD", "85", "87"], [87]), (["-A", "x"], []), (["--state=PENDING", "--user=tester", "-n", "wrap"], [96]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "ids"), MATCHING, ids=[" ".join(m[0]) for m in MATCHING])
+def test_matching(argv: list[str], ids: list[int]) -> None:
+    assert [row.job_id for row in matching(ROWS, options(*argv))] == ids
+
+
+def test_finished_jobs_do_not_match() -> None:
+    assert matching([row._replace(state=JobState.FINISHED) for row in ROWS], options("--me")) == []
+
+
+def test_ids() -> None:
+    assert [one.number for one in options("1", "2,3", "4+0").ids] == [1, 2, 3, 4]
+    assert not options("-b", "-f", "-H", "--ctld", "1").has_filter
+
+
+ERRORS = [
+    ([], "scancel: error: No job identification provided"), (["abc"], "scancel: error: Invalid job id abc"),
+    (["1", "abc"], "scancel: error: Invalid job id abc"), ([""], "scancel: error: Invalid job id "),
+    (["1_x"], "scancel: error: Invalid job id 1_x"),
+    (["-t", "foo"], "Invalid job state specified: foo\nValid job states are PENDING, RUNNING, and SUSPENDED"),
+    (["-s", "foo", "1"], "Unknown job signal: foo"), (["-s", "0", "1"], "Unknown job signal: 0"),
+    (["--foo"], "scancel: unrecognized option '--foo'\nTry \"scancel --help\" for more information"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "text"), ERRORS, ids=[" ".join(e[0]) for e in ERRORS])
+def test_error(argv: list[str], text: str) -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        options(*argv)
+    assert describe(error.value, "scancel") == (text, 1)
+
+
+@pytest.mark.parametrize("argv", [["-i", "1"], ["1.0"],
+                                  ["12+1"], ["-M", "x", "1"], ["-q", "x"]], ids=str)  # fmt: skip
+def test_not_supported(argv: list[str]) -> None:
+    with pytest.raises(NotSupportedError):
+        options(*argv)
+
+
+@pytest.mark.parametrize(
+    ("argv", "signal", "scope"),
+    [
+        (["1"], None, "steps"),
+        (["-b", "1"], None, "script"),
+        (["-s", "USR1", "1"], 10, "steps"),
+        (["--signal=sigusr2", "1"], 12, "steps"),
+        (["-s", "15", "-b", "1"], 15, "script"),
+        (["-f", "-s", "64", "1"], 64, "all"),
+        (["-s", "KILL", "1"], None, "steps"),
+        (["-s", "9", "-f", "1"], 9, "all"),
+    ],
+)
+def test_signal(argv: list[str], signal: int | None, scope: str) -> None:
+    asked = options(*argv)
+    assert (asked.signal, asked.scope) == (signal, scope)
+
+
+def test_answers() -> None:
+    for word in ("--help", "--usage", "-V"):
+        with pytest.raises(SlurmAnswer):
+            options(word)
+
+
+KILL = "scancel: error: Kill job error on job id"
+OUTCOMES = [
+    (["-v", "-s", "USR1"], None, "scancel: Signal 10 to job 9", 0),
+    (["-s", "USR1"], RefusedError("NotRunning", "x"), f"{KILL} 9: Job can not be altered now, try again later", 1),
+    ([], None, "", 0), ([], UnknownJobError("9"), "", 0), ([], JobFinishedError("9"), "", 0),
+    (["-v"], None, "scancel: Terminating job 9", 0),
+    (["-v"], JobFinishedError("9"),
+    f"scancel: Terminating job 9\n{KILL} 9: Job/step already completing or completed", 0),
+    (["-v"], UnknownJobError("9"), f"scancel: Terminating job 9\n{KILL} 9: Invalid job id specified", 0),
+    (["-Q"], UnknownJobError("9"), "", 0),
+    ([], ForbiddenError(403, "Forbidden", "no"), f"{KILL} 9: Access/permission denied", 1),
+    ([], UnreachableError("start it"),
+     f"{KILL} 9: Unable to contact slurm controller (connect failure)\nscancel: start it", 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "error", "text", "code"), OUTCOMES, ids=[f"{o[0]}{o[1]!r}" for o in OUTCOMES])
+def test_outcome(argv: list[str], error: UnknownJobError | None, text: str, code: int) -> None:
+    assert outcome("9", error, options("9", *argv)) == (text, code)
+
+
+def test_no_match() -> None:
+    assert no_match(ROWS, options("-t", "PENDING", "85")) == (f"{KILL} 85: Invalid job id specified", 1)
+    assert no_match(ROWS, options("999")) == ("", 0)
+    assert no_match(ROWS, options("-n", "x")) == ("", 0)
+    assert no_match(ROWS, options("-n", "x", "-t", "PD", "-v")) == (
+        "scancel: error: No active jobs match ALL job filters, including: job_name=x state=PENDING ", 0
+    )  # fmt: skip
+
+
+def test_variables() -> None:
+    assert read_options([], {"SCANCEL_USER": "x", "SCANCEL_STATE": "R"}, "u") == ScancelOptions(user="x", state="R")

@@ -1,0 +1,136 @@
+"""sinfo: recorded listings to the byte, and clusters of several nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbatch.dialects.slurm.columns import complaint
+from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError, describe
+from hpcbatch.dialects.slurm.node_states import node_state
+from hpcbatch.dialects.slurm.sinfo import LETTERS, NAMES, columns_of, format_sinfo, read_options
+from hpcbatch.errors import HpcBatchError, NotSupportedError
+from hpcbatch.model.row import NodeRow, QueueRow
+from tests.unit.dialects.slurm.jobs import NODE, QUEUES, recorded
+
+NOW = datetime(2026, 11, 21, 2, 50, 3, tzinfo=UTC)
+
+
+def node(name: str, used: int = 0, *, cpus: int = 4, ready: bool = True, schedulable: bool = True) -> NodeRow:
+    return NODE._replace(name=name, cpus_used=used, cpus=cpus, ready=ready, schedulable=schedulable)
+
+
+CLUSTER = (
+    node("n3"), node("n1", 4), node("n2", 2), node("n4", ready=False), node("n5", schedulable=False),
+    node("n6", 1, schedulable=False, cpus=8), node("n10"),
+)  # fmt: skip
+
+
+def show(*argv: str, nodes: Sequence[NodeRow] = (NODE,), queues: Sequence[QueueRow] = QUEUES) -> str:
+    return format_sinfo(nodes, queues, read_options(argv, {}), NOW, UTC)
+
+
+RECORDED = [
+    ([], "sinfo.txt"), (["-N"], "sinfo-N.txt"), (["-l"], "sinfo-l.txt"), (["-Nel"], "sinfo-Nel.txt"),
+    (["-s"], "sinfo-s.txt"), (["-R"], "sinfo-R.txt"), (["-h", "-o", "%P|%a|%l|%D|%T|%N|%C|%m|%G"], "sinfo-o.txt"),
+    (["-O", "partition,available,time,nodes,statecompact,nodelist,cpus,memory,gres"], "sinfo-O.txt"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "name"), RECORDED, ids=[" ".join(r[0]) or "plain" for r in RECORDED])
+def test_recorded(argv: list[str], name: str) -> None:
+    assert show(*argv) == recorded(name)
+
+
+def test_a_cluster() -> None:
+    found = show("-h", "-p", "debug", nodes=CLUSTER)
+    assert [line.split()[3:] for line in found.splitlines()] == [
+        ["1", "drng", "n6"], ["1", "drain", "n5"], ["1", "mix", "n2"], ["1", "alloc", "n1"], ["2", "idle", "n[3,10]"],
+        ["1", "down*", "n4"],
+    ]  # fmt: skip
+
+
+VIEWS = [
+    (["-h", "-p", "debug", "-o", "%D %F %C %c %P"], "7 3/2/2/7 7/10/15/32 4+ debug*\n"),
+    (["-h", "-o", "%D"], "7\n"), (["-h", "-t", "idle", "-o", "%P %N"], "debug* n[3,10]\nlong n[3,10]\n"),
+    (["-h", "-t", "alloc", "-o", "%N"], "n[1-2]\n"), (["-h", "-t", "MIXED", "-o", "%N"], "n2\n"),
+    (["-h", "-t", "resv", "-p", "long"], "long         up 7-00:00:00      0    n/a \n"),
+    (["-h", "-n", "n[1-2]", "-o", "%N"], "n[1-2]\n"), (["-h", "-d", "-o", "%N"], "n4\n"),
+    (["-h", "-r", "-o", "%n %t", "-t", "idle"], "n10 idle\nn3 idle\n"),
+    (["-h", "-N", "-p", "long", "-o", "%N", "-t", "drain"], "n5\nn6\n"), (["-h", "-p", "nosuch"], ""),
+    (["-h", "-e", "-p", "debug", "-o", "%c %D"], "8 1\n4 6\n"), (["-h", "-t", "all", "-o", "%D"], "7\n"),
+    (["-aho", "%F/%C"], "3/2/2/7/7/10/15/32\n"),
+    (["-h", "-p", "long", "-O", "nodehost:10,gres:8,gresused:.8,statelong", "-n", "n2"],
+     "n2        (null)    (null)mixed               \n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "text"), VIEWS, ids=[" ".join(v[0]) for v in VIEWS])
+def test_view(argv: list[str], text: str) -> None:
+    assert show(*argv, nodes=CLUSTER) == text
+
+
+def test_no_nodes() -> None:
+    assert (
+        show("-h", nodes=()) == "debug*       up   infinite      0    n/a \nlong         up 7-00:00:00      0    n/a \n"
+    )
+
+
+def test_closed_queue_and_long_names() -> None:
+    queues = (QueueRow(name="a-very-long-name", is_default=True, is_open=False),)
+    assert show("-h", queues=queues) == "a-very-lo inact   infinite      1   idle vm\n"
+    assert show("-hN", queues=queues) == "vm             1 a-very-long-name* idle  \n"
+
+
+def test_error() -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        show("--foo")
+    assert describe(error.value, "sinfo") == (
+        "sinfo: unrecognized option '--foo'\nTry \"sinfo --help\" for more information", 1
+    )  # fmt: skip
+    with pytest.raises(SlurmUsageError, match='Bad state string: "foo"'):
+        show("-t", "foo")
+    assert show("-hO", "foo,partition:8") == "debug*  \nlong    \n"
+    told = complaint(columns_of(read_options(["-O", "foo"], {})), "sinfo: error: Invalid job")
+    assert told == "sinfo: error: Invalid job format specification: foo"
+
+
+def test_not_supported_and_answers() -> None:
+    for argv in (["--json"], ["-S", "x"], ["-i", "1"], ["-T"]):
+        with pytest.raises(NotSupportedError):
+            show(*argv)
+    for argv in (["--help"], ["--usage"], ["-V"]):
+        with pytest.raises(SlurmAnswer):
+            show(*argv)
+
+
+def test_every_name_has_a_field() -> None:
+    assert set(NAMES.values()) <= LETTERS.keys()
+    for nodes in ((), CLUSTER):
+        assert show("-O", ",".join(NAMES), nodes=nodes)
+
+
+NODES = st.builds(
+    node, st.from_regex(r"n[0-9]{1,3}", fullmatch=True), st.integers(0, 4), ready=st.booleans(),
+    schedulable=st.booleans(),
+)  # fmt: skip
+
+
+@given(st.lists(NODES, max_size=8, unique_by=lambda n: n.name))
+def test_every_node_is_counted_once(nodes: list[NodeRow]) -> None:
+    lines = show("-h", "-p", "debug", nodes=nodes).splitlines()
+    assert sum(int(line.split()[3]) for line in lines) == len(nodes)
+    assert len(lines) == max(1, len({node_state(n) for n in nodes}))
+
+
+@given(st.text(max_size=20))
+def test_any_text(text: str) -> None:
+    for argv in (["-o", text], ["-O", text], ["-t", text], ["-n", text], [text]):
+        try:
+            show(*argv)
+        except HpcBatchError as error:
+            assert isinstance(error, SlurmAnswer) or describe(error, "sinfo")[0]
