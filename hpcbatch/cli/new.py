@@ -14,7 +14,6 @@ from hpcbatch.cli.common import Session, complain
 from hpcbatch.errors import HpcBatchError, UsageError
 
 if TYPE_CHECKING:
-    from hpcbatch.model.dialect import Dialect
     from hpcbatch.new.catalog import Catalog
     from hpcbatch.new.definition import Definition
     from hpcbatch.new.parameters import Parameter
@@ -121,17 +120,18 @@ def _option(parameter: Parameter) -> click.Parameter:
 
 def _writer(definition: Definition, catalog: Catalog) -> Callable[..., None]:
     def write(session: Session, /, *, dialect: str | None, output: str | None, force: bool, **given: Any) -> None:
-        from hpcbatch.model.dialect import Dialect
+        from hpcbatch.dialects.registry import DIALECTS
         from hpcbatch.new.parameters import read_values
         from hpcbatch.new.render import render
 
-        if dialect not in {"pbs", "slurm"}:
-            found = "is missing: expected pbs or slurm" if dialect is None else f"must be pbs or slurm, not {dialect!r}"
+        if dialect not in DIALECTS:
+            known = " or ".join(DIALECTS)
+            found = f"is missing: expected {known}" if dialect is None else f"must be {known}, not {dialect!r}"
             raise UsageError(f"template {definition.name}: --dialect {found}")
         named = {parameter.name: given[parameter.variable] for parameter in definition.parameters}
         values = read_values(definition.name, definition.parameters, named)
-        script = render(definition.name, values, Dialect(dialect), catalog.read)
-        _check_accepted(session, definition.name, script, Dialect(dialect))
+        script = render(definition.name, values, dialect, catalog.read)
+        _check_accepted(session, definition.name, script, dialect)
         if output is None:
             click.echo(script, nl=False)
         else:
@@ -145,30 +145,14 @@ def _writer(definition: Definition, catalog: Catalog) -> Callable[..., None]:
     return write
 
 
-def _check_accepted(session: Session, template: str, script: str, dialect: Dialect) -> None:
+def _check_accepted(session: Session, template: str, script: str, dialect: str) -> None:
     """Have the script read as qsub or sbatch will read it, so that its user does not meet their refusal."""
-    from hpcbatch.model.dialect import Dialect
-
-    def read(_: str | None) -> tuple[str | None, bytes]:
-        return f"{template}.sh", script.encode()
+    from hpcbatch.dialects.registry import door
 
     try:
-        if dialect is Dialect.PBS:
-            from hpcbatch.dialects.pbs.submit import read_submission as read_pbs
-
-            read_pbs(
-                [f"{template}.sh"], script=read, environ={}, cwd="/", host="host", user="user", server="server",
-                now=session.now, is_host=lambda _: True,
-            )  # fmt: skip
-        else:
-            from hpcbatch.dialects.slurm.submit import read_submission as read_slurm
-
-            read_slurm(
-                [f"{template}.sh"], script=read, environ={}, cwd="/", host="host", user="user", server="server",
-                now=session.now, umask=0o077,
-            )  # fmt: skip
+        door(dialect).read_script(f"{template}.sh", script.encode(), session.now)
     except HpcBatchError as error:
-        command = "qsub" if dialect is Dialect.PBS else "sbatch"
+        command = door(dialect).submit_command
         what = " ".join(str(error).removeprefix(f"{command}: ").split())
         raise HpcBatchError(f"template {template}: {command} would refuse the script: {what}") from None
 

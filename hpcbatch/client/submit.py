@@ -51,7 +51,7 @@ def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float
     Raises RefusedError if it did not, UnreachableError if nobody answered in time; nothing is left behind then, nor
     when the wait is interrupted. A connection lost on the way never makes two jobs: the names are chosen here.
     """
-    name = f"{submission.spec.dialect.value}-{random_id(10)}"
+    name = f"{submission.spec.dialect}-{random_id(10)}"
     secret = submission_secret(name, submission)
     from hpcbatch.record.batchjob import to_manifest
 

@@ -41,13 +41,13 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.sweep import sweep_history, sweep_submissions
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
+from hpcbatch.dialects.registry import door
 from hpcbatch.errors import (
     ConflictError,
     HpcBatchError,
     NotFoundError,
 )
 from hpcbatch.history.store import HistoryStore
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
@@ -418,7 +418,7 @@ class Controller:
     def _tell_of_requeue(self, job: Admitted, seen: Observed) -> float:
         """Seconds until the pods of a job that is to run again may be ended."""
         is_requeued = job.record.status.is_rerunning and not seen.delete_requested
-        if not is_requeued or job.record.spec.dialect is not Dialect.SLURM:
+        if not is_requeued or not door(job.record.spec.dialect).rules.warns_before_requeue:
             return 0.0
         pod = self._job_pods.running_first(job.record, seen)
         return 0.0 if pod is None else tell_of_requeue(self._api, pod, seen.now)

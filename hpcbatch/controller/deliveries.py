@@ -1,7 +1,7 @@
-"""Output of PBS jobs whose runner was killed: by the kernel for memory, with its node, or by its own script.
+"""Output of jobs whose runner was killed: by the kernel for memory, with its node, or by its own script.
 
-The runner gives the files of a job their own names at its end (runner/script/output.sh). Where it could not, a pod
-does it that is made for that, before anything of the job is removed.
+In some dialects the runner gives the files of a job their own names at its end (runner/script/output.sh). Where it
+could not, a pod that is made for that does it, before anything of the job is removed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import VOLCANO_JOBS
 from hpcbatch.controller.records import remove
+from hpcbatch.dialects.registry import door
 from hpcbatch.errors import AlreadyExistsError, HpcBatchError
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord
 from hpcbatch.policy.views import volcano_job_view
 from hpcbatch.units import parse_rfc3339
@@ -32,7 +32,7 @@ _LIMIT_S: Final = 600.0
 
 def owes_output(record: JobRecord, first: Object | None) -> bool:
     """Whether the first pod of an ended job, as last seen, ended without having delivered what its script wrote."""
-    if record.spec.dialect is not Dialect.PBS or record.status.start_time is None or first is None:
+    if record.status.start_time is None or first is None or not door(record.spec.dialect).rules.delivers_output_at_end:
         return False
     container: Object = next(iter(first.get("status", {}).get("containerStatuses", ())), {})
     ended = container.get("state", {}).get("terminated") or {}

@@ -17,9 +17,9 @@ from typing import Any
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.dialects.registry import door
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.dependency import DEPENDENCY, MIRROR, Dependency, DependencyKind, JobRef, Wait
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
@@ -216,8 +216,8 @@ class Dependents:
             return outlook
 
     def followers(self, record: JobRecord) -> tuple[str, ...]:
-        """The first of those who wait for a PBS job, as `before…` of it; Slurm does not show them."""
-        if record.spec.dialect is not Dialect.PBS:
+        """The first of those who wait for a job, as `before…` of it; none where the dialect does not show them."""
+        if not door(record.spec.dialect).rules.shows_followers:
             return ()
         with self._lock:
             keys = islice(self._waiters.get(record.job_id, ()), _SHOWN)

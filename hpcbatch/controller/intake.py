@@ -16,6 +16,7 @@ from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.numbers import JobNumbers
 from hpcbatch.controller.records import owner_reference, remove, write_status
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.layout import NodeSize
@@ -26,7 +27,6 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.admission import Granted, admit, choose_queue, unknown_queue
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
-from hpcbatch.policy.dialects import DIALECTS
 from hpcbatch.policy.holds import behind_others, hold_reason
 from hpcbatch.record.batchjob import spec_from_json
 from hpcbatch.site.identity import Identity, identity_of
@@ -185,7 +185,7 @@ def _first_status(record: JobRecord, outlook: Outlook | None, now: datetime) -> 
 def taken_spec(body: Mapping[str, Any]) -> JobSpec:
     """A BatchJob's spec that a user has written, by whatever means. Raises HpcBatchError if no job may have it."""
     spec = spec_from_json(body)
-    DIALECTS[spec.dialect].check_attributes(spec.attributes)
+    door(spec.dialect).check_attributes(spec.attributes)
     return spec
 
 

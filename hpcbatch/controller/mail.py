@@ -14,16 +14,14 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 
-import hpcbatch.dialects.pbs.mail
-import hpcbatch.dialects.slurm.mail
 from hpcbatch.api.informer import Workers, WorkQueue, object_key
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS
 from hpcbatch.controller.mail_limit import Letters, LimitError
 from hpcbatch.controller.mail_send import ClosedError, MailError, compose, send
+from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError, NotFoundError, UnreachableError
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.mail import Mail, MailConfig, is_address, recipients
 from hpcbatch.model.record import JobRecord
 from hpcbatch.record.batchjob import record_from
@@ -38,25 +36,21 @@ _LONGEST_PAUSE_S = 300.0
 _FIRST_TRY_AGAIN_S = 5.0
 
 Key = tuple[str, str]
-MAILS: Mapping[Dialect, Callable[[JobRecord, datetime], list[Mail]]] = {
-    Dialect.PBS: hpcbatch.dialects.pbs.mail.mails,
-    Dialect.SLURM: hpcbatch.dialects.slurm.mail.mails,
-}
 
 
 def due(record: JobRecord, now: datetime) -> list[Mail]:
     """The letters about this job that are still to be sent, the oldest first."""
     if not record.spec.mail_points:
         return []
-    found = MAILS[record.spec.dialect](record, now)
+    found = door(record.spec.dialect).mails(record, now)
     return [mail for mail in found if mail.mail_id not in record.status.mailed and now - mail.when <= KEPT]
 
 
 def next_look_s(record: JobRecord, now: datetime) -> float | None:
     """In how many seconds a letter is due that only time brings."""
-    if record.spec.dialect is not Dialect.SLURM or not record.spec.mail_points:
+    if not record.spec.mail_points:
         return None
-    when = hpcbatch.dialects.slurm.mail.next_time(record, now)
+    when = door(record.spec.dialect).next_mail(record, now)
     return None if when is None else (when - now).total_seconds()
 
 

@@ -1,4 +1,4 @@
-"""The batch systems whose scripts and commands hpcbatch knows."""
+"""The names in job records of the batch systems whose scripts and commands come with hpcbatch."""
 
 from __future__ import annotations
 

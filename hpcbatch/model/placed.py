@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from hpcbatch.model.array import Array
+from hpcbatch.model.runner_words import RunnerWords
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.spec import Chunk, JobSpec
 
@@ -63,3 +65,18 @@ class OutputFiles:
     append: bool = False
     umask: int | None = None
     """Of the output files and the job; None is the submitter's default 022."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSetup:
+    """What the job's dialect says of one run."""
+
+    output: OutputFiles
+    script_name: str = "script"
+    """Name of the script's copy, which is its $0."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    starts_login_shell: bool = False
+    """The script is run by a login shell even if it inherits the submitter's environment."""
+    nodefile: str = ""
+    """Text of the node file: one host a line."""
+    words: RunnerWords = field(default_factory=RunnerWords)

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.units import MAX_WALLTIME_S, check_time, parse_rfc3339
 
@@ -21,7 +20,7 @@ class JobRow(NamedTuple):
     job_id: int
     namespace: str
     object_name: str
-    dialect: Dialect
+    dialect: str
     server: str
     name: str
     user: str
@@ -212,7 +211,7 @@ COLUMNS: Final = (
     Column("ArrayDeleted", "string", ".status.array.deleted", {"array_deleted": _indices}),
     Column("ArrayLimit", "integer", ".status.array.limit", {"array_limit": _same}),
     Column("ArrayHeld", "string", ".spec.arrayRequest.held", {"array_held": _text}),
-    Column("Dialect", "string", ".spec.dialect", {"dialect": Dialect}),
+    Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),
 )
 """In the order of the definition's additionalPrinterColumns, of which every listing is made."""

@@ -10,7 +10,6 @@ from enum import StrEnum
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import Array, Membership
 from hpcbatch.model.dependency import DEPENDENCY, Dependency
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.stored import (
     AMOUNTS,
     BOOLEAN,
@@ -142,7 +141,13 @@ _ATTRIBUTES = mapping_of(string(most=MAX_ATTRIBUTES, pattern=PRINTABLE), most=12
 class JobSpec:
     """One job as asked, complete: defaults of the dialect are filled in, defaults of the site are not."""
 
-    dialect: Dialect = field(metadata=stored("dialect", enum(Dialect), description="Whose command submitted the job."))
+    dialect: str = field(
+        metadata=stored(
+            "dialect",
+            string(most=16, pattern="^[a-z][a-z0-9]*$"),
+            description="Whose command submitted the job: pbs, slurm or another that the controller knows.",
+        )
+    )
     name: str = field(metadata=stored("name", NAME, Alterable.RUNNING))
     queue: str | None = field(
         default=None,

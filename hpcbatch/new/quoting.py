@@ -6,8 +6,8 @@ import re
 import shlex
 from collections.abc import Iterable
 
+from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.dialect import Dialect
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./^~-]+", re.ASCII)
 _RESERVED = re.compile(r"if|then|else|elif|fi|case|esac|for|while|until|do|done|in|function|select|coproc")
@@ -28,18 +28,15 @@ def shellquote(value: object) -> str:
     raise HpcBatchError(f"shellquote: expected a text, a number or a list of texts, found {value!r}")
 
 
-def directive_word(value: object, dialect: Dialect) -> str:
+def directive_word(value: object, dialect: str) -> str:
     """One word of a `#PBS` or `#SBATCH` line, which no shell reads.
 
-    In quotes a backslash means itself to qsub, and takes the next character literally to sbatch.
     Raises HpcBatchError for what is not printable text on one line.
     """
     text = _printable(str(value))
     if _PLAIN.fullmatch(text):
         return text
-    if dialect is Dialect.SLURM:
-        return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
-    return '"' + text.replace('"', '"\'"\'"') + '"'
+    return door(dialect).directive_word(text)
 
 
 def mebibytes(count: int) -> int:

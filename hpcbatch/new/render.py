@@ -17,7 +17,6 @@ from jinja2 import (
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.new.definition import MissingFileError
 from hpcbatch.new.parameters import Value
 from hpcbatch.new.quoting import directive_word, mebibytes, shellquote
@@ -27,7 +26,7 @@ ReadFile = Callable[[str], tuple[str, str]]
 """Path and text of a template's file."""
 
 
-def render(name: str, values: Mapping[str, Value], dialect: Dialect, read: ReadFile) -> str:
+def render(name: str, values: Mapping[str, Value], dialect: str, read: ReadFile) -> str:
     """The script of the template `NAME.sh.j2`.
 
     Raises HpcBatchError, one line with the template's file, its line, and the variable or what else was wrong.
@@ -49,7 +48,7 @@ def render(name: str, values: Mapping[str, Value], dialect: Dialect, read: ReadF
     }
     file = f"{name}.sh.j2"
     try:
-        text = environment.get_template(file).render({**values, "dialect": dialect.value, "template": name})
+        text = environment.get_template(file).render({**values, "dialect": dialect, "template": name})
         return text.rstrip() + "\n"
     except TemplateSyntaxError as error:
         path = loader.paths.get(error.name or file, error.name or file)

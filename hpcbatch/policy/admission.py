@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from hpcbatch.dialects.registry import door
 from hpcbatch.errors import RefusedError
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.free_text import check_text
 from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.refusal import RefusalCode
@@ -74,7 +74,7 @@ def admit(
     _check_names(spec, site)
     granted = Granted(walltime_s=_walltime_s(spec, queue), layout=_with_memory(lay_out(spec, nodes), queue))
     _check_limits(granted, queue)
-    if spec.dialect is Dialect.SLURM and not site.autoscaling and not stays:
+    if door(spec.dialect).rules.refuses_what_no_node_has and not site.autoscaling and not stays:
         _check_some_node_has(granted.layout, nodes)
     for chunk in granted.layout:
         pod_needs.node_selector(chunk, queue, site)
@@ -100,7 +100,7 @@ def _check_array(spec: JobSpec, site: SiteConfig) -> None:
         raise RefusedError(RefusalCode.BAD_SPEC, "an array has members")
     if len(spec.array.indices) > most:
         raise RefusedError(RefusalCode.ARRAY_SIZE, f"array: {len(spec.array.indices)} members, at most {most}")
-    if spec.dialect is Dialect.SLURM and spec.array.indices.last > most:
+    if door(spec.dialect).rules.limits_array_indices and spec.array.indices.last > most:
         raise RefusedError(RefusalCode.ARRAY_SIZE, f"array: index {spec.array.indices.last}, at most {most}")
 
 

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Protocol
 
+from hpcbatch.dialects.port import Rules
+from hpcbatch.dialects.registry import door
 from hpcbatch.model.dependency import (
     MIRROR,
     Dependency,
@@ -18,7 +20,6 @@ from hpcbatch.model.dependency import (
     Wait,
     format_left,
 )
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.state import JobState, Reason
@@ -153,6 +154,7 @@ def look(record: JobRecord, jobs: OtherJobs, now: datetime) -> Outlook | None:
             tally.failed, tally.message = tally.failed + 1, why
         else:
             tally.met.append(str(wait))
+    rules = door(record.spec.dialect).rules
     verdict = _verdict(dependency, tally)
     if verdict is not Verdict.NEVER:
         verdict = _among(rivals, record, verdict, tally)
@@ -169,7 +171,7 @@ def look(record: JobRecord, jobs: OtherJobs, now: datetime) -> Outlook | None:
         ),
         look_again_s=None if tally.due is None or is_over else max(0.0, (tally.due - now).total_seconds()),
         message=notes.get(verdict, ""),
-        kills=record.spec.dialect is Dialect.PBS or bool(dependency.kill_if_never) or any(r.has_run for r in rivals),
+        kills=rules.drops_unsatisfiable or bool(dependency.kill_if_never) or any(r.has_run for r in rivals),
     )
 
 
@@ -197,9 +199,11 @@ def _add(
     elif wait.kind is DependencyKind.SINGLETON:
         verdict = Verdict.WAITS if jobs.has_earlier(record) else Verdict.MET
     elif wait.ref is not None:
-        dialect = record.spec.dialect
-        other = jobs.find(wait.ref, is_all_begun=dialect is Dialect.SLURM and wait.kind is DependencyKind.AFTER)
-        verdict, due = _test(wait, other, dialect, is_new=before is None, now=now)
+        rules = door(record.spec.dialect).rules
+        other = jobs.find(
+            wait.ref, is_all_begun=rules.after_waits_for_all_members and wait.kind is DependencyKind.AFTER
+        )
+        verdict, due = _test(wait, other, rules, is_new=before is None, now=now)
         if due is not None and (tally.due is None or due < tally.due):
             tally.due = due
     if verdict is Verdict.MET:
@@ -209,22 +213,11 @@ def _add(
     tally.left.append(part)
     if part.has_failed:
         tally.failed += 1
-        tally.message = tally.message or _why_never(record, part, other)
+        tally.message = tally.message or door(record.spec.dialect).never_met(record, part, other is None)
         return
     tally.open += 1
     if other is not None and other.never_ran:
         tally.note = f"{wait.ref}.{record.spec.server} was deleted before it ran; qalter -W depend= lets this job go"
-
-
-def _why_never(record: JobRecord, part: Left, other: Other | None) -> str:
-    if record.spec.dialect is not Dialect.PBS:
-        return f"its dependency {part.wait} can never be satisfied"
-    shown = f"{part.wait.ref}{'[]' * part.is_array}.{record.spec.server}"
-    if other is None:
-        return f"Dependency request for job rejected by {shown} Unknown Job Id"
-    if record.status.dependency is None:
-        return f"{shown} Finished job did not satisfy dependency"
-    return f"Job deleted as result of dependency on job {shown}"
 
 
 def _verdict(dependency: Dependency, tally: _Tally) -> Verdict:
@@ -239,7 +232,7 @@ def _verdict(dependency: Dependency, tally: _Tally) -> Verdict:
 
 
 def _test(
-    wait: Wait, other: Other | None, dialect: Dialect, *, is_new: bool, now: datetime
+    wait: Wait, other: Other | None, rules: Rules, *, is_new: bool, now: datetime
 ) -> tuple[Verdict, datetime | None]:
     """Whether one job satisfies one part, and when time alone may change that.
 
@@ -247,8 +240,8 @@ def _test(
     it ran keeps its dependants waiting in PBS; one that was deleted for its own dependency takes them along.
     """
     if other is None:
-        return (Verdict.NEVER if dialect is Dialect.PBS else Verdict.MET), None
-    if dialect is Dialect.PBS and other.never_ran and not is_new:
+        return (Verdict.MET if rules.unknown_job_meets_dependency else Verdict.NEVER), None
+    if rules.deleted_job_keeps_dependants and other.never_ran and not is_new:
         return (Verdict.NEVER if other.was_dropped else Verdict.WAITS), None
     if wait.kind is DependencyKind.AFTER:
         begun = other.started_at or other.ended_at

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hpcbatch.dialects.registry import door
 from hpcbatch.model.array import Array
 from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec
-from hpcbatch.policy.dialects import DIALECTS
 from hpcbatch.site.identity import Identity
 from hpcbatch.volcano import job_names, translate
 
@@ -52,12 +52,9 @@ def objects(
     """The ConfigMap and the Volcano Job of the run, in this order, with what the job's dialect says of its variables,
     hosts and output. `owner` is an ownerReference. Raises HpcBatchError, see `volcano.translate.manifests`.
     """
-    dialect = DIALECTS[job.spec.dialect]
     return translate.manifests(
         job,
-        dialect.output_files(job),
-        dialect.environment(job),
-        dialect.nodefile(job),
+        door(job.spec.dialect).run_setup(job),
         site,
         submission_secret=submission_secret,
         namespace=namespace,

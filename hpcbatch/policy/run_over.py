@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from hpcbatch.model.dialect import Dialect
+from hpcbatch.dialects.registry import door
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.observed import Decision, Observed, PodView, Waiting
@@ -141,8 +141,8 @@ def _reported(seen: Observed, report: RunReport, first: PodView | None) -> JobSt
     if report.reason is Reason.TIME_LIMIT:
         return as_ended(seen, JobState.TIMEOUT, Reason.TIME_LIMIT, report.message, first)
     starved = next((pod for pod in seen.pods if pod.is_out_of_memory), None)
-    # Slurm counts a killed process whatever the script makes of it, PBS asks for the script's end only
-    if starved is not None and (report.exit_code != 0 or seen.record.spec.dialect is Dialect.SLURM):
+    rules = door(seen.record.spec.dialect).rules
+    if starved is not None and (report.exit_code != 0 or rules.counts_killed_processes):
         return as_ended(seen, JobState.FAILED, Reason.OUT_OF_MEMORY, _too_much_memory(starved), first)
     if report.reason is Reason.OUTPUT_FAILED and report.exit_code == 0:
         return as_ended(seen, JobState.FINISHED, Reason.OUTPUT_FAILED, report.message, first)

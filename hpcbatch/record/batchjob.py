@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import check_size
 from hpcbatch.model.labels import MANAGED_BY
 from hpcbatch.model.record import JobRecord, JobStatus
@@ -105,14 +104,11 @@ def shown_record(obj: Json) -> JobRecord:
         if "jobId" not in status:
             raise
         state = status.get("state")
-        dialect = spec.get("dialect")
         return JobRecord(
             job_id=int(status["jobId"]),
             namespace=metadata["namespace"],
             object_name=metadata["name"],
-            spec=JobSpec(
-                dialect=Dialect(dialect) if dialect in list(Dialect) else Dialect.SLURM, name=str(spec.get("name"))
-            ),
+            spec=JobSpec(dialect=str(spec.get("dialect")), name=str(spec.get("name"))),
             status=JobStatus(
                 state=JobState(state) if state in list(JobState) else JobState.HELD,
                 reason=Reason.BROKEN,

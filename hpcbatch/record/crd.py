@@ -16,7 +16,7 @@ from hpcbatch.record import GROUP, KIND, VERSION
 from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONLY, open_fields
 
 SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 """What the annotation holds; raised at each change of the definition, so that `hpcbatch check` tells one that is too
 old.
 """

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.row import COLUMNS, Column, JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
@@ -36,9 +35,8 @@ def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: 
         return _row(found, namespace, object_name)
     except UNREADABLE as error:
         kept = {name: found[name] for name in _KEPT & found.keys()}
-        for name, valid in (("State", list(JobState)), ("Dialect", list(Dialect))):
-            if name in kept and kept[name] not in valid:
-                kept[name] = valid[0]
+        if kept["State"] not in list(JobState):
+            kept["State"] = next(iter(JobState))
         row = _row(kept, namespace, object_name)
         return row._replace(reason=Reason.BROKEN, message=unreadable(error))
 

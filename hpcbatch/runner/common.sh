@@ -43,6 +43,20 @@ fail() {
   exit "${3:-1}"
 }
 
+# filled TEXT NAME VALUE...: prints TEXT with each VALUE in the place of its {NAME}, once. A user's own text stands last.
+filled() {
+  text=$1
+  shift
+  while [ $# -gt 1 ]; do
+    place="{$1}"
+    case $text in
+      *"$place"*) text=${text%%"$place"*}$2${text#*"$place"} ;;
+    esac
+    shift 2
+  done
+  printf '%s\n' "$text"
+}
+
 quote() { printf %s "$1" | LC_ALL=C sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"; }
 
 # entries FILE [SED-COMMAND...]: turns NUL-separated NAME=VALUE, any bytes, into a `set -- "$@" 'NAME=VALUE'...` to be
@@ -84,8 +98,8 @@ login_shell() {
   else
     shift
     for entry in "$@"; do
-      case $dialect:$entry in
-        pbs:PBS_O_SHELL=/* | slurm:SHELL=/*) shell=${entry#*=} ;;
+      case $entry in
+        "$shell_variable"=/*) shell=${entry#*=} ;;
       esac
     done
     is_program "$shell" || shell=/bin/bash

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.labels import JOB_ID_LABEL
-from hpcbatch.model.placed import OutputFiles, PlacedJob
+from hpcbatch.model.placed import OutputFiles, PlacedJob, RunSetup
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.volcano import job_names, translate
@@ -57,10 +57,10 @@ def _sample(site: SiteConfig, pods: int) -> PlacedJob:
 
 
 def _fault(job: PlacedJob, site: SiteConfig, loader: BaseLoader | None) -> str:
-    output = OutputFiles(stdout="/home/sample/out", stderr=None)
+    setup = RunSetup(output=OutputFiles(stdout="/home/sample/out", stderr=None))
     try:
         objects = translate.manifests(
-            job, output, {}, "", site, submission_secret="sample",  # noqa: S106  a name, not a secret
+            job, setup, site, submission_secret="sample",  # noqa: S106  a name, not a secret
             namespace=_NAMESPACE, owner=None, loader=loader,
         )  # fmt: skip
     except HpcBatchError as error:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Final
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import shown_number
-from hpcbatch.model.dialect import SLURM_VERSION_TEXT, Dialect
 from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
-from hpcbatch.model.placed import OutputFiles, PlacedJob
+from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.volcano import accounts
 from hpcbatch.volcano.job_names import conf_name, job_name
@@ -39,10 +39,7 @@ def first_pod(configmap: Mapping[str, Any]) -> str | None:
     return uid
 
 
-def configmap(
-    job: PlacedJob, output: OutputFiles, environment: Mapping[str, str], nodefile: str, site: SiteConfig,
-    *, namespace: str, export_none: bool,
-) -> Object:  # fmt: skip
+def configmap(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, namespace: str, export_none: bool) -> Object:
     ranks = [(pod.host, pod.chunk.ranks) for pod in job.pods if pod.chunk.ranks]
     arguments = (*job.spec.command, *job.spec.script_args)
     known_users = {"passwd": accounts.passwd(job), "group": accounts.group(job)} if site.mounts_passwd else {}
@@ -55,10 +52,10 @@ def configmap(
             "labels": {**MANAGED_BY, JOB_ID_LABEL: str(job.job_id)},
         },
         "data": {
-            "job.sh": _assignments(job, output, site, export_none=export_none),
+            "job.sh": _assignments(job, setup, site, export_none=export_none),
             "arguments": _more_arguments(arguments),
-            "environment": _more_arguments([f"{_variable(name)}={value}" for name, value in environment.items()]),
-            "nodefile": nodefile,
+            "environment": _more_arguments([f"{_variable(name)}={value}" for name, value in setup.environment.items()]),
+            "nodefile": setup.nodefile,
             "hostfile": "".join(f"{host} slots={count}\n" for host, count in ranks),
             "hydra": "".join(f"{host}:{count}\n" for host, count in ranks),
             **known_users,
@@ -67,14 +64,13 @@ def configmap(
     }
 
 
-def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, export_none: bool) -> str:
+def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_none: bool) -> str:
     """What the runner's scripts source: one quoted assignment a line."""
     spec = job.spec
-    is_pbs = spec.dialect is Dialect.PBS
+    output, words = setup.output, setup.words
     umask = _DEFAULT_UMASK if output.umask is None else output.umask
     warn = spec.warn_signal
     values = {
-        "dialect": spec.dialect.value,
         "job_id": str(shown_number(job.job_id, spec.member_of)),
         "job_name": job_name(job.job_id),
         "user": job.owner,
@@ -85,12 +81,12 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         "cpus": " ".join(str(pod.chunk.cpus) for pod in job.pods),
         "has_peers": "yes" if job.has_peers else "no",
         "kind": "command" if spec.command else "script",
-        "script_name": _script_name(job),
+        "script_name": setup.script_name,
         "interpreter": spec.interpreter or "",
         # an /etc/passwd of ours does not know the shell that the user has on the login node
         "knows_shell": "no" if site.mounts_passwd else "yes",
-        # PBS starts jobs by a login shell; so does Slurm where nothing of the submitter's environment comes along
-        "login": ("user" if site.login_shell else "system") if is_pbs or export_none else "no",
+        # a script that inherits nothing of the submitter's environment needs one
+        "login": ("user" if site.login_shell else "system") if setup.starts_login_shell or export_none else "no",
         "stdout": output.stdout,
         "stderr": output.stderr or "",
         "stdout_in_dir": output.stdout_in_dir or "",
@@ -111,19 +107,20 @@ def _assignments(job: PlacedJob, output: OutputFiles, site: SiteConfig, *, expor
         "start_timeout_s": str(site.start_timeout_s + site.image_pull_timeout_s),
         "ssh_port": str(site.ssh_port),
         "ssh_tools": site.ssh_tools,
-        "slurm_version": SLURM_VERSION_TEXT,
         "submit_dir": spec.submit_dir,
         "judges_wrf": "yes" if site.judges_wrf else "no",
     }
+    values |= {each.name: _shell_value(getattr(words, each.name)) for each in fields(words)}
     return "".join(f"{name}={shellquote(value)}\n" for name, value in values.items())
 
 
-def _script_name(job: PlacedJob) -> str:
-    """What PBS and Slurm call the script's copy, which is its $0."""
-    member = job.spec.member_of
-    if job.spec.dialect is not Dialect.PBS:
-        return "slurm_script"
-    return f"{job.job_id}.SC" if member is None else f"{member.array_id}[{member.index}].SC"
+def _shell_value(value: object) -> str:
+    """A yes or no, a number, a text, words, or `NAME:what` words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return " ".join(f"{_variable(name)}:{what}" for name, what in value.items())
+    return " ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _more_arguments(words: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
-from hpcbatch.model.placed import OutputFiles, PlacedJob
+from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.volcano import pod_needs
 from hpcbatch.volcano.job_conf import configmap
@@ -59,9 +59,7 @@ def priority_class(priority: int) -> Object:
 
 def manifests(
     job: PlacedJob,
-    output: OutputFiles,
-    environment: Mapping[str, str],
-    nodefile: str,
+    setup: RunSetup,
     site: SiteConfig,
     *,
     submission_secret: str,
@@ -72,14 +70,14 @@ def manifests(
 ) -> list[Object]:
     """The objects of one run, in the order in which to create them: the runner's ConfigMap and the Volcano Job.
 
-    `environment` are the dialect's variables, `nodefile` the text of PBS_NODEFILE. `owner` is an ownerReference.
+    `owner` is an ownerReference.
     `loader` finds the templates; None takes those that come with hpcbatch.
     Raises HpcBatchError where a name would be none for Kubernetes, or a text cannot be held by it; where the job asks
     for what the site does not have; and where it would run as root with the accounts of a site.
     """
     if site.mounts_passwd and job.uid == 0:
         raise HpcBatchError("jobs do not run as root")
-    conf = configmap(job, output, environment, nodefile, site, namespace=namespace, export_none=export_none)
+    conf = configmap(job, setup, site, namespace=namespace, export_none=export_none)
     volcano_job = _volcano_job(job, site, submission_secret=submission_secret, namespace=namespace, loader=loader)
     objects = [conf, volcano_job]
     for obj in objects:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.placed import OutputFiles, PlacedJob
+from hpcbatch.model.placed import OutputFiles, PlacedJob, RunSetup
 from hpcbatch.model.site import Launcher, SiteConfig, Volume
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.volcano import job_names, translate
@@ -41,7 +41,7 @@ def pods(namespace: str, launcher: Launcher, source: dict[str, Any]) -> list[dic
         gid=1000, home="/home/alice", groups=((2000, "wrf"),), cluster="rig", launcher=launcher,
     )  # fmt: skip
     made = translate.manifests(
-        job, OutputFiles(stdout="/home/alice/out", stderr=None), {}, "", site, submission_secret="s",
+        job, RunSetup(output=OutputFiles(stdout="/home/alice/out", stderr=None)), site, submission_secret="s",
         namespace=namespace, owner=None,
     )[1]  # fmt: skip
     return [

@@ -8,13 +8,14 @@ import signal
 import socket
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hpcbatch.dialects.registry import door
 from hpcbatch.engine.podhost.container import reset_signals
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
@@ -84,9 +85,12 @@ class RunnerPod:
             job_id=JOB_ID, spec=asked, queue="default", pods=pods(JOB_ID, asked.chunks), owner="alice",
             uid=os.getuid(), gid=os.getgid(), home=str(self.root), cluster="test",
         )  # fmt: skip
+        setup = replace(
+            door(dialect).run_setup(job), environment=variables or {}, nodefile=nodefile,
+            output=output or OutputFiles(stdout=str(self.out), stderr=str(self.err)),
+        )  # fmt: skip
         conf, _ = manifests(
-            job, output or OutputFiles(stdout=str(self.out), stderr=str(self.err)), variables or {}, nodefile,
-            site or SiteConfig(kill_delay_s=2), submission_secret="none", namespace="default", owner=None,
+            job, setup, site or SiteConfig(kill_delay_s=2), submission_secret="none", namespace="default", owner=None,
             export_none=export_none,
         )  # fmt: skip
         if not knows_shell:  # with the site's accounts, which root has none in

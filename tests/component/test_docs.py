@@ -22,6 +22,7 @@ from hpcbatch.dialects.pbs import resources as pbs_resources
 from hpcbatch.dialects.pbs import settings as pbs_settings
 from hpcbatch.dialects.pbs.states import LETTER, SUBSTATE
 from hpcbatch.dialects.pbs.variables import job_variables
+from hpcbatch.dialects.registry import door
 from hpcbatch.dialects.slurm import environment as slurm_environment
 from hpcbatch.dialects.slurm.options import NO_EFFECT, OPTIONS, Support
 from hpcbatch.dialects.slurm.states import COMPACT, LONG
@@ -219,8 +220,9 @@ def test_variables() -> None:
     names = set(pbs_environment.environment(placed(Dialect.PBS)))
     names |= set(job_variables(environ, listed={}, export_all=False, cwd="/", user="u"))
     names |= set(slurm_environment.environment(placed(Dialect.SLURM)))
-    runner = (CHECKOUT / "hpcbatch/runner/script/start.sh").read_text()
-    names |= set(re.findall(r'"((?:PBS|SLURM)_\w+)=', runner))
+    for dialect in Dialect:
+        runner_words = door(dialect).run_setup(placed(dialect)).words
+        names |= {*runner_words.start_variables, *runner_words.host_variables} - {"TMPDIR", "SHELL"}
     assert missing(names, "In the job") == []
     # and none that nobody sets
     told = {word for word in words(section(DIRECTIVES, "In the job")) if re.fullmatch(r"(PBS|SLURM)_\w+", word)}

@@ -30,7 +30,6 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.pbs import errors
     from hpcbatch.dialects.pbs.alter import ATTRIBUTE, read_qalter
     from hpcbatch.dialects.pbs.ids import row_id
-    from hpcbatch.model.dialect import Dialect
     from hpcbatch.model.refusal import RefusalCode
 
     asked = read_qalter(
@@ -45,11 +44,11 @@ def _body(session: Session) -> int:
 
     def change(record: JobRecord) -> JobSpec:
         spec = asked.apply(record)
-        if record.spec.dialect is Dialect.PBS or spec.chunks == record.spec.chunks:
+        if spec.chunks == record.spec.chunks:
             return spec
-        from hpcbatch.dialects.slurm.update import without_sizes
+        from hpcbatch.dialects.registry import door
 
-        return without_sizes(spec)
+        return door(record.spec.dialect).resized(spec)
 
     def alter(row: JobRow) -> Object | None:
         if asked.hold is not None and asked.hold.admin and not row.state.is_final:

@@ -9,7 +9,6 @@ from hpcbatch.cli.common import Session
 from hpcbatch.cli.wrf.log_file import log_of, progress_of, settings_of
 from hpcbatch.client import listing
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
 from hpcbatch.units import counted, hms
@@ -95,8 +94,6 @@ def _as_json(row: JobRow, progress: Progress) -> dict[str, object]:
 
 def _shown_id(row: JobRow) -> str:
     """As the dialect that the job was submitted in shows it."""
-    if row.dialect is Dialect.PBS:
-        from hpcbatch.dialects.pbs.ids import row_id
+    from hpcbatch.dialects.registry import door
 
-        return row_id(row)
-    return str(row.job_id) if row.array_id is None else f"{row.array_id}_{row.array_index}"
+    return door(row.dialect).shown_id(row)

@@ -50,7 +50,7 @@ def array_attributes(record: JobRecord, own: Mapping[int, JobRow]) -> list[tuple
 
 def _as_submitted(spec: JobSpec, array: Array) -> str:
     """The range as the user of PBS wrote it, without the limit behind it."""
-    if spec.dialect is Dialect.PBS and array.text:
+    if spec.dialect == Dialect.PBS and array.text:
         return array.text.partition("%")[0].strip()
     return str(array.indices)
 

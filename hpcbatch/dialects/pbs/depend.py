@@ -95,6 +95,16 @@ def format_depend(record: JobRecord) -> str | None:
     return ",".join(_group(kind, groups[kind], record.spec.server) for kind in ordered) or None
 
 
+def never_met(record: JobRecord, part: Left, is_unknown: bool) -> str:
+    """Why this part of the dependency can never be met, as the server writes it."""
+    shown = f"{part.wait.ref}{'[]' * part.is_array}.{record.spec.server}"
+    if is_unknown:
+        return f"Dependency request for job rejected by {shown} Unknown Job Id"
+    if record.status.dependency is None:
+        return f"{shown} Finished job did not satisfy dependency"
+    return f"Job deleted as result of dependency on job {shown}"
+
+
 def _not_looked_at(dependency: Dependency | None) -> Iterable[Left]:
     return () if dependency is None else (Left(wait=wait) for wait in dependency.waits)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.dependency import MAX_JOBS, Clause, Dependency, DependencyKind, JobRef, Left, parse_left
 from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState
 
 _KINDS = {
@@ -104,3 +105,7 @@ def _shown(part: Left) -> str:
     if wait.delay_s:
         text += f"+{wait.delay_s // _MINUTE_S}"
     return f"{text}({'failed' if part.has_failed else 'unfulfilled'})"
+
+
+def never_met(_record: JobRecord, part: Left, _is_unknown: bool) -> str:
+    return f"its dependency {part.wait} can never be satisfied"

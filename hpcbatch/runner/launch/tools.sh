@@ -3,11 +3,8 @@
 # The launchers of batch systems that scripts call, first on the script's PATH: they start programs on the hosts of the job.
 
 write_tools() {
-  case $dialect in
-    slurm) tools=srun own=scontrol ;;
-    pbs) tools='pbsdsh pbs_tmrsh' own= ;;
-  esac
-  for tool in $own aprun ibrun mpiexec_mpt; do
+  tools=$own_tools
+  for tool in $spare_tools aprun ibrun mpiexec_mpt; do
     command -v "$tool" >/dev/null 2>&1 || tools="$tools $tool"
   done
   quoted=$(quote "$root")

@@ -83,20 +83,20 @@ stop() {
   event=$1
   kill "$watcher" 2>/dev/null
   read_clock
-  case $dialect in
-    pbs)
-      [ "$event" != walltime ] ||
-        echo "=>> PBS: job killed: walltime $((now / 100 - began / 100 - stopped_s)) exceeded limit $limit" >>"$error_file"
-      ;;
-    slurm)
-      due=
-      [ "$event" != walltime ] || due=' DUE TO TIME LIMIT'
-      [ "$event" != deleted ] || ! grep -q '^requeue ' "$requests" 2>/dev/null || due=' DUE TO JOB REQUEUE'
-      echo "slurmstepd: error: *** JOB $job_id ON $host CANCELLED AT $(date +%Y-%m-%dT%H:%M:%S)$due ***" >>"$error_file"
+  case $event in
+    walltime) text=$walltime_text ;;
+    *)
+      text=$deleted_text
+      ! grep -q '^requeue ' "$requests" 2>/dev/null || text=$requeued_text
       ;;
   esac
+  write_error "$text" walltime_s "$((now / 100 - began / 100 - stopped_s))" limit_s "$limit" \
+    job_id "$job_id" host "$host" time "$(date +%Y-%m-%dT%H:%M:%S)"
   end_job
 }
+
+# write_error TEXT NAME VALUE...: to the job's error file, see `filled`. An empty text is not written.
+write_error() { [ -z "$1" ] || filled "$@" >>"$error_file"; }
 
 # read_clock: what `watch` has kept: sets $limit, $stopped_s and $is_stopped; and $now.
 read_clock() {
@@ -113,9 +113,7 @@ end_job() {
   killed_at=$((now + kill_delay_s * 100))
   : >"$run/ending" # for srun
   await_session
-  if [ "$dialect" = slurm ]; then
-    continue_all # in this order, as Slurm does it
-  fi
+  [ "$continues_before_term" != yes ] || continue_all
   signal_here 15 all
   [ -z "$is_stopped" ] || continue_all
   if [ "$event" = walltime ]; then
@@ -201,20 +199,16 @@ finish() {
     held=$(sed -n 's/^held_bytes //p' "$HPCBATCH_MEMORY_EVENTS")
     most=$(sed -n 's/^limit_bytes //p' "$HPCBATCH_MEMORY_EVENTS")
   }
-  case $dialect:$held in
-    pbs:?*) echo "=>> PBS: job killed: mem $((held / 1024))kb exceeded limit $((most / 1024))kb" >>"$error_file" ;;
-    slurm:?*)
-      echo "slurmstepd: error: StepId=$job_id.batch exceeded memory limit ($held > $most), being killed" >>"$error_file"
-      ;;
-  esac
-  if [ "$dialect:$held" = slurm: ] && [ $killed -gt 0 ]; then
-    echo "slurmstepd: error: Detected $killed oom_kill event$([ $killed = 1 ] || echo s) in StepId=$job_id.batch." \
-      'Some of the step tasks have been OOM Killed.' >>"$error_file"
+  if [ -n "$held" ]; then
+    write_error "$memory_text" job_id "$job_id" used_bytes "$held" limit_bytes "$most" \
+      used_kib "$((held / 1024))" limit_kib "$((most / 1024))"
+  elif [ $killed -gt 0 ]; then
+    write_error "$oom_kill_text" job_id "$job_id" count "$killed" s "$([ $killed = 1 ] || echo s)"
   fi
   if [ "$event" = walltime ]; then
     reason=TimeLimit message="walltime $((ended - started - stopped_s)) s exceeded limit $limit s"
   elif [ $killed -gt 0 ]; then
-    # whether the script bore it is for the dialect to judge (policy/run_over.py)
+    # whether the script bore it is for the rules of the dialect to judge (policy/run_over.py)
     reason=OutOfMemory message="killed: the job used more memory than it asked for"
   elif [ -n "$signal" ]; then
     reason=Signalled message="killed by signal $signal"

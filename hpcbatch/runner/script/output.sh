@@ -29,7 +29,7 @@ meanwhile() {
 
 open_output() {
   # Restarts by Volcano make the pods anew, and conf/ does not know of them.
-  if [ "$dialect" = pbs ] && [ "${HPCBATCH_JOB_VERSION:-0}" != 0 ]; then
+  if [ "$appends_after_restart" = yes ] && [ "${HPCBATCH_JOB_VERSION:-0}" != 0 ]; then
     append=yes
   fi
   out=$(output_path "$stdout" "$stdout_in_dir") err=

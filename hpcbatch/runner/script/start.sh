@@ -23,10 +23,10 @@ if ! cd "$work_dir" 2>/dev/null; then
   why="No such file or directory"
   [ ! -e "$work_dir" ] || why="Permission denied"
   [ ! -e "$work_dir" ] || [ -d "$work_dir" ] || why="Not a directory"
-  [ "$dialect" = slurm ] || refuse 1 "cannot change to directory $work_dir: $why"
-  echo "slurmstepd: error: couldn't chdir to \`$work_dir': $why: going to /tmp instead" >&2
-  work_dir=/tmp
-  cd /tmp || refuse 1 "cannot change to directory /tmp"
+  [ -n "$fallback_dir" ] || refuse 1 "cannot change to directory $work_dir: $why"
+  filled "$no_directory_text" why "$why" directory "$work_dir" >&2
+  work_dir=$fallback_dir
+  cd "$work_dir" || refuse 1 "cannot change to directory $work_dir"
 fi
 
 uid=$(id -u)
@@ -45,14 +45,22 @@ set -- "$@" "HOME=$home" "USER=$user" "LOGNAME=$user" "SHELL=$shell"
 . "$root/conf/environment"
 . "$root/runner/mpi.sh"
 . "$root/runner/modules.sh"
-if [ "$dialect" = pbs ]; then
-  set -- "$@" "PBS_NODEFILE=$root/conf/nodefile" "TMPDIR=$run/tmp" "SHELL=$shell"
-else
-  set -- "$@" "SLURM_TASK_PID=$$" "SLURM_JOB_START_TIME=$started"
-  [ -z "$walltime_s" ] || set -- "$@" "SLURM_JOB_END_TIME=$((started + walltime_s))"
-  restarts=$((restarts + ${HPCBATCH_JOB_VERSION:-0}))
-  [ $restarts -eq 0 ] || set -- "$@" "SLURM_RESTART_COUNT=$restarts"
-fi
+for entry in $start_variables; do
+  value=
+  case ${entry#*:} in
+    nodefile) value=$root/conf/nodefile ;;
+    tmp) value=$run/tmp ;;
+    shell) value=$shell ;;
+    pid) value=$$ ;;
+    started) value=$started ;;
+    walltime_end) [ -z "$walltime_s" ] || value=$((started + walltime_s)) ;;
+    restarts)
+      restarts=$((restarts + ${HPCBATCH_JOB_VERSION:-0}))
+      [ $restarts -eq 0 ] || value=$restarts
+      ;;
+  esac
+  [ -z "$value" ] || set -- "$@" "${entry%%:*}=$value"
+done
 # Other shells would not understand what they are told.
 case $login:${shell##*/} in
   *:bash | *:dash | *:ash | *:sh | *:ksh | *:ksh93 | *:mksh | user:zsh) ;;
@@ -103,9 +111,7 @@ if [ "$kind" = script ]; then
       named=${named#"${named%%[! 	]*}"}
       named=${named%%[ 	]*}
       if [ ! -x "$named" ] || [ -d "$named" ]; then
-        code=126
-        [ "$dialect" != slurm ] || code=2 # slurmstepd ends with errno
-        refuse $code "cannot run the script: its interpreter $named: No such file or directory"
+        refuse "$no_interpreter_code" "cannot run the script: its interpreter $named: No such file or directory"
       fi
       case $interpreter in
         '' | *sh) ;;

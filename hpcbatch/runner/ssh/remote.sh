@@ -46,14 +46,19 @@ set -- "$@" "HOSTNAME=$host"
 for entry in $(tr '\000' '\n' <"$run/pod.env" | grep '^V[CK]_TASK_INDEX=[0-9]*$'); do
   set -- "$@" "$entry"
 done
-if [ "$dialect" = slurm ]; then
-  index=0
-  for peer in $hosts; do
-    [ "$peer" != "$host" ] || break
-    index=$((index + 1))
-  done
-  set -- "$@" "SLURMD_NODENAME=$host" "SLURM_NODEID=$index" "SLURM_CPUS_ON_NODE=$(echo "$cpus" | cut -d ' ' -f $((index + 1)))"
-fi
+index=0
+for peer in $hosts; do
+  [ "$peer" != "$host" ] || break
+  index=$((index + 1))
+done
+for entry in $host_variables; do
+  case ${entry#*:} in
+    host) value=$host ;;
+    index) value=$index ;;
+    cpus) value=$(echo "$cpus" | cut -d ' ' -f $((index + 1))) ;;
+  esac
+  set -- "$@" "${entry%%:*}=$value"
+done
 hold "$@"
 [ -z "$SSH_ORIGINAL_COMMAND" ] || become "$shell" -c "$SSH_ORIGINAL_COMMAND"
 become "$shell" -l

@@ -95,7 +95,7 @@ apply() {
     exact | unbuffered | disable-status | quit-on-interrupt) ;; # so it is in any case
     exclusive) [ -z "$2" ] || unapplied "--exclusive=$2" "a step has what its job has" ;;
     version)
-      echo "$slurm_version"
+      echo "$version_text"
       exit 0
       ;;
     help | usage)

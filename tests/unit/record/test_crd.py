@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.state import JobState
 from hpcbatch.model.text import UNPRINTABLE
 from hpcbatch.record import crd
@@ -96,4 +95,3 @@ def test_every_text_and_list_of_the_spec_has_a_bound() -> None:
 
 def test_every_state_is_in_the_schema() -> None:
     assert set(SCHEMA["properties"]["status"]["properties"]["state"]["enum"]) == {s.value for s in JobState}
-    assert set(SCHEMA["properties"]["spec"]["properties"]["dialect"]["enum"]) == {d.value for d in Dialect}

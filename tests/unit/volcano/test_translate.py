@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from jinja2 import DictLoader
 
 import hpcbatch.runner
+from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
@@ -43,17 +44,20 @@ def placed(
 
 
 def build(job: PlacedJob, **changed: Any) -> list[Object]:
-    values: dict[str, Any] = {
+    setup: dict[str, Any] = {
         "output": OutputFiles(stdout="/home/alice/test.o12", stderr="/home/alice/test.e12", umask=0o077),
         "environment": {"PBS_JOBID": "12.server", "PBS_JOBNAME": "test"},
         "nodefile": "".join(f"{pod.host}\n" * pod.chunk.ranks for pod in job.pods),
+    }
+    setup |= {name: changed.pop(name) for name in setup.keys() & changed.keys()}
+    values: dict[str, Any] = {
         "site": SiteConfig(),
         "submission_secret": "pbs-x",
         "namespace": "alice",
         "owner": OWNER,
         **changed,
     }
-    return translate.manifests(job, **values)
+    return translate.manifests(job, replace(door(job.spec.dialect).run_setup(job), **setup), **values)
 
 
 def volcano_job(job: PlacedJob, **changed: Any) -> Object:
@@ -312,8 +316,8 @@ def test_no_text_breaks_out_of_its_quotes(paths: list[str], arguments: list[str]
     data = build(job, output=output, environment=environment)[0]["data"]
     # as the API and PyYAML carry it
     data = yaml.safe_load(translate.dry_run_yaml([{"data": data}]))["data"]
-    got = sourced(data, 'printf "%s\\0" "$work_dir" "$stdout" "$stdout_in_dir" "$dialect" "$@"')
-    words = [*paths, "slurm", *(f"{name}={value}" for name, value in environment.items()), *arguments]
+    got = sourced(data, 'printf "%s\\0" "$work_dir" "$stdout" "$stdout_in_dir" "$@"')
+    words = [*paths, *(f"{name}={value}" for name, value in environment.items()), *arguments]
     assert got == b"".join(word.encode() + b"\0" for word in words)
 
 
@@ -405,5 +409,5 @@ def test_dry_run_is_readable_yaml() -> None:
     objects = build(placed(Chunk(count=2)))
     text = translate.dry_run_yaml(objects)
     assert list(yaml.safe_load_all(text)) == objects
-    assert "  job.sh: |\n    dialect='pbs'\n" in text
+    assert "  job.sh: |\n    job_id='12'\n" in text
     assert "&id" not in text

@@ -1,0 +1,66 @@
+"""PBS, as the rest of the house asks for it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hpcbatch.dialects.pbs.depend import never_met
+from hpcbatch.dialects.pbs.environment import environment, nodefile
+from hpcbatch.dialects.pbs.ids import row_id
+from hpcbatch.dialects.pbs.mail import mails
+from hpcbatch.dialects.pbs.output import output_files
+from hpcbatch.dialects.port import Door, Rules
+from hpcbatch.model.placed import PlacedJob, RunSetup
+from hpcbatch.model.runner_words import RunnerWords
+
+WORDS = RunnerWords(
+    own_tools=("pbsdsh", "pbs_tmrsh"),
+    shell_variable="PBS_O_SHELL",
+    start_variables={"PBS_NODEFILE": "nodefile", "TMPDIR": "tmp", "SHELL": "shell"},
+    appends_after_restart=True,
+    walltime_text="=>> PBS: job killed: walltime {walltime_s} exceeded limit {limit_s}",
+    memory_text="=>> PBS: job killed: mem {used_kib}kb exceeded limit {limit_kib}kb",
+)
+
+
+def _run_setup(job: PlacedJob) -> RunSetup:
+    member = job.spec.member_of
+    return RunSetup(
+        output=output_files(job),
+        script_name=f"{job.job_id}.SC" if member is None else f"{member.array_id}[{member.index}].SC",
+        environment=environment(job),
+        starts_login_shell=True,
+        nodefile=nodefile(job),
+        words=WORDS,
+    )
+
+
+def _read_script(name: str, content: bytes, now: datetime) -> object:
+    from hpcbatch.dialects.pbs.submit import read_submission
+
+    return read_submission(
+        [name], script=lambda _: (name, content), environ={}, cwd="/", host="host", user="user", server="server",
+        now=now, is_host=lambda _: True,
+    )  # fmt: skip
+
+
+def directive_word(text: str) -> str:
+    """In quotes; a backslash means itself to qsub."""
+    return '"' + text.replace('"', '"\'"\'"') + '"'
+
+
+DOOR = Door(
+    submit_command="qsub",
+    read_script=_read_script,
+    directive_word=directive_word,
+    shown_id=row_id,
+    run_setup=_run_setup,
+    never_met=never_met,
+    rules=Rules(
+        drops_unsatisfiable=True,
+        deleted_job_keeps_dependants=True,
+        shows_followers=True,
+        delivers_output_at_end=True,
+    ),
+    mails=mails,
+)

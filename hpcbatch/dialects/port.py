@@ -1,0 +1,63 @@
+"""What a dialect is: all that the rest of the house may ask of one. Each dialect has one Door, in its `door.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from hpcbatch.model.dependency import Left
+from hpcbatch.model.mail import Mail
+from hpcbatch.model.placed import PlacedJob, RunSetup
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Where batch systems decide differently. The defaults are what most of them do."""
+
+    refuses_what_no_node_has: bool = False
+    """A job is refused if no node of the queue has the memory or the resources of one of its chunks; else it waits."""
+    limits_array_indices: bool = False
+    """An array's greatest index is bounded too, not only the number of its members."""
+    unknown_job_meets_dependency: bool = False
+    """A dependency on a job that nobody knows is met; else it can never be met."""
+    drops_unsatisfiable: bool = False
+    """A job whose dependency can never be met ends, also if it does not ask for that; else it waits for ever."""
+    deleted_job_keeps_dependants: bool = False
+    """Jobs that depend on one that was deleted before it ran go on waiting; else it counts as ended."""
+    after_waits_for_all_members: bool = False
+    """`after` an array: after all of its members have begun; else after the first."""
+    shows_followers: bool = False
+    """A job's record names the jobs that wait for it."""
+    counts_killed_processes: bool = False
+    """A job in which a process was killed for memory has failed, whatever its script made of it."""
+    delivers_output_at_end: bool = False
+    """Output gets its own name when the job ends. If the runner was killed, a pod made for it does that."""
+    warns_before_requeue: bool = False
+    """A running job is told that it will be requeued before its pods are ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    submit_command: str
+    read_script: Callable[[str, bytes, datetime], object]
+    """Read a script (file name, content, time now) as the command for submitting does. Raises HpcBatchError."""
+    directive_word: Callable[[str], str]
+    """A printable text as one word of a directive line of a script."""
+    shown_id: Callable[[JobRow], str]
+    """The id of a job, array or member as this dialect's listing shows it."""
+    run_setup: Callable[[PlacedJob], RunSetup]
+    never_met: Callable[[JobRecord, Left, bool], str]
+    """Why a part of the job's dependency can never be met. True: nobody knows the job that it names."""
+    rules: Rules = Rules()
+    mails: Callable[[JobRecord, datetime], list[Mail]] = lambda _record, _now: []
+    """All mails that the job has given cause for up to now, in order, sent or not."""
+    next_mail: Callable[[JobRecord, datetime], datetime | None] = lambda _record, _now: None
+    """When the next mail is due that only time brings."""
+    check_attributes: Callable[[Mapping[str, str]], None] = lambda _: None
+    """Raises HpcBatchError for attributes that the dialect's own commands never make."""
+    resized: Callable[[JobSpec], JobSpec] = lambda spec: spec
+    """The job after another dialect's command has changed its chunks."""

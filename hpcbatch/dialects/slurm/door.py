@@ -1,0 +1,99 @@
+"""Slurm, as the rest of the house asks for it."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from hpcbatch.dialects.port import Door, Rules
+from hpcbatch.dialects.slurm.attributes import check
+from hpcbatch.dialects.slurm.dependency import never_met
+from hpcbatch.dialects.slurm.environment import environment, nodefile
+from hpcbatch.dialects.slurm.errors import VERSION_TEXT
+from hpcbatch.dialects.slurm.mail import mails, next_time
+from hpcbatch.dialects.slurm.output import output_files
+from hpcbatch.model.placed import PlacedJob, RunSetup
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.runner_words import RunnerWords
+from hpcbatch.model.spec import JobSpec
+
+_CANCELLED = "slurmstepd: error: *** JOB {job_id} ON {host} CANCELLED AT {time}"
+WORDS = RunnerWords(
+    own_tools=("srun",),
+    spare_tools=("scontrol",),
+    version_text=VERSION_TEXT,
+    start_variables={
+        "SLURM_TASK_PID": "pid",
+        "SLURM_JOB_START_TIME": "started",
+        "SLURM_JOB_END_TIME": "walltime_end",
+        "SLURM_RESTART_COUNT": "restarts",
+    },
+    host_variables={"SLURMD_NODENAME": "host", "SLURM_NODEID": "index", "SLURM_CPUS_ON_NODE": "cpus"},
+    fallback_dir="/tmp",  # noqa: S108  slurmstepd's
+    no_directory_text="slurmstepd: error: couldn't chdir to `{directory}': {why}: going to /tmp instead",
+    no_interpreter_code=2,  # slurmstepd ends with errno
+    continues_before_term=True,
+    walltime_text=f"{_CANCELLED} DUE TO TIME LIMIT ***",
+    deleted_text=f"{_CANCELLED} ***",
+    requeued_text=f"{_CANCELLED} DUE TO JOB REQUEUE ***",
+    memory_text="slurmstepd: error: StepId={job_id}.batch exceeded memory limit ({used_bytes} > {limit_bytes}),"
+    " being killed",
+    oom_kill_text="slurmstepd: error: Detected {count} oom_kill event{s} in StepId={job_id}.batch."
+    " Some of the step tasks have been OOM Killed.",
+)
+
+
+def _run_setup(job: PlacedJob) -> RunSetup:
+    return RunSetup(
+        output=output_files(job),
+        script_name="slurm_script",
+        environment=environment(job),
+        nodefile=nodefile(job),
+        words=WORDS,
+    )
+
+
+def _read_script(name: str, content: bytes, now: datetime) -> object:
+    from hpcbatch.dialects.slurm.submit import read_submission
+
+    return read_submission(
+        [name], script=lambda _: (name, content), environ={}, cwd="/", host="host", user="user", server="server",
+        now=now, umask=0o077,
+    )  # fmt: skip
+
+
+def directive_word(text: str) -> str:
+    """In quotes; a backslash takes the next character literally to sbatch."""
+    return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
+
+
+def shown_id(row: JobRow) -> str:
+    return str(row.job_id) if row.array_id is None else f"{row.array_id}_{row.array_index}"
+
+
+def _resized(spec: JobSpec) -> JobSpec:
+    from hpcbatch.dialects.slurm.update import without_sizes
+
+    return without_sizes(spec)
+
+
+DOOR = Door(
+    submit_command="sbatch",
+    read_script=_read_script,
+    directive_word=directive_word,
+    shown_id=shown_id,
+    run_setup=_run_setup,
+    never_met=never_met,
+    rules=Rules(
+        refuses_what_no_node_has=True,
+        limits_array_indices=True,
+        unknown_job_meets_dependency=True,
+        after_waits_for_all_members=True,
+        counts_killed_processes=True,
+        warns_before_requeue=True,
+    ),
+    mails=mails,
+    next_mail=next_time,
+    check_attributes=check,
+    resized=_resized,
+)
