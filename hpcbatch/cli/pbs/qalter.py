@@ -30,6 +30,7 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.pbs import errors
     from hpcbatch.dialects.pbs.alter import ATTRIBUTE, read_qalter
     from hpcbatch.dialects.pbs.ids import row_id
+    from hpcbatch.model.dialect import Dialect
     from hpcbatch.model.refusal import RefusalCode
 
     asked = read_qalter(
@@ -44,7 +45,7 @@ def _body(session: Session) -> int:
 
     def change(record: JobRecord) -> JobSpec:
         spec = asked.apply(record)
-        if spec.chunks == record.spec.chunks:
+        if record.spec.dialect == Dialect.PBS or spec.chunks == record.spec.chunks:
             return spec
         from hpcbatch.dialects.registry import door
 

@@ -215,14 +215,15 @@ def _alter_array(session: Session, target: _Target, update: Update) -> None:
 
 def _changer(session: Session, update: Update) -> Callable[[JobRecord], JobSpec]:
     from hpcbatch.dialects.slurm.update import altered
+    from hpcbatch.model.dialect import Dialect
 
     def change(record: JobRecord) -> JobSpec:
         spec = altered(update, record, session.now)
-        if spec.chunks == record.spec.chunks:
+        if record.spec.dialect == Dialect.SLURM or spec.chunks == record.spec.chunks:
             return spec
-        from hpcbatch.dialects.pbs.alter import without_resources
+        from hpcbatch.dialects.registry import door
 
-        return without_resources(spec)
+        return door(record.spec.dialect).resized(spec)
 
     return change
 

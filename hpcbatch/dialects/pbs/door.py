@@ -12,6 +12,7 @@ from hpcbatch.dialects.pbs.output import output_files
 from hpcbatch.dialects.port import Door, Rules
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
+from hpcbatch.model.spec import JobSpec
 
 WORDS = RunnerWords(
     own_tools=("pbsdsh", "pbs_tmrsh"),
@@ -49,6 +50,12 @@ def directive_word(text: str) -> str:
     return '"' + text.replace('"', '"\'"\'"') + '"'
 
 
+def _resized(spec: JobSpec) -> JobSpec:
+    from hpcbatch.dialects.pbs.alter import without_resources
+
+    return without_resources(spec)
+
+
 DOOR = Door(
     submit_command="qsub",
     read_script=_read_script,
@@ -63,4 +70,5 @@ DOOR = Door(
         delivers_output_at_end=True,
     ),
     mails=mails,
+    resized=_resized,
 )

@@ -1,10 +1,10 @@
-"""What all plugins share: the protocol, flags as Go's flag package reads them, host names, edits of a pod."""
+"""What all plugins share: the hooks, flags as Go's flag package reads them, host names, edits of a pod."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from hpcbatch.errors import HpcBatchError
 
@@ -25,22 +25,26 @@ class ObjectRef:
     name: str
 
 
-class JobPlugin(Protocol):
-    """Volcano's hooks. Those for jobs may each run twice."""
+class JobPlugin:
+    """Volcano's hooks, each of which may do nothing. Those for jobs may each run twice."""
 
     name: ClassVar[str]
 
-    def on_pod_create(self, pod: Object, job: Object) -> Object:
-        """Change `pod`, which is the caller's own copy, before it is created, and give it back. Raises PluginError."""
+    def on_pod_create(self, pod: Object, job: Object) -> Object:  # noqa: ARG002
+        """Change `pod`, which is the caller's own copy, before it is created, and return it. Raises PluginError."""
+        return pod
 
-    def on_job_add(self, job: Object) -> list[Object]:
+    def on_job_add(self, job: Object) -> list[Object]:  # noqa: ARG002
         """The objects to make beside the job."""
+        return []
 
-    def on_job_update(self, job: Object) -> list[Object]:
+    def on_job_update(self, job: Object) -> list[Object]:  # noqa: ARG002
         """Those whose content follows the number of replicas, as they are to be now."""
+        return []
 
-    def on_job_delete(self, job: Object) -> list[ObjectRef]:
+    def on_job_delete(self, job: Object) -> list[ObjectRef]:  # noqa: ARG002
         """What to remove when the job ends or starts anew."""
+        return []
 
 
 def plugin_names(job: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hpcbatch.volcano.plugins.base import Object, ObjectRef, add_env
+from hpcbatch.volcano.plugins.base import JobPlugin, Object, add_env
 
 
-class EnvPlugin:
+class EnvPlugin(JobPlugin):
     name: ClassVar[str] = "env"
 
     def on_pod_create(self, pod: Object, job: Object) -> Object:  # noqa: ARG002
         index = pod["metadata"]["name"].rpartition("-")[2]
         add_env(pod, {"name": "VK_TASK_INDEX", "value": index}, {"name": "VC_TASK_INDEX", "value": index})
         return pod
-
-    def on_job_add(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []
-
-    def on_job_update(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []
-
-    def on_job_delete(self, job: Object) -> list[ObjectRef]:  # noqa: ARG002
-        return []

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from hpcbatch.volcano.plugins.base import Object, ObjectRef, find_task, read_flags, task_of
+from hpcbatch.volcano.plugins.base import JobPlugin, Object, find_task, read_flags, task_of
 
 _RANK = "hccl/rankIndex"
 
 
-class HcclrankPlugin:
+class HcclrankPlugin(JobPlugin):
     name: ClassVar[str] = "hcclrank"
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -33,12 +33,3 @@ class HcclrankPlugin:
         elif task_of(pod) == self.worker:
             annotations[_RANK] = str((find_task(job, self.master) or {}).get("replicas", 0) + index)
         return pod
-
-    def on_job_add(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []
-
-    def on_job_update(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []
-
-    def on_job_delete(self, job: Object) -> list[ObjectRef]:  # noqa: ARG002
-        return []

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from hpcbatch.volcano.plugins.base import (
+    JobPlugin,
     Object,
-    ObjectRef,
     add_env,
     containers,
     find_task,
@@ -18,7 +18,7 @@ from hpcbatch.volcano.plugins.base import (
 )
 
 
-class MpiPlugin:
+class MpiPlugin(JobPlugin):
     name: ClassVar[str] = "mpi"
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -36,12 +36,3 @@ class MpiPlugin:
         for container in containers(pod):
             open_port(container, "mpijob-port", self.port)
         return pod
-
-    def on_job_add(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []
-
-    def on_job_update(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []
-
-    def on_job_delete(self, job: Object) -> list[ObjectRef]:  # noqa: ARG002
-        return []

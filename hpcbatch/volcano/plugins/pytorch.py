@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from typing import ClassVar
 
-from hpcbatch.volcano.plugins.base import Object, ObjectRef, find_task, open_port, pod_address, read_flags, task_of
+from hpcbatch.volcano.plugins.base import JobPlugin, Object, find_task, open_port, pod_address, read_flags, task_of
 
 _WAITER = "wait-for-master"
 _WAIT = """\
@@ -32,7 +32,7 @@ done
 """
 
 
-class PytorchPlugin:
+class PytorchPlugin(JobPlugin):
     name: ClassVar[str] = "pytorch"
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -75,12 +75,3 @@ class PytorchPlugin:
         script = _WAIT.format(host=shlex.quote(address), port=self.port, seconds=self._wait_s)
         waiter = {"name": _WAITER, "image": self._wait_image, "command": ["sh", "-c", script]}
         pod["spec"]["initContainers"] = [*first, waiter]
-
-    def on_job_add(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []
-
-    def on_job_update(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []
-
-    def on_job_delete(self, job: Object) -> list[ObjectRef]:  # noqa: ARG002
-        return []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from hpcbatch.volcano.plugins.base import (
+    JobPlugin,
     Object,
     ObjectRef,
     PluginError,
@@ -18,7 +19,7 @@ from hpcbatch.volcano.plugins.base import (
 )
 
 
-class RayPlugin:
+class RayPlugin(JobPlugin):
     name: ClassVar[str] = "ray"
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -60,9 +61,6 @@ class RayPlugin:
             for name, number in self._ports.items()
         ]
         return [beside(job, "v1", "Service", _service_name(job), spec={"selector": selector, "ports": ports})]
-
-    def on_job_update(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []
 
     def on_job_delete(self, job: Object) -> list[ObjectRef]:
         return [ObjectRef("Service", _service_name(job))]

@@ -10,13 +10,13 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import ClassVar
 
-from hpcbatch.volcano.plugins.base import KeyMaker, Object, ObjectRef, add_volume, beside, hosts, read_flags
+from hpcbatch.volcano.plugins.base import JobPlugin, KeyMaker, Object, ObjectRef, add_volume, beside, hosts, read_flags
 
 _DEFAULT_PATH = "/root/.ssh"
 _FILES = ("id_rsa", "id_rsa.pub", "authorized_keys", "config")
 
 
-class SshPlugin:
+class SshPlugin(JobPlugin):
     name: ClassVar[str] = "ssh"
 
     def __init__(self, arguments: Sequence[str], make_key: KeyMaker) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from hpcbatch.volcano.plugins.base import (
+    JobPlugin,
     Object,
     ObjectRef,
     add_env,
@@ -16,7 +17,7 @@ from hpcbatch.volcano.plugins.base import (
 )
 
 
-class SvcPlugin:
+class SvcPlugin(JobPlugin):
     name: ClassVar[str] = "svc"
 
     def __init__(self, arguments: Sequence[str]) -> None:

@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import ClassVar
 
-from hpcbatch.volcano.plugins.base import Object, ObjectRef, find_task, pod_address, read_flags, task_of
+from hpcbatch.volcano.plugins.base import JobPlugin, Object, find_task, pod_address, read_flags, task_of
 
 _ROLES = ("ps", "worker", "chief", "evaluator")
 
 
-class TensorflowPlugin:
+class TensorflowPlugin(JobPlugin):
     name: ClassVar[str] = "tensorflow"
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -40,12 +40,3 @@ class TensorflowPlugin:
         own = task_of(pod)
         role = next((role for role, name in self.tasks.items() if name == own), own)
         return {"cluster": cluster, "task": {"type": role, "index": int(pod["metadata"]["name"].rpartition("-")[2])}}
-
-    def on_job_add(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []
-
-    def on_job_update(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []
-
-    def on_job_delete(self, job: Object) -> list[ObjectRef]:  # noqa: ARG002
-        return []
