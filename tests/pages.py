@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-_FENCED = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-
-def fenced(text: str) -> str:
-    """All fenced `sh` blocks, in their order: what is there to be run."""
-    return "".join(_FENCED.findall(text))
+def fenced(text: str, language: str = "sh") -> str:
+    """All fenced blocks of a language, in their order; those of `sh` are there to be run."""
+    return "".join(re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
 
 
 def section(text: str, heading: str) -> str:
