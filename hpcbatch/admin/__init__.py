@@ -1,1 +1,1 @@
-"""What an admin does to a cluster: users and their namespaces, checks."""
+"""What an admin does to a cluster: users with their namespaces, certificates, checks. No click, no jobs."""

@@ -1,1 +1,1 @@
-"""The port to the Kubernetes API: the few calls hpcbatch makes, its client, and the BatchJob record."""
+"""The port to the Kubernetes API: the few calls that hpcbatch makes, their client, informers. Nothing of jobs."""

@@ -1,1 +1,1 @@
-"""The agent: runs the pods that the scheduler has given a node, and tells what becomes of them."""
+"""The agent of a node: it runs the pods that the scheduler has given the node, and reports what becomes of them."""

@@ -1,1 +1,1 @@
-"""The Kubernetes REST API over HTTPS, on loopback."""
+"""The Kubernetes REST API over HTTPS, on loopback: requests become calls of the registry."""
