@@ -144,7 +144,7 @@ class JobSpec:
     dialect: str = field(
         metadata=stored(
             "dialect",
-            string(most=16, pattern="^[a-z][a-z0-9]*$"),
+            string(most=16, pattern="^[a-z][a-z0-9]{0,15}$"),
             description="Whose command submitted the job: pbs, slurm or another that the controller knows.",
         )
     )
