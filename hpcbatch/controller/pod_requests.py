@@ -64,7 +64,7 @@ def requests_text(
 
 
 def tell_of_requeue(api: Api, pod: Object, now: datetime) -> float:
-    """Tell the pod of a running Slurm job that its run is ended to be queued again, which its runner writes into the
+    """Tell the pod of a running job that its run is ended to be queued again, which its runner writes into the
     output. Returns the seconds until it knows. Raises ConflictError where the pod has changed since.
     """
     before = (pod["metadata"].get("annotations") or {}).get(ANNOTATION, "")

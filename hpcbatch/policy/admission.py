@@ -114,7 +114,7 @@ def _check_names(spec: JobSpec, site: SiteConfig) -> None:
 
 
 def _check_some_node_has(layout: Sequence[Chunk], nodes: Sequence[NodeSize]) -> None:
-    """As slurmctld does, which lets CPUs and nodes that it does not have wait. PBS lets all wait."""
+    """As slurmctld does, which lets CPUs and nodes that it does not have wait. In other dialects all of it waits."""
     for chunk in layout:
         able = [node for node in nodes if node.properties is None or set(chunk.properties) <= node.properties]
         if not able:
