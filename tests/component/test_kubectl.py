@@ -115,9 +115,9 @@ def test_apply(api: Cluster) -> None:
     assert api.kubectl("get", "bj", "b1", "-o", "jsonpath={.spec.queue}") == ""
     bad = JOB.replace("queue: main", "nonsense: 1")
     assert 'strict decoding error: unknown field "spec.nonsense"' in api.kubectl("apply", "-f", "-", stdin=bad, code=1)
-    bad = JOB.replace("dialect: pbs", "dialect: nqs")
+    bad = JOB.replace("queue: main", "arrangement: nqs")
     text = api.kubectl("create", "-f", "-", stdin=bad.replace("b1", "b2"), code=1)
-    assert 'The BatchJob "b2" is invalid: spec.dialect: Unsupported value: "nqs"' in text
+    assert 'The BatchJob "b2" is invalid: spec.arrangement: Unsupported value: "nqs"' in text
 
 
 def test_apply_server_side(api: Cluster) -> None:

@@ -51,11 +51,11 @@ class PlayKubelet:
                     self.end(meta["name"], int(notes[ON_TERM]))
                 self._registry.delete(PODS, meta["name"], meta["namespace"], grace_period_s=0, uid=meta["uid"])
             elif phase == "Pending":
-                self.started.append(meta["name"])
                 self._last_start = max(int(time.time()), self._last_start + 1)
                 self._started_at[meta["name"]] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._last_start))
                 state = {"running": {"startedAt": self._started_at[meta["name"]]}}
                 self._status(meta["name"], "Running", state, ready=ENDS_WITH not in notes)
+                self.started.append(meta["name"])  # not before: who waits for it may end the pod at once
             elif phase == "Running" and ENDS_WITH in notes:
                 self.end(meta["name"], int(notes[ENDS_WITH]))
         except (NotFoundError, ConflictError):
