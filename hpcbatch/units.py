@@ -19,8 +19,14 @@ MAX_WALLTIME_S = 2**31 * 60
 """Slurm's longest."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d{1,3})?")
 _POWER = {"": (10, 0), "m": (10, -3), "k": (10, 3), "M": (10, 6), "G": (10, 9), "T": (10, 12), "P": (10, 15)} | {
-    "E": (10, 18), "Ki": (2, 10), "Mi": (2, 20), "Gi": (2, 30), "Ti": (2, 40), "Pi": (2, 50), "Ei": (2, 60)
-}  # fmt: skip
+    "E": (10, 18),
+    "Ki": (2, 10),
+    "Mi": (2, 20),
+    "Gi": (2, 30),
+    "Ti": (2, 40),
+    "Pi": (2, 50),
+    "Ei": (2, 60),
+}
 _LONGEST = 100
 """Characters of a quantity. Of the real ones, which fit into 64 bits, none comes near."""
 

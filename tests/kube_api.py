@@ -44,21 +44,27 @@ class KubeApi:
     def kubeconfig(self, token: str) -> Path:
         path = self.directory / f"{token}.conf"
         config = {
-            "apiVersion": "v1", "kind": "Config", "current-context": "here",
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "here",
             "clusters": [{"name": "here", "cluster": {"server": self.url, "insecure-skip-tls-verify": True}}],
             "users": [{"name": "me", "user": {"token": token}}],
             "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
-        }  # fmt: skip
+        }
         path.write_text(json.dumps(config))
         return path
 
     def kubectl(self, *arguments: str | Path, token: str = ADMIN, stdin: str | None = None, code: int = 0) -> str:
         """What kubectl writes; it must exit with `code`."""
         done = subprocess.run(
-            [program(KUBERNETES, "kubectl"), *arguments], input=stdin, capture_output=True, text=True, timeout=60,
+            [program(KUBERNETES, "kubectl"), *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
             env={"KUBECONFIG": str(self.kubeconfig(token)), "HOME": str(self.directory), "PATH": os.environ["PATH"]},
             check=False,
-        )  # fmt: skip
+        )
         assert done.returncode == code, f"kubectl {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout + done.stderr
 
@@ -79,23 +85,50 @@ def kube_api(directory: Path, tokens: Sequence[tuple[str, str, str]]) -> Iterato
     with ExitStack() as running:
         running.enter_context(
             process(
-                directory / "etcd.log", program(ETCD, "etcd"), "--data-dir", directory / "etcd", "--unsafe-no-fsync",
-                "--listen-client-urls", etcd_url, "--advertise-client-urls", etcd_url,
-                "--listen-peer-urls", f"http://127.0.0.1:{peer_port}",
+                directory / "etcd.log",
+                program(ETCD, "etcd"),
+                "--data-dir",
+                directory / "etcd",
+                "--unsafe-no-fsync",
+                "--listen-client-urls",
+                etcd_url,
+                "--advertise-client-urls",
+                etcd_url,
+                "--listen-peer-urls",
+                f"http://127.0.0.1:{peer_port}",
             )
-        )  # fmt: skip
+        )
         running.enter_context(
             process(
-                directory / "api.log", program(KUBERNETES, "kube-apiserver"), "--etcd-servers", etcd_url,
-                "--bind-address", "127.0.0.1", "--secure-port", str(api_port), "--cert-dir", directory / "certificates",
-                "--advertise-address", own_address(), "--endpoint-reconciler-type", "none",
-                "--token-auth-file", directory / "tokens.csv", "--authorization-mode", "RBAC",
-                "--service-cluster-ip-range", "10.97.0.0/24", "--service-account-issuer", "https://here",
-                "--service-account-key-file", directory / "sa.key",
-                "--service-account-signing-key-file", directory / "sa.key",
+                directory / "api.log",
+                program(KUBERNETES, "kube-apiserver"),
+                "--etcd-servers",
+                etcd_url,
+                "--bind-address",
+                "127.0.0.1",
+                "--secure-port",
+                str(api_port),
+                "--cert-dir",
+                directory / "certificates",
+                "--advertise-address",
+                own_address(),
+                "--endpoint-reconciler-type",
+                "none",
+                "--token-auth-file",
+                directory / "tokens.csv",
+                "--authorization-mode",
+                "RBAC",
+                "--service-cluster-ip-range",
+                "10.97.0.0/24",
+                "--service-account-issuer",
+                "https://here",
+                "--service-account-key-file",
+                directory / "sa.key",
+                "--service-account-signing-key-file",
+                directory / "sa.key",
                 *front_proxy_options(directory),
             )
-        )  # fmt: skip
+        )
 
         def is_ready() -> bool:
             try:

@@ -35,9 +35,13 @@ class MailServer:
     of the good one. With `tls` it offers STARTTLS, and with `users` takes nothing without a login."""
 
     def __init__(
-        self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None,
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        tls: ssl.SSLContext | None = None,
         users: Mapping[str, str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.letters: list[Letter] = []
         self.refusals: defaultdict[str, deque[str]] = defaultdict(deque)
         self.tls, self.users = tls, users or {}

@@ -40,8 +40,11 @@ class Postgres:
         log = (self.directory / "log").open("ab")
         self.process = subprocess.Popen(
             [_program("postgres"), "-D", self.directory / "data", *options],
-            stdout=log, stderr=log, cwd=self.directory, **_as_ordinary_user(),
-        )  # fmt: skip
+            stdout=log,
+            stderr=log,
+            cwd=self.directory,
+            **_as_ordinary_user(),
+        )
         wait_for("PostgreSQL", self._answers)
 
     def stop(self) -> None:
@@ -70,10 +73,24 @@ def postgres() -> Iterator[Postgres]:
         if os.getuid() == 0:
             shutil.chown(name, _USER)
         subprocess.run(
-            [_program("initdb"), "-D", server.directory / "data", "-U", "hpcbatch", "-A", "trust", "--no-sync",
-             "-E", "UTF8", "--locale=C"],
-            check=True, capture_output=True, cwd=name, **_as_ordinary_user(),
-        )  # fmt: skip
+            [
+                _program("initdb"),
+                "-D",
+                server.directory / "data",
+                "-U",
+                "hpcbatch",
+                "-A",
+                "trust",
+                "--no-sync",
+                "-E",
+                "UTF8",
+                "--locale=C",
+            ],
+            check=True,
+            capture_output=True,
+            cwd=name,
+            **_as_ordinary_user(),
+        )
         try:
             server.start()
             yield server

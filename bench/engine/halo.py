@@ -58,9 +58,13 @@ def _job(turn: int, mpirun: str, env: Mapping[str, str], work: Path) -> tuple[fl
     argv = ["qsub", "-W", "block=true", "-j", "oe", "-o", str(output), "-l", "place=scatter"]
     began, began_s = time.perf_counter(), time.time()
     done = subprocess.run(
-        [*argv, "-l", f"select={NODES}:ncpus={CPUS}:mpiprocs={CPUS}", "halo.pbs"], env=env, cwd=work,
-        stdout=subprocess.DEVNULL, timeout=_LIMIT_S, check=False,
-    )  # fmt: skip
+        [*argv, "-l", f"select={NODES}:ncpus={CPUS}:mpiprocs={CPUS}", "halo.pbs"],
+        env=env,
+        cwd=work,
+        stdout=subprocess.DEVNULL,
+        timeout=_LIMIT_S,
+        check=False,
+    )
     whole_s = time.perf_counter() - began
     text = output.read_text() if output.exists() else ""
     at = [float(word) for word in re.findall(r"^at ([\d.]+)$", text, re.MULTILINE)]

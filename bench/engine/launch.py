@@ -64,9 +64,13 @@ def _job(size: int, mpirun: str, env: Mapping[str, str], work: Path) -> tuple[fl
     argv = ["qsub", "-W", "block=true", "-j", "oe", "-o", str(output), "-l", f"select={size}:ncpus=1:mem=512mb"]
     began, began_s = time.perf_counter(), time.time()
     done = subprocess.run(
-        [*argv, "-l", "place=scatter", "launch.pbs"], env=env, cwd=work, stdout=subprocess.DEVNULL,
-        timeout=_LIMIT_S, check=False,
-    )  # fmt: skip
+        [*argv, "-l", "place=scatter", "launch.pbs"],
+        env=env,
+        cwd=work,
+        stdout=subprocess.DEVNULL,
+        timeout=_LIMIT_S,
+        check=False,
+    )
     whole_s = time.perf_counter() - began
     text = output.read_text() if output.exists() else ""
     at = [float(word) for word in re.findall(r"^at ([\d.]+)$", text, re.MULTILINE)]

@@ -116,9 +116,11 @@ def _many(act: Callable[[], object], count: int) -> None:
 def bare_job(*command: str, pods: int = 1, cpus: int = 1) -> Object:
     """The Volcano Job that somebody would write by hand, for `true` or `command`. The API gives it its name."""
     container = {
-        "name": "main", "image": "host", "command": list(command or ["true"]),
+        "name": "main",
+        "image": "host",
+        "command": list(command or ["true"]),
         "resources": {"requests": {"cpu": str(cpus)}},
-    }  # fmt: skip
+    }
     pod = {"restartPolicy": "Never", "containers": [container]}
     return {
         "apiVersion": VOLCANO_JOBS.api_version,

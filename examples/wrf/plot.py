@@ -186,9 +186,16 @@ def draw(frame: Frame, fields: dict[str, np.ndarray], step: float, path: Path, *
     knots = [fields[name][thin] * KNOTS for name in ("u_ms", "v_ms")]
     south = frame.lat[thin] < 0  # where the barbs' feathers stand on the other side
     axes.barbs(
-        x[thin[1]], y[thin[0]], *knots, length=5.5, linewidth=0.6, color="#202020", flip_barb=south,
-        sizes={"emptybarb": 0.12}, zorder=3,
-    )  # fmt: skip
+        x[thin[1]],
+        y[thin[0]],
+        *knots,
+        length=5.5,
+        linewidth=0.6,
+        color="#202020",
+        flip_barb=south,
+        sizes={"emptybarb": 0.12},
+        zorder=3,
+    )
     axes.set_xlim(x[0], x[-1])
     axes.set_ylim(y[0], y[-1])
     axes.apply_aspect()

@@ -53,7 +53,7 @@ def renew(
 
 def _renew(
     api: HttpApi, identity: Identity, namespace: str, path: Path, *, lives: tuple[datetime, timedelta]
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """`lives`: what lasts longer than the first stays; the second is how long the new one lasts."""
     until, life = lives
     name = kubernetes_user(identity.user)

@@ -29,9 +29,19 @@ DEFAULT_QUOTA: Mapping[str, str] = {JOBS_QUOTA: "20k"}  # as Kubernetes writes i
 _CONTROLLER = "hpcbatch-controller"
 """The controller's ServiceAccount in SYSTEM_NAMESPACE, and what is bound to it in a user's namespace."""
 POD_SECURITY = "pod-security.kubernetes.io/enforce"
-_RESTRICTED_VOLUMES = frozenset({
-    "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",
-})  # fmt: skip
+_RESTRICTED_VOLUMES = frozenset(
+    {
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    }
+)
 """Volume types that the Pod Security Standards allow at level `restricted`."""
 
 

@@ -42,9 +42,15 @@ class Informer:
     """
 
     def __init__(
-        self, api: Api, resource: Resource, namespace: str | None = None, *,
-        on_event: Callable[[WatchEvent], None], labels: str = "", fields: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        api: Api,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        on_event: Callable[[WatchEvent], None],
+        labels: str = "",
+        fields: str = "",
+    ) -> None:
         self.synced = threading.Event()
         self._api, self._resource, self._namespace = api, resource, namespace
         self._labels, self._fields, self._on_event = labels, fields, on_event
@@ -138,9 +144,13 @@ class Informer:
     def _follow(self) -> None:
         """Watch until it ends; `_version` is always that up to which everything was told."""
         watch = self._api.watch(
-            self._resource, self._namespace, resource_version=self._version, labels=self._labels, fields=self._fields,
+            self._resource,
+            self._namespace,
+            resource_version=self._version,
+            labels=self._labels,
+            fields=self._fields,
             timeout_s=_WATCH_LIMIT_S * random.uniform(0.8, 1.2),  # noqa: S311
-        )  # fmt: skip
+        )
         with self._lock:
             self._watch = watch
         try:
@@ -188,9 +198,12 @@ class WorkQueue(Generic[K]):
     """
 
     def __init__(
-        self, *, first_backoff_s: float = 0.005, longest_backoff_s: float = 30.0,
+        self,
+        *,
+        first_backoff_s: float = 0.005,
+        longest_backoff_s: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._first_backoff_s, self._longest_backoff_s, self._clock = first_backoff_s, longest_backoff_s, clock
         self._changed = threading.Condition()
         self._ready: deque[K] = deque()

@@ -22,9 +22,10 @@ def queues_to_json(site: SiteConfig) -> str:
     if site.mail is not None:
         mail = site.mail
         body["mail"] = {
-            "domain": mail.domain, "maxRecipients": mail.max_recipients,
+            "domain": mail.domain,
+            "maxRecipients": mail.max_recipients,
             **({} if mail.allowed_domains is None else {"allowedDomains": list(mail.allowed_domains)}),
-        }  # fmt: skip
+        }
     return json.dumps(body, indent=1)
 
 

@@ -4,11 +4,21 @@ what it says in its dialect: neither is here.
 
 PACKAGES = {
     "pbs": (
-        "pbsnodes", "qalter", "qdel", "qhold", "qmove", "qrerun", "qrls", "qselect", "qsig", "qstat", "qsub",
+        "pbsnodes",
+        "qalter",
+        "qdel",
+        "qhold",
+        "qmove",
+        "qrerun",
+        "qrls",
+        "qselect",
+        "qsig",
+        "qstat",
+        "qsub",
         "tracejob",
     ),
     "slurm": ("sacct", "sbatch", "scancel", "scontrol", "sinfo", "squeue"),
-}  # fmt: skip
+}
 """The commands of each dialect; `hpcbatch` is ours."""
 
 

@@ -15,13 +15,18 @@ from hpcbatch.cli.common import Session
 
 @click.command("controller")
 @click.option(
-    "--leader-elect/--no-leader-elect", default=True, show_default=True,
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
     help="Act only while holding the Lease hpcbatch-controller, so that several controllers can run.",
-)  # fmt: skip
+)
 @click.option(
-    "--health-port", type=click.IntRange(0, 65535), default=8080, show_default=True,
+    "--health-port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
     help="Port of /livez, /readyz and /metrics; 0: none.",
-)  # fmt: skip
+)
 @click.option("--namespace", default=SYSTEM_NAMESPACE, show_default=True, help="Where the Lease is kept.")
 @click.option(
     "--lease-duration",
@@ -48,13 +53,17 @@ from hpcbatch.cli.common import Session
     help="How often the lease is looked at.",
 )
 @click.option(
-    "--history-dsn-file", type=click.Path(path_type=Path),
+    "--history-dsn-file",
+    type=click.Path(path_type=Path),
     help="File with the address of the history's PostgreSQL database; where it is missing there is no history.",
-)  # fmt: skip
+)
 @click.option(
-    "--history-port", type=click.IntRange(0, 65535), default=8443, show_default=True,
+    "--history-port",
+    type=click.IntRange(0, 65535),
+    default=8443,
+    show_default=True,
     help="Port on which Kubernetes asks for the history; 0: none.",
-)  # fmt: skip
+)
 @click.pass_obj
 def controller(
     session: Session,

@@ -153,9 +153,14 @@ class Engine:
 
     def _make_server(self, port: int) -> ApiServer:
         return ApiServer(
-            self._registry, port=port, cert_file=self._certificate.cert_file, key_file=self._certificate.key_file,
-            token=self._token, log_source=self._agent.log_path, history=self._history,
-        )  # fmt: skip
+            self._registry,
+            port=port,
+            cert_file=self._certificate.cert_file,
+            key_file=self._certificate.key_file,
+            token=self._token,
+            log_source=self._agent.log_path,
+            history=self._history,
+        )
 
     def stop(self) -> None:
         self._server.stop()

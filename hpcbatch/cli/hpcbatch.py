@@ -57,9 +57,15 @@ group.add_command(new)
 @click.option("--site", "site_file", type=click.Path(path_type=Path), help="Site configuration (docs/site.md).")
 @click.pass_obj
 def up(
-    session: Session, /, *, nodes: int | None, cpus: int | None, mem: int | None, port: int | None,
+    session: Session,
+    /,
+    *,
+    nodes: int | None,
+    cpus: int | None,
+    mem: int | None,
+    port: int | None,
     site_file: Path | None,
-) -> None:  # fmt: skip
+) -> None:
     """Start the embedded cluster on this machine. What is not given stays as it was the last time."""
     from dataclasses import replace
 

@@ -113,9 +113,11 @@ def _option(parameter: Parameter) -> click.Parameter:
         declared = f"--{parameter.name}" + (f"/--no-{parameter.name}" if parameter.default else "")
         return click.Option([declared, parameter.variable], is_flag=True, default=None, help=_remark(parameter))
     return click.Option(
-        [f"--{parameter.name}", parameter.variable], metavar=_metavar(parameter),
-        multiple=parameter.kind in REPEATED, help=_remark(parameter),
-    )  # fmt: skip
+        [f"--{parameter.name}", parameter.variable],
+        metavar=_metavar(parameter),
+        multiple=parameter.kind in REPEATED,
+        help=_remark(parameter),
+    )
 
 
 def _writer(definition: Definition, catalog: Catalog) -> Callable[..., None]:

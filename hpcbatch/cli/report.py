@@ -24,9 +24,16 @@ _UNIT = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"
 _GROUPS = ("user", "queue", "account", "state", "month", "day")
 _HEADINGS = ("Jobs", "Running", "Failed", "Deleted", "CPU hours", "CPU used", "Wall hours", "Wait median", "Wait 95%")
 _NAMES = (
-    "jobs", "running", "failed", "deleted", "cpu_hours", "cpu_used_hours", "walltime_hours", "wait_median_s",
+    "jobs",
+    "running",
+    "failed",
+    "deleted",
+    "cpu_hours",
+    "cpu_used_hours",
+    "walltime_hours",
+    "wait_median_s",
     "wait_95_s",
-)  # fmt: skip
+)
 
 
 def _when(session: Session, text: str, option: str) -> datetime:
@@ -54,9 +61,12 @@ def _groups(_context: click.Context, _parameter: click.Parameter, text: str) -> 
 @click.option("--since", default="7d", metavar="TIME", help="From then on: 7d, 12h, 2026-11-01 (default: 7d).")
 @click.option("--until", default="0m", metavar="TIME", help="Until before then (default: now).")
 @click.option(
-    "--by", default="user", callback=_groups, metavar="LIST",
+    "--by",
+    default="user",
+    callback=_groups,
+    metavar="LIST",
     help="Any of user, queue, account, state, month, day (default: user).",
-)  # fmt: skip
+)
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's jobs; may stand several times.")
 @click.option("--csv", "form", flag_value="csv", help="As comma-separated values.")
 @click.option("--json", "form", flag_value="json", help="As JSON.")
@@ -146,9 +156,12 @@ def _cells(use: Use) -> list[str]:
 @click.command()
 @click.option("--since", default="1d", metavar="TIME", help="Entries from then on: 7d, 2026-11-01 (default: 1d).")
 @click.option(
-    "--write", "directory", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+    "--write",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
     help="Bring the files YYYYMMDD in DIR up to date instead of printing.",
-)  # fmt: skip
+)
 @click.pass_obj
 def accounting(session: Session, since: str, directory: Path | None) -> None:
     """Print the accounting log in PBS's format, or write its files, a day each.

@@ -111,23 +111,55 @@ def user() -> None:
 @click.option(
     "--quota-jobs", callback=_count, metavar="N", help="Job records, ended ones too (new user: 20000); none: no limit."
 )
-@click.option("--pvc", "claims", callback=_claims, multiple=True, metavar="NAME=SIZE[,class=C][,volume=V]",
-              help="A PersistentVolumeClaim, ReadWriteMany, to make where it is missing. May be repeated.")  # fmt: skip
-@click.option("--kubeconfig", "target", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write a kubeconfig with a new client certificate, mode 0600. "
-              "In the user's own directory root writes it as the user.")  # fmt: skip
-@click.option("--valid-for", "life", callback=_life, default="7d", show_default=True, metavar="TIME",
-              help="Life of the certificate: minutes, hours or days, as in 12h.")  # fmt: skip
+@click.option(
+    "--pvc",
+    "claims",
+    callback=_claims,
+    multiple=True,
+    metavar="NAME=SIZE[,class=C][,volume=V]",
+    help="A PersistentVolumeClaim, ReadWriteMany, to make where it is missing. May be repeated.",
+)
+@click.option(
+    "--kubeconfig",
+    "target",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a kubeconfig with a new client certificate, mode 0600. "
+    "In the user's own directory root writes it as the user.",
+)
+@click.option(
+    "--valid-for",
+    "life",
+    callback=_life,
+    default="7d",
+    show_default=True,
+    metavar="TIME",
+    help="Life of the certificate: minutes, hours or days, as in 12h.",
+)
 @click.option("--server", metavar="URL", help="API server's address in that kubeconfig (default: as in yours).")
 @click.option("--adopt", is_flag=True, help="Take a namespace that exists and is no user's.")
 @click.option("--force", is_flag=True, help="Allow a uid that another user has.")
 @click.option("--dry-run", is_flag=True, help="Print the objects as YAML and change nothing.")
 @click.pass_obj
 def add(
-    session: Session, /, *, name: str, uid: int | None, gid: int | None, groups: Groups | None, home: str | None,
-    namespace: str | None, claims: tuple[Claim, ...], target: Path | None, life: timedelta, server: str | None,
-    adopt: bool, force: bool, dry_run: bool, **quota: str | None,
-) -> None:  # fmt: skip
+    session: Session,
+    /,
+    *,
+    name: str,
+    uid: int | None,
+    gid: int | None,
+    groups: Groups | None,
+    home: str | None,
+    namespace: str | None,
+    claims: tuple[Claim, ...],
+    target: Path | None,
+    life: timedelta,
+    server: str | None,
+    adopt: bool,
+    force: bool,
+    dry_run: bool,
+    **quota: str | None,
+) -> None:
     """Make user NAME, or change what is given. Says what was done; run again, it finds all in order."""
     from hpcbatch.admin import users
     from hpcbatch.admin.site import read_site
@@ -172,12 +204,31 @@ def add(
 
 @user.command()
 @click.argument("names", nargs=-1, metavar="[NAME]…")
-@click.option("--kubeconfig", "pattern", default="{home}/.kube/config", show_default=True, metavar="FILE",
-              help="Where the kubeconfigs lie; {home} and {user} stand for the user's.")  # fmt: skip
-@click.option("--valid-for", "life", callback=_life, default="7d", show_default=True, metavar="TIME",
-              help="Life of the new certificates.")  # fmt: skip
-@click.option("--before", callback=_life, default="4d", show_default=True, metavar="TIME",
-              help="Renew what expires within this time.")  # fmt: skip
+@click.option(
+    "--kubeconfig",
+    "pattern",
+    default="{home}/.kube/config",
+    show_default=True,
+    metavar="FILE",
+    help="Where the kubeconfigs lie; {home} and {user} stand for the user's.",
+)
+@click.option(
+    "--valid-for",
+    "life",
+    callback=_life,
+    default="7d",
+    show_default=True,
+    metavar="TIME",
+    help="Life of the new certificates.",
+)
+@click.option(
+    "--before",
+    callback=_life,
+    default="4d",
+    show_default=True,
+    metavar="TIME",
+    help="Renew what expires within this time.",
+)
 @click.pass_obj
 def renew(session: Session, names: tuple[str, ...], pattern: str, life: timedelta, before: timedelta) -> None:
     """Renew the certificates of all users, or of those named, that are about to expire. For a daily timer.

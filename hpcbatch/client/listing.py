@@ -50,9 +50,14 @@ def not_installed() -> UnreachableError:
 
 
 def list_rows(
-    api: TableApi, namespace: str, *, finished: bool = True, members: bool = True, fields: str = "",
+    api: TableApi,
+    namespace: str,
+    *,
+    finished: bool = True,
+    members: bool = True,
+    fields: str = "",
     since: datetime | None = None,
-) -> list[JobRow]:  # fmt: skip
+) -> list[JobRow]:
     """The jobs of all namespaces, or of one's own where the site shows no others; in order of their numbers.
     Without `finished` the server leaves out those that have ended, without `members` those of arrays. Of those that
     have left the BatchJobs only the ones that ended at `since` or later.

@@ -39,9 +39,13 @@ class Archive:
     """Moves what `offer` was given, in a thread of its own, and forgets what the site keeps no longer."""
 
     def __init__(
-        self, api: Api, store: HistoryStore, batchjobs: Informer, sites: SiteSource,
+        self,
+        api: Api,
+        store: HistoryStore,
+        batchjobs: Informer,
+        sites: SiteSource,
         is_served: Callable[[], bool] = lambda: True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Nothing moves to where nobody can read it: before `is_served`."""
         self._is_served = is_served
         self._api, self._store, self._batchjobs, self._sites = api, store, batchjobs, sites

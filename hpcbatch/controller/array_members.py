@@ -18,10 +18,21 @@ from hpcbatch.record.rows import state_of
 
 HELD_BY_ARRAY = "hpcbatch.io/held-by-array"
 """Annotation of a member that was held because of what was asked of its array."""
-_OF_THE_ARRAY = frozenset({
-    "array", "dependency", "hold", "adminHolds", "deleteRequested", "suspended", "suspendedRun", "alteration",
-    "rerunRequest", "signalRequest", "arrayRequest",
-})  # fmt: skip
+_OF_THE_ARRAY = frozenset(
+    {
+        "array",
+        "dependency",
+        "hold",
+        "adminHolds",
+        "deleteRequested",
+        "suspended",
+        "suspendedRun",
+        "alteration",
+        "rerunRequest",
+        "signalRequest",
+        "arrayRequest",
+    }
+)
 _STARTED = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
 
 Key = tuple[str, str]

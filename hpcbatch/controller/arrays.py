@@ -58,9 +58,14 @@ class Arrays:
     """`wake` adds a BatchJob's key to the controller's queue, after so many seconds; `wrote` hears what was written."""
 
     def __init__(
-        self, api: Api, batchjobs: Informer, *, take_number: Callable[[], int], wake: Callable[[Key, float], None],
+        self,
+        api: Api,
+        batchjobs: Informer,
+        *,
+        take_number: Callable[[], int],
+        wake: Callable[[Key, float], None],
         wrote: Callable[[Object], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._api, self._batchjobs = api, batchjobs
         self._take_number, self._wake, self._wrote = take_number, wake, wrote
         self._lock = threading.Lock()

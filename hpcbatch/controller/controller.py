@@ -74,10 +74,15 @@ class Controller:
     """Admits BatchJobs, makes their Volcano Jobs, and writes back what became of them. May be killed at any instant."""
 
     def __init__(
-        self, api: Api, defaults: SiteConfig, history: HistoryStore | None = None, *,
-        is_history_served: Callable[[], bool] = lambda: True, read_log: ReadLog | None = None,
+        self,
+        api: Api,
+        defaults: SiteConfig,
+        history: HistoryStore | None = None,
+        *,
+        is_history_served: Callable[[], bool] = lambda: True,
+        read_log: ReadLog | None = None,
         prepare_site: Callable[[SiteConfig], None] = lambda _: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`defaults` hold for what the site's configuration does not say; `prepare_site` makes what another one needs.
         Without a `history` ended jobs stay BatchJobs for as long as the site keeps them; without `read_log` running
         ones show no usage.
@@ -102,9 +107,14 @@ class Controller:
             api, self._batchjobs, key_of=self._key_of, ended=self._from_history, wake=self._queue.add
         )
         self._intake = Intake(
-            api, self._sites, nodes=self._nodes, queues=self._volcano_queues, namespaces=self._namespaces,
-            dependents=self._dependents, highest_ended=(lambda: 0) if history is None else history.highest_number,
-        )  # fmt: skip
+            api,
+            self._sites,
+            nodes=self._nodes,
+            queues=self._volcano_queues,
+            namespaces=self._namespaces,
+            dependents=self._dependents,
+            highest_ended=(lambda: 0) if history is None else history.highest_number,
+        )
         self._arrays = Arrays(
             api,
             self._batchjobs,
@@ -115,9 +125,9 @@ class Controller:
         self._set_aside = SetAside(
             api, self._batchjobs, self._queue, refuse=self._intake.refuse, wrote=self._own_writes.add
         )
-        self._archive = None if history is None else Archive(
-            api, history, self._batchjobs, self._sites, is_history_served
-        )  # fmt: skip
+        self._archive = (
+            None if history is None else Archive(api, history, self._batchjobs, self._sites, is_history_served)
+        )
         self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None)
         self._usage = (
             LiveUsage(read_log, self._batchjobs.items, self._job_pods.running, self._queue.add) if read_log else None
@@ -125,14 +135,25 @@ class Controller:
         self._deliveries = Deliveries(api, self._volcano_jobs.informer)
         self._requests = Requests(self._intake, self._sites)
         self._observer = Observer(
-            api, self._sites, volcano_jobs=self._volcano_jobs, job_pods=self._job_pods, pods=self._pods,
-            nodes=self._nodes, refusals=self._refusals, dependents=self._dependents, start_bar=self._start_bar,
-            usage=self._usage,
-        )  # fmt: skip
-        self._runs = Runs(
-            api, self._sites, intake=self._intake, arrays=self._arrays, volcano_jobs=self._volcano_jobs,
+            api,
+            self._sites,
+            volcano_jobs=self._volcano_jobs,
+            job_pods=self._job_pods,
+            pods=self._pods,
+            nodes=self._nodes,
+            refusals=self._refusals,
+            dependents=self._dependents,
             start_bar=self._start_bar,
-        )  # fmt: skip
+            usage=self._usage,
+        )
+        self._runs = Runs(
+            api,
+            self._sites,
+            intake=self._intake,
+            arrays=self._arrays,
+            volcano_jobs=self._volcano_jobs,
+            start_bar=self._start_bar,
+        )
         self._informers = (
             self._nodes,
             self._namespaces,

@@ -83,9 +83,14 @@ class Dependents:
     """
 
     def __init__(
-        self, api: Api, batchjobs: Informer, *, key_of: Callable[[int], Key | None],
-        ended: Callable[[int], Object | None], wake: Callable[[Key], None],
-    ) -> None:  # fmt: skip
+        self,
+        api: Api,
+        batchjobs: Informer,
+        *,
+        key_of: Callable[[int], Key | None],
+        ended: Callable[[int], Object | None],
+        wake: Callable[[Key], None],
+    ) -> None:
         self._api, self._batchjobs = api, batchjobs
         self._key_of, self._ended, self._wake = key_of, ended, wake
         self._lock = threading.Lock()

@@ -63,17 +63,27 @@ class GuardedApi:
         )
 
     def watch(
-        self, resource: Resource, namespace: str | None = None, *, resource_version: str = "", labels: str = "",
-        fields: str = "", timeout_s: float | None = None,
-    ) -> Watch:  # fmt: skip
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        resource_version: str = "",
+        labels: str = "",
+        fields: str = "",
+        timeout_s: float | None = None,
+    ) -> Watch:
         return self._counted(
             "watch",
             resource,
             lambda: self._api.watch(
-                resource, namespace, resource_version=resource_version, labels=labels, fields=fields,
+                resource,
+                namespace,
+                resource_version=resource_version,
+                labels=labels,
+                fields=fields,
                 timeout_s=timeout_s,
             ),
-        )  # fmt: skip
+        )
 
     def create(self, resource: Resource, obj: Mapping[str, Any], namespace: str | None = None) -> Object:
         return self._written("create", resource, lambda: self._api.create(resource, obj, namespace))
@@ -86,17 +96,28 @@ class GuardedApi:
         )
 
     def patch(
-        self, resource: Resource, name: str, patch: Mapping[str, Any], namespace: str | None = None, *,
+        self,
+        resource: Resource,
+        name: str,
+        patch: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
         subresource: str = "",
-    ) -> Object:  # fmt: skip
+    ) -> Object:
         return self._written(
             "patch", resource, lambda: self._api.patch(resource, name, patch, namespace, subresource=subresource)
         )
 
     def delete(
-        self, resource: Resource, name: str, namespace: str | None = None, *, grace_period_s: int | None = None,
-        propagation: Propagation = "Background", uid: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        grace_period_s: int | None = None,
+        propagation: Propagation = "Background",
+        uid: str | None = None,
+    ) -> None:
         self._written(
             "delete",
             resource,

@@ -104,14 +104,24 @@ class Permissions:
         with self._lock:
             if self._allowed.get((user, asked), 0.0) > now:
                 return
-        attributes = {"group": serving.GROUP, "version": serving.VERSION, "resource": serving.PLURAL,
-                      "verb": asked.verb, "namespace": asked.namespace or "", "name": asked.name}  # fmt: skip
+        attributes = {
+            "group": serving.GROUP,
+            "version": serving.VERSION,
+            "resource": serving.PLURAL,
+            "verb": asked.verb,
+            "namespace": asked.namespace or "",
+            "name": asked.name,
+        }
         review = {
             "apiVersion": SUBJECT_ACCESS_REVIEWS.api_version,
             "kind": SUBJECT_ACCESS_REVIEWS.kind,
-            "spec": {"user": user.name, "groups": list(user.groups), "extra": {k: list(v) for k, v in user.extra},
-                     "resourceAttributes": attributes},
-        }  # fmt: skip
+            "spec": {
+                "user": user.name,
+                "groups": list(user.groups),
+                "extra": {k: list(v) for k, v in user.extra},
+                "resourceAttributes": attributes,
+            },
+        }
         status = self._api.create(SUBJECT_ACCESS_REVIEWS, review).get("status") or {}
         if not status.get("allowed"):
             raise serving.forbidden(user.name, asked, str(status.get("reason") or ""))

@@ -39,9 +39,16 @@ class Intake:
     """Admits or refuses. `nodes`, `queues` and `namespaces` hold the cluster's nodes, Volcano Queues and namespaces."""
 
     def __init__(
-        self, api: Api, sites: SiteSource, *, nodes: Informer, queues: Informer, namespaces: Informer,
-        dependents: Dependents, highest_ended: Callable[[], int] = lambda: 0,
-    ) -> None:  # fmt: skip
+        self,
+        api: Api,
+        sites: SiteSource,
+        *,
+        nodes: Informer,
+        queues: Informer,
+        namespaces: Informer,
+        dependents: Dependents,
+        highest_ended: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._api, self._sites, self._nodes, self._queues = api, sites, nodes, queues
         self._namespaces = namespaces
         self.dependents = dependents

@@ -80,11 +80,15 @@ class JobPods:
             gone = {name: pod for name, pod in ended.items() if name not in pods and _is_of(made, pod)}
         sizes = self._node_sizes((*pods.values(), *gone.values()))
         views = pod_views(
-            (*pods.values(), *gone.values()), names,
+            (*pods.values(), *gone.values()),
+            names,
             launcher=Launcher.SHARED if volcano_job is None else volcano_job.launcher,
-            gone=gone, ready_nodes=self._ready_nodes(pods), first_taken=self._first_taken.get(job.key),
-            preempted=self._preempted.get(job.key, ()), sizes=sizes,
-        )  # fmt: skip
+            gone=gone,
+            ready_nodes=self._ready_nodes(pods),
+            first_taken=self._first_taken.get(job.key),
+            preempted=self._preempted.get(job.key, ()),
+            sizes=sizes,
+        )
         return SeenPods(views=views, sizes=sizes, are_complete=len(pods) >= len(names))
 
     def running_first(self, record: JobRecord, seen: Observed) -> Object | None:

@@ -52,9 +52,15 @@ class Candidate:
     """One controller that wants to lead. Once it has led and may no longer, it never leads again: end the process."""
 
     def __init__(
-        self, connect: Callable[[], Api], *, namespace: str, name: str, identity: str, timing: Timing | None = None,
+        self,
+        connect: Callable[[], Api],
+        *,
+        namespace: str,
+        name: str,
+        identity: str,
+        timing: Timing | None = None,
         clock: Callable[[], float] = boot_clock,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._connect, self._api = connect, connect()
         self._namespace, self._name, self.identity = namespace, name, identity
         self._timing, self._clock = timing or Timing(), clock
@@ -153,9 +159,11 @@ class Candidate:
             if self._clock() < self._free_at:
                 return
             fresh: Object = {
-                "apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": {"name": self._name},
+                "apiVersion": LEASES.api_version,
+                "kind": LEASES.kind,
+                "metadata": {"name": self._name},
                 "spec": self._spec(transitions=0),
-            }  # fmt: skip
+            }
             try:
                 self._won(self._api.create(LEASES, fresh, self._namespace), began)
             except AlreadyExistsError:

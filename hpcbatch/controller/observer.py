@@ -36,9 +36,19 @@ class Observer:
     """`usage` is None where nobody reads the logs of running jobs."""
 
     def __init__(
-        self, api: Api, sites: SiteSource, *, volcano_jobs: VolcanoJobs, job_pods: JobPods, pods: Informer,
-        nodes: Informer, refusals: Refusals, dependents: Dependents, start_bar: StartBar, usage: LiveUsage | None,
-    ) -> None:  # fmt: skip
+        self,
+        api: Api,
+        sites: SiteSource,
+        *,
+        volcano_jobs: VolcanoJobs,
+        job_pods: JobPods,
+        pods: Informer,
+        nodes: Informer,
+        refusals: Refusals,
+        dependents: Dependents,
+        start_bar: StartBar,
+        usage: LiveUsage | None,
+    ) -> None:
         self._api, self._sites, self._volcano_jobs, self._job_pods = api, sites, volcano_jobs, job_pods
         self._pods, self._nodes, self._refusals, self._dependents = pods, nodes, refusals, dependents
         self._start_bar, self._usage = start_bar, usage
@@ -56,9 +66,9 @@ class Observer:
             volcano_job=volcano_job,
             was_created=bool(job.volcano_job),
             pods=self._with_events(record.namespace, views, now),
-            waiting=self._waiting(record) if volcano_job and not any(v.node for v in views) else Waiting(
-                reason=Reason.NONE, message=""
-            ),
+            waiting=self._waiting(record)
+            if volcano_job and not any(v.node for v in views)
+            else Waiting(reason=Reason.NONE, message=""),
             now=now,
             is_barred=is_final and not views and self._start_bar.has_started(record),
             refused_pods=self._refusals.about(made) if made is not None and not pods.are_complete else None,
@@ -68,7 +78,7 @@ class Observer:
             followers=self._dependents.followers(record),
             is_suspended=is_suspended(job.obj["spec"], record.status.run_count),
             usage=() if self._usage is None else _plausible_usage(self._usage.of(job.obj), views, pods.sizes, now),
-        )  # fmt: skip
+        )
 
     def _with_events(self, namespace: str, views: Iterable[PodView], now: datetime) -> list[PodView]:
         """What only Events tell of pods that take long to start; of a few, since they mostly share their trouble."""

@@ -55,9 +55,12 @@ class Process:
         self._candidate: Candidate | None = None
         if timing is not None:
             self._candidate = Candidate(
-                self._connect_for_lease, namespace=namespace, name=_LEASE,
-                identity=f"{os.uname().nodename}_{secrets.token_hex(4)}", timing=timing,
-            )  # fmt: skip
+                self._connect_for_lease,
+                namespace=namespace,
+                name=_LEASE,
+                identity=f"{os.uname().nodename}_{secrets.token_hex(4)}",
+                timing=timing,
+            )
         self._api: GuardedApi | None = None
         self._controller: Controller | None = None
         self._connection: Connection | None = None
@@ -138,9 +141,12 @@ class Process:
         may_write = (lambda: True) if candidate is None else (lambda: candidate.may_act)
         self._api = GuardedApi(HttpApi(self._connection), may_write)
         self._controller = Controller(
-            self._api, CLUSTER_DEFAULTS, self._history,
-            is_history_served=self._is_history_served, read_log=HttpApi(self._connection).log_end,
-        )  # fmt: skip
+            self._api,
+            CLUSTER_DEFAULTS,
+            self._history,
+            is_history_served=self._is_history_served,
+            read_log=HttpApi(self._connection).log_end,
+        )
         threading.Thread(target=self._start, args=(self._controller,), name="start", daemon=True).start()
 
     def _start(self, controller: Controller) -> None:
@@ -208,14 +214,22 @@ class Process:
         yield Metric("hpcbatch_mails_failed_total", "counter", "Mails that were given up.", [({}, mailer.failed)])
         yield Metric("hpcbatch_mails_waiting", "gauge", "Jobs whose mail has not got through.", [({}, mailer.waiting)])
         if (archive := controller.archive) is not None:
-            yield Metric("hpcbatch_history_moved_total", "counter", "Ended jobs moved to the history.",
-                         [({}, archive.moved)])  # fmt: skip
-            yield Metric("hpcbatch_history_waiting", "gauge", "Ended jobs that have not moved yet.",
-                         [({}, archive.waiting)])  # fmt: skip
-            yield Metric("hpcbatch_history_up", "gauge", "0 while the history's database cannot be used.",
-                         [({}, int(not archive.problem))])  # fmt: skip
+            yield Metric(
+                "hpcbatch_history_moved_total", "counter", "Ended jobs moved to the history.", [({}, archive.moved)]
+            )
+            yield Metric(
+                "hpcbatch_history_waiting", "gauge", "Ended jobs that have not moved yet.", [({}, archive.waiting)]
+            )
+            yield Metric(
+                "hpcbatch_history_up",
+                "gauge",
+                "0 while the history's database cannot be used.",
+                [({}, int(not archive.problem))],
+            )
         calls = sorted(api.calls.copy().items())
         yield Metric(
-            "hpcbatch_api_requests_total", "counter", "Calls on the API by HTTP status; 0 is no answer.",
+            "hpcbatch_api_requests_total",
+            "counter",
+            "Calls on the API by HTTP status; 0 is no answer.",
             [({"verb": v, "resource": r, "code": str(c)}, n) for (v, r, c), n in calls],
-        )  # fmt: skip
+        )

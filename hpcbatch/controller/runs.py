@@ -32,9 +32,15 @@ _RESOURCE: Final[Mapping[str, Resource]] = {"ConfigMap": CONFIGMAPS, "Job": VOLC
 
 class Runs:
     def __init__(
-        self, api: Api, sites: SiteSource, *, intake: Intake, arrays: Arrays, volcano_jobs: VolcanoJobs,
+        self,
+        api: Api,
+        sites: SiteSource,
+        *,
+        intake: Intake,
+        arrays: Arrays,
+        volcano_jobs: VolcanoJobs,
         start_bar: StartBar,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._api, self._sites, self._intake, self._arrays = api, sites, intake, arrays
         self._volcano_jobs, self._start_bar = volcano_jobs, start_bar
         self._runner_in: set[str] = set()

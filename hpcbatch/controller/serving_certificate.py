@@ -91,10 +91,16 @@ def _make(host: str) -> ServingCertificate:
 
     def build(subject: x509.Name, public: ec.EllipticCurvePublicKey, *, is_authority: bool) -> x509.CertificateBuilder:
         usage = x509.KeyUsage(
-            digital_signature=True, key_cert_sign=is_authority, crl_sign=is_authority, content_commitment=False,
-            key_encipherment=False, data_encipherment=False, key_agreement=False, encipher_only=False,
+            digital_signature=True,
+            key_cert_sign=is_authority,
+            crl_sign=is_authority,
+            content_commitment=False,
+            key_encipherment=False,
+            data_encipherment=False,
+            key_agreement=False,
+            encipher_only=False,
             decipher_only=False,
-        )  # fmt: skip
+        )
         return (
             x509.CertificateBuilder()
             .subject_name(subject)

@@ -26,9 +26,14 @@ class SetAside:
     """`refuse` refuses a job that has no number yet; `wrote` hears what was written."""
 
     def __init__(
-        self, api: Api, batchjobs: Informer, queue: WorkQueue[Key], *, refuse: Callable[[Object, str, str], None],
+        self,
+        api: Api,
+        batchjobs: Informer,
+        queue: WorkQueue[Key],
+        *,
+        refuse: Callable[[Object, str, str], None],
         wrote: Callable[[Object], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._api, self._batchjobs, self._queue = api, batchjobs, queue
         self._refuse, self._wrote = refuse, wrote
 

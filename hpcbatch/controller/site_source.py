@@ -56,9 +56,13 @@ class SiteSource:
     configuration takes effect, `on_change` when it has, in a thread of its own."""
 
     def __init__(
-        self, api: Api, defaults: SiteConfig, *, prepare: Callable[[SiteConfig], None] = lambda _: None,
+        self,
+        api: Api,
+        defaults: SiteConfig,
+        *,
+        prepare: Callable[[SiteConfig], None] = lambda _: None,
         on_change: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._api, self._defaults, self._prepare, self._on_change = api, defaults, prepare, on_change
         self._in_force: Site | None = None
         self._texts_in_force = _Texts()
@@ -68,9 +72,12 @@ class SiteSource:
         """Set once there is a configuration to work with."""
         self._queue: WorkQueue[str] = WorkQueue()
         self.informer = Informer(
-            api, CONFIGMAPS, SYSTEM_NAMESPACE, fields=f"metadata.name={SITE_CONFIGMAP}",
+            api,
+            CONFIGMAPS,
+            SYSTEM_NAMESPACE,
+            fields=f"metadata.name={SITE_CONFIGMAP}",
             on_event=lambda _: self._queue.add(_LOOK),
-        )  # fmt: skip
+        )
         self._workers = Workers(self._queue, self._look, name="site")
 
     @property
@@ -139,11 +146,17 @@ class SiteSource:
             texts = _Texts.of(self._api.get(CONFIGMAPS, IN_FORCE_CONFIGMAP, SYSTEM_NAMESPACE))
             site = read_site(texts.site, defaults=self._defaults, template=texts.template)
         except NotFoundError:
-            _LOG.error("no site configuration has been in force yet: no job is started before ConfigMap %s is mended",
-                       SITE_CONFIGMAP)  # fmt: skip
+            _LOG.error(
+                "no site configuration has been in force yet: no job is started before ConfigMap %s is mended",
+                SITE_CONFIGMAP,
+            )
         except SiteFileError as error:  # another version of hpcbatch wrote it
-            _LOG.error("ConfigMap %s cannot be used: %s: no job is started before ConfigMap %s is mended",
-                       IN_FORCE_CONFIGMAP, error, SITE_CONFIGMAP)  # fmt: skip
+            _LOG.error(
+                "ConfigMap %s cannot be used: %s: no job is started before ConfigMap %s is mended",
+                IN_FORCE_CONFIGMAP,
+                error,
+                SITE_CONFIGMAP,
+            )
         else:
             self._put_in_force(site, texts)
 
@@ -188,8 +201,12 @@ def _event(configmap: Object, message: str) -> Object:
         "kind": "Event",
         "metadata": {"name": f"{SITE_CONFIGMAP}.{time.time_ns():x}"},
         "involvedObject": {
-            "apiVersion": "v1", "kind": "ConfigMap", "name": SITE_CONFIGMAP, "namespace": SYSTEM_NAMESPACE,
-            "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"],
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": SITE_CONFIGMAP,
+            "namespace": SYSTEM_NAMESPACE,
+            "uid": metadata["uid"],
+            "resourceVersion": metadata["resourceVersion"],
         },
         "type": "Warning",
         "reason": "BadSiteConfiguration",
@@ -198,4 +215,4 @@ def _event(configmap: Object, message: str) -> Object:
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,
-    }  # fmt: skip
+    }

@@ -140,9 +140,15 @@ def start(state_dir: Path, options: EngineOptions) -> tuple[int, str, str]:
     ready, told = os.pipe()
     with (state_dir / "engine.log").open("ab") as log:
         process = subprocess.Popen(
-            python.module("hpcbatch.cli.engine", str(state_dir), str(told)), env=_environment(),
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[told], start_new_session=True, cwd="/",
-        )  # fmt: skip
+            python.module("hpcbatch.cli.engine", str(state_dir), str(told)),
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[told],
+            start_new_session=True,
+            cwd="/",
+        )
     os.close(told)
     with os.fdopen(ready) as answer:
         line = answer.readline().rstrip("\n")

@@ -87,8 +87,16 @@ def read_query(namespace: str | None, selector: str) -> Query | None:
 
 
 _ARRAY = "spec.memberOf.arrayId"
-_SETS = ("metadata.namespace", "metadata.name", "status.jobId", "status.owner", "status.queue", "spec.name",
-         _ARRAY, "status.state")  # fmt: skip
+_SETS = (
+    "metadata.namespace",
+    "metadata.name",
+    "status.jobId",
+    "status.owner",
+    "status.queue",
+    "spec.name",
+    _ARRAY,
+    "status.state",
+)
 
 
 def _split(term: str) -> tuple[str, bool, tuple[str, ...]]:

@@ -212,9 +212,15 @@ def _wants_table(accept: str) -> bool:
 def status_of(error: ApiError) -> Object:
     """The Status object that tells of an error."""
     return {
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": error.message,
-        "reason": error.reason, "details": error.details, "code": error.code,
-    }  # fmt: skip
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": error.message,
+        "reason": error.reason,
+        "details": error.details,
+        "code": error.code,
+    }
 
 
 def forbidden(user: str, request: Asked, reason: str) -> ForbiddenError:
@@ -260,9 +266,13 @@ def group() -> Object:
 def resource_list() -> Object:
     """`kubectl get batchjobs.history.hpcbatch.io`; the bare word stays with hpcbatch.io, whose group comes first."""
     entry = {
-        "name": PLURAL, "singularName": "batchjob", "namespaced": True, "kind": ENDED_JOBS.kind, "verbs": list(_VERBS),
+        "name": PLURAL,
+        "singularName": "batchjob",
+        "namespaced": True,
+        "kind": ENDED_JOBS.kind,
+        "verbs": list(_VERBS),
         "shortNames": ["endedjobs"],
-    }  # fmt: skip
+    }
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": _GROUP_VERSION, "resources": [entry]}
 
 

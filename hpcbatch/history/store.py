@@ -47,9 +47,28 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 """What brings the tables from each version to the next; `{blob}` is the database's type for bytes."""
 
-_COLUMNS = ("uid", "number", "namespace", "name", "owner", "queue", "job_name", "state", "array_number",
-            "began", "ended", "account", "cpus", "cpu_used_s", "eligible", "is_array", "has_started",
-            "body", "cells", "cells_of")  # fmt: skip
+_COLUMNS = (
+    "uid",
+    "number",
+    "namespace",
+    "name",
+    "owner",
+    "queue",
+    "job_name",
+    "state",
+    "array_number",
+    "began",
+    "ended",
+    "account",
+    "cpus",
+    "cpu_used_s",
+    "eligible",
+    "is_array",
+    "has_started",
+    "body",
+    "cells",
+    "cells_of",
+)
 _PUT = (
     f"INSERT INTO hpcbatch_jobs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "  # noqa: S608
     f"ON CONFLICT (uid) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
@@ -250,13 +269,27 @@ def _row(job: Object) -> tuple[object, ...]:
     summary: Object = status.get("summary") or {}
     eligible = parse_rfc3339(status["eligibleTime"]) if status.get("eligibleTime") else None
     return (
-        metadata["uid"], int(status["jobId"]), metadata["namespace"], metadata["name"], _plain(status.get("owner")),
-        _plain(status.get("queue")), _plain(job["spec"].get("name")), status["state"],
-        (job["spec"].get("memberOf") or {}).get("arrayId"), began, ended, _plain(summary.get("account")),
-        summary.get("cpus") or 0, status.get("cpuUsedSeconds"), None if eligible is None else _micros(eligible),
-        int("array" in job["spec"]), int(bool(status.get("startTime"))), zlib.compress(body, 6),
-        cells_of(job), columns_mark(),
-    )  # fmt: skip
+        metadata["uid"],
+        int(status["jobId"]),
+        metadata["namespace"],
+        metadata["name"],
+        _plain(status.get("owner")),
+        _plain(status.get("queue")),
+        _plain(job["spec"].get("name")),
+        status["state"],
+        (job["spec"].get("memberOf") or {}).get("arrayId"),
+        began,
+        ended,
+        _plain(summary.get("account")),
+        summary.get("cpus") or 0,
+        status.get("cpuUsedSeconds"),
+        None if eligible is None else _micros(eligible),
+        int("array" in job["spec"]),
+        int(bool(status.get("startTime"))),
+        zlib.compress(body, 6),
+        cells_of(job),
+        columns_mark(),
+    )
 
 
 def _plain(text: str | None) -> str:

@@ -30,7 +30,7 @@ from hpcbatch.model.stored import (
     stored,
     string,
     struct,
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from hpcbatch.model.stored import (
     stored,
     string,
     struct,
-)  # fmt: skip
+)
 from hpcbatch.model.text import UNPRINTABLE
 from hpcbatch.units import MAX_WALLTIME_S, check_time
 

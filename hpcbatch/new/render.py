@@ -33,10 +33,14 @@ def render(name: str, values: Mapping[str, Value], dialect: str, read: ReadFile)
     """
     loader = _Files(read)
     environment = ImmutableSandboxedEnvironment(
-        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=loader,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
         keep_trailing_newline=True,  # of what is included
-        comment_start_string="{##", comment_end_string="##}",  # `${#name}` is the shell's
-    )  # fmt: skip
+        comment_start_string="{##",
+        comment_end_string="##}",  # `${#name}` is the shell's
+    )
     # What is written is shell, where HTML's escapes would be wrong; the filters quote.
     environment.filters |= {
         "shellquote": shellquote,

@@ -22,9 +22,16 @@ Object = dict[str, Any]
 
 
 def place(
-    job_id: int, spec: JobSpec, layout: Sequence[Chunk], *, queue: QueueConfig, site: SiteConfig, owner: Identity,
-    run_count: int = 1, array: Array | None = None,
-) -> PlacedJob:  # fmt: skip
+    job_id: int,
+    spec: JobSpec,
+    layout: Sequence[Chunk],
+    *,
+    queue: QueueConfig,
+    site: SiteConfig,
+    owner: Identity,
+    run_count: int = 1,
+    array: Array | None = None,
+) -> PlacedJob:
     """The job with its pods. `spec` has the walltime that the site granted; `array` is that of a member."""
     return PlacedJob(
         job_id=job_id,
@@ -46,9 +53,15 @@ def place(
 
 
 def objects(
-    job: PlacedJob, site: SiteConfig, *, submission_secret: str, namespace: str, owner: Mapping[str, Any] | None = None,
-    export_none: bool = False, loader: BaseLoader | None = None,
-) -> list[Object]:  # fmt: skip
+    job: PlacedJob,
+    site: SiteConfig,
+    *,
+    submission_secret: str,
+    namespace: str,
+    owner: Mapping[str, Any] | None = None,
+    export_none: bool = False,
+    loader: BaseLoader | None = None,
+) -> list[Object]:
     """The ConfigMap and the Volcano Job of the run, in this order, with what the job's dialect says of its variables,
     hosts and output. `owner` is an ownerReference. Raises HpcBatchError, see `volcano.translate.manifests`.
     """

@@ -53,9 +53,12 @@ def plausible(report: RunReport, end: ContainerEnd, size: NodeSize | None) -> Ru
         signal = code - _SIGNALLED if code > _SIGNALLED else None
         reason = Reason.NONE if code == 0 else Reason.NON_ZERO_EXIT if signal is None else Reason.SIGNALLED
         return RunReport(
-            exit_code=None if signal else code, signal=signal, reason=reason, session_id=report.session_id,
+            exit_code=None if signal else code,
+            signal=signal,
+            reason=reason,
+            session_id=report.session_id,
             message=f"its report of another end was not believed: the container ended with exit code {code}",
-        )  # fmt: skip
+        )
     seconds = None if end.seconds is None else end.seconds + _ROUNDING_S
     return replace(
         report,

@@ -52,9 +52,7 @@ def explain(
     return _beyond_nodes(needs, shown, is_scattered=is_scattered) or _beyond_free(needs, nodes, shown)
 
 
-def _needs(
-    layout: Sequence[Chunk], nodes: Sequence[NodeRoom], queue: QueueConfig, site: SiteConfig
-) -> list[_Need]:  # fmt: skip
+def _needs(layout: Sequence[Chunk], nodes: Sequence[NodeRoom], queue: QueueConfig, site: SiteConfig) -> list[_Need]:
     needs = []
     if site.launcher is Launcher.DEDICATED:
         amounts = {"cpu": site.launcher_cpu_milli}

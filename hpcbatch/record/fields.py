@@ -17,7 +17,7 @@ from hpcbatch.model.stored import (
     stored_fields,
     string,
     struct,
-)  # fmt: skip
+)
 
 
 class Computed(NamedTuple):
@@ -32,14 +32,16 @@ class Computed(NamedTuple):
 
 COMPUTED = (
     Computed(
-        "jobId", string(pattern="^[0-9]+$"), lambda record: str(record.job_id),
+        "jobId",
+        string(pattern="^[0-9]+$"),
+        lambda record: str(record.job_id),
         "Number of the job, given at admission, never used twice.",
     ),
     Computed("queue", ANY_TEXT, lambda record: record.queue),
     Computed("workDir", ANY_TEXT, lambda record: record.spec.work_dir or record.status.home),
     Computed("walltimeSeconds", integer(1), lambda record: record.walltime_s),
     Computed("summary", struct(Summary), Summary.of),
-)  # fmt: skip
+)
 
 
 class ObjectField(NamedTuple):

@@ -43,15 +43,48 @@ CLUSTER_DEFAULTS: Final = SiteConfig(mounts_passwd=True, image="")
 """What a real cluster's file need not say. It has to name an image."""
 
 SITE_KEYS: Final = (
-    "apiVersion", "kind", "serverName", "clusterDomain", "image", "allowedImages", "imagePullTimeout", "queues",
-    "volumes", "mountPasswd", "strictGroups", "nodeProperties", "resources", "launcher", "launcherCPU", "maxArraySize",
-    "historyKept", "historyMovedAfter", "killDelay", "startTimeout", "sshPort", "sshTools", "loginShell", "mail",
-    "modules", "judgeWRF", "autoscaling",
-)  # fmt: skip
+    "apiVersion",
+    "kind",
+    "serverName",
+    "clusterDomain",
+    "image",
+    "allowedImages",
+    "imagePullTimeout",
+    "queues",
+    "volumes",
+    "mountPasswd",
+    "strictGroups",
+    "nodeProperties",
+    "resources",
+    "launcher",
+    "launcherCPU",
+    "maxArraySize",
+    "historyKept",
+    "historyMovedAfter",
+    "killDelay",
+    "startTimeout",
+    "sshPort",
+    "sshTools",
+    "loginShell",
+    "mail",
+    "modules",
+    "judgeWRF",
+    "autoscaling",
+)
 QUEUE_KEYS: Final = (
-    "name", "volcanoQueue", "default", "image", "allowedImages", "maxWalltime", "defaultWalltime", "maxNodes",
-    "maxCPUs", "maxMemoryPerNode", "defaultMemoryPerNode", "nodeSelector",
-)  # fmt: skip
+    "name",
+    "volcanoQueue",
+    "default",
+    "image",
+    "allowedImages",
+    "maxWalltime",
+    "defaultWalltime",
+    "maxNodes",
+    "maxCPUs",
+    "maxMemoryPerNode",
+    "defaultMemoryPerNode",
+    "nodeSelector",
+)
 VOLUME_KEYS: Final = ("name", "mountPath", "readOnly", "subPath")
 SOURCES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "persistentVolumeClaim": (("claimName",), ("readOnly",)),

@@ -11,9 +11,16 @@ from hpcbatch.model.mail import MAX_PER_HOUR, MAX_RECIPIENTS, MailConfig, is_add
 from hpcbatch.site.yaml_fields import Fields, UnfitError, boolean, list_of, number, text
 
 MAIL_KEYS: Final = (
-    "smtp", "sendmail", "from", "startTLS", "secret", "domain",
-    "allowedDomains", "maxRecipients", "maxPerHour",
-)  # fmt: skip
+    "smtp",
+    "sendmail",
+    "from",
+    "startTLS",
+    "secret",
+    "domain",
+    "allowedDomains",
+    "maxRecipients",
+    "maxPerHour",
+)
 _HOST = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*")
 _SECRET = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _SMTP_PORT = 25

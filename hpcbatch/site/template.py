@@ -60,9 +60,14 @@ def _fault(job: PlacedJob, site: SiteConfig, loader: BaseLoader | None) -> str:
     setup = RunSetup(output=OutputFiles(stdout="/home/sample/out", stderr=None))
     try:
         objects = translate.manifests(
-            job, setup, site, submission_secret="sample",  # noqa: S106  a name, not a secret
-            namespace=_NAMESPACE, owner=None, loader=loader,
-        )  # fmt: skip
+            job,
+            setup,
+            site,
+            submission_secret="sample",  # noqa: S106  a name, not a secret
+            namespace=_NAMESPACE,
+            owner=None,
+            loader=loader,
+        )
     except HpcBatchError as error:
         return str(error)
     except Exception as error:  # whatever the template's own expressions raised

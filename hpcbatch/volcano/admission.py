@@ -26,9 +26,15 @@ _MUTATE_JOB, _VALIDATE_JOB = "mutatejob.volcano.sh", "validatejob.volcano.sh"
 _MUTATE_QUEUE, _VALIDATE_QUEUE = "mutatequeue.volcano.sh", "validatequeue.volcano.sh"
 _EVENTS = ("PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated", "*")
 _ACTIONS = (
-    "AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob",
+    "AbortJob",
+    "RestartJob",
+    "RestartTask",
+    "RestartPod",
+    "RestartPartition",
+    "TerminateJob",
+    "CompleteJob",
     "ResumeJob",
-)  # fmt: skip
+)
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_TEXT = (
@@ -54,9 +60,10 @@ def mutate_job(job: Object) -> Object:
     """A new job with Volcano's defaults. A value of a type that Go cannot read is refused here already."""
     if job.get("spec") is None:
         raise ApiError(
-            500, "InternalError",
+            500,
+            "InternalError",
             'Internal error occurred: add operation does not apply: doc is missing path: "/spec/queue": missing value',
-        )  # fmt: skip
+        )
     try:
         check_shape(job["spec"], JOB_SPEC, "spec")
     except HpcBatchError as error:

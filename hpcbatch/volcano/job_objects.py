@@ -15,8 +15,11 @@ JOB_NAME, JOB_NAMESPACE = "volcano.sh/job-name", "volcano.sh/job-namespace"
 TASK_SPEC, TASK_INDEX = "volcano.sh/task-spec", "volcano.sh/task-index"
 QUEUE_NAME = "volcano.sh/queue-name"
 _FROM_JOB = (
-    "volcano.sh/preemptable", "volcano.sh/cooldown-time", "volcano.sh/revocable-zone", "volcano.sh/jdb-min-available",
-)  # fmt: skip
+    "volcano.sh/preemptable",
+    "volcano.sh/cooldown-time",
+    "volcano.sh/revocable-zone",
+    "volcano.sh/jdb-min-available",
+)
 _JOB_API, _JOB_KIND = "batch.volcano.sh/v1alpha1", "Job"
 
 
@@ -120,9 +123,12 @@ def build_pod_group(job: Object, spec: Object) -> Object:
         if meta.get(key):
             metadata[key] = dict(meta[key])
     return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": metadata, "spec": spec,
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": metadata,
+        "spec": spec,
         "status": {},
-    }  # fmt: skip
+    }
 
 
 def min_available(task: Mapping[str, object]) -> int:

@@ -62,12 +62,18 @@ _CONTAINER = Struct("Container", {"name": _TEXT, "image": _TEXT, "resources": _R
 _POD = Struct(
     "PodSpec",
     {
-        "hostNetwork": _BOOL, "dnsPolicy": _TEXT, "restartPolicy": _TEXT, "hostname": _TEXT, "subdomain": _TEXT,
-        "priorityClassName": _TEXT, "schedulerName": _TEXT, "containers": ListOf(_CONTAINER),
+        "hostNetwork": _BOOL,
+        "dnsPolicy": _TEXT,
+        "restartPolicy": _TEXT,
+        "hostname": _TEXT,
+        "subdomain": _TEXT,
+        "priorityClassName": _TEXT,
+        "schedulerName": _TEXT,
+        "containers": ListOf(_CONTAINER),
         "initContainers": ListOf(_CONTAINER),
     },
     "v1",
-)  # fmt: skip
+)
 _TEMPLATE = Struct(
     "PodTemplateSpec",
     {"metadata": Struct("ObjectMeta", {"labels": MapOf(_TEXT), "annotations": MapOf(_TEXT)}, "v1"), "spec": _POD},
@@ -81,30 +87,49 @@ _PARTITION = Struct("PartitionPolicySpec", {"totalPartitions": _INT, "partitionS
 _TASK = Struct(
     "TaskSpec",
     {
-        "name": _TEXT, "replicas": _INT, "minAvailable": _INT, "maxRetry": _INT, "topologyPolicy": _TEXT,
-        "template": _TEMPLATE, "policies": ListOf(_POLICY), "partitionPolicy": _PARTITION,
+        "name": _TEXT,
+        "replicas": _INT,
+        "minAvailable": _INT,
+        "maxRetry": _INT,
+        "topologyPolicy": _TEXT,
+        "template": _TEMPLATE,
+        "policies": ListOf(_POLICY),
+        "partitionPolicy": _PARTITION,
         "dependsOn": Struct("DependsOn", {"name": ListOf(_TEXT), "iteration": _TEXT}),
     },
-)  # fmt: skip
+)
 _ANYTHING = Scalar("any", (object,))
 _VOLUME = Struct("VolumeSpec", {"mountPath": _TEXT, "volumeClaimName": _TEXT, "volumeClaim": MapOf(_ANYTHING)})
 _TOPOLOGY = Struct("NetworkTopologySpec", {"highestTierAllowed": _INT, "highestTierName": _TEXT, "mode": _TEXT})
 JOB_SPEC = Struct(
     "JobSpec",
     {
-        "schedulerName": _TEXT, "queue": _TEXT, "priorityClassName": _TEXT, "minAvailable": _INT, "maxRetry": _INT,
-        "minSuccess": _INT, "ttlSecondsAfterFinished": _INT, "plugins": MapOf(ListOf(_TEXT)),
-        "policies": ListOf(_POLICY), "tasks": ListOf(_TASK), "volumes": ListOf(_VOLUME), "networkTopology": _TOPOLOGY,
+        "schedulerName": _TEXT,
+        "queue": _TEXT,
+        "priorityClassName": _TEXT,
+        "minAvailable": _INT,
+        "maxRetry": _INT,
+        "minSuccess": _INT,
+        "ttlSecondsAfterFinished": _INT,
+        "plugins": MapOf(ListOf(_TEXT)),
+        "policies": ListOf(_POLICY),
+        "tasks": ListOf(_TASK),
+        "volumes": ListOf(_VOLUME),
+        "networkTopology": _TOPOLOGY,
     },
-)  # fmt: skip
+)
 QUEUE_SPEC = Struct(
     "QueueSpec",
     {
-        "weight": _INT, "parent": _TEXT, "reclaimable": _BOOL, "dequeueStrategy": _TEXT,
-        "capability": MapOf(_QUANTITY), "deserved": MapOf(_QUANTITY),
+        "weight": _INT,
+        "parent": _TEXT,
+        "reclaimable": _BOOL,
+        "dequeueStrategy": _TEXT,
+        "capability": MapOf(_QUANTITY),
+        "deserved": MapOf(_QUANTITY),
         "guarantee": Struct("Guarantee", {"resource": MapOf(_QUANTITY)}),
     },
-)  # fmt: skip
+)
 
 
 def check_shape(value: Any, shape: Shape, path: str, holder: str = "") -> None:

@@ -14,9 +14,14 @@ _COUNTERS = {"Pending": "pending", "Running": "running", "Succeeded": "succeeded
 
 
 def job_status(
-    job: JobView, before: Mapping[str, object], state: SetState, pods: Sequence[PodView], *,
-    controlled: Mapping[str, str], now: datetime,
-) -> Object:  # fmt: skip
+    job: JobView,
+    before: Mapping[str, object],
+    state: SetState,
+    pods: Sequence[PodView],
+    *,
+    controlled: Mapping[str, str],
+    now: datetime,
+) -> Object:
     """The whole new status. `before` is the one it replaces: its times stay where nothing changes."""
     moved = before.get("state") is None or state.phase is not job.phase
     since = rfc3339(now) if moved or job.since is None else rfc3339(job.since)

@@ -94,9 +94,16 @@ class DeleteJob:
 
 
 Action = (
-    AddPluginObjects | RemovePluginObjects | PutPodGroup | DeletePodGroup | CreatePod | KillPod | SetState | Announce
+    AddPluginObjects
+    | RemovePluginObjects
+    | PutPodGroup
+    | DeletePodGroup
+    | CreatePod
+    | KillPod
+    | SetState
+    | Announce
     | DeleteJob
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,9 +165,15 @@ class _Plan:
 
 
 def decide(
-    job: JobView, pods: Sequence[PodView], group_phase: str | None, *, now: datetime, request: str = "",
-    evicted: Sequence[Evicted] = (), group_since: datetime | None = None,
-) -> Decision:  # fmt: skip
+    job: JobView,
+    pods: Sequence[PodView],
+    group_phase: str | None,
+    *,
+    now: datetime,
+    request: str = "",
+    evicted: Sequence[Evicted] = (),
+    group_since: datetime | None = None,
+) -> Decision:
     """List what to do next for `job`. `group_phase` is None while there is no PodGroup, `group_since` when the group
     lacked pods the last time; `request` is the action of a Command. Every action is safe to repeat, and safe to be
     interrupted after.
@@ -248,10 +261,17 @@ def _ended(plan: _Plan) -> None:
 
 
 _STEP: dict[Phase, Callable[[_Plan], None]] = {
-    Phase.PENDING: _live, Phase.RUNNING: _live, Phase.RESTARTING: _restarting,
-    Phase.ABORTING: _ending, Phase.COMPLETING: _ending, Phase.TERMINATING: _ending,
-    Phase.ABORTED: _ended, Phase.COMPLETED: _ended, Phase.TERMINATED: _ended, Phase.FAILED: _ended,
-}  # fmt: skip
+    Phase.PENDING: _live,
+    Phase.RUNNING: _live,
+    Phase.RESTARTING: _restarting,
+    Phase.ABORTING: _ending,
+    Phase.COMPLETING: _ending,
+    Phase.TERMINATING: _ending,
+    Phase.ABORTED: _ended,
+    Phase.COMPLETED: _ended,
+    Phase.TERMINATED: _ended,
+    Phase.FAILED: _ended,
+}
 
 
 def _clean_up(plan: _Plan) -> None:
@@ -333,9 +353,13 @@ def may_start(job: JobView, task: TaskView, counted: Sequence[PodView]) -> bool:
 
 
 def happenings(
-    job: JobView, pods: Sequence[PodView], group_phase: str | None, *, group_since: datetime,
+    job: JobView,
+    pods: Sequence[PodView],
+    group_phase: str | None,
+    *,
+    group_since: datetime,
     evicted: Sequence[Evicted] = (),
-) -> list[Happening]:  # fmt: skip
+) -> list[Happening]:
     """What can be seen now of the job's present version, the earliest first; completion goes before failure."""
     gone = [item.pod for item in evicted if item.pod.version >= job.version]
     # Some of these ended before they were deleted, maybe with nobody looking in between.
@@ -430,9 +454,13 @@ def lost_between(job: JobView, pods: Sequence[PodView], recorded: dict[str, int]
         gone = min(recorded.get(task.name, 0), task.replicas) - len(there)
         for index in [i for i in range(task.replicas) if i not in there][: max(0, gone)]:
             pod = PodView(
-                name=f"{job.name}-{task.name}-{index}", uid="", task=task.name, index=index, created=now,
+                name=f"{job.name}-{task.name}-{index}",
+                uid="",
+                task=task.name,
+                index=index,
+                created=now,
                 version=job.version,
-            )  # fmt: skip
+            )
             lost.append(Evicted(pod=pod, at=now))
     return lost
 
@@ -446,6 +474,11 @@ def with_state(job: JobView, state: SetState, now: datetime) -> JobView:
     """The job as it is after `state` has been written."""
     since = job.since if state.phase is job.phase else now
     return replace(
-        job, phase=state.phase, version=state.version, retry_count=state.retry_count, reason=state.reason,
-        target=state.target, since=since,
-    )  # fmt: skip
+        job,
+        phase=state.phase,
+        version=state.version,
+        retry_count=state.retry_count,
+        reason=state.reason,
+        target=state.target,
+        since=since,
+    )

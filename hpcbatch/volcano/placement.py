@@ -312,9 +312,10 @@ class Cluster:
 
     def _places(self, term: PodTerm) -> set[str]:
         return {
-            node for node, seats in self.seats.items()
+            node
+            for node, seats in self.seats.items()
             if any(term.matches(other.namespace, other.labels) for other in seats.values())
-        }  # fmt: skip
+        }
 
     def _same_domain(self, key: str, view: NodeView, place: str) -> bool:
         domain = view.labels.get(key)

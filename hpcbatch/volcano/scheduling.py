@@ -112,18 +112,23 @@ class Session:
 
 
 def run_session(
-    nodes: Iterable[NodeView], groups: Sequence[GroupEntry], queues: Iterable[QueueEntry],
+    nodes: Iterable[NodeView],
+    groups: Sequence[GroupEntry],
+    queues: Iterable[QueueEntry],
     others: Iterable[tuple[Seat, str, str]] = (),
-) -> Session:  # fmt: skip
+) -> Session:
     """`others` are placed pods that belong to none of the groups: pod, node, queue."""
     return _Run(nodes, groups, queues, others).session()
 
 
 class _Run:
     def __init__(
-        self, nodes: Iterable[NodeView], groups: Sequence[GroupEntry], queues: Iterable[QueueEntry],
+        self,
+        nodes: Iterable[NodeView],
+        groups: Sequence[GroupEntry],
+        queues: Iterable[QueueEntry],
         others: Iterable[tuple[Seat, str, str]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.cluster = Cluster(nodes)
         self.groups = groups
         self.queues = {queue.name: queue for queue in queues}
@@ -332,9 +337,15 @@ class _Run:
     # outcome
 
     def _outcome(
-        self, group: GroupEntry, counts: Counter[PodState], waiting: list[PodEntry], *,
-        placed: Mapping[str, str], problems: Mapping[str, str], complete: bool,
-    ) -> Outcome:  # fmt: skip
+        self,
+        group: GroupEntry,
+        counts: Counter[PodState],
+        waiting: list[PodEntry],
+        *,
+        placed: Mapping[str, str],
+        problems: Mapping[str, str],
+        complete: bool,
+    ) -> Outcome:
         """`waiting` pods stay without a place; `placed` are those that would have one if the gang were complete."""
         counts = +counts
         pending = counts[PodState.PENDING]
@@ -428,9 +439,12 @@ def _shape_of_ready(group: GroupEntry) -> tuple[object, ...]:
 
 
 def _gang_message(
-    group: GroupEntry, counts: Counter[PodState], waiting: list[PodEntry], placed: Mapping[str, str],
+    group: GroupEntry,
+    counts: Counter[PodState],
+    waiting: list[PodEntry],
+    placed: Mapping[str, str],
     problems: Mapping[str, str],
-) -> tuple[str, str]:  # fmt: skip
+) -> tuple[str, str]:
     """The texts of the condition and of the event, which count differently. Source: gang.go, job_info.go."""
     ready = sum(counts[state] for state in _READY)
     states = sorted([*(f"{n} {state}" for state, n in counts.items()), f"{group.min_member} minAvailable"])

@@ -119,10 +119,15 @@ def dry_run_yaml(objects: Sequence[Mapping[str, Any]]) -> str:
     Dumper.add_representer(str, text)
     return str(
         yaml.dump_all(
-            objects, Dumper=Dumper, sort_keys=False, explicit_start=True, default_flow_style=False, allow_unicode=True,
+            objects,
+            Dumper=Dumper,
+            sort_keys=False,
+            explicit_start=True,
+            default_flow_style=False,
+            allow_unicode=True,
             width=120,
         )
-    )  # fmt: skip
+    )
 
 
 def validate(obj: Mapping[str, Any]) -> None:

@@ -191,9 +191,13 @@ def progress(log: Log, start: datetime | None, end: datetime | None, loops_total
         percent = 100.0 * min(log.loops, loops_total) / loops_total if loops_total else None
         left = None if loops_total is None or not log.loop_seconds else max(0, loops_total - log.loops)
         return Progress(
-            program=log.program, percent=100.0 if log.is_success else percent, time=None, loops=log.loops,
-            loops_total=loops_total, eta_s=None if left is None or log.is_success else left * fmean(log.loop_seconds),
-        )  # fmt: skip
+            program=log.program,
+            percent=100.0 if log.is_success else percent,
+            time=None,
+            loops=log.loops,
+            loops_total=loops_total,
+            eta_s=None if left is None or log.is_success else left * fmean(log.loop_seconds),
+        )
     domains = tuple(_domain_progress(number, each) for number, each in sorted(log.domains.items()) if each.step_seconds)
     first = log.domains.get(1, DomainLog())
     begin = start or log.start

@@ -15,8 +15,18 @@ from dataclasses import dataclass
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _DIMENSIONS, _VARIABLES, _ATTRIBUTES = 0x0A, 0x0B, 0x0C
 _TYPES = {
-    1: "b", 2: "c", 3: "h", 4: "i", 5: "f", 6: "d", 7: "B", 8: "H", 9: "I", 10: "q", 11: "Q",
-}  # fmt: skip
+    1: "b",
+    2: "c",
+    3: "h",
+    4: "i",
+    5: "f",
+    6: "d",
+    7: "B",
+    8: "H",
+    9: "I",
+    10: "q",
+    11: "Q",
+}
 _SIZES = {number: struct.calcsize(f">{code}") for number, code in _TYPES.items()}
 _CHAR = 2
 _STREAMING = {4: 0xFFFFFFFF, 8: 0xFFFFFFFFFFFFFFFF}
@@ -145,7 +155,7 @@ class _Header:
         dimensions = {name: length or known or 0 for name, length in zip(names, lengths, strict=True)}
         return Header(
             dimensions=dimensions, attributes=attributes, variables=variables, records=known, record_bytes=step
-        )  # fmt: skip
+        )
 
     def _attributes(self) -> dict[str, Attribute]:
         found: dict[str, Attribute] = {}
@@ -173,6 +183,9 @@ class _Header:
         is_record = bool(ids) and lengths[ids[0]] == 0
         size = math.prod(lengths[each] for each in ids[is_record:]) * _SIZES[number]
         return name, Variable(
-            dimensions=tuple(names[each] for each in ids), type_size=_SIZES[number], is_record=is_record, begin=begin,
+            dimensions=tuple(names[each] for each in ids),
+            type_size=_SIZES[number],
+            is_record=is_record,
+            begin=begin,
             record_bytes=size,
-        )  # fmt: skip
+        )

@@ -12,14 +12,24 @@ from hpcbatch.wrf.namelist import Namelist, Value
 _MOST_DOMAINS = 21  # max_domains of the Registry
 _SUITES = {
     "conus": {
-        "mp_physics": 8, "cu_physics": 6, "ra_lw_physics": 4, "ra_sw_physics": 4, "bl_pbl_physics": 2,
-        "sf_sfclay_physics": 2, "sf_surface_physics": 2,
+        "mp_physics": 8,
+        "cu_physics": 6,
+        "ra_lw_physics": 4,
+        "ra_sw_physics": 4,
+        "bl_pbl_physics": 2,
+        "sf_sfclay_physics": 2,
+        "sf_surface_physics": 2,
     },
     "tropical": {
-        "mp_physics": 6, "cu_physics": 16, "ra_lw_physics": 4, "ra_sw_physics": 4, "bl_pbl_physics": 1,
-        "sf_sfclay_physics": 91, "sf_surface_physics": 2,
+        "mp_physics": 6,
+        "cu_physics": 16,
+        "ra_lw_physics": 4,
+        "ra_sw_physics": 4,
+        "bl_pbl_physics": 1,
+        "sf_sfclay_physics": 91,
+        "sf_surface_physics": 2,
     },
-}  # fmt: skip
+}
 """What -1 means for each scheme under &physics physics_suite."""
 
 

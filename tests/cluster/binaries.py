@@ -108,9 +108,13 @@ def _go(module: Module, *arguments: str) -> str:
     if not go:
         raise BuildError("go: not found; the cluster's programs are built with Go 1.24 or newer")
     done = subprocess.run(
-        [go, *arguments], cwd=MODULES / module.folder, env={**os.environ, "CGO_ENABLED": "0"},
-        stdout=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
+        [go, *arguments],
+        cwd=MODULES / module.folder,
+        env={**os.environ, "CGO_ENABLED": "0"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise BuildError(f"go {arguments[0]} in {module.folder}: exit {done.returncode}")
     return done.stdout

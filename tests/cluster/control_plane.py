@@ -33,9 +33,23 @@ def certificate(name: str, subject: str, names: str) -> None:
     run("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", request, "-subj", subject)
     (PKI / f"{name}.ext").write_text(f"subjectAltName={names}")
     run(
-        "openssl", "x509", "-req", "-in", request, "-CA", PKI / "ca.crt", "-CAkey", PKI / "ca.key", "-CAcreateserial",
-        "-days", "3650", "-out", signed, "-extfile", PKI / f"{name}.ext",
-    )  # fmt: skip
+        "openssl",
+        "x509",
+        "-req",
+        "-in",
+        request,
+        "-CA",
+        PKI / "ca.crt",
+        "-CAkey",
+        PKI / "ca.key",
+        "-CAcreateserial",
+        "-days",
+        "3650",
+        "-out",
+        signed,
+        "-extfile",
+        PKI / f"{name}.ext",
+    )
 
 
 def kubeconfig(name: str, path: Path) -> None:
@@ -56,9 +70,21 @@ def kubeconfig(name: str, path: Path) -> None:
 def make_certificates() -> None:
     PKI.mkdir(mode=0o700)
     run(
-        "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", PKI / "ca.key", "-out", PKI / "ca.crt",
-        "-days", "3650", "-subj", "/CN=ca",
-    )  # fmt: skip
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        PKI / "ca.key",
+        "-out",
+        PKI / "ca.crt",
+        "-days",
+        "3650",
+        "-subj",
+        "/CN=ca",
+    )
     certificate("server", "/CN=server", f"DNS:kubernetes,DNS:kubernetes.default.svc,IP:{API_IP},IP:127.0.0.1")
     certificate("admin", "/O=system:masters/CN=admin", "DNS:admin")
     for name in ("controller-manager", "scheduler"):
@@ -94,37 +120,99 @@ def start() -> None:
     (STATE / "audit.yaml").write_text(_AUDIT_POLICY)
     programs = STATE / "bin"
     daemons.start(
-        "etcd", programs / "etcd", "--data-dir", STATE / "etcd", "--listen-client-urls", "http://127.0.0.1:2379",
-        "--advertise-client-urls", "http://127.0.0.1:2379",
-        "--listen-peer-urls", "http://127.0.0.1:2380", "--unsafe-no-fsync",
-    )  # fmt: skip
+        "etcd",
+        programs / "etcd",
+        "--data-dir",
+        STATE / "etcd",
+        "--listen-client-urls",
+        "http://127.0.0.1:2379",
+        "--advertise-client-urls",
+        "http://127.0.0.1:2379",
+        "--listen-peer-urls",
+        "http://127.0.0.1:2380",
+        "--unsafe-no-fsync",
+    )
     daemons.start(
-        "kube-apiserver", programs / "kube-apiserver", "--etcd-servers", "http://127.0.0.1:2379",
-        "--bind-address", API_IP, "--secure-port", "443", "--advertise-address", API_IP,
-        "--endpoint-reconciler-type", "none", "--client-ca-file", PKI / "ca.crt",
-        "--tls-cert-file", PKI / "server.crt", "--tls-private-key-file", PKI / "server.key",
-        "--cert-dir", PKI, "--authorization-mode", "Node,RBAC", "--enable-admission-plugins", "NodeRestriction",
-        "--service-cluster-ip-range", SERVICE_NET, "--service-account-issuer", "https://kubernetes.default.svc",
-        "--service-account-key-file", PKI / "sa.key", "--service-account-signing-key-file", PKI / "sa.key",
-        "--allow-privileged=true", "--kubelet-preferred-address-types", "InternalIP",
-        "--kubelet-client-certificate", PKI / "admin.crt", "--kubelet-client-key", PKI / "admin.key",
-        "--audit-policy-file", STATE / "audit.yaml", "--audit-log-path", AUDIT_LOG, *front_proxy_options(PKI),
-    )  # fmt: skip
+        "kube-apiserver",
+        programs / "kube-apiserver",
+        "--etcd-servers",
+        "http://127.0.0.1:2379",
+        "--bind-address",
+        API_IP,
+        "--secure-port",
+        "443",
+        "--advertise-address",
+        API_IP,
+        "--endpoint-reconciler-type",
+        "none",
+        "--client-ca-file",
+        PKI / "ca.crt",
+        "--tls-cert-file",
+        PKI / "server.crt",
+        "--tls-private-key-file",
+        PKI / "server.key",
+        "--cert-dir",
+        PKI,
+        "--authorization-mode",
+        "Node,RBAC",
+        "--enable-admission-plugins",
+        "NodeRestriction",
+        "--service-cluster-ip-range",
+        SERVICE_NET,
+        "--service-account-issuer",
+        "https://kubernetes.default.svc",
+        "--service-account-key-file",
+        PKI / "sa.key",
+        "--service-account-signing-key-file",
+        PKI / "sa.key",
+        "--allow-privileged=true",
+        "--kubelet-preferred-address-types",
+        "InternalIP",
+        "--kubelet-client-certificate",
+        PKI / "admin.crt",
+        "--kubelet-client-key",
+        PKI / "admin.key",
+        "--audit-policy-file",
+        STATE / "audit.yaml",
+        "--audit-log-path",
+        AUDIT_LOG,
+        *front_proxy_options(PKI),
+    )
     wait_until("the API server", lambda: kubectl("get", "--raw", "/readyz"))
     daemons.start(
-        "kube-controller-manager", programs / "kube-controller-manager",
-        "--kubeconfig", STATE / "controller-manager.conf",
-        "--service-account-private-key-file", PKI / "sa.key", "--root-ca-file", PKI / "ca.crt",
-        "--cluster-signing-cert-file", PKI / "ca.crt", "--cluster-signing-key-file", PKI / "ca.key",
-        "--use-service-account-credentials", "--leader-elect=false",
-        "--controllers", "*,-nodeipam,-cloud-node-lifecycle",
+        "kube-controller-manager",
+        programs / "kube-controller-manager",
+        "--kubeconfig",
+        STATE / "controller-manager.conf",
+        "--service-account-private-key-file",
+        PKI / "sa.key",
+        "--root-ca-file",
+        PKI / "ca.crt",
+        "--cluster-signing-cert-file",
+        PKI / "ca.crt",
+        "--cluster-signing-key-file",
+        PKI / "ca.key",
+        "--use-service-account-credentials",
+        "--leader-elect=false",
+        "--controllers",
+        "*,-nodeipam,-cloud-node-lifecycle",
         # a node that is gone is noticed sooner than after 50 s, so that tests need not wait for it
-        "--node-monitor-grace-period", "12s", "--node-monitor-period", "2s",
-    )  # fmt: skip
+        "--node-monitor-grace-period",
+        "12s",
+        "--node-monitor-period",
+        "2s",
+    )
     daemons.start(
-        "kube-scheduler", programs / "kube-scheduler", "--kubeconfig", STATE / "scheduler.conf", "--leader-elect=false",
-        "--authentication-kubeconfig", STATE / "scheduler.conf", "--authorization-kubeconfig", STATE / "scheduler.conf",
-    )  # fmt: skip
+        "kube-scheduler",
+        programs / "kube-scheduler",
+        "--kubeconfig",
+        STATE / "scheduler.conf",
+        "--leader-elect=false",
+        "--authentication-kubeconfig",
+        STATE / "scheduler.conf",
+        "--authorization-kubeconfig",
+        STATE / "scheduler.conf",
+    )
     services = f"kubernetes cluster.local {{\n kubeconfig {ADMIN_CONF}\n ttl 0\n}}"
     (STATE / "Corefile").write_text(f"cluster.local:53 {{\n bind {BRIDGE_IP}\n {services}\n errors\n}}\n")
     daemons.start("coredns", programs / "coredns", "-conf", STATE / "Corefile")
@@ -133,10 +221,17 @@ def start() -> None:
 def missing_packages() -> list[str]:
     """Debian's packages of which a program is not here."""
     needs = {
-        "containerd": "containerd", "runc": "runc", "ctr": "containerd", "buildah": "buildah", "gcc": "gcc",
-        "mmdebstrap": "mmdebstrap", "openssl": "openssl", "ip": "iproute2", "mount": "util-linux",
+        "containerd": "containerd",
+        "runc": "runc",
+        "ctr": "containerd",
+        "buildah": "buildah",
+        "gcc": "gcc",
+        "mmdebstrap": "mmdebstrap",
+        "openssl": "openssl",
+        "ip": "iproute2",
+        "mount": "util-linux",
         "nft": "nftables",
-    }  # fmt: skip
+    }
     missing = {package for program, package in needs.items() if not shutil.which(program)}
     if postgres.programs() is None:
         missing.add("postgresql")

@@ -23,9 +23,16 @@ def start(name: str, *argv: str | Path, env: Mapping[str, str] | None = None, us
     _file(name).parent.mkdir(exist_ok=True)
     with (STATE / "log" / name).open("ab") as log:
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=STATE,
-            env={**os.environ, **(env or {})}, user=user, extra_groups=None if user is None else [],
-        )  # fmt: skip
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd=STATE,
+            env={**os.environ, **(env or {})},
+            user=user,
+            extra_groups=None if user is None else [],
+        )
     _file(name).write_text(json.dumps({"pid": process.pid, "argv": words, "env": dict(env or {}), "user": user}))
 
 

@@ -22,14 +22,33 @@ def start() -> None:
     DATA.mkdir()
     shutil.chown(DATA, _USER)
     as_user = ("setpriv", "--reuid", _USER, "--regid", str(pwd.getpwnam(_USER).pw_gid), "--clear-groups")
-    run(*as_user, programs / "initdb", "-D", DATA / "data", "-U", "hpcbatch", "-A", "trust", "-E", "UTF8", "--locale=C",
-        "--no-sync")  # fmt: skip
+    run(
+        *as_user,
+        programs / "initdb",
+        "-D",
+        DATA / "data",
+        "-U",
+        "hpcbatch",
+        "-A",
+        "trust",
+        "-E",
+        "UTF8",
+        "--locale=C",
+        "--no-sync",
+    )
     with (DATA / "data/pg_hba.conf").open("a") as rules:
         rules.write(f"host all all {POD_NET} trust\n")
     daemons.start(
-        "postgres", programs / "postgres", "-D", DATA / "data", "-c", f"listen_addresses={BRIDGE_IP}",
-        "-c", f"unix_socket_directories={DATA}", user=_USER,
-    )  # fmt: skip
+        "postgres",
+        programs / "postgres",
+        "-D",
+        DATA / "data",
+        "-c",
+        f"listen_addresses={BRIDGE_IP}",
+        "-c",
+        f"unix_socket_directories={DATA}",
+        user=_USER,
+    )
 
 
 def install() -> None:

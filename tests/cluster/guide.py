@@ -18,9 +18,14 @@ def run(heading: str, **variables: str) -> str:
         (folder / "deploy").symlink_to(CHECKOUT / "deploy")
     done = subprocess.run(
         ["bash", "-euxo", "pipefail", "-c", fenced(section(PAGE.read_text(), heading))],
-        cwd=folder, env={**admin_environment(), **variables},
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, check=False,
-    )  # fmt: skip
+        cwd=folder,
+        env={**admin_environment(), **variables},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=300,
+        check=False,
+    )
     if done.returncode:
         raise ClusterError(f"{PAGE.name}, section {heading}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

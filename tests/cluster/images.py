@@ -112,9 +112,16 @@ def make_base() -> None:
         partial = root.with_suffix(".partial")
         unwanted = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "info", "locale", "man")]
         run(
-            "mmdebstrap", "--quiet", "--format=tar", "--variant=apt", "--include=ca-certificates", *unwanted,
-            "bookworm", partial, limit_s=600,
-        )  # fmt: skip
+            "mmdebstrap",
+            "--quiet",
+            "--format=tar",
+            "--variant=apt",
+            "--include=ca-certificates",
+            *unwanted,
+            "bookworm",
+            partial,
+            limit_s=600,
+        )
         partial.rename(root)
     if BASE in buildah("images", "--format", "{{.Name}}:{{.Tag}}"):
         return

@@ -30,10 +30,21 @@ def add(user: login.User) -> None:
     os.chown(user.home / ".kube", user.uid, user.gid)
     groups = ",".join(f"{gid}:{name}" for name, gid in user.groups.items())
     hpcbatch(
-        "user", "add", user.name, "--uid", str(user.uid), "--gid", str(user.gid), "--home", str(user.home),
-        *(["--groups", groups] if groups else []), "--pvc", f"home=10Gi,volume=home-{user.name}",
-        "--kubeconfig", str(user.home / ".kube/config"),
-    )  # fmt: skip
+        "user",
+        "add",
+        user.name,
+        "--uid",
+        str(user.uid),
+        "--gid",
+        str(user.gid),
+        "--home",
+        str(user.home),
+        *(["--groups", groups] if groups else []),
+        "--pvc",
+        f"home=10Gi,volume=home-{user.name}",
+        "--kubeconfig",
+        str(user.home / ".kube/config"),
+    )
 
 
 def hpcbatch(*argv: str) -> str:

@@ -30,10 +30,23 @@ def virtual_nodes(count: int) -> Iterator[None]:
     _expect_heartbeats(within="24h")
     options = [word for stage in _STAGES for word in ("--config", str(stage))]
     daemons.start(
-        _NAME, program, "--kubeconfig", ADMIN_CONF, *options, "--manage-all-nodes=false",
-        "--manage-nodes-with-label-selector", f"{LABEL}=yes", "--node-lease-duration-seconds", "0",
-        "--cidr", "10.245.0.0/16", "--node-ip", BRIDGE_IP, "-v", "WARN",
-    )  # fmt: skip
+        _NAME,
+        program,
+        "--kubeconfig",
+        ADMIN_CONF,
+        *options,
+        "--manage-all-nodes=false",
+        "--manage-nodes-with-label-selector",
+        f"{LABEL}=yes",
+        "--node-lease-duration-seconds",
+        "0",
+        "--cidr",
+        "10.245.0.0/16",
+        "--node-ip",
+        BRIDGE_IP,
+        "-v",
+        "WARN",
+    )
     try:
         nodes = json.dumps({"apiVersion": "v1", "kind": "List", "items": [_node(number) for number in range(count)]})
         kubectl("create", "-f", "-", stdin=nodes, limit_s=60 + count)
@@ -70,7 +83,7 @@ def _node(number: int) -> dict[str, object]:
         "metadata": {"name": name, "labels": labels},
         "spec": {"taints": [{"key": LABEL, "effect": "PreferNoSchedule"}]},
         "status": {"capacity": room, "allocatable": room},
-    }  # fmt: skip
+    }
 
 
 def _ready() -> int:

@@ -33,9 +33,11 @@ def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     for term in selector.get("matchExpressions") or []:
         value, values = labels.get(term["key"]), term.get("values") or []
         holds = {
-            "In": value in values, "NotIn": value not in values,
-            "Exists": value is not None, "DoesNotExist": value is None,
-        }[term["operator"]]  # fmt: skip
+            "In": value in values,
+            "NotIn": value not in values,
+            "Exists": value is not None,
+            "DoesNotExist": value is None,
+        }[term["operator"]]
         if not holds:
             return False
     return True
@@ -79,9 +81,12 @@ class Rules:
                 chains.append("\n".join([f"  chain {name} {{", *dict.fromkeys(allowed), "    drop", "  }"]))
         maps = [f"    ip {end} vmap {{ {', '.join(lines)} }}" for end, lines in jumps.items() if lines]
         forward = [
-            "  chain forward {", "    type filter hook forward priority 0; policy accept;",
-            "    ct state established,related accept", *maps, "  }",
-        ]  # fmt: skip
+            "  chain forward {",
+            "    type filter hook forward priority 0; policy accept;",
+            "    ct state established,related accept",
+            *maps,
+            "  }",
+        ]
         return "\n".join(
             [
                 f"table inet {TABLE} {{}}",

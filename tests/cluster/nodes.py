@@ -96,12 +96,18 @@ def _root(node: str) -> Path:
 def start() -> None:
     (STATE / "cni").mkdir()
     bridge = {
-        "type": "bridge", "bridge": BRIDGE, "isGateway": True, "ipMasq": False, "hairpinMode": True,
+        "type": "bridge",
+        "bridge": BRIDGE,
+        "isGateway": True,
+        "ipMasq": False,
+        "hairpinMode": True,
         "ipam": {
-            "type": "host-local", "dataDir": str(RUN / "addresses"),
-            "ranges": [[{"subnet": POD_NET, "rangeStart": "10.244.1.1"}]], "routes": [{"dst": "0.0.0.0/0"}],
+            "type": "host-local",
+            "dataDir": str(RUN / "addresses"),
+            "ranges": [[{"subnet": POD_NET, "rangeStart": "10.244.1.1"}]],
+            "routes": [{"dst": "0.0.0.0/0"}],
         },
-    }  # fmt: skip
+    }
     network = {"cniVersion": "1.0.0", "name": NAME, "plugins": [bridge, {"type": "loopback"}]}
     (STATE / "cni" / "10-bridge.conflist").write_text(json.dumps(network))
     for number, node in enumerate((*NODES, *CONTROLS)):
@@ -113,10 +119,21 @@ def start() -> None:
 def start_kubelets() -> None:
     for node in (*NODES, *CONTROLS):
         daemons.start(
-            f"kubelet-{node}", STATE / "bin/kubelet", "--config", STATE / f"{node}.yaml",
-            "--kubeconfig", STATE / f"{node}.conf", "--root-dir", STATE / f"kubelet-{node}",
-            "--hostname-override", node, "--cert-dir", PKI / node, "--node-ip", BRIDGE_IP,
-        )  # fmt: skip
+            f"kubelet-{node}",
+            STATE / "bin/kubelet",
+            "--config",
+            STATE / f"{node}.yaml",
+            "--kubeconfig",
+            STATE / f"{node}.conf",
+            "--root-dir",
+            STATE / f"kubelet-{node}",
+            "--hostname-override",
+            node,
+            "--cert-dir",
+            PKI / node,
+            "--node-ip",
+            BRIDGE_IP,
+        )
     for node in (*NODES, *CONTROLS):
         _wait_for_kubelet(node)
 
@@ -187,7 +204,8 @@ state = "{RUN}/{node}/containerd"
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "authentication": {
-            "anonymous": {"enabled": False}, "webhook": {"enabled": True},
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
             "x509": {"clientCAFile": str(PKI / "ca.crt")},
         },
         "authorization": {"mode": "AlwaysAllow"},
@@ -208,7 +226,7 @@ state = "{RUN}/{node}/containerd"
         "evictionHard": {"memory.available": "100Mi"},  # a full disk of the tester's is not what is tested
         "nodeStatusUpdateFrequency": "4s",
         "registerWithTaints": [_CONTROL_TAINT] if node in CONTROLS else [],
-    }  # fmt: skip
+    }
     (STATE / f"{node}.yaml").write_text(json.dumps(kubelet))
     _make_cgroups(node)
     daemons.start(f"containerd-{node}", "containerd", "-c", STATE / f"{node}.toml")

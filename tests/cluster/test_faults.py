@@ -132,10 +132,18 @@ def test_a_part_of_volcano_is_killed(alice: Site, part: str) -> None:
 
 def gang(site: Site, rerunnable: str, name: str) -> str:
     return site.qsub(
-        "-r", rerunnable, "-l", "select=3:ncpus=1", "-l", "place=scatter", "-N", name, "-j", "oe",
-        stdin="cd $PBS_O_WORKDIR; echo $PBS_JOBID >>starts\n"
-        "[ $(grep -c $PBS_JOBID starts) -gt 1 ] || sleep 600\n",
-    )  # fmt: skip
+        "-r",
+        rerunnable,
+        "-l",
+        "select=3:ncpus=1",
+        "-l",
+        "place=scatter",
+        "-N",
+        name,
+        "-j",
+        "oe",
+        stdin="cd $PBS_O_WORKDIR; echo $PBS_JOBID >>starts\n[ $(grep -c $PBS_JOBID starts) -gt 1 ] || sleep 600\n",
+    )
 
 
 def test_a_node_is_gone(alice: Site) -> None:

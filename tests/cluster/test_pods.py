@@ -37,13 +37,26 @@ def pods(namespace: str, launcher: Launcher, source: dict[str, Any]) -> list[dic
     site = SiteConfig(mounts_passwd=True, image="localhost/mpi:1", volumes=(volume,), launcher=launcher)
     spec = JobSpec(dialect=Dialect.PBS, name="x", chunks=(Chunk(count=3),))
     job = PlacedJob(
-        job_id=1, spec=spec, queue="default", pods=job_names.pods(1, spec.chunks, launcher), owner="alice", uid=1000,
-        gid=1000, home="/home/alice", groups=((2000, "wrf"),), cluster="rig", launcher=launcher,
-    )  # fmt: skip
+        job_id=1,
+        spec=spec,
+        queue="default",
+        pods=job_names.pods(1, spec.chunks, launcher),
+        owner="alice",
+        uid=1000,
+        gid=1000,
+        home="/home/alice",
+        groups=((2000, "wrf"),),
+        cluster="rig",
+        launcher=launcher,
+    )
     made = translate.manifests(
-        job, RunSetup(output=OutputFiles(stdout="/home/alice/out", stderr=None)), site, submission_secret="s",
-        namespace=namespace, owner=None,
-    )[1]  # fmt: skip
+        job,
+        RunSetup(output=OutputFiles(stdout="/home/alice/out", stderr=None)),
+        site,
+        submission_secret="s",
+        namespace=namespace,
+        owner=None,
+    )[1]
     return [
         {
             "apiVersion": "v1",

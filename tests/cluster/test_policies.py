@@ -52,19 +52,32 @@ def person(admin: Admin) -> Iterator[Person]:
 def submission(name: str, **more: Any) -> Any:
     metadata = {"name": name, **more.pop("metadata", {})}
     return {
-        "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "hpcbatch.io/submission", "immutable": True,
-        "stringData": {"script": "#!/bin/sh\nsleep 60\n", "environment": ""}, **more,
-    }  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "type": "hpcbatch.io/submission",
+        "immutable": True,
+        "stringData": {"script": "#!/bin/sh\nsleep 60\n", "environment": ""},
+        **more,
+    }
 
 
 def batchjob(name: str, **metadata: Any) -> Any:
     spec = {
-        "dialect": "pbs", "name": "j", "chunks": [{"count": 1, "cpus": 1, "ranks": 1}], "submissionSecret": name,
-        "stdout": {"path": "/dev/null"}, "stderr": {"path": "/dev/null"}, "hold": True,
-    }  # fmt: skip
+        "dialect": "pbs",
+        "name": "j",
+        "chunks": [{"count": 1, "cpus": 1, "ranks": 1}],
+        "submissionSecret": name,
+        "stdout": {"path": "/dev/null"},
+        "stderr": {"path": "/dev/null"},
+        "hold": True,
+    }
     return {
-        "apiVersion": "hpcbatch.io/v1alpha1", "kind": "BatchJob", "metadata": {"name": name, **metadata}, "spec": spec,
-    }  # fmt: skip
+        "apiVersion": "hpcbatch.io/v1alpha1",
+        "kind": "BatchJob",
+        "metadata": {"name": name, **metadata},
+        "spec": spec,
+    }
 
 
 OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "kube-root-ca.crt", "uid": "0-0"}
@@ -133,10 +146,13 @@ def test_the_life_of_a_job(person: Person) -> None:
 ADMINS = [
     (spec, "who may change all jobs")
     for spec in (
-        {"adminHolds": "s"}, {"suspended": True}, {"suspendedRun": 1},
-        {"alteration": {"id": "1", "fields": {"nice": -5}}}, {"alteration": {"id": "1", "fields": {"priority": 1024}}},
+        {"adminHolds": "s"},
+        {"suspended": True},
+        {"suspendedRun": 1},
+        {"alteration": {"id": "1", "fields": {"nice": -5}}},
+        {"alteration": {"id": "1", "fields": {"priority": 1024}}},
     )
-]  # fmt: skip
+]
 MEMBER = {"memberOf": {"arrayId": 1, "arrayName": "a", "index": 0}}
 
 
@@ -202,16 +218,29 @@ def test_what_was_submitted_stays(person: Person, change: Any) -> None:
 @pytest.mark.parametrize(
     ("verb", "what"),
     [
-        *[("create", kind) for kind in (
-            "pods", "configmaps", "jobs.batch.volcano.sh", "commands.bus.volcano.sh", "roles", "rolebindings",
-            "serviceaccounts", "persistentvolumeclaims", "deployments", "jobs.batch", "networkpolicies", "events",
-        )],
+        *[
+            ("create", kind)
+            for kind in (
+                "pods",
+                "configmaps",
+                "jobs.batch.volcano.sh",
+                "commands.bus.volcano.sh",
+                "roles",
+                "rolebindings",
+                "serviceaccounts",
+                "persistentvolumeclaims",
+                "deployments",
+                "jobs.batch",
+                "networkpolicies",
+                "events",
+            )
+        ],
         *[("list", kind) for kind in ("secrets", "pods", "configmaps")],
         *[(verb, "secrets") for verb in ("update", "patch", "deletecollection")],
         *[("patch", kind) for kind in ("namespaces", "resourcequotas")],
         *[("delete", kind) for kind in ("namespaces", "resourcequotas", "networkpolicies", "rolebindings")],
     ],
-)  # fmt: skip
+)
 def test_rights_that_a_user_has_not(person: Person, verb: str, what: str) -> None:
     assert not person.can(verb, what)
 
@@ -226,10 +255,16 @@ def test_others_secrets(person: Person, verb: str, namespace: str) -> None:
 def test_the_controller_is_a_stranger_elsewhere(admin: Admin, namespace: str) -> None:
     who = ("--as", "system:serviceaccount:hpcbatch-system:hpcbatch-controller", "-n", namespace, "auth", "can-i")
     for verb, what in [
-        ("get", "secrets"), ("list", "secrets"), ("get", "configmaps"), ("create", "pods"), ("delete", "pods"),
-        ("create", "jobs.batch.volcano.sh"), ("create", "batchjobs"), ("update", "batchjobs"),
+        ("get", "secrets"),
+        ("list", "secrets"),
+        ("get", "configmaps"),
+        ("create", "pods"),
+        ("delete", "pods"),
+        ("create", "jobs.batch.volcano.sh"),
+        ("create", "batchjobs"),
+        ("update", "batchjobs"),
         ("create", "rolebindings"),
-    ]:  # fmt: skip
+    ]:
         assert admin.kubectl(*who, verb, what, check=False).stdout.strip() == "no", (verb, what)
 
 

@@ -13,9 +13,15 @@ from tests.cluster.conftest import Admin
 
 CHUNK = {"count": 2, "cpus": 1, "ranks": 1, "resources": {"ngpus": 2}, "properties": ["haswell"]}
 SPEC: dict[str, Any] = {
-    "dialect": "pbs", "name": "x", "chunks": [CHUNK], "submissionSecret": "none", "image": "a/b:1", "hold": True,
-    "attributes": {"a": "b"}, "beginTime": "2100-01-01T00:00:00Z",
-}  # fmt: skip
+    "dialect": "pbs",
+    "name": "x",
+    "chunks": [CHUNK],
+    "submissionSecret": "none",
+    "image": "a/b:1",
+    "hold": True,
+    "attributes": {"a": "b"},
+    "beginTime": "2100-01-01T00:00:00Z",
+}
 UNCHANGED = "what was submitted does not change; hold, deleteRequested and the requests may"
 
 
@@ -37,21 +43,29 @@ def batchjob(namespace: str, name: str, spec: dict[str, Any]) -> str:
 def patch(admin: Admin, namespace: str, change: dict[str, Any], *options: str) -> str:
     """What kubectl says of a change to the job's spec; "" if it was made."""
     body = json.dumps({"spec": change})
-    done = admin.kubectl(
-        "-n", namespace, "patch", "batchjob", "x", "--type=merge", "-p", body, *options, check=False
-    )  # fmt: skip
+    done = admin.kubectl("-n", namespace, "patch", "batchjob", "x", "--type=merge", "-p", body, *options, check=False)
     return done.stderr if done.returncode else ""
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"queue": "q"}, {"image": None}, {"image": "c"}, {"chunks": [CHUNK | {"count": 1}]}, {"attributes": {"a": "c"}},
-        {"attributes": {"c": "d"}}, {"sharing": "excl"}, {"beginTime": None}, {"submissionSecret": "other"},
-        {"dialect": "slurm"}, {"walltimeSeconds": 1}, {"resourcesPerPod": {"gpu": 1}}, {"exportNone": True},
+        {"queue": "q"},
+        {"image": None},
+        {"image": "c"},
+        {"chunks": [CHUNK | {"count": 1}]},
+        {"attributes": {"a": "c"}},
+        {"attributes": {"c": "d"}},
+        {"sharing": "excl"},
+        {"beginTime": None},
+        {"submissionSecret": "other"},
+        {"dialect": "slurm"},
+        {"walltimeSeconds": 1},
+        {"resourcesPerPod": {"gpu": 1}},
+        {"exportNone": True},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_was_asked_stays(admin: Admin, namespace: str, change: dict[str, Any]) -> None:
     assert UNCHANGED in patch(admin, namespace, change, "--dry-run=server")
 

@@ -114,9 +114,11 @@ def test_nobody_makes_pods_or_volcano_jobs(bob: Site) -> None:
     for kind in ("rolebindings", "serviceaccounts/token", "networkpolicies", "resourcequotas"):
         assert not allowed(bob, "create", kind, bob.namespace), kind
     secret = {
-        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine"},
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "mine"},
         "type": "kubernetes.io/service-account-token",
-    }  # fmt: skip
+    }
     assert as_user(bob, "create", "-f", "-", stdin=json.dumps(secret))[0]
 
 

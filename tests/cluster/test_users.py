@@ -68,16 +68,22 @@ def test_a_user_is_made_once(new: Made) -> None:
     words = ("--uid", str(UID), "--gid", str(UID), "--groups", "2000:wrf", "--quota-cpus", "4", "--quota-pods", "9")
     first = new.add(*words, "--force").stdout.splitlines()
     assert [line.partition(":")[0].split()[0] for line in first] == [
-        "Namespace", "NetworkPolicy", "RoleBinding", "RoleBinding", "ResourceQuota",
-    ]  # fmt: skip
+        "Namespace",
+        "NetworkPolicy",
+        "RoleBinding",
+        "RoleBinding",
+        "ResourceQuota",
+    ]
     before = new.get("namespace,rolebinding,networkpolicy,resourcequota", new.namespace, "--ignore-not-found")
     as_before = f"user {new.name} is as wanted, in namespace {new.namespace}\n"
     assert new.add(*words, "--force").stdout == as_before
     assert new.add("--force").stdout == as_before
     assert new.get("namespace,rolebinding,networkpolicy,resourcequota", new.namespace, "--ignore-not-found") == before
     assert new.get("resourcequota", "hpcbatch-user")["spec"]["hard"] == {
-        "requests.cpu": "4", "pods": "9", "count/batchjobs.hpcbatch.io": "20k"
-    }  # fmt: skip
+        "requests.cpu": "4",
+        "pods": "9",
+        "count/batchjobs.hpcbatch.io": "20k",
+    }
     changed = new.add("--uid", str(UID + 1), "--quota-cpus", "none", "--force").stdout.splitlines()
     assert changed == [
         f"Namespace {new.namespace}: hpcbatch.io/uid: '{UID}' → '{UID + 1}'",
@@ -169,9 +175,11 @@ def test_pod_security_holds_in_a_users_namespace(dora: Made) -> None:
     if labels["pod-security.kubernetes.io/enforce"] != "restricted":
         pytest.fail("the rig's volumes are claims, with which `restricted` works")
     pod = {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "root"},
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "root"},
         "spec": {"containers": [{"name": "c", "image": "i", "securityContext": {"privileged": True}}]},
-    }  # fmt: skip
+    }
     done = dora.admin.kubectl("-n", dora.namespace, "create", "-f", "-", stdin=json.dumps(pod), check=False)
     assert 'violates PodSecurity "restricted' in done.stderr
 

@@ -30,7 +30,7 @@ _WEBHOOKS = (
     ("/queues/mutate", "Mutating", "mutatequeue", "scheduling.volcano.sh", "v1beta1", "queues", ["CREATE"]),
     ("/queues/validate", "Validating", "validatequeue", "scheduling.volcano.sh", "v1beta1", "queues", _ALL),
     ("/podgroups/mutate", "Mutating", "mutatepodgroup", "scheduling.volcano.sh", "v1beta1", "podgroups", ["CREATE"]),
-)  # fmt: skip
+)
 _QUEUE_STATE = ("get", "queue", "default", "-o", "jsonpath={.status.state}")
 _WEBHOOK_URL = "https://127.0.0.1:8443"
 
@@ -56,10 +56,20 @@ def start() -> None:
         COMPUTE_LABEL.replace("=", ":"),
     )
     daemons.start(
-        "vc-webhook-manager", programs / "vc-webhook-manager", *common, "--tls-cert-file", PKI / "webhook.crt",
-        "--tls-private-key-file", PKI / "webhook.key", "--ca-cert-file", PKI / "ca.crt", "--webhook-url", _WEBHOOK_URL,
-        "--enabled-admission", ",".join(path for path, *_ in _WEBHOOKS),
-    )  # fmt: skip
+        "vc-webhook-manager",
+        programs / "vc-webhook-manager",
+        *common,
+        "--tls-cert-file",
+        PKI / "webhook.crt",
+        "--tls-private-key-file",
+        PKI / "webhook.key",
+        "--ca-cert-file",
+        PKI / "ca.crt",
+        "--webhook-url",
+        _WEBHOOK_URL,
+        "--enabled-admission",
+        ",".join(path for path, *_ in _WEBHOOKS),
+    )
     kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": _webhooks()}))
     wait_until(
         "Volcano's default queue",

@@ -90,8 +90,11 @@ class Cluster:
     def kubectl(self, *arguments: str, stdin: str | None = None, code: int = 0, **env: str) -> str:
         """What kubectl writes to both outputs; it must exit with `code`."""
         environment = {
-            "PATH": os.environ["PATH"], "HOME": str(self.directory), "KUBECONFIG": str(self.kubeconfig), **env,
-        }  # fmt: skip
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.directory),
+            "KUBECONFIG": str(self.kubeconfig),
+            **env,
+        }
         done = subprocess.run(
             [KUBECTL, *arguments], input=stdin, capture_output=True, text=True, env=environment, timeout=60, check=False
         )
@@ -112,9 +115,14 @@ def cluster(
         return directory / f"{pod['metadata']['name']}-{container}.log"
 
     server = ApiServer(
-        registry, cert_file=certificate.cert_file, key_file=certificate.key_file, token=TOKEN, log_source=log_source,
-        history=ended_jobs, **options,
-    )  # fmt: skip
+        registry,
+        cert_file=certificate.cert_file,
+        key_file=certificate.key_file,
+        token=TOKEN,
+        log_source=log_source,
+        history=ended_jobs,
+        **options,
+    )
     port = server.start()
     kubeconfig = directory / "kubeconfig"
     write_kubeconfig(
@@ -133,13 +141,17 @@ def cluster(
 
 def pod_body(name: str = "p", **spec: Any) -> Object:
     return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
         "spec": {"containers": [{"name": "main", "image": "img:1"}], **spec},
-    }  # fmt: skip
+    }
 
 
 def batch_job(name: str = "b", **spec: Any) -> Object:
     return {
-        "apiVersion": "hpcbatch.io/v1alpha1", "kind": "BatchJob", "metadata": {"name": name},
+        "apiVersion": "hpcbatch.io/v1alpha1",
+        "kind": "BatchJob",
+        "metadata": {"name": name},
         "spec": {"dialect": "pbs", "name": "job", "chunks": [{"count": 1, "cpus": 1, "ranks": 1}], **spec},
-    }  # fmt: skip
+    }

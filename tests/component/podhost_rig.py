@@ -45,24 +45,44 @@ class PodHostRig:
     ) -> str:
         """Make a pod; returns its address. Volumes: name → path → text, all 0600."""
         self.say(
-            "pod", uid, hostname=uid, namespace="ns", subdomain=subdomain or "", network=subdomain is not None,
-            host_ip="127.0.0.1", aliases=[], sysctls={},
+            "pod",
+            uid,
+            hostname=uid,
+            namespace="ns",
+            subdomain=subdomain or "",
+            network=subdomain is not None,
+            host_ip="127.0.0.1",
+            aliases=[],
+            sysctls={},
             volumes=[volume(name, files) for name, files in (volumes or {}).items()],
-        )  # fmt: skip
+        )
         answer = self.hear("sandbox", uid)
         assert "error" not in answer, answer
         return str(answer["ip"])
 
     def start(
-        self, uid: str, script: str, *, argv: Sequence[str] = (), mounts: Sequence[Mapping[str, Any]] = (),
-        container: str = "main", cwd: str = "", **rest: Any,
-    ) -> None:  # fmt: skip
+        self,
+        uid: str,
+        script: str,
+        *,
+        argv: Sequence[str] = (),
+        mounts: Sequence[Mapping[str, Any]] = (),
+        container: str = "main",
+        cwd: str = "",
+        **rest: Any,
+    ) -> None:
         message = {
-            "argv": list(argv) or ["/bin/sh", "-c", script], "env": {"PATH": os.environ["PATH"], "WORD": "a b"},
-            "cwd": cwd, "mounts": [dict(mount) for mount in mounts], "log": str(self.log_file(uid, container)),
-            "termination": "/dev/termination-log", "user": None, "drop_capabilities": False,
-            "no_new_privileges": False, "memory_bytes": 0,
-        }  # fmt: skip
+            "argv": list(argv) or ["/bin/sh", "-c", script],
+            "env": {"PATH": os.environ["PATH"], "WORD": "a b"},
+            "cwd": cwd,
+            "mounts": [dict(mount) for mount in mounts],
+            "log": str(self.log_file(uid, container)),
+            "termination": "/dev/termination-log",
+            "user": None,
+            "drop_capabilities": False,
+            "no_new_privileges": False,
+            "memory_bytes": 0,
+        }
         self.say("start", uid, container=container, **{**message, **rest})
 
     def run(self, script: str, *, uid: str = "one", **rest: Any) -> tuple[int, str]:

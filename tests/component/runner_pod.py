@@ -74,25 +74,49 @@ class RunnerPod:
         return self.root / "err"
 
     def prepare(
-        self, script: bytes | str, *, dialect: Dialect = Dialect.SLURM, submitted: Mapping[str, str] | bytes = b"",
-        variables: Mapping[str, str] | None = None, output: OutputFiles | None = None, site: SiteConfig | None = None,
-        nodefile: str = "", export_none: bool = False, knows_shell: bool = True, is_host: bool = False, **spec: Any,
-    ) -> None:  # fmt: skip
+        self,
+        script: bytes | str,
+        *,
+        dialect: Dialect = Dialect.SLURM,
+        submitted: Mapping[str, str] | bytes = b"",
+        variables: Mapping[str, str] | None = None,
+        output: OutputFiles | None = None,
+        site: SiteConfig | None = None,
+        nodefile: str = "",
+        export_none: bool = False,
+        knows_shell: bool = True,
+        is_host: bool = False,
+        **spec: Any,
+    ) -> None:
         """`is_host`: this machine has the pod's name, so that an mpirun starts its ranks here."""
         spec.setdefault("work_dir", str(self.root))
         asked = JobSpec(dialect=dialect, name="test", **spec)
         job = PlacedJob(
-            job_id=JOB_ID, spec=asked, queue="default", pods=pods(JOB_ID, asked.chunks), owner="alice",
-            uid=os.getuid(), gid=os.getgid(), home=str(self.root), cluster="test",
-        )  # fmt: skip
+            job_id=JOB_ID,
+            spec=asked,
+            queue="default",
+            pods=pods(JOB_ID, asked.chunks),
+            owner="alice",
+            uid=os.getuid(),
+            gid=os.getgid(),
+            home=str(self.root),
+            cluster="test",
+        )
         setup = replace(
-            door(dialect).run_setup(job), environment=variables or {}, nodefile=nodefile,
+            door(dialect).run_setup(job),
+            environment=variables or {},
+            nodefile=nodefile,
             output=output or OutputFiles(stdout=str(self.out), stderr=str(self.err)),
-        )  # fmt: skip
+        )
         conf, _ = manifests(
-            job, setup, site or SiteConfig(kill_delay_s=2), submission_secret="none", namespace="default", owner=None,
+            job,
+            setup,
+            site or SiteConfig(kill_delay_s=2),
+            submission_secret="none",
+            namespace="default",
+            owner=None,
             export_none=export_none,
-        )  # fmt: skip
+        )
         if not knows_shell:  # with the site's accounts, which root has none in
             conf["data"]["job.sh"] += "knows_shell=no\n"
         if is_host:
@@ -113,14 +137,19 @@ class RunnerPod:
 
     def start(self, role: str = "master", **more: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [self.shell, str(self.root / "runner/run.sh"), role], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            [self.shell, str(self.root / "runner/run.sh"), role],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             env={
-                **self.environment, "HPCBATCH_ROOT": str(self.root), "HPCBATCH_TERMINATION_LOG": str(self.log),
-                "HPCBATCH_SH": self.shell, "HPCBATCH_POD_UID": POD_UID,
+                **self.environment,
+                "HPCBATCH_ROOT": str(self.root),
+                "HPCBATCH_TERMINATION_LOG": str(self.log),
+                "HPCBATCH_SH": self.shell,
+                "HPCBATCH_POD_UID": POD_UID,
             },
             preexec_fn=reset_signals,  # noqa: PLW1509 - it takes no lock that a thread might hold
             **more,
-        )  # fmt: skip
+        )
 
     def run(self, script: bytes | str, *, limit_s: float = 60, **asked: Any) -> tuple[int, RunReport]:
         """Prepare, run to the end; gives the runner's own exit code and its report."""

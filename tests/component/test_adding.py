@@ -50,15 +50,22 @@ def test_so_many_files(title: str) -> None:
 
 def test_they_do_what_they_say(copy: Path, tmp_path: Path) -> None:
     environ = {
-        "PATH": os.environ["PATH"], "HOME": str(tmp_path), "HPCBATCH_STATE_DIR": str(tmp_path / "state"),
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "HPCBATCH_STATE_DIR": str(tmp_path / "state"),
         "PYTHONPATH": str(copy),
-    }  # fmt: skip
+    }
 
     def run(*argv: str) -> str:
         done = subprocess.run(
             [sys.executable, "-c", RUN, *argv],
-            cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+            cwd=tmp_path,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -35,12 +35,23 @@ def test_nodes_are_registered(rig: Rig) -> None:
     assert status["capacity"]["cpu"] == "8"
     assert status["allocatable"]["memory"] == f"{4 * 2**20}Ki"
     assert {one["type"]: one["status"] for one in status["conditions"]} == {
-        "MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False", "Ready": "True",
-    }  # fmt: skip
+        "MemoryPressure": "False",
+        "DiskPressure": "False",
+        "PIDPressure": "False",
+        "Ready": "True",
+    }
     assert set(status["nodeInfo"]) == {
-        "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
-        "kubeProxyVersion", "operatingSystem", "architecture",
-    }  # fmt: skip
+        "machineID",
+        "systemUUID",
+        "bootID",
+        "kernelVersion",
+        "osImage",
+        "containerRuntimeVersion",
+        "kubeletVersion",
+        "kubeProxyVersion",
+        "operatingSystem",
+        "architecture",
+    }
     assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "node-1"
     assert rig.registry.get(LEASES, "node-1", "kube-node-lease")["spec"]["holderIdentity"] == "node-1"
 
@@ -62,13 +73,18 @@ def test_steps_of_a_good_pod(rig: Rig, tmp_path: Path) -> None:
     assert accepted["status"]["containerStatuses"][0]["state"] == {"waiting": {"reason": "ContainerCreating"}}
     assert conditions(accepted)["Ready"] == ("False", "ContainersNotReady")
     assert {kind: status for kind, (status, _) in conditions(running).items()} == {
-        "PodReadyToStartContainers": "True", "Initialized": "True", "Ready": "True", "ContainersReady": "True",
-    }  # fmt: skip
+        "PodReadyToStartContainers": "True",
+        "Initialized": "True",
+        "Ready": "True",
+        "ContainersReady": "True",
+    }
     assert running["status"]["podIP"] == running["status"]["hostIP"]
     assert conditions(over) == {
-        "PodReadyToStartContainers": ("False", None), "Initialized": ("True", "PodCompleted"),
-        "Ready": ("False", "PodCompleted"), "ContainersReady": ("False", "PodCompleted"),
-    }  # fmt: skip
+        "PodReadyToStartContainers": ("False", None),
+        "Initialized": ("True", "PodCompleted"),
+        "Ready": ("False", "PodCompleted"),
+        "ContainersReady": ("False", "PodCompleted"),
+    }
     container = over["status"]["containerStatuses"][0]
     end = container["state"]["terminated"]
     assert (end["exitCode"], end["reason"], end["message"]) == (0, "Completed", "bye")
@@ -87,23 +103,31 @@ def test_steps_of_a_good_pod(rig: Rig, tmp_path: Path) -> None:
         pytest.param("exit 3", {}, {"exitCode": 3, "reason": "Error"}, id="exit code"),
         pytest.param("kill -9 $$$$", {}, {"exitCode": 137, "reason": "Error"}, id="signal"),
         pytest.param(
-            "echo a; echo b >&2; exit 1", {"terminationMessagePolicy": "FallbackToLogsOnError"},
-            {"exitCode": 1, "message": "a\nb\n"}, id="message from the log",
+            "echo a; echo b >&2; exit 1",
+            {"terminationMessagePolicy": "FallbackToLogsOnError"},
+            {"exitCode": 1, "message": "a\nb\n"},
+            id="message from the log",
         ),
         pytest.param(
-            "echo a", {"terminationMessagePolicy": "FallbackToLogsOnError"},
-            {"exitCode": 0, "message": None}, id="no message from the log of a success",
+            "echo a",
+            {"terminationMessagePolicy": "FallbackToLogsOnError"},
+            {"exitCode": 0, "message": None},
+            id="no message from the log of a success",
         ),
         pytest.param(
-            "printf x >/tmp-term/log", {"terminationMessagePath": "/tmp-term/log"},
-            {"exitCode": 0, "message": "x"}, id="another termination message path",
+            "printf x >/tmp-term/log",
+            {"terminationMessagePath": "/tmp-term/log"},
+            {"exitCode": 0, "message": "x"},
+            id="another termination message path",
         ),
         pytest.param(
-            "", {"command": ["no-such-program"]},
-            {"exitCode": 128, "reason": "StartError", "startedAt": "1970-01-01T00:00:00Z"}, id="no such program",
+            "",
+            {"command": ["no-such-program"]},
+            {"exitCode": 128, "reason": "StartError", "startedAt": "1970-01-01T00:00:00Z"},
+            id="no such program",
         ),
     ],
-)  # fmt: skip
+)
 def test_ends(rig: Rig, script: str, container: dict[str, Any], end: dict[str, Any]) -> None:
     rig.run("p", script, container=container)
     pod = rig.wait_phase("p", "Succeeded", "Failed")
@@ -128,17 +152,27 @@ def test_variables(rig: Rig) -> None:
         {"name": "WEIRD", "value": "a'b\"c\n$HOME `x`"},
     ]
     container = {
-        "env": env, "envFrom": [{"prefix": "P_", "configMapRef": {"name": "c"}}],
+        "env": env,
+        "envFrom": [{"prefix": "P_", "configMapRef": {"name": "c"}}],
         "command": ["python3", "-c", "import os, sys; print(dict(os.environ), sys.argv[1:])"],
         "args": ["$(A)", "$(PATH)"],
-    }  # fmt: skip
+    }
     rig.run("p", "", container=container)
     code, text = rig.wait_over("p")
     assert code == 0, text
     for part in (
-        "'A': '1'", "'B': '1$(NONE)$(A)'", "'C': 'from c'", "'S': 'geheim'", "'N': 'node-0'", "'M': '4096'",
-        "'P_K': 'from c'", "'P_E': '$(X)'", "'HOSTNAME': 'p'", "['1', '$(PATH)']", repr("a'b\"c\n$HOME `x`"),
-    ):  # fmt: skip
+        "'A': '1'",
+        "'B': '1$(NONE)$(A)'",
+        "'C': 'from c'",
+        "'S': 'geheim'",
+        "'N': 'node-0'",
+        "'M': '4096'",
+        "'P_K': 'from c'",
+        "'P_E': '$(X)'",
+        "'HOSTNAME': 'p'",
+        "['1', '$(PATH)']",
+        repr("a'b\"c\n$HOME `x`"),
+    ):
         assert part in text
     assert "'O'" not in text
 
@@ -158,11 +192,16 @@ def test_volumes(rig: Rig, tmp_path: Path) -> None:
         {"name": "p", "projected": {"sources": [{"secret": {"name": "s"}}, {"configMap": {"name": "c"}}]}},
     ]
     mounts = [
-        {"name": "s", "mountPath": "/keys", "subPath": ".ssh"}, {"name": "c", "mountPath": "/etc/volcano"},
-        {"name": "c", "mountPath": "/etc/hpcbatch.one", "subPath": "a"}, {"name": "e", "mountPath": "/scratch"},
-        {"name": "e", "mountPath": "/sub", "subPath": "made/here"}, {"name": "m", "mountPath": "/mem"},
-        {"name": "h", "mountPath": "/host"}, {"name": "d", "mountPath": "/down"}, {"name": "p", "mountPath": "/all"},
-    ]  # fmt: skip
+        {"name": "s", "mountPath": "/keys", "subPath": ".ssh"},
+        {"name": "c", "mountPath": "/etc/volcano"},
+        {"name": "c", "mountPath": "/etc/hpcbatch.one", "subPath": "a"},
+        {"name": "e", "mountPath": "/scratch"},
+        {"name": "e", "mountPath": "/sub", "subPath": "made/here"},
+        {"name": "m", "mountPath": "/mem"},
+        {"name": "h", "mountPath": "/host"},
+        {"name": "d", "mountPath": "/down"},
+        {"name": "p", "mountPath": "/all"},
+    ]
     script = """
         stat -c %a /keys/id
         cat /keys/id /etc/volcano/a /etc/volcano/b /etc/hpcbatch.one /down/name /all/id /all/a; echo
@@ -182,9 +221,11 @@ def test_downward_volume_follows_the_annotation(rig: Rig) -> None:
         "[ ! -s /requests/lines ] || exit 3; until [ -s /requests/lines ]; do sleep 0.01; done; cat /requests/lines"
     )
     rig.run(
-        "p", script, container={"volumeMounts": [{"name": "r", "mountPath": "/requests"}]},
+        "p",
+        script,
+        container={"volumeMounts": [{"name": "r", "mountPath": "/requests"}]},
         volumes=[{"name": "r", "downwardAPI": {"items": [{"path": "lines", "fieldRef": field}]}}],
-    )  # fmt: skip
+    )
     rig.wait_phase("p", "Running")
     asked = {"metadata": {"annotations": {"hpcbatch.io/requests": "signal 1 10 all a\nsuspend\n"}}}
     rig.registry.patch(PODS, "p", asked, "default")
@@ -194,9 +235,11 @@ def test_downward_volume_follows_the_annotation(rig: Rig) -> None:
 def test_volume_that_comes_later_and_changes(rig: Rig) -> None:
     script = "cat /c/a; until grep -q two /c/a; do sleep 0.01; done"
     rig.run(
-        "p", script, container={"volumeMounts": [{"name": "c", "mountPath": "/c"}]},
+        "p",
+        script,
+        container={"volumeMounts": [{"name": "c", "mountPath": "/c"}]},
         volumes=[{"name": "c", "configMap": {"name": "late"}}],
-    )  # fmt: skip
+    )
     message = rig.wait_event("p", "FailedMount")
     assert message == 'MountVolume.SetUp failed for volume "c" : configmap "late" not found'
     pod = rig.pod("p")
@@ -213,16 +256,22 @@ def test_volume_that_comes_later_and_changes(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("volume", "message"),
     [
-        ({"persistentVolumeClaim": {"claimName": "x"}},
-         "volumes of kind persistentVolumeClaim do not exist in the embedded engine"),
+        (
+            {"persistentVolumeClaim": {"claimName": "x"}},
+            "volumes of kind persistentVolumeClaim do not exist in the embedded engine",
+        ),
         ({"hostPath": {"path": "/no/such"}}, "hostPath /no/such does not exist"),
-        ({"hostPath": {"path": "/etc/passwd", "type": "Directory"}},
-         "hostPath type check failed: /etc/passwd is not a directory"),
+        (
+            {"hostPath": {"path": "/etc/passwd", "type": "Directory"}},
+            "hostPath type check failed: /etc/passwd is not a directory",
+        ),
         ({"secret": {"secretName": "none"}}, 'secret "none" not found'),
-        ({"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}},
-         "projected sources of kind serviceAccountToken do not exist in the embedded engine"),
+        (
+            {"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}},
+            "projected sources of kind serviceAccountToken do not exist in the embedded engine",
+        ),
     ],
-)  # fmt: skip
+)
 def test_volumes_that_cannot_be_had(rig: Rig, volume: dict[str, Any], message: str) -> None:
     rig.run("p", "true", volumes=[{"name": "v", **volume}])
     assert rig.wait_event("p", "FailedMount") == f'MountVolume.SetUp failed for volume "v" : {message}'
@@ -296,7 +345,7 @@ def test_secret_for_a_group(rig: Rig) -> None:
             "volumeMounts": [{"name": "s", "mountPath": "/s"}, {"name": "e", "mountPath": "/e"}],
             "securityContext": {"capabilities": {"drop": ["ALL"]}, "allowPrivilegeEscalation": False},
         },
-    )  # fmt: skip
+    )
     code, text = rig.wait_over("p")
     assert (code, text) == (0, "x440:12347\n12347\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\n")
 
@@ -304,9 +353,11 @@ def test_secret_for_a_group(rig: Rig) -> None:
 def test_ssh_directory_of_the_containers_home(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.registry.create(SECRETS, {"metadata": {"name": "s"}, "data": {"id_rsa": "eA=="}}, "default")
     rig.run(
-        "p", "cat ~/.ssh/id_rsa", volumes=[{"name": "s", "secret": {"secretName": "s"}}],
+        "p",
+        "cat ~/.ssh/id_rsa",
+        volumes=[{"name": "s", "secret": {"secretName": "s"}}],
         container={"volumeMounts": [{"name": "s", "mountPath": "/root/.ssh"}]},
-    )  # fmt: skip
+    )
     assert rig.wait_over("p") == (0, "x")
 
 

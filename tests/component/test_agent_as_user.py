@@ -60,13 +60,16 @@ def _python(as_user: list[str]) -> str:
 def _pytest(user: pwd.struct_passwd, base: Path, wrapper: list[str], *arguments: str) -> str:
     as_user = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--init-groups", *wrapper]
     environment = {
-        "PATH": f"{CHECKOUT}/.venv/bin:/usr/local/bin:/usr/bin:/bin", "HOME": user.pw_dir, "USER": USER,
-        "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": ":".join([str(CHECKOUT), *site.getsitepackages()]),
-    }  # fmt: skip
+        "PATH": f"{CHECKOUT}/.venv/bin:/usr/local/bin:/usr/bin:/bin",
+        "HOME": user.pw_dir,
+        "USER": USER,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": ":".join([str(CHECKOUT), *site.getsitepackages()]),
+    }
     command = [_python(as_user), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={base}/t", *arguments]
     done = subprocess.run(
         [*as_user, *command], cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
     return done.stdout
 

@@ -31,8 +31,11 @@ class Victim:
         rig.registry.store.close()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.component.agent_process", str(directory), "done"],
-            stdout=subprocess.PIPE, text=True, cwd=CHECKOUT, start_new_session=True,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=CHECKOUT,
+            start_new_session=True,
+        )
         assert self.heard() == "ready"
 
     def heard(self) -> str:
@@ -42,9 +45,11 @@ class Victim:
     def pods(self, rig: Rig) -> None:
         mark = self.directory / "mark"
         rig.run(
-            "runs", f"(setsid sh -c 'setsid sleep {SLEEP} & exec sleep {SLEEP}') & echo up >>{mark}; sleep {SLEEP}",
-            hostname="runs", subdomain="job",
-        )  # fmt: skip
+            "runs",
+            f"(setsid sh -c 'setsid sleep {SLEEP} & exec sleep {SLEEP}') & echo up >>{mark}; sleep {SLEEP}",
+            hostname="runs",
+            subdomain="job",
+        )
         rig.run("waits", "true", volumes=[{"name": "v", "configMap": {"name": "none"}}])
         rig.run("mem", f"echo up >>{mark}; sleep {SLEEP}", volumes=[{"name": "m", "emptyDir": {"medium": "Memory"}}])
         rig.run("done", "echo result; exit 0")

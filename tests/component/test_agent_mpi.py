@@ -91,9 +91,13 @@ def test_ranks_spread_over_the_pods(rig: Rig, ring: Path) -> None:
     master = MASTER.replace("PROGRAM", str(ring))
     for name, script in (("mpiworker-0", WORKER), ("mpiworker-1", WORKER), ("mpimaster-0", master)):
         rig.run(
-            f"m1-{name}", script, container={"volumeMounts": mounts, "env": env}, volumes=volumes,
-            hostname=f"m1-{name}", subdomain="m1",
-        )  # fmt: skip
+            f"m1-{name}",
+            script,
+            container={"volumeMounts": mounts, "env": env},
+            volumes=volumes,
+            hostname=f"m1-{name}",
+            subdomain="m1",
+        )
     code, output = rig.wait_over("m1-mpimaster-0")
     assert code == 0, output + rig.log("m1-mpiworker-0")
     assert output.count("on m1-mpiworker-0") == 1, output

@@ -36,12 +36,14 @@ def test_single_pod_runs(rig: Rig) -> None:
     data = {"script": base64.b64encode(b"echo from the secret").decode()}
     rig.registry.create(SECRETS, {"metadata": {"name": "s"}, "data": data}, "default")
     rig.run(
-        "p", "", volumes=[{"name": "s", "secret": {"secretName": "s"}}, {"name": "e", "emptyDir": {}}],
+        "p",
+        "",
+        volumes=[{"name": "s", "secret": {"secretName": "s"}}, {"name": "e", "emptyDir": {}}],
         container={
             "command": ["/bin/sh", "/hpcbatch/job/script"],
             "volumeMounts": [{"name": "s", "mountPath": "/hpcbatch/job"}, {"name": "e", "mountPath": "/hpcbatch/run"}],
         },
-    )  # fmt: skip
+    )
     assert rig.wait_over("p") == (0, "from the secret\n")
 
 

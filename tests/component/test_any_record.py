@@ -45,22 +45,48 @@ OWN = {"owner": "alice", "queue": "default", "workDir": "/d", "state": "Queued"}
 SINCE = "1971-01-01"
 VIEWS: dict[str, list[list[str]]] = {
     "qstat": [
-        [], ["-a"], ["-n", "-1"], ["-s"], ["-i"], ["-r"], ["-x"], ["-H"], ["-t"], ["-xt"], ["-f"], ["-xf"], ["-ft"],
-        ["-f", "-F", "json"], ["-xf", "-F", "json"], ["-f", "-F", "dsv"], ["-Q"], ["-q"], ["-B"], ["-Bf"], ["-T"],
+        [],
+        ["-a"],
+        ["-n", "-1"],
+        ["-s"],
+        ["-i"],
+        ["-r"],
+        ["-x"],
+        ["-H"],
+        ["-t"],
+        ["-xt"],
+        ["-f"],
+        ["-xf"],
+        ["-ft"],
+        ["-f", "-F", "json"],
+        ["-xf", "-F", "json"],
+        ["-f", "-F", "dsv"],
+        ["-Q"],
+        ["-q"],
+        ["-B"],
+        ["-Bf"],
+        ["-T"],
     ],
     "squeue": [
-        [], ["-l"], ["-r"], ["-t", "all"], ["-o", " ".join(f"%{letter}" for letter in LETTERS)],
-        ["-t", "all", "-r", "-O", ",".join(f"{name}:20" for name in NAMES if name not in WRF_NAMES)], ["--start"],
+        [],
+        ["-l"],
+        ["-r"],
+        ["-t", "all"],
+        ["-o", " ".join(f"%{letter}" for letter in LETTERS)],
+        ["-t", "all", "-r", "-O", ",".join(f"{name}:20" for name in NAMES if name not in WRF_NAMES)],
+        ["--start"],
         ["-S", "V,p,-S"],
     ],
     "scontrol": [["show", "job"], ["-o", "show", "job"]],
     "sacct": [
-        ["-a", "-S", SINCE], ["-a", "-X", "-P", "-S", SINCE, "-o", ",".join(FIELDS)], ["-a", "--json", "-S", SINCE],
+        ["-a", "-S", SINCE],
+        ["-a", "-X", "-P", "-S", SINCE, "-o", ",".join(FIELDS)],
+        ["-a", "--json", "-S", SINCE],
         ["-j", str(GOOD)],
     ],
     "tracejob": [["-n", "9999", str(GOOD)]],
     "qselect": [["-x"], ["-l", "ncpus.gt.0"], ["-T"], ["-P", "x"], ["-x", "-te.gt.197101010000"]],
-}  # fmt: skip
+}
 SHOW_NO_JOBS = {"-Q", "-q", "-B", "-Bf", "-i", "-H", "--start", "-P", "-l", "-te.gt.197101010000"}
 
 
@@ -129,15 +155,19 @@ class Rig:
                     assert str(GOOD) in shown, (command, argv)
         for number in numbers:
             for command, argv in (
-                ("qstat", ["-xf", f"{number}"]), ("qstat", ["-xft", f"{number}[]"]), ("squeue", ["-j", f"{number},1"]),
-                ("tracejob", ["-n", "9999", f"{number}"]), ("sacct", ["-j", f"{number}"]),
-            ):  # fmt: skip
+                ("qstat", ["-xf", f"{number}"]),
+                ("qstat", ["-xft", f"{number}[]"]),
+                ("squeue", ["-j", f"{number},1"]),
+                ("tracejob", ["-n", "9999", f"{number}"]),
+                ("sacct", ["-j", f"{number}"]),
+            ):
                 self.show(command, argv)
         for arguments, command in (
             (["--since", SINCE, "--by", "user,queue,account,state,month,day"], report),
-            (["--since", SINCE, "--json"], report), (["--since", SINCE, "--csv"], report),
+            (["--since", SINCE, "--json"], report),
+            (["--since", SINCE, "--csv"], report),
             (["--since", SINCE], accounting),
-        ):  # fmt: skip
+        ):
             result = CliRunner().invoke(command, arguments, obj=Session(self.environ), catch_exceptions=False)
             assert result.exit_code == 0, result.output
             assert "alice" in result.output
@@ -178,7 +208,7 @@ NAMED: list[Any] = [
     {"priority": 2**60, "nice": 2**60, "umask": 2**60},
     {"dialect": "lsf"},
     {"chunks": []},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("spec", NAMED, ids=lambda spec: str(spec)[:50])
@@ -189,9 +219,11 @@ def test_records_of_an_older_definition(rig: Rig, monkeypatch: pytest.MonkeyPatc
     now = "2026-11-21T10:00:00Z"
     array = {"array": {"pending": spec["array"]["indices"]}} if "array" in spec else {}
     for number, more in (
-        (2, {"state": "Waiting"}), (3, {"state": "Running", "startTime": now}),
-        (4, {"state": "Failed", "startTime": now, "endTime": now}), (5, {"state": "Held"}),
-    ):  # fmt: skip
+        (2, {"state": "Waiting"}),
+        (3, {"state": "Running", "startTime": now}),
+        (4, {"state": "Failed", "startTime": now, "endTime": now}),
+        (5, {"state": "Held"}),
+    ):
         summary = {"name": "poison", **({"beginTime": spec["beginTime"]} if "beginTime" in spec else {})}
         walltime = {"walltimeSeconds": spec["walltimeSeconds"]} if "walltimeSeconds" in spec else {}
         assert rig.put(number, base | spec, {"summary": summary, **more, **array, **walltime})

@@ -33,9 +33,11 @@ FIELDS = sorted({entry.partition(":")[0] for text in TYPES.values() for entry in
 META = ["name", "labels", "annotations", "finalizers", "ownerReferences", "uid", "resourceVersion", "generateName"]
 CUSTOM = ["tasks", "minAvailable", "queue", "policies", "template", "chunks", "dialect", "weight", "versions", "names"]
 SCALARS = (
-    st.none() | st.booleans() | st.integers(-1, 5)
+    st.none()
+    | st.booleans()
+    | st.integers(-1, 5)
     | st.sampled_from(["", "a", "x/y", "1", "Always", 0.5, "é", "\ud800", "\0", 10**30, -(10**4000), 1e300, "9" * 5000])
-)  # fmt: skip
+)
 VALUES = st.recursive(
     SCALARS,
     lambda inner: (
@@ -45,9 +47,15 @@ VALUES = st.recursive(
 )
 METADATA = st.fixed_dictionaries({"name": st.just("x")}) | st.dictionaries(st.sampled_from(META), VALUES, max_size=3)
 CONTENT_TYPES = [
-    "", "application/json", "application/yaml", "application/merge-patch+json", "application/json-patch+json",
-    "application/strategic-merge-patch+json", "application/apply-patch+yaml", "application/vnd.kubernetes.protobuf",
-]  # fmt: skip
+    "",
+    "application/json",
+    "application/yaml",
+    "application/merge-patch+json",
+    "application/json-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+    "application/vnd.kubernetes.protobuf",
+]
 OPERATIONS = st.lists(
     st.fixed_dictionaries(
         {
@@ -63,25 +71,68 @@ OPERATIONS = st.lists(
 )
 QUERIES = st.dictionaries(
     st.sampled_from(
-        ["labelSelector", "fieldSelector", "limit", "continue", "resourceVersion", "dryRun", "fieldValidation", "watch",
-         "force", "propagationPolicy", "gracePeriodSeconds", "resourceVersionMatch", "container", "timeoutSeconds",
-         "includeObject", "orphanDependents", "sendInitialEvents", "allowWatchBookmarks"]
+        [
+            "labelSelector",
+            "fieldSelector",
+            "limit",
+            "continue",
+            "resourceVersion",
+            "dryRun",
+            "fieldValidation",
+            "watch",
+            "force",
+            "propagationPolicy",
+            "gracePeriodSeconds",
+            "resourceVersionMatch",
+            "container",
+            "timeoutSeconds",
+            "includeObject",
+            "orphanDependents",
+            "sendInitialEvents",
+            "allowWatchBookmarks",
+        ]
     ),
     st.sampled_from(
-        ["", "a", "1", "0", "-1", "true", "All", "Strict", "Orphan", "metadata.name=x", "a in (b", "9" * 5000,
-         "9" * 400, "a gt " + "9" * 5000, "a>" + "9" * 5000, "eyJ2IjoxfQ", "Exact", "NotOlderThan", "\ud800", "\0", "٣"]
+        [
+            "",
+            "a",
+            "1",
+            "0",
+            "-1",
+            "true",
+            "All",
+            "Strict",
+            "Orphan",
+            "metadata.name=x",
+            "a in (b",
+            "9" * 5000,
+            "9" * 400,
+            "a gt " + "9" * 5000,
+            "a>" + "9" * 5000,
+            "eyJ2IjoxfQ",
+            "Exact",
+            "NotOlderThan",
+            "\ud800",
+            "\0",
+            "٣",
+        ]
     ),
     max_size=2,
-).map(lambda query: {"fieldManager": "me", **query})  # fmt: skip
+).map(lambda query: {"fieldManager": "me", **query})
 
 
 SIMPLE: dict[str, st.SearchStrategy[Any]] = {
-    "str": st.sampled_from(["", "a", "Always", "ClusterIP", "Running", "default"]), "int": st.integers(-1, 5),
-    "bool": st.booleans(), "num": st.just(0.5), "time": st.sampled_from(["2026-11-21T10:00:00Z", "bad"]),
-    "bytes": st.sampled_from(["YQ==", "%"]), "ios": st.sampled_from([80, "http"]),
-    "qty": st.sampled_from(["1", "1Gi", "x", "-1"]), "any": VALUES,
+    "str": st.sampled_from(["", "a", "Always", "ClusterIP", "Running", "default"]),
+    "int": st.integers(-1, 5),
+    "bool": st.booleans(),
+    "num": st.just(0.5),
+    "time": st.sampled_from(["2026-11-21T10:00:00Z", "bad"]),
+    "bytes": st.sampled_from(["YQ==", "%"]),
+    "ios": st.sampled_from([80, "http"]),
+    "qty": st.sampled_from(["1", "1Gi", "x", "-1"]),
+    "any": VALUES,
     "schemaOrBool": st.booleans() | VALUES,
-}  # fmt: skip
+}
 
 
 @st.composite
@@ -103,11 +154,17 @@ def typed(draw: st.DrawFn, word: str, depth: int = 0) -> Any:
 
 DELETE_OPTIONS = ["propagationPolicy", "gracePeriodSeconds", "preconditions", "dryRun", "orphanDependents", "kind"]
 GOOD_METADATA: dict[str, Any] = {
-    "name": "x", "labels": {"a": "b"}, "annotations": {"volcano.sh/hierarchy": "root/a", "c": "d"},
-    "finalizers": ["a.b/c"], "uid": "u", "managedFields": [{"manager": "m", "operation": "Apply", "fieldsV1": {}}],
+    "name": "x",
+    "labels": {"a": "b"},
+    "annotations": {"volcano.sh/hierarchy": "root/a", "c": "d"},
+    "finalizers": ["a.b/c"],
+    "uid": "u",
+    "managedFields": [{"manager": "m", "operation": "Apply", "fieldsV1": {}}],
     "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "v"}],
-    "creationTimestamp": "2026-11-21T10:00:00Z", "generateName": "g-", "generation": 1,
-}  # fmt: skip
+    "creationTimestamp": "2026-11-21T10:00:00Z",
+    "generateName": "g-",
+    "generation": 1,
+}
 
 
 def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -173,9 +230,11 @@ def requests(draw: st.DrawFn) -> Request:
             body |= {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": draw(METADATA)}
     elif how != "any":
         body = {
-            "apiVersion": resource.api_version, "kind": resource.kind, "metadata": draw(METADATA),
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": draw(METADATA),
             **draw(st.dictionaries(st.sampled_from(["spec", "status", "data", *FIELDS]), VALUES, max_size=3)),
-        }  # fmt: skip
+        }
     if form == "application/json-patch+json" and draw(st.booleans()):
         body = draw(OPERATIONS)
     return Request(
@@ -194,9 +253,11 @@ def an_object_of_each_kind(registry: Registry) -> None:
         if resource.plural == "customresourcedefinitions":
             continue
         body: dict[str, Any] = {
-            "apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "x"},
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": {"name": "x"},
             **BODIES.get(resource.plural, {}),
-        }  # fmt: skip
+        }
         registry.create(resource, body, "default" if resource.namespaced else None)
 
 
@@ -215,63 +276,116 @@ def with_current_version(registry: Registry, request: Request) -> Request:
     return request
 
 
-CONTAINER = {"name": "c", "image": "i", "command": ["a"], "env": [{"name": "E", "value": "v"}],
-             "ports": [{"containerPort": 1, "name": "p"}],
-             "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}},
-             "volumeMounts": [{"name": "v", "mountPath": "/v"}]}  # fmt: skip
+CONTAINER = {
+    "name": "c",
+    "image": "i",
+    "command": ["a"],
+    "env": [{"name": "E", "value": "v"}],
+    "ports": [{"containerPort": 1, "name": "p"}],
+    "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}},
+    "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+}
 POD_SPEC = {"containers": [CONTAINER], "nodeName": "n", "volumes": [{"name": "v", "emptyDir": {}}]}
 SCHEMA = {
     "type": "object",
     "properties": {
         "spec": {
-            "type": "object", "required": ["a"], "x-kubernetes-validations": [{"rule": "true"}],
+            "type": "object",
+            "required": ["a"],
+            "x-kubernetes-validations": [{"rule": "true"}],
             "properties": {
                 "a": {"type": "string", "enum": ["x"], "default": "x", "pattern": "x+"},
-                "b": {"type": "array", "items": {"type": "integer", "format": "int32", "minimum": 0, "maximum": 5},
-                      "x-kubernetes-list-type": "set"},
+                "b": {
+                    "type": "array",
+                    "items": {"type": "integer", "format": "int32", "minimum": 0, "maximum": 5},
+                    "x-kubernetes-list-type": "set",
+                },
                 "c": {"type": "object", "additionalProperties": {"type": "string"}},
                 "d": {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
             },
         },
         "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     },
-}  # fmt: skip
+}
 COLUMN = {"name": "A", "type": "string", "jsonPath": ".spec.a", "priority": 1}
-WORDS = ["type", "properties", "items", "additionalProperties", "enum", "default", "required", "allOf",
-         "not", "nullable", "minimum", "exclusiveMinimum", "maxLength", "pattern", "format", "multipleOf"]  # fmt: skip
+WORDS = [
+    "type",
+    "properties",
+    "items",
+    "additionalProperties",
+    "enum",
+    "default",
+    "required",
+    "allOf",
+    "not",
+    "nullable",
+    "minimum",
+    "exclusiveMinimum",
+    "maxLength",
+    "pattern",
+    "format",
+    "multipleOf",
+]
 BODIES: dict[str, dict[str, Any]] = {
     "pods": {"spec": POD_SPEC},
     "batchjobs": {"spec": {"dialect": "pbs", "name": "n", "chunks": [{"count": 1, "cpus": 1, "ranks": 1}]}},
     "events": {"involvedObject": {"namespace": "default"}},
     "customresourcedefinitions": {
         "spec": {
-            "group": "y.io", "scope": "Namespaced", "names": {"plural": "xs", "kind": "X", "shortNames": ["xx"]},
+            "group": "y.io",
+            "scope": "Namespaced",
+            "names": {"plural": "xs", "kind": "X", "shortNames": ["xx"]},
             "versions": [
-                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA},
-                 "subresources": {"status": {}}, "additionalPrinterColumns": [COLUMN],
-                 "selectableFields": [{"jsonPath": ".spec.a"}]},
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": SCHEMA},
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": [COLUMN],
+                    "selectableFields": [{"jsonPath": ".spec.a"}],
+                },
             ],
         },
     },
     "jobs": {
         "spec": {
-            "minAvailable": 1, "queue": "default", "schedulerName": "volcano", "maxRetry": 3, "priorityClassName": "",
+            "minAvailable": 1,
+            "queue": "default",
+            "schedulerName": "volcano",
+            "maxRetry": 3,
+            "priorityClassName": "",
             "plugins": {"svc": [], "ssh": ["--no-root"], "env": [], "mpi": ["--master=t"]},
-            "ttlSecondsAfterFinished": 5, "networkTopology": {"mode": "hard"},
-            "policies": [{"event": "PodFailed", "action": "RestartJob", "timeout": "5s"},
-                         {"exitCode": 3, "action": "AbortJob"}],
+            "ttlSecondsAfterFinished": 5,
+            "networkTopology": {"mode": "hard"},
+            "policies": [
+                {"event": "PodFailed", "action": "RestartJob", "timeout": "5s"},
+                {"exitCode": 3, "action": "AbortJob"},
+            ],
             "tasks": [
-                {"name": "t", "replicas": 1, "minAvailable": 1,
-                 "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD_SPEC},
-                 "policies": [{"events": ["PodEvicted"], "action": "RestartTask"}], "dependsOn": {"name": ["worker"]},
-                 "topologyPolicy": "best-effort", "partitionPolicy": {"totalPartitions": 1, "partitionSize": 1}},
+                {
+                    "name": "t",
+                    "replicas": 1,
+                    "minAvailable": 1,
+                    "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD_SPEC},
+                    "policies": [{"events": ["PodEvicted"], "action": "RestartTask"}],
+                    "dependsOn": {"name": ["worker"]},
+                    "topologyPolicy": "best-effort",
+                    "partitionPolicy": {"totalPartitions": 1, "partitionSize": 1},
+                },
                 {"name": "worker", "replicas": 1, "template": {"spec": POD_SPEC}},
             ],
         },
     },
     "queues": {
-        "spec": {"weight": 1, "capability": {"cpu": "1"}, "deserved": {"cpu": "1"},
-                 "guarantee": {"resource": {"cpu": "1"}}, "parent": "root", "reclaimable": True},
+        "spec": {
+            "weight": 1,
+            "capability": {"cpu": "1"},
+            "deserved": {"cpu": "1"},
+            "guarantee": {"resource": {"cpu": "1"}},
+            "parent": "root",
+            "reclaimable": True,
+        },
     },
     "podgroups": {"spec": {"minMember": 1, "queue": "default", "minResources": {"cpu": "1"}}},
     "commands": {"action": "AbortJob", "target": {"apiVersion": "v1", "kind": "Job", "name": "x", "uid": "u"}},
@@ -284,7 +398,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "spec": {"podSelector": {"matchLabels": {"a": "b"}}, "ingress": [{"from": [{"podSelector": {}}]}]},
     },
     "priorityclasses": {"value": 5, "globalDefault": False},
-}  # fmt: skip
+}
 
 
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))

@@ -64,8 +64,16 @@ class Rig:
         self.informer.stop()
 
 
-def put(registry: Registry, number: int, state: JobState = JobState.FINISHED, *, ended: datetime = NOW,
-        name: str = "", spec: JobSpec | None = None, **status: Any) -> Object:  # fmt: skip
+def put(
+    registry: Registry,
+    number: int,
+    state: JobState = JobState.FINISHED,
+    *,
+    ended: datetime = NOW,
+    name: str = "",
+    spec: JobSpec | None = None,
+    **status: Any,
+) -> Object:
     asked = spec or JobSpec(dialect=Dialect.PBS, name=f"job{number}", chunks=(Chunk(cpus=1),), server="pbs1")
     manifest = to_manifest(asked, name=name or f"pbs-{number}", submission_secret="s", export_none=False)
     manifest["metadata"].setdefault("labels", {})["placed"] = "by-hand"
@@ -280,8 +288,16 @@ def test_kubectl(site: Cluster, store: HistoryStore) -> None:
     store.put([put(site.registry, 1), put(site.registry, 2, JobState.FAILED)])
     plural = f"{ENDED_JOBS.plural}.{ENDED_JOBS.group}"
     assert site.kubectl("get", plural).splitlines()[0].split() == [
-        "NAME", "ID", "JOB", "USER", "QUEUE", "STATE", "REASON", "NODES", "ENDED"
-    ]  # fmt: skip
+        "NAME",
+        "ID",
+        "JOB",
+        "USER",
+        "QUEUE",
+        "STATE",
+        "REASON",
+        "NODES",
+        "ENDED",
+    ]
     assert site.kubectl("get", plural, "--field-selector", "status.state=Failed", "-o", "name") == (
         "batchjob.history.hpcbatch.io/pbs-2\n"
     )
@@ -345,8 +361,17 @@ def test_too_late_for_a_job_that_has_just_moved(site: Cluster, store: HistorySto
 
 def test_a_controller_begins_anew_when_the_database_is_named(site: Cluster, tmp_path: Path) -> None:
     address = tmp_path / "dsn"
-    argv = [HPCBATCH, "controller", "--no-leader-elect", "--health-port", "0", "--history-port", "0",
-            "--history-dsn-file", address]  # fmt: skip
+    argv = [
+        HPCBATCH,
+        "controller",
+        "--no-leader-elect",
+        "--health-port",
+        "0",
+        "--history-port",
+        "0",
+        "--history-dsn-file",
+        address,
+    ]
     env = {**os.environ, "KUBECONFIG": str(site.kubeconfig), "HOME": str(tmp_path)}
     log = tmp_path / "controller.log"
     with log.open("w") as output:

@@ -307,8 +307,12 @@ def test_nobody_makes_himself_a_member(cluster: Cluster) -> None:
         spec = {k: v for k, v in array["spec"].items() if k not in {"array", "hold"}}
         spec["memberOf"] = {"arrayId": number, "arrayName": name, "index": 1}
         owner = {
-            "apiVersion": "v1", "kind": "Namespace", "name": name, "uid": array["metadata"]["uid"], "controller": True,
-        }  # fmt: skip
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "name": name,
+            "uid": array["metadata"]["uid"],
+            "controller": True,
+        }
         for forged, owners in (("pbs-forged", []), (member_name(name, 1), []), (member_name(name, 2), [owner])):
             manifest = {"apiVersion": "hpcbatch.io/v1alpha1", "kind": "BatchJob", "spec": spec}
             cluster.registry.create(BATCHJOBS, manifest | {"metadata": {"name": forged, "ownerReferences": owners}}, NS)
@@ -338,8 +342,10 @@ def test_members_with_an_early_record_wait_their_turn(cluster: Cluster) -> None:
         name = put(cluster, "1-6", 2)
         wait_for("two to run", lambda: len(cluster.kubelet.started) == 2)
         cluster.registry.patch(BATCHJOBS, name, {"spec": {"arrayRequest": {"own": "1,5-6"}}}, NS)
-        wait_for("them to have a number", lambda: all("jobId" in members(cluster, name).get(i, {}).get("status", {})
-                                                      for i in (5, 6)))  # fmt: skip
+        wait_for(
+            "them to have a number",
+            lambda: all("jobId" in members(cluster, name).get(i, {}).get("status", {}) for i in (5, 6)),
+        )
         assert [members(cluster, name)[i]["spec"].get("hold") for i in (5, 6)] == [True, True]
         cluster.registry.patch(
             BATCHJOBS, f"{name}-6", {"spec": {"alteration": {"id": "b", "fields": {"name": "six"}}}}, NS

@@ -51,9 +51,7 @@ class Asked:
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    said, threading.excepthook = (
-        threading.excepthook, lambda args: None if is_quiet(args.exc_type) else said(args)
-    )  # fmt: skip
+    said, threading.excepthook = (threading.excepthook, lambda args: None if is_quiet(args.exc_type) else said(args))
     with running(2, 2) as cluster:
         notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
         cluster.registry.patch(NAMESPACES, NS, {"metadata": {"annotations": notes}})

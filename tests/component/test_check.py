@@ -25,9 +25,14 @@ class Engine:
 
     def run(self, *argv: str, stdin: str = "", code: int = 0) -> str:
         done = subprocess.run(
-            [str(BIN / argv[0]), *argv[1:]], env=self.env, input=stdin, capture_output=True, text=True, timeout=100,
+            [str(BIN / argv[0]), *argv[1:]],
+            env=self.env,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=100,
             check=False,
-        )  # fmt: skip
+        )
         assert done.returncode == code, f"{argv}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
 
@@ -86,17 +91,26 @@ def test_a_closed_queue(engine: Engine) -> None:
     wait_for("the queue open", lambda: engine.run("kubectl", *state) == "Open")
     uid = engine.run("kubectl", "get", "queue", "shut", "-o", "jsonpath={.metadata.uid}")
     target = {"apiVersion": queue["apiVersion"], "kind": "Queue", "name": "shut", "uid": uid, "controller": True}
-    engine.apply({
-        "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "action": "CloseQueue", "target": target,
-        "metadata": {"name": "shut-close", "namespace": "default"},
-    })  # fmt: skip
+    engine.apply(
+        {
+            "apiVersion": "bus.volcano.sh/v1alpha1",
+            "kind": "Command",
+            "action": "CloseQueue",
+            "target": target,
+            "metadata": {"name": "shut-close", "namespace": "default"},
+        }
+    )
     wait_for("the queue closed", lambda: engine.run("kubectl", *state) == "Closed")
     site = f"{HEAD}queues:\n- {{name: q, volcanoQueue: shut, default: true}}\n"
     engine.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
-    engine.apply({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hpcbatch-site", "namespace": "elsewhere"},
-        "data": {"site.yaml": site},
-    })  # fmt: skip
+    engine.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "hpcbatch-site", "namespace": "elsewhere"},
+            "data": {"site.yaml": site},
+        }
+    )
     findings = engine.check("--namespace", "elsewhere", "--no-probes", code=1)
     assert errors(findings) == ["Volcano queue shut: closed: queue q of the site cannot start"]
     text = engine.run("hpcbatch", "check", "--namespace", "elsewhere", "--no-probes", code=1)
@@ -106,10 +120,14 @@ def test_a_closed_queue(engine: Engine) -> None:
 
 def test_a_bad_configuration(engine: Engine) -> None:
     engine.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bad"}})
-    engine.apply({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hpcbatch-site", "namespace": "bad"},
-        "data": {"site.yaml": f"{HEAD}queue: []\n"},
-    })  # fmt: skip
+    engine.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "hpcbatch-site", "namespace": "bad"},
+            "data": {"site.yaml": f"{HEAD}queue: []\n"},
+        }
+    )
     found = errors(engine.check("--namespace", "bad", "--no-probes", code=1))
     assert len(found) == 1
     assert "site.yaml:3" in found[0]

@@ -19,9 +19,14 @@ CM = resources.CONFIGMAPS
 def reference(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
     meta = owner["metadata"]
     return {
-        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"],
-        "controller": True, "blockOwnerDeletion": True, **more,
-    }  # fmt: skip
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+        **more,
+    }
 
 
 def make(registry: Registry, name: str, *owners: dict[str, Any], **meta: Any) -> dict[str, Any]:
@@ -48,8 +53,10 @@ def test_background_takes_all_below(registry: Registry) -> None:
     registry.delete(CM, "o", "default")
     assert names(registry) == {"other"}
     assert [(event.type, event.object["metadata"]["name"]) for event in watch] == [
-        ("DELETED", "o"), ("DELETED", "d"), ("DELETED", "dd"),
-    ]  # fmt: skip
+        ("DELETED", "o"),
+        ("DELETED", "d"),
+        ("DELETED", "dd"),
+    ]
 
 
 def test_foreground_takes_dependents_first(registry: Registry) -> None:

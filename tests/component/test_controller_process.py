@@ -43,9 +43,17 @@ class Running:
         self.port = _free_port()
         self.log = log
         argv = [
-            HPCBATCH, "controller", "--health-port", str(self.port), "--lease-duration", str(LEASE_S),
-            "--renew-deadline", "2.5", "--retry-period", "0.3",
-        ]  # fmt: skip
+            HPCBATCH,
+            "controller",
+            "--health-port",
+            str(self.port),
+            "--lease-duration",
+            str(LEASE_S),
+            "--renew-deadline",
+            "2.5",
+            "--retry-period",
+            "0.3",
+        ]
         env = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(log.parent)}
         self.process = subprocess.Popen(argv, env=env, stderr=log.open("ab"), stdout=subprocess.DEVNULL)
 
@@ -87,9 +95,12 @@ class Site:
         self.registry.create(CONFIGMAPS, site, SYSTEM_NAMESPACE)
         certificate = ensure_certificate(directory)
         self.server = ApiServer(
-            self.registry, cert_file=certificate.cert_file, key_file=certificate.key_file, token=TOKEN,
+            self.registry,
+            cert_file=certificate.cert_file,
+            key_file=certificate.key_file,
+            token=TOKEN,
             log_source=lambda *_: None,
-        )  # fmt: skip
+        )
         self.directory, self.kubeconfig = directory, directory / "kubeconfig"
         self.url, self.ca_file = f"https://127.0.0.1:{self.server.start()}", certificate.ca_file
         self.write_kubeconfig(TOKEN)

@@ -178,8 +178,9 @@ def test_deploy_allows_what_is_asked(rig: Rig) -> None:
     rig.cluster.settled()
     everywhere = rules("ClusterRole", "hpcbatch-controller")
     by_namespace = {
-        NS: rules("ClusterRole", "hpcbatch-controller-jobs"), SYSTEM_NAMESPACE: rules("Role", "hpcbatch-controller"),
-    }  # fmt: skip
+        NS: rules("ClusterRole", "hpcbatch-controller-jobs"),
+        SYSTEM_NAMESPACE: rules("Role", "hpcbatch-controller"),
+    }
     denied = {
         f"{call.verb} {call.path} in {call.namespace}"
         for call in rig.recorder.calls

@@ -40,9 +40,12 @@ README = CHECKOUT / "README.md"
 DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
 ELSEWHERE = {"install.md"}  # its commands install hpcbatch on the real cluster: tests/cluster/guide.py
 PAGES = [
-    README, *DOCS, CHECKOUT / "tests/conformance/README.md", *sorted((CHECKOUT / "bench").glob("*.md")),
+    README,
+    *DOCS,
+    CHECKOUT / "tests/conformance/README.md",
+    *sorted((CHECKOUT / "bench").glob("*.md")),
     *sorted((CHECKOUT / "examples").rglob("*.md")),
-]  # fmt: skip
+]
 DIRECTIVES = (CHECKOUT / "docs/directives.md").read_text()
 
 _ANY_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -78,9 +81,15 @@ def run(script: str, login: dict[str, str], directory: Path) -> str:
     """All of it in one shell, which stops at the first command that fails."""
     # pipefail is bash's; a newcomer's shell is bash as well
     done = subprocess.run(
-        ["bash", "-euxo", "pipefail", "-c", script], cwd=directory, env=login, capture_output=True, text=True,
-        stdin=subprocess.DEVNULL, timeout=150, check=False,
-    )  # fmt: skip
+        ["bash", "-euxo", "pipefail", "-c", script],
+        cwd=directory,
+        env=login,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=150,
+        check=False,
+    )
     assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -200,19 +209,43 @@ def test_pbs_attributes() -> None:
 def placed(dialect: Dialect) -> PlacedJob:
     """A job that asks for everything that a variable tells of."""
     given = (
-        "ntasks", "ntasks_per_node", "cpus_per_task", "mem_per_node_mb", "mem_per_cpu_mb", "open_mode", "gpus",
-        "gpus_per_node", "gpus_per_task", "cpus_per_gpu", "mem_per_gpu_mb", "Resource_List.ngpus",
-    )  # fmt: skip
+        "ntasks",
+        "ntasks_per_node",
+        "cpus_per_task",
+        "mem_per_node_mb",
+        "mem_per_cpu_mb",
+        "open_mode",
+        "gpus",
+        "gpus_per_node",
+        "gpus_per_task",
+        "cpus_per_gpu",
+        "mem_per_gpu_mb",
+        "Resource_List.ngpus",
+    )
     spec = JobSpec(
-        dialect=dialect, name="j", queue="q", interpreter="/bin/sh", account="a", walltime_s=60,
+        dialect=dialect,
+        name="j",
+        queue="q",
+        interpreter="/bin/sh",
+        account="a",
+        walltime_s=60,
         attributes={**dict.fromkeys(given, "1"), "export": "NONE"},
         member_of=Membership(array_id=1, array_name="a", index=3),
-    )  # fmt: skip
+    )
     pod = PlacedPod(host="h", chunk=Chunk(resources=(("gpu", 1),)))
     return PlacedJob(
-        job_id=1, spec=spec, queue="q", pods=(pod,), owner="u", uid=1, gid=1, home="/",
-        cluster="c", run_count=2, array=Array(indices=Indices.of([3])),
-    )  # fmt: skip
+        job_id=1,
+        spec=spec,
+        queue="q",
+        pods=(pod,),
+        owner="u",
+        uid=1,
+        gid=1,
+        home="/",
+        cluster="c",
+        run_count=2,
+        array=Array(indices=Indices.of([3])),
+    )
 
 
 def test_variables() -> None:

@@ -57,7 +57,7 @@ def merges(levels: int, width: int) -> str:
         ("x" * (3 * 1024 * 1024 + 1), "application/json", 413, "too large"),
     ],
     ids=lambda value: value[:12] if isinstance(value, str) else None,
-)  # fmt: skip
+)
 def test_bodies(api: Cluster, body: str, content_type: str, code: int, words: str) -> None:
     response = api.request("POST", CM, body, Content_Type=content_type)
     assert (response.code, words in response.json["message"]) == (code, True), response.text[:500]
@@ -82,20 +82,34 @@ def test_gzip_of_much(api: Cluster) -> None:
 
 @pytest.mark.parametrize(
     ("query", "code"),
-    [(f"limit={'9' * 5000}", 400),
-     (f"limit={'9' * 30}", 400), (f"resourceVersion={'9' * 5000}", 400), ("limit=-1", 200),
-     (f"watch=1&timeoutSeconds={'9' * 5000}", 400), (f"continue={'W' * 6000}", 400)],
+    [
+        (f"limit={'9' * 5000}", 400),
+        (f"limit={'9' * 30}", 400),
+        (f"resourceVersion={'9' * 5000}", 400),
+        ("limit=-1", 200),
+        (f"watch=1&timeoutSeconds={'9' * 5000}", 400),
+        (f"continue={'W' * 6000}", 400),
+    ],
     ids=lambda value: str(value)[:20],
-)  # fmt: skip
+)
 def test_queries(api: Cluster, query: str, code: int) -> None:
     assert api.request("GET", f"{CM}?{query}").code == code
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"propagationPolicy": [1]}, {"preconditions": "x"}, {"preconditions": {"uid": {}}}, {"gracePeriodSeconds": True},
-     {"gracePeriodSeconds": 10**30}, {"dryRun": "All"}, {"orphanDependents": "yes"}, [], 5],
-)  # fmt: skip
+    [
+        {"propagationPolicy": [1]},
+        {"preconditions": "x"},
+        {"preconditions": {"uid": {}}},
+        {"gracePeriodSeconds": True},
+        {"gracePeriodSeconds": 10**30},
+        {"dryRun": "All"},
+        {"orphanDependents": "yes"},
+        [],
+        5,
+    ],
+)
 def test_delete_options(api: Cluster, options: Any) -> None:
     response = api.request("DELETE", f"{CM}/c", options)
     assert (response.code, response.json["reason"]) == (400, "BadRequest"), response.text
@@ -137,23 +151,32 @@ def test_long_warnings_can_be_read(api: Cluster) -> None:
 
 def crd(schema: Any, **names: Any) -> Object:
     return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "xs.y.io"},
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "xs.y.io"},
         "spec": {
-            "group": "y.io", "scope": "Namespaced", "names": {"plural": "xs", "kind": "X", **names},
+            "group": "y.io",
+            "scope": "Namespaced",
+            "names": {"plural": "xs", "kind": "X", **names},
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
         },
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
     "schema",
-    [{"type": ["object"]}, {"type": "object", "required": [[1]]}, {"type": "object", "required": 5},
-     {"type": "object", "properties": {"a": {"type": {}}}}, {"type": "object", "allOf": [1]},
-     {"type": "object", "properties": {"a": {"type": "string", "pattern": 5}}},
-     {"type": "object", "properties": {"a": {"type": "integer", "minimum": "x"}}},
-     {"type": "object", "additionalProperties": {"type": ["x"]}}],
+    [
+        {"type": ["object"]},
+        {"type": "object", "required": [[1]]},
+        {"type": "object", "required": 5},
+        {"type": "object", "properties": {"a": {"type": {}}}},
+        {"type": "object", "allOf": [1]},
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": 5}}},
+        {"type": "object", "properties": {"a": {"type": "integer", "minimum": "x"}}},
+        {"type": "object", "additionalProperties": {"type": ["x"]}},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_definitions_of_wrong_types(api: Cluster, schema: Any) -> None:
     response = api.request("POST", CRDS, crd(schema))
     assert response.code in {400, 422}, response.text

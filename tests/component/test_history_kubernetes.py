@@ -64,14 +64,28 @@ class Site:
         """A job that has run, in the API."""
         number = next(self.numbers)
         admin = self.client("admin-token")
-        made = admin.create(BATCHJOBS, {
-            "apiVersion": "hpcbatch.io/v1alpha1", "kind": "BatchJob", "metadata": {"name": f"pbs-{number}"},
-            "spec": {"dialect": "pbs", "name": f"job{number}", "chunks": [{"count": 1, "cpus": 1, "ranks": 1}]},
-        }, namespace)  # fmt: skip
+        made = admin.create(
+            BATCHJOBS,
+            {
+                "apiVersion": "hpcbatch.io/v1alpha1",
+                "kind": "BatchJob",
+                "metadata": {"name": f"pbs-{number}"},
+                "spec": {"dialect": "pbs", "name": f"job{number}", "chunks": [{"count": 1, "cpus": 1, "ranks": 1}]},
+            },
+            namespace,
+        )
         now = rfc3339(datetime.now(UTC))
-        status = {"jobId": str(number), "state": "Finished", "owner": namespace, "queue": "default", "cleaned": True,
-                  "summary": {"name": f"job{number}"},
-                  "exitCode": 0, "startTime": now, "endTime": now}  # fmt: skip
+        status = {
+            "jobId": str(number),
+            "state": "Finished",
+            "owner": namespace,
+            "queue": "default",
+            "cleaned": True,
+            "summary": {"name": f"job{number}"},
+            "exitCode": 0,
+            "startTime": now,
+            "endTime": now,
+        }
         # the controller may have refused it meanwhile: it has no script
         patch = {"status": status | {"refusal": None}}
         return admin.patch(BATCHJOBS, made["metadata"]["name"], patch, namespace, subresource="status")
@@ -95,10 +109,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         (directory / "dsn").write_text(f"{database.dsn}\n")
         config = {"KUBECONFIG": str(api.kubeconfig("controller-token"))}
         env = {**os.environ, **config, "HOME": str(directory)}
-        options = ["--no-leader-elect", "--health-port", str(health), "--history-port", str(port),
-                   "--history-dsn-file", str(directory / "dsn")]  # fmt: skip
-        with process(directory / "controller.log", "env", *(f"{k}={v}" for k, v in env.items()), HPCBATCH, "controller",
-                     *options):  # fmt: skip
+        options = [
+            "--no-leader-elect",
+            "--health-port",
+            str(health),
+            "--history-port",
+            str(port),
+            "--history-dsn-file",
+            str(directory / "dsn"),
+        ]
+        with process(
+            directory / "controller.log", "env", *(f"{k}={v}" for k, v in env.items()), HPCBATCH, "controller", *options
+        ):
             try:
                 wait_for("the controller", lambda: page(health, "/readyz") == "ok\n", 30)
                 wait_for("the history's API", lambda: is_available(api), 60, every_s=0.2)
@@ -125,13 +147,27 @@ def install(api: KubeApi) -> None:
 
 def endpoint(api: KubeApi, port: int) -> None:
     """In the place of the controller's pods: this machine."""
-    api.kubectl("-n", "hpcbatch-system", "patch", "service", "hpcbatch-history", "--type=json",
-                '-p=[{"op": "remove", "path": "/spec/selector"}]')  # fmt: skip
-    part = {"metadata": {"name": "hpcbatch-history-1", "namespace": "hpcbatch-system",
-                         "labels": {"kubernetes.io/service-name": "hpcbatch-history"}},
-            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
-            "endpoints": [{"addresses": [own_address()], "conditions": {"ready": True}}],
-            "ports": [{"name": "https", "port": port, "protocol": "TCP"}]}  # fmt: skip
+    api.kubectl(
+        "-n",
+        "hpcbatch-system",
+        "patch",
+        "service",
+        "hpcbatch-history",
+        "--type=json",
+        '-p=[{"op": "remove", "path": "/spec/selector"}]',
+    )
+    part = {
+        "metadata": {
+            "name": "hpcbatch-history-1",
+            "namespace": "hpcbatch-system",
+            "labels": {"kubernetes.io/service-name": "hpcbatch-history"},
+        },
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [own_address()], "conditions": {"ready": True}}],
+        "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
+    }
     api.kubectl("apply", "-f", "-", stdin=json.dumps(part))
 
 
@@ -208,18 +244,41 @@ def test_nobody_but_the_api_server_is_answered(site: Site) -> None:
     url = f"https://127.0.0.1:{port}/apis/history.hpcbatch.io/v1alpha1/batchjobs"
     done = subprocess.run(
         ["curl", "-sk", "-H", "X-Remote-User: admin", "-H", "X-Remote-Group: system:masters", url],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert json.loads(done.stdout)["code"] == 401
     stranger = ["--cert", site.directory / "stranger.crt", "--key", site.directory / "stranger.key"]
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", stranger[3], "-out", stranger[1],
-         "-days", "1", "-subj", "/CN=front-proxy-client"], check=True, capture_output=True, timeout=60,
-    )  # fmt: skip
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            stranger[3],
+            "-out",
+            stranger[1],
+            "-days",
+            "1",
+            "-subj",
+            "/CN=front-proxy-client",
+        ],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     done = subprocess.run(
-        ["curl", "-sk", *stranger, "-H", "X-Remote-User: admin", url], capture_output=True, text=True, timeout=60,
+        ["curl", "-sk", *stranger, "-H", "X-Remote-User: admin", url],
+        capture_output=True,
+        text=True,
+        timeout=60,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode != 0 or json.loads(done.stdout)["code"] == 401
 
 

@@ -60,12 +60,29 @@ def job(
     if member_of is not None:
         spec["memberOf"] = {"arrayId": member_of, "arrayName": "a", "index": number}
     ended = (START + timedelta(minutes=minutes)).isoformat()
-    status = {"jobId": str(number), "state": "Finished", "owner": namespace, "queue": "workq", "cleaned": True,
-              "startTime": START.isoformat(), "endTime": ended}  # fmt: skip
-    metadata = {"name": f"pbs-{number}", "namespace": namespace, "uid": f"uid-{number}", "managedFields": [{}],
-                "creationTimestamp": "2026-10-31T00:00:00Z"}  # fmt: skip
-    return {"apiVersion": "hpcbatch.io/v1alpha1", "kind": "BatchJob", "metadata": metadata, "spec": spec,
-            "status": status | given}  # fmt: skip
+    status = {
+        "jobId": str(number),
+        "state": "Finished",
+        "owner": namespace,
+        "queue": "workq",
+        "cleaned": True,
+        "startTime": START.isoformat(),
+        "endTime": ended,
+    }
+    metadata = {
+        "name": f"pbs-{number}",
+        "namespace": namespace,
+        "uid": f"uid-{number}",
+        "managedFields": [{}],
+        "creationTimestamp": "2026-10-31T00:00:00Z",
+    }
+    return {
+        "apiVersion": "hpcbatch.io/v1alpha1",
+        "kind": "BatchJob",
+        "metadata": metadata,
+        "spec": spec,
+        "status": status | given,
+    }
 
 
 def numbers(store: HistoryStore, **query: Any) -> list[int]:

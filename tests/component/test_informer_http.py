@@ -79,9 +79,10 @@ def week() -> Iterator[Callable[..., Week]]:
 def test_pages_events_and_a_quiet_end(week: Any) -> None:
     bookmark = {"metadata": {"resourceVersion": "30"}}
     found = week(
-        page(10, pod("a", 1), more="t"), page(10, pod("b", 2)),
+        page(10, pod("a", 1), more="t"),
+        page(10, pod("b", 2)),
         streams(line("ADDED", pod("c", 11)), line("DELETED", pod("a", 12)), line("BOOKMARK", bookmark)),
-    )  # fmt: skip
+    )
     found.wait_for("b", "c")
     assert found.asked == ["list", "list after t", "watch 10", "watch 30"]
 

@@ -18,7 +18,7 @@ from hpcbatch.api.resources import (
     SECRETS,
     SERVICES,
     VOLCANO_JOBS,
-)  # fmt: skip
+)
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import NotFoundError
 from tests.component.volcano_cluster import ENDS_WITH, NS, ON_TERM, Cluster, on, running, task

@@ -396,14 +396,46 @@ class Listed:
         )
         status = full_status_to_json(record) | {"workDir": "/d"}
         cells = {
-            "Id": "7", "Job": "j", "State": "Running", "Dialect": "pbs", "Hosts": status["summary"]["hosts"],
-        }  # fmt: skip
+            "Id": "7",
+            "Job": "j",
+            "State": "Running",
+            "Dialect": "pbs",
+            "Hosts": status["summary"]["hosts"],
+        }
         columns = [
-            "Id", "Job", "User", "Queue", "State", "Reason", "Nodes", "Cpus", "Mem", "Walltime", "CpuUsed", "Hosts",
-            "Submitted", "Eligible", "Started", "Ended", "Begin", "ExitCode", "ExitSignal", "Priority", "Account",
-            "WorkDir", "Command", "Session", "Message", "Dialect", "Server", "TresPerNode", "TresPerJob",
-            "TresPerTask", "Features", "Qos",
-        ]  # fmt: skip
+            "Id",
+            "Job",
+            "User",
+            "Queue",
+            "State",
+            "Reason",
+            "Nodes",
+            "Cpus",
+            "Mem",
+            "Walltime",
+            "CpuUsed",
+            "Hosts",
+            "Submitted",
+            "Eligible",
+            "Started",
+            "Ended",
+            "Begin",
+            "ExitCode",
+            "ExitSignal",
+            "Priority",
+            "Account",
+            "WorkDir",
+            "Command",
+            "Session",
+            "Message",
+            "Dialect",
+            "Server",
+            "TresPerNode",
+            "TresPerJob",
+            "TresPerTask",
+            "Features",
+            "Qos",
+        ]
         from hpcbatch.api.client import TableRow
 
         return columns, [TableRow([cells.get(name) for name in columns], NS, "j")]

@@ -58,8 +58,9 @@ def test_get(api: Cluster) -> None:
     assert api.kubectl("get", "po", "-l", "app=x", "-o", "name") == "pod/p1\n"
     assert api.kubectl("get", "po", "-l", "app!=x") == "No resources found in default namespace.\n"
     assert api.kubectl("get", "po", "-A", "--field-selector", "status.phase=Pending", "--no-headers").split()[:2] == [
-        "default", "p1",
-    ]  # fmt: skip
+        "default",
+        "p1",
+    ]
     assert json.loads(api.kubectl("get", "pod", "p1", "-o", "json"))["spec"]["containers"][0]["image"] == "img:1"
     assert api.kubectl("get", "bj", "b1", "-o", "jsonpath={.spec.queue}") == "main"
     assert "batchjob.hpcbatch.io/b1" in api.kubectl("get", "all")
@@ -194,8 +195,10 @@ def test_delete_waits_for_the_end(api: Cluster) -> None:
     api.registry.bind("default", "p1", "node-0")
     deleting = subprocess.Popen(
         [KUBECTL, "delete", "pod", "p1"],
-        env={"HOME": str(api.directory), "KUBECONFIG": str(api.kubeconfig)}, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env={"HOME": str(api.directory), "KUBECONFIG": str(api.kubeconfig)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     pods = "/api/v1/namespaces/default/pods/p1"
     wait_for("the mark", lambda: "deletionTimestamp" in api.request("GET", pods).text)
     time.sleep(0.3)  # it must still be waiting; that it is not shows only if it ended too early
@@ -209,8 +212,10 @@ def test_wait(api: Cluster) -> None:
     def later(*arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [KUBECTL, "wait", *arguments, "--timeout=20s"],
-            env={"HOME": str(api.directory), "KUBECONFIG": str(api.kubeconfig)}, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            env={"HOME": str(api.directory), "KUBECONFIG": str(api.kubeconfig)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     watchers = api.registry.store.subscription_count()
     waiting = [later("--for=jsonpath={.status.state}=Running", "bj/b1"), later("--for=delete", "pod/p1")]
@@ -228,8 +233,10 @@ def test_wait(api: Cluster) -> None:
 def test_get_watch(api: Cluster) -> None:
     watching = subprocess.Popen(
         [KUBECTL, "get", "pods", "-w"],
-        env={"HOME": str(api.directory), "KUBECONFIG": str(api.kubeconfig)}, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env={"HOME": str(api.directory), "KUBECONFIG": str(api.kubeconfig)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert watching.stdout is not None
     assert watching.stdout.readline().split()[0] == "NAME"
     assert watching.stdout.readline().split()[:3] == ["p1", "0/1", "Pending"]
@@ -258,8 +265,10 @@ def test_logs(api: Cluster) -> None:
     assert "container nosuch is not valid for pod p1" in api.kubectl("logs", "p1", "-c", "nosuch", code=1)
     following = subprocess.Popen(
         [KUBECTL, "logs", "-f", "p1"],
-        env={"HOME": str(api.directory), "KUBECONFIG": str(api.kubeconfig)}, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env={"HOME": str(api.directory), "KUBECONFIG": str(api.kubeconfig)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert following.stdout is not None
     assert following.stdout.readline() == "a\n"
     with log.open("a") as file:
@@ -295,8 +304,12 @@ def test_cordon_and_drain(api: Cluster) -> None:
     assert "uncordoned" in api.kubectl("uncordon", "node-7")
     assert "tainted" in api.kubectl("taint", "node", "node-7", "a=b:NoSchedule")
     api.registry.bind("default", "p1", "node-7")
-    api.request("PATCH", "/api/v1/namespaces/default/pods/p1/status", '{"status":{"phase":"Succeeded"}}',
-                Content_Type="application/merge-patch+json")  # fmt: skip
+    api.request(
+        "PATCH",
+        "/api/v1/namespaces/default/pods/p1/status",
+        '{"status":{"phase":"Succeeded"}}',
+        Content_Type="application/merge-patch+json",
+    )
     assert "drained" in api.kubectl("drain", "node-7", "--force", "--timeout=20s")
     assert "Name:               node-7" in api.kubectl("describe", "node", "node-7")
     api.kubectl("delete", "node", "node-7")
@@ -304,14 +317,28 @@ def test_cordon_and_drain(api: Cluster) -> None:
 
 def test_namespace_and_definition(api: Cluster) -> None:
     crd = {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "bs.y.io"},
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "bs.y.io"},
         "spec": {
-            "group": "y.io", "scope": "Namespaced", "names": {"plural": "bs", "kind": "B"},
-            "versions": [{"name": "v1", "served": True, "storage": True,
-                          "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                              "spec": {"type": "object", "properties": {"a": {"type": "integer"}}}}}}}],
+            "group": "y.io",
+            "scope": "Namespaced",
+            "names": {"plural": "bs", "kind": "B"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "properties": {"spec": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+                        }
+                    },
+                }
+            ],
         },
-    }  # fmt: skip
+    }
     api.kubectl("apply", "-f", "-", stdin=json.dumps(crd))
     api.kubectl("create", "ns", "z")
     thing = {"apiVersion": "y.io/v1", "kind": "B", "metadata": {"name": "x"}, "spec": {"a": 1}}

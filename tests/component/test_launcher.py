@@ -56,9 +56,15 @@ def test_no_variable_is_lost(tmp_path: Path, shell: str, size: int) -> None:
     launcher, _, _ = (SCRIPTS / "hpcbatch").read_text().partition("try:\n")
     (tmp_path / "show").write_text(f"{launcher}print(dict(os.environ))\n")
     variables = {
-        "PATH": "/usr/bin:/bin", "BASH_FUNC_greet%%": "() { echo hello;\n echo there\n}", "a.b": "1=2", "x-y": "",
-        "LD_LIBRARY_PATH": "/opt/R/lib", "lines": "\n a\n\n=b", "é": "ü", "much": "x" * size,
-    }  # fmt: skip
+        "PATH": "/usr/bin:/bin",
+        "BASH_FUNC_greet%%": "() { echo hello;\n echo there\n}",
+        "a.b": "1=2",
+        "x-y": "",
+        "LD_LIBRARY_PATH": "/opt/R/lib",
+        "lines": "\n a\n\n=b",
+        "é": "ü",
+        "much": "x" * size,
+    }
     done = subprocess.run(
         [*shell.split(), tmp_path / "show"], env=variables, capture_output=True, text=True, check=True
     )

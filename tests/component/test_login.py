@@ -36,8 +36,11 @@ def run(directory: Path, config: Path, *arguments: str) -> tuple[str, str, int]:
     done = subprocess.run(
         [str(Path(sys.executable).with_name(arguments[0])), *arguments[1:]],
         env={"PATH": os.environ["PATH"], "HOME": str(directory), "KUBECONFIG": str(config)},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     return done.stdout, done.stderr, done.returncode
 
 
@@ -120,10 +123,13 @@ COMMANDS = [
     (("qstat",), "qstat: cannot connect to server here (errno=15019)\nqstat: {}\n", 255),
     (("qdel", "1"), "qdel: cannot connect to server here (errno=15019)\nqdel: {}\n", 255),
     (("squeue",), "slurm_load_jobs error: Access/permission denied\nsqueue: {}\n", 1),
-    (("sbatch", "--wrap", "true"),
-     "sbatch: error: Batch job submission failed: Access/permission denied\nsbatch: {}\n", 1),
+    (
+        ("sbatch", "--wrap", "true"),
+        "sbatch: error: Batch job submission failed: Access/permission denied\nsbatch: {}\n",
+        1,
+    ),
     (("hpcbatch", "user", "list"), "hpcbatch: {}\n", 1),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("command", "said", "code"), COMMANDS, ids=[" ".join(c[0][:2]) for c in COMMANDS])

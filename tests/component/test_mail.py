@@ -73,8 +73,16 @@ def ended_job(registry: Registry, number: int = 1, *, users: tuple[str, ...] = (
     """One that has ended with 0 a moment ago and wants mail about that; the name of its object."""
     spec = JobSpec(dialect=Dialect.SLURM, name=name, mail_points="END", mail_users=users, server="here")
     now = datetime.now(UTC).replace(microsecond=0)
-    put_job(registry, number, JobState.FINISHED, spec=spec, start_time=now - timedelta(seconds=5), end_time=now,
-            exit_code=0, run_count=1)  # fmt: skip
+    put_job(
+        registry,
+        number,
+        JobState.FINISHED,
+        spec=spec,
+        start_time=now - timedelta(seconds=5),
+        end_time=now,
+        exit_code=0,
+        run_count=1,
+    )
     return f"pbs-{number}"
 
 
@@ -121,8 +129,14 @@ def test_two_controllers_at_once(registry: Registry, server: MailServer, control
     assert len({letter.subject for letter in server.letters}) == len(server.letters) == 10
 
 
-REFUSALS = [("MAIL", "451 later"), ("RCPT", "450 greylisted"), ("DATA", "421 busy"), (".", "452 no room"),
-            ("EHLO", DROP), ("RCPT", DROP)]  # fmt: skip
+REFUSALS = [
+    ("MAIL", "451 later"),
+    ("RCPT", "450 greylisted"),
+    ("DATA", "421 busy"),
+    (".", "452 no room"),
+    ("EHLO", DROP),
+    ("RCPT", DROP),
+]
 
 
 @pytest.mark.parametrize(("command", "answer"), REFUSALS)
@@ -139,9 +153,13 @@ def test_tried_again(
 
 @pytest.mark.parametrize(("command", "answer"), [("RCPT", "550 nobody"), (".", "554 spam"), (".", DROP)])
 def test_given_up(
-    registry: Registry, server: MailServer, controllers: Controllers, command: str, answer: str,
+    registry: Registry,
+    server: MailServer,
+    controllers: Controllers,
+    command: str,
+    answer: str,
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     """For good, where another try would end the same; and where the letter may have been taken."""
     server.refusals[command].append(answer)
     mailer, name = controllers.start(), ended_job(registry)
@@ -252,9 +270,12 @@ def test_killed_between_mark_and_letter(registry: Registry, server: MailServer, 
 
 
 def test_login_over_tls(
-    registry: Registry, controllers: Controllers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    registry: Registry,
+    controllers: Controllers,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     certificate = ensure_certificate(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate.ca_file))
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -265,9 +286,11 @@ def test_login_over_tls(
         look(mailer, registry, ended_job(registry))
         wait_for("a complaint", lambda: "no Secret login in namespace hpcbatch-system" in caplog.text)
         secret = {
-            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"},
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "login"},
             "stringData": {"username": "hpc", "password": "wrong"},
-        }  # fmt: skip
+        }
         registry.create(SECRETS, secret, SYSTEM_NAMESPACE)
         wait_for("the refusal", lambda: "who are you" in caplog.text)
         registry.patch(SECRETS, "login", {"stringData": {"password": "pass word"}}, SYSTEM_NAMESPACE)
@@ -344,15 +367,22 @@ def test_what_is_long_past_is_not_mailed(registry: Registry, server: MailServer,
 
 
 def test_letters_that_only_time_brings(registry: Registry, server: MailServer, controllers: Controllers) -> None:
-    spec = JobSpec(dialect=Dialect.SLURM, name="t", walltime_s=4, mail_points="TIME_LIMIT_80,TIME_LIMIT_50",
-                   mail_users=("a@b",), server="here")  # fmt: skip
+    spec = JobSpec(
+        dialect=Dialect.SLURM,
+        name="t",
+        walltime_s=4,
+        mail_points="TIME_LIMIT_80,TIME_LIMIT_50",
+        mail_users=("a@b",),
+        server="here",
+    )
     put_job(registry, 1, JobState.RUNNING, spec=spec, start_time=datetime.now(UTC), walltime_s=4, run_count=1)
     mailer = controllers.start()
     look(mailer, registry, "pbs-1")
     wait_for("both letters", lambda: len(server.letters) == 2)
     assert [letter.subject.rpartition(",")[0] for letter in server.letters] == [
-        "Slurm Job_id=1 Name=t Reached 50% of time limit", "Slurm Job_id=1 Name=t Reached 80% of time limit",
-    ]  # fmt: skip
+        "Slurm Job_id=1 Name=t Reached 50% of time limit",
+        "Slurm Job_id=1 Name=t Reached 80% of time limit",
+    ]
 
 
 def test_a_silent_server_holds_nobody_up(registry: Registry, controllers: Controllers) -> None:

@@ -49,9 +49,13 @@ def site(tmp_path: Path, port: int) -> Iterator[Site]:
 def run_jobs(site: Site) -> None:
     """Some jobs that ask for a letter at their end, which comes at once."""
     spec = JobSpec(
-        dialect=Dialect.SLURM, name="j", chunks=(Chunk(count=1, cpus=1, ranks=1),), server="here", mail_points="END",
+        dialect=Dialect.SLURM,
+        name="j",
+        chunks=(Chunk(count=1, cpus=1, ranks=1),),
+        server="here",
+        mail_points="END",
         mail_users=("a@b",),
-    )  # fmt: skip
+    )
     for _ in range(COUNT):
         submit(site.registry, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={}), timeout_s=30)
     wait_for("all pods", lambda: len(site.cluster.kubelet.started) == COUNT)
@@ -108,9 +112,13 @@ def test_a_record_does_not_move_before_its_letter_is_sent(
         controller.start()
         try:
             spec = JobSpec(
-                dialect=Dialect.SLURM, name="j", chunks=(Chunk(count=1, cpus=1, ranks=1),), server="here",
-                mail_points="END", mail_users=("a@b",),
-            )  # fmt: skip
+                dialect=Dialect.SLURM,
+                name="j",
+                chunks=(Chunk(count=1, cpus=1, ranks=1),),
+                server="here",
+                mail_points="END",
+                mail_users=("a@b",),
+            )
             submit(cluster.registry, NS, Submission(spec=spec, script=b"", environment={}), timeout_s=30)
             wait_for("its pod", lambda: cluster.kubelet.started)
             cluster.kubelet.end(cluster.kubelet.started[0], 0, REPORT)

@@ -40,5 +40,10 @@ def test_make_demo_says_what_it_does(tmp_path: Path) -> None:
     assert making.startswith("making .venv with hpcbatch and Open MPI") and "minute" in making
     assert said("demo") == ["mpi/packages.sh", "mpi/demo.sh", ""], "the second time there is nothing to wait for"
     assert [line.partition(" ")[0] for line in said("demo-wrf")] == [
-        "mpi/packages.sh", "adding", "pip", "wrf/packages.sh", "wrf/demo.sh", ""
-    ]  # fmt: skip
+        "mpi/packages.sh",
+        "adding",
+        "pip",
+        "wrf/packages.sh",
+        "wrf/demo.sh",
+        "",
+    ]

@@ -47,9 +47,11 @@ def put_array(registry: Registry, state: JobState = JobState.RUNNING, **sets: st
     record = put_job(registry, 12, state, spec=spec, array=status)
     for index in (*status.active, *status.succeeded):
         own = JobSpec(
-            dialect=Dialect.SLURM, name="arr", chunks=(Chunk(),),
+            dialect=Dialect.SLURM,
+            name="arr",
+            chunks=(Chunk(),),
             member_of=Membership(array_id=12, array_name=record.object_name, index=index),
-        )  # fmt: skip
+        )
         put_member(registry, record.object_name, index, own, JobState.RUNNING if index in status.active else None)
     return find(registry)
 
@@ -185,8 +187,9 @@ def test_command_waits_until_members_are_gone(registry: Registry) -> None:
 
     def controller() -> None:
         for name, change in (
-            ("pbs-12", {"array": {"pending": "3-9"}}), ("pbs-12-0", {"state": JobState.EXITING.value}),
-        ):  # fmt: skip
+            ("pbs-12", {"array": {"pending": "3-9"}}),
+            ("pbs-12-0", {"state": JobState.EXITING.value}),
+        ):
             obj = registry.get(BATCHJOBS, name, NS)
             status = obj["status"] | {key: value for key, value in change.items() if key == "state"}
             if "array" in change:

@@ -78,11 +78,13 @@ def test_what_is_not_in_the_table_does_no_harm_and_is_told_once(pod: RunnerPod, 
     )
     assert lines == ["end"]
     assert err == [
-        f"module: hpcbatch: intel/19: {NOT_THERE}", f"module: hpcbatch: a b: {NOT_THERE}",
+        f"module: hpcbatch: intel/19: {NOT_THERE}",
+        f"module: hpcbatch: a b: {NOT_THERE}",
         f"module: hpcbatch: gcc: {NOT_THERE}",
         "module: hpcbatch: use /x: nothing is changed: here is only this site's table of modules",
-        "No Modulefiles Currently Loaded.", "module: hpcbatch: base: the job runs in its image",
-    ]  # fmt: skip
+        "No Modulefiles Currently Loaded.",
+        "module: hpcbatch: base: the job runs in its image",
+    ]
 
 
 def test_a_site_without_a_table(pod: RunnerPod) -> None:

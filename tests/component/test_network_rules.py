@@ -16,8 +16,9 @@ def pod(name: str, address: str, namespace: str = "a", **labels: str) -> dict[st
     ports = [{"name": "web", "containerPort": 8080}]
     return {
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        "spec": {"containers": [{"name": "c", "ports": ports}]}, "status": {"phase": "Running", "podIP": address},
-    }  # fmt: skip
+        "spec": {"containers": [{"name": "c", "ports": ports}]},
+        "status": {"phase": "Running", "podIP": address},
+    }
 
 
 def policy(namespace: str = "a", **spec: Any) -> dict[str, Any]:
@@ -50,11 +51,13 @@ def allowed(rules: str, chain: str) -> list[str] | None:
             [{"from": [{"ipBlock": {"cidr": "1.2.3.0/30", "except": ["1.2.3.0/31"]}}], "ports": [{"port": 22}]}],
             ["ip saddr { 1.2.3.2/31 } tcp dport 22 return"],
         ),
-        ([{"ports": [{"port": 22}, {"port": 100, "endPort": 200, "protocol": "UDP"}, {"port": "web"}]}],
-         ["tcp dport 22 return", "udp dport 100-200 return", "tcp dport 8080 return"]),
+        (
+            [{"ports": [{"port": 22}, {"port": 100, "endPort": 200, "protocol": "UDP"}, {"port": "web"}]}],
+            ["tcp dport 22 return", "udp dport 100-200 return", "tcp dport 8080 return"],
+        ),
         ([{"ports": [{"protocol": "UDP"}]}], ["meta l4proto udp return"]),
     ],
-)  # fmt: skip
+)
 def test_ingress(ingress: list[Any], lines: list[str]) -> None:
     text = Rules(PODS, NAMESPACES, [policy(ingress=ingress)]).text()
     assert allowed(text, "ingress-10.0.0.1") == allowed(text, "ingress-10.0.0.2") == lines

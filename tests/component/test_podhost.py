@@ -224,10 +224,11 @@ def test_nested_mounts_and_tmpfs(rig: PodHostRig, tmp_path: Path) -> None:
     code, text = rig.run(
         "cat /data/deep/in/f; df --output=fstype /mem | tail -1",
         mounts=[
-            {"target": "/data/deep/in", "source": str(inner)}, {"target": "/data", "source": str(outer)},
+            {"target": "/data/deep/in", "source": str(inner)},
+            {"target": "/data", "source": str(outer)},
             {"target": "/mem", "size_bytes": 1 << 20},
         ],
-    )  # fmt: skip
+    )
     assert (code, text) == (0, "innertmpfs\n")
 
 
@@ -243,13 +244,17 @@ def test_read_only_mount(rig: PodHostRig, tmp_path: Path) -> None:
         ({"target": "/data", "source": "/no/such"}, "/no/such, to be mounted at /data, does not exist"),
         ({"target": "/", "source": "/tmp"}, "/ cannot be a mount point"),
         ({"target": "/proc/x", "source": "/tmp"}, "/proc/x cannot be a mount point"),
-        ({"target": "/etc/group", "source": "/tmp"},
-         "/etc/group is a file of the host, so no directory can be mounted on it"),
-        ({"target": "/etc", "source": "/etc/group"},
-         "/etc is a directory of the host, so no file can be mounted on it"),
+        (
+            {"target": "/etc/group", "source": "/tmp"},
+            "/etc/group is a file of the host, so no directory can be mounted on it",
+        ),
+        (
+            {"target": "/etc", "source": "/etc/group"},
+            "/etc is a directory of the host, so no file can be mounted on it",
+        ),
         ({"target": "/d", "source": "/tmp/..", "beneath": "/tmp"}, "the subPath mounted at /d leads out of its volume"),
     ],
-)  # fmt: skip
+)
 def test_mounts_that_are_refused(rig: PodHostRig, mount: dict[str, str], message: str) -> None:
     assert rig.run("true", mounts=[mount]) == (128, message)
 

@@ -116,12 +116,26 @@ class Rig:
 
 SPECS = values(schema_of("spec"))
 CHANGES = values(
-    {"type": "object", "properties": {
-        name: part for name, part in schema_of("spec")["properties"].items()
-        if name in {"hold", "deleteRequested", "adminHolds", "suspended", "suspendedRun", "rerunRequest",
-                    "signalRequest", "arrayRequest", "alteration"}
-    }}
-)  # fmt: skip
+    {
+        "type": "object",
+        "properties": {
+            name: part
+            for name, part in schema_of("spec")["properties"].items()
+            if name
+            in {
+                "hold",
+                "deleteRequested",
+                "adminHolds",
+                "suspended",
+                "suspendedRun",
+                "rerunRequest",
+                "signalRequest",
+                "arrayRequest",
+                "alteration",
+            }
+        },
+    }
+)
 
 
 def test_whatever_the_definition_allows_others_are_served() -> None:
@@ -241,9 +255,7 @@ def test_what_nobody_could_handle_is_refused_once(
     monkeypatch.setattr(CompiledSchema, "check", lambda *_: [])
     assert said in rig.answer(rig.submit(spec))["refusal"]["message"]
     rig.still_works()
-    alterable = spec.keys() & {
-        "beginTime", "walltimeSeconds", "dependency", "chunks", "memPerPodBytes", "attributes"
-    }  # fmt: skip
+    alterable = spec.keys() & {"beginTime", "walltimeSeconds", "dependency", "chunks", "memPerPodBytes", "attributes"}
     if alterable:
         job = rig.submit({"hold": True})
         rig.answer(job)

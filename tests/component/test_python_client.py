@@ -14,9 +14,21 @@ NODE_STATUS = {
     "capacity": {"cpu": "2", "memory": "4Gi", "pods": "250"},
     "conditions": [{"type": "Ready", "status": "True"}],
     "nodeInfo": dict.fromkeys(
-        ["architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion",
-         "machineID", "operatingSystem", "osImage", "systemUUID"], "x"),
-}  # fmt: skip
+        [
+            "architecture",
+            "bootID",
+            "containerRuntimeVersion",
+            "kernelVersion",
+            "kubeProxyVersion",
+            "kubeletVersion",
+            "machineID",
+            "operatingSystem",
+            "osImage",
+            "systemUUID",
+        ],
+        "x",
+    ),
+}
 
 
 @pytest.fixture(scope="module")

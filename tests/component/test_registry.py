@@ -29,19 +29,30 @@ CRD: dict[str, Any] = {
         "names": {"plural": "things", "kind": "Thing", "shortNames": ["th"]},
         "versions": [
             {
-                "name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
                 "selectableFields": [{"jsonPath": ".spec.queue"}],
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                    "spec": {"type": "object", "properties": {
-                        "queue": {"type": "string", "default": "main"},
-                        "tasks": {"type": "integer", "maximum": 64},
-                    }},
-                    "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
-                }}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "queue": {"type": "string", "default": "main"},
+                                    "tasks": {"type": "integer", "maximum": 64},
+                                },
+                            },
+                            "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
+                        },
+                    }
+                },
             }
         ],
     },
-}  # fmt: skip
+}
 THINGS = resources.Resource("example.com", "v1", "things", "Thing")
 
 
@@ -93,15 +104,27 @@ def test_create_fills_in(registry: Registry) -> None:
     assert meta["resourceVersion"] == str(registry.store.revision)
     assert made["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
     assert made["spec"] == {
-        "containers": [{
-            "name": "main", "image": "img:1", "resources": {}, "terminationMessagePath": "/dev/termination-log",
-            "terminationMessagePolicy": "File", "imagePullPolicy": "IfNotPresent",
-        }],
-        "restartPolicy": "Always", "terminationGracePeriodSeconds": 30, "dnsPolicy": "ClusterFirst",
-        "serviceAccountName": "default", "serviceAccount": "default", "securityContext": {},
-        "schedulerName": "default-scheduler", "enableServiceLinks": True, "priority": 0,
+        "containers": [
+            {
+                "name": "main",
+                "image": "img:1",
+                "resources": {},
+                "terminationMessagePath": "/dev/termination-log",
+                "terminationMessagePolicy": "File",
+                "imagePullPolicy": "IfNotPresent",
+            }
+        ],
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "serviceAccountName": "default",
+        "serviceAccount": "default",
+        "securityContext": {},
+        "schedulerName": "default-scheduler",
+        "enableServiceLinks": True,
+        "priority": 0,
         "preemptionPolicy": "PreemptLowerPriority",
-    }  # fmt: skip
+    }
 
 
 def test_create_does_not_keep_the_givers_parts(registry: Registry) -> None:
@@ -135,10 +158,14 @@ def test_generate_name(registry: Registry) -> None:
 
 def test_what_only_the_server_says_is_overwritten(things: Registry) -> None:
     meta = {
-        "name": "t", "uid": "mine", "generation": 7, "creationTimestamp": None,
+        "name": "t",
+        "uid": "mine",
+        "generation": 7,
+        "creationTimestamp": None,
         "deletionTimestamp": "2020-01-01T00:00:00Z",
-        "managedFields": [{"manager": "x"}], "selfLink": "/x",
-    }  # fmt: skip
+        "managedFields": [{"manager": "x"}],
+        "selfLink": "/x",
+    }
     made = things.create(THINGS, thing(metadata=meta, status={"phase": "x"}), "default")["metadata"]
     assert made["uid"] != "mine"
     assert made["generation"] == 1
@@ -150,44 +177,119 @@ def test_what_only_the_server_says_is_overwritten(things: Registry) -> None:
     ("resource", "body", "namespace", "code", "message"),
     [
         (resources.PODS, pod(), "nosuch", 404, 'namespaces "nosuch" not found'),
-        (resources.PODS, {"metadata": {"name": "p"}, "spec": {}}, "default", 422,
-         'Pod "p" is invalid: spec.containers: Required value'),
-        (resources.PODS, pod(serviceAccountName="nope"), "default", 403,
-         'pods "p" is forbidden: error looking up service account default/nope: serviceaccount "nope" not found'),
-        (resources.PODS, pod(priorityClassName="nope"), "default", 403,
-         'pods "p" is forbidden: no PriorityClass with name nope was found'),
-        (resources.PODS, pod(restartPolicy=3), "default", 400,
-         'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal number into Go struct field '
-         "PodSpec.spec.restartPolicy of type string"),
-        (resources.PODS, {"kind": "ConfigMap", "metadata": {"name": "p"}}, "default", 400,
-         'ConfigMap in version "v1" cannot be handled as a Pod: converting (v1.ConfigMap) to (core.Pod): '
-         "unknown conversion"),
-        (resources.CONFIGMAPS, {"metadata": {"name": "A_b"}}, "default", 422,
-         'ConfigMap "A_b" is invalid: metadata.name: '
-         'Invalid value: "A_b": a lowercase RFC 1123 subdomain'),
-        (resources.CONFIGMAPS, {"metadata": {}}, "default", 422,
-         'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'),
-        (resources.CONFIGMAPS, {"metadata": {"name": "c", "namespace": "other"}}, "default", 400,
-         "the namespace of the provided object does not match the namespace sent on the request"),
-        (resources.CONFIGMAPS, {"metadata": {"name": "c", "resourceVersion": "1"}}, "default", 500,
-         "resourceVersion should not be set on objects to be created"),
-        (resources.CONFIGMAPS, {"metadata": {"name": "c"}, "data": {"a": "x" * 1048577}}, "default", 422,
-         'ConfigMap "c" is invalid: []: Too long: may not be more than 1048576 bytes'),
-        (resources.CONFIGMAPS, {"metadata": {"name": "c", "labels": {"a": "b c"}}}, "default", 422,
-         'ConfigMap "c" is invalid: metadata.labels: Invalid value: "b c": a valid label must be an empty string'),
-        (resources.CONFIGMAPS, {"metadata": {"name": "c", "labels": {"a": 1}}}, "default", 400,
-         'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct '
-         "field ObjectMeta.metadata.labels of type string"),
+        (
+            resources.PODS,
+            {"metadata": {"name": "p"}, "spec": {}},
+            "default",
+            422,
+            'Pod "p" is invalid: spec.containers: Required value',
+        ),
+        (
+            resources.PODS,
+            pod(serviceAccountName="nope"),
+            "default",
+            403,
+            'pods "p" is forbidden: error looking up service account default/nope: serviceaccount "nope" not found',
+        ),
+        (
+            resources.PODS,
+            pod(priorityClassName="nope"),
+            "default",
+            403,
+            'pods "p" is forbidden: no PriorityClass with name nope was found',
+        ),
+        (
+            resources.PODS,
+            pod(restartPolicy=3),
+            "default",
+            400,
+            'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal number into Go struct field '
+            "PodSpec.spec.restartPolicy of type string",
+        ),
+        (
+            resources.PODS,
+            {"kind": "ConfigMap", "metadata": {"name": "p"}},
+            "default",
+            400,
+            'ConfigMap in version "v1" cannot be handled as a Pod: converting (v1.ConfigMap) to (core.Pod): '
+            "unknown conversion",
+        ),
+        (
+            resources.CONFIGMAPS,
+            {"metadata": {"name": "A_b"}},
+            "default",
+            422,
+            'ConfigMap "A_b" is invalid: metadata.name: Invalid value: "A_b": a lowercase RFC 1123 subdomain',
+        ),
+        (
+            resources.CONFIGMAPS,
+            {"metadata": {}},
+            "default",
+            422,
+            'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required',
+        ),
+        (
+            resources.CONFIGMAPS,
+            {"metadata": {"name": "c", "namespace": "other"}},
+            "default",
+            400,
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ),
+        (
+            resources.CONFIGMAPS,
+            {"metadata": {"name": "c", "resourceVersion": "1"}},
+            "default",
+            500,
+            "resourceVersion should not be set on objects to be created",
+        ),
+        (
+            resources.CONFIGMAPS,
+            {"metadata": {"name": "c"}, "data": {"a": "x" * 1048577}},
+            "default",
+            422,
+            'ConfigMap "c" is invalid: []: Too long: may not be more than 1048576 bytes',
+        ),
+        (
+            resources.CONFIGMAPS,
+            {"metadata": {"name": "c", "labels": {"a": "b c"}}},
+            "default",
+            422,
+            'ConfigMap "c" is invalid: metadata.labels: Invalid value: "b c": a valid label must be an empty string',
+        ),
+        (
+            resources.CONFIGMAPS,
+            {"metadata": {"name": "c", "labels": {"a": 1}}},
+            "default",
+            400,
+            'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct '
+            "field ObjectMeta.metadata.labels of type string",
+        ),
         (THINGS, {"metadata": {"name": "t"}}, "default", 400, "Object 'Kind' is missing in"),
-        (THINGS, {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t"}}, "default", 400,
-         "the API version in the data (v1) does not match the expected API version (example.com/v1)"),
-        (THINGS, thing(spec={"tasks": 99}), "default", 422, 'Thing.example.com "t" is invalid: spec.tasks: '
-         "Invalid value: 99: spec.tasks in body should be less than or equal to 64"),
-        (resources.EVENTS, {"metadata": {"name": "e"}, "involvedObject": {"namespace": "x"}}, "default", 422,
-         'Event "e" is invalid: involvedObject.namespace: Invalid value: "x": does not match event.namespace'),
+        (
+            THINGS,
+            {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t"}},
+            "default",
+            400,
+            "the API version in the data (v1) does not match the expected API version (example.com/v1)",
+        ),
+        (
+            THINGS,
+            thing(spec={"tasks": 99}),
+            "default",
+            422,
+            'Thing.example.com "t" is invalid: spec.tasks: '
+            "Invalid value: 99: spec.tasks in body should be less than or equal to 64",
+        ),
+        (
+            resources.EVENTS,
+            {"metadata": {"name": "e"}, "involvedObject": {"namespace": "x"}},
+            "default",
+            422,
+            'Event "e" is invalid: involvedObject.namespace: Invalid value: "x": does not match event.namespace',
+        ),
         (resources.SECRETS, {"metadata": {"name": "s"}, "data": {"a": "%"}}, "default", 422, "illegal base64 data"),
     ],
-)  # fmt: skip
+)
 def test_refused(
     things: Registry, resource: resources.Resource, body: dict[str, Any], namespace: str, code: int, message: str
 ) -> None:
@@ -211,8 +313,9 @@ def test_missing(things: Registry) -> None:
     with pytest.raises(NotFoundError) as caught:
         things.get(resources.PODS, "nosuch", "default")
     assert (caught.value.message, caught.value.details) == (
-        'pods "nosuch" not found', {"name": "nosuch", "kind": "pods"},
-    )  # fmt: skip
+        'pods "nosuch" not found',
+        {"name": "nosuch", "kind": "pods"},
+    )
     assert things.list(resources.PODS, "nosuch").items == ()
     with pytest.raises(NotFoundError, match="could not find the requested resource"):
         things.get(resources.Resource("x.y", "v1", "zs", "Z"), "a", "default")
@@ -349,8 +452,10 @@ def test_delete_with_finalizer(things: Registry) -> None:
     things.delete(THINGS, "t", "default")
     held = things.get(THINGS, "t", "default")["metadata"]
     assert (held["deletionTimestamp"], held["deletionGracePeriodSeconds"], held["generation"]) == (
-        "2026-11-21T10:00:00Z", 0, 2,
-    )  # fmt: skip
+        "2026-11-21T10:00:00Z",
+        0,
+        2,
+    )
     things.delete(THINGS, "t", "default")
     with pytest.raises(InvalidError) as caught:
         things.patch(THINGS, "t", {"metadata": {"finalizers": ["x.io/a", "x.io/b"]}}, "default")
@@ -499,26 +604,38 @@ def test_definition_waits_for_finalizers(things: Registry) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda crd: crd["metadata"].update(name="wrong.x"),
-         'metadata.name: Invalid value: "wrong.x": must be spec.names.plural+"."+spec.group'),
+        (
+            lambda crd: crd["metadata"].update(name="wrong.x"),
+            'metadata.name: Invalid value: "wrong.x": must be spec.names.plural+"."+spec.group',
+        ),
         (lambda crd: crd["spec"]["versions"][0].update(schema={}), "schema.openAPIV3Schema: Required value"),
-        (lambda crd: crd["spec"]["versions"][0].update(storage=False),
-         "must have exactly one version marked as storage version"),
-        (lambda crd: crd["spec"]["versions"][0].update(selectableFields=[{"jsonPath": ".spec.zz"}]),
-         'Invalid value: ".spec.zz": is an invalid path: does not refer to a valid field'),
-        (lambda crd: crd["spec"]["versions"][0].update(
-            additionalPrinterColumns=[{"name": "A", "type": "foo", "jsonPath": ".spec.a"}]),
-         'Invalid value: "foo": must be one of boolean,date,integer,number,string'),
-        (lambda crd: crd["spec"]["versions"][0].update(
-            additionalPrinterColumns=[{"name": "A", "type": "string", "jsonPath": "spec.a"}]),
-         "must be a simple json path starting with ."),
+        (
+            lambda crd: crd["spec"]["versions"][0].update(storage=False),
+            "must have exactly one version marked as storage version",
+        ),
+        (
+            lambda crd: crd["spec"]["versions"][0].update(selectableFields=[{"jsonPath": ".spec.zz"}]),
+            'Invalid value: ".spec.zz": is an invalid path: does not refer to a valid field',
+        ),
+        (
+            lambda crd: crd["spec"]["versions"][0].update(
+                additionalPrinterColumns=[{"name": "A", "type": "foo", "jsonPath": ".spec.a"}]
+            ),
+            'Invalid value: "foo": must be one of boolean,date,integer,number,string',
+        ),
+        (
+            lambda crd: crd["spec"]["versions"][0].update(
+                additionalPrinterColumns=[{"name": "A", "type": "string", "jsonPath": "spec.a"}]
+            ),
+            "must be a simple json path starting with .",
+        ),
         (lambda crd: crd["spec"].pop("names"), "spec.names: Required value"),
         (lambda crd: crd.update(spec=None), "spec.names: Required value"),
         (lambda crd: crd["spec"]["versions"].append(3), "of type v1.CustomResourceDefinitionVersion"),
         (lambda crd: crd["spec"].update(versions="x"), "cannot unmarshal string"),
         (lambda crd: crd["spec"].update(versions=[]), "spec.versions: Required value"),
     ],
-)  # fmt: skip
+)
 def test_bad_definitions(registry: Registry, change: Any, message: str) -> None:
     from hpcbatch.engine.registry.values import clone
 
@@ -537,8 +654,12 @@ def test_builtin_definitions(registry: Registry) -> None:
     assert registry.store.revision == before
     queues = {item["metadata"]["name"]: item["spec"] for item in registry.list(resources.QUEUES).items}
     assert queues["default"] == {
-        "dequeueStrategy": "traverse", "guarantee": {}, "parent": "root", "reclaimable": True, "weight": 1,
-    }  # fmt: skip
+        "dequeueStrategy": "traverse",
+        "guarantee": {},
+        "parent": "root",
+        "reclaimable": True,
+        "weight": 1,
+    }
     kinds = {kind.resource for kind in registry.kinds() if kind.custom}
     assert kinds == {
         resources.BATCHJOBS,
@@ -553,16 +674,23 @@ def test_the_seed_job_is_valid(registry: Registry) -> None:
     registry.install_builtin()
     template = {"spec": {"containers": [{"name": "main", "image": "x"}], "restartPolicy": "OnFailure"}}
     job = {
-        "apiVersion": resources.VOLCANO_JOBS.api_version, "kind": "Job", "metadata": {"name": "j"},
+        "apiVersion": resources.VOLCANO_JOBS.api_version,
+        "kind": "Job",
+        "metadata": {"name": "j"},
         "spec": {
-            "minAvailable": 3, "plugins": {"ssh": [], "svc": []},
+            "minAvailable": 3,
+            "plugins": {"ssh": [], "svc": []},
             "tasks": [
-                {"name": "mpimaster", "replicas": 1, "template": template,
-                 "policies": [{"event": "TaskCompleted", "action": "CompleteJob"}]},
+                {
+                    "name": "mpimaster",
+                    "replicas": 1,
+                    "template": template,
+                    "policies": [{"event": "TaskCompleted", "action": "CompleteJob"}],
+                },
                 {"name": "mpiworker", "replicas": 2, "template": template},
             ],
         },
-    }  # fmt: skip
+    }
     made = registry.create(resources.VOLCANO_JOBS, job, "default")
     assert (made["spec"]["maxRetry"], made["spec"]["queue"]) == (3, "default")
     job["metadata"] = {"name": "k"}
@@ -666,8 +794,10 @@ def test_events_are_counted(registry: Registry, clock: Clock) -> None:
         clock.sleep(1)
     (event,) = registry.list(resources.EVENTS, "default", fields="involvedObject.name=p").items
     assert (event["count"], event["firstTimestamp"], event["lastTimestamp"]) == (
-        3, "2026-11-21T10:00:00Z", "2026-11-21T10:00:02Z",
-    )  # fmt: skip
+        3,
+        "2026-11-21T10:00:00Z",
+        "2026-11-21T10:00:02Z",
+    )
     assert event["involvedObject"]["uid"] == involved["metadata"]["uid"]
     assert event["source"] == {"component": "kubelet", "host": "node-1"}
     assert event["metadata"]["name"].startswith("p.")
@@ -676,8 +806,11 @@ def test_events_are_counted(registry: Registry, clock: Clock) -> None:
 def test_events_never_fail_and_are_forgotten(registry: Registry, clock: Clock) -> None:
     registry.record_event(
         {"kind": "Pod", "metadata": {"name": "p", "namespace": "nosuch"}},
-        type="Normal", reason="X", message="m", component="c",
-    )  # fmt: skip
+        type="Normal",
+        reason="X",
+        message="m",
+        component="c",
+    )
     node = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n", "uid": "u"}}
     registry.record_event(node, type="Normal", reason="X", message="m", component="c")
     assert [item["metadata"]["namespace"] for item in registry.list(resources.EVENTS).items] == ["default"]

@@ -143,9 +143,10 @@ def test_any_environment_arrives(shell: str, roots: Path, submitted: dict[bytes,
 def test_later_variables_win(pod: RunnerPod) -> None:
     pod.environment |= {"IMAGE": "image", "A": "image", "KUBERNETES_PORT": "1", "OMPI_MCA_smsc": "image"}
     pod.run(
-        DUMP, submitted={"A": "submitted", "B": "submitted", "OMPI_MCA_plm": "slurm", "I_MPI_PIN": "1"},
+        DUMP,
+        submitted={"A": "submitted", "B": "submitted", "OMPI_MCA_plm": "slurm", "I_MPI_PIN": "1"},
         variables={"B": "dialect", "C": "it's\nhere"},
-    )  # fmt: skip
+    )
     env = dumped(pod)
     assert (env[b"IMAGE"], env[b"A"], env[b"B"], env[b"C"]) == (b"image", b"submitted", b"dialect", b"it's\nhere")
     assert (env[b"OMPI_MCA_plm"], env[b"I_MPI_PIN"]) == (b"rsh", b"1")
@@ -241,17 +242,21 @@ def test_login_shell_reads_the_profile(pod: RunnerPod) -> None:
         for name in (".profile", ".bash_profile"):
             shutil.copy(pod.root / name, inner.root)
         inner.run(
-            '#!/bin/sh\necho "${FROM_PROFILE-no}"\n', dialect=dialect, export_none=export_none,
+            '#!/bin/sh\necho "${FROM_PROFILE-no}"\n',
+            dialect=dialect,
+            export_none=export_none,
             site=SiteConfig(login_shell=login_shell),
-        )  # fmt: skip
+        )
         assert inner.out.read_text() == f"{expected}\n"
 
 
 def test_exported_bash_function_reaches_a_pbs_script(pod: RunnerPod) -> None:
     pod.run(
-        "greet you\n", dialect=Dialect.PBS, interpreter="/bin/bash",
+        "greet you\n",
+        dialect=Dialect.PBS,
+        interpreter="/bin/bash",
         submitted={"BASH_FUNC_greet%%": "() { echo hello $1\n}"},
-    )  # fmt: skip
+    )
     assert (pod.out.read_text(), pod.err.read_text()) == ("hello you\n", "")
 
 
@@ -277,7 +282,9 @@ def test_script_is_run_byte_for_byte_with_its_arguments(pod: RunnerPod) -> None:
             'a=(1 2); echo "${#a[@]}"', {"dialect": Dialect.PBS, "interpreter": "/bin/bash"}, "2\n", id="-S, no line"
         ),
         pytest.param(
-            "#!/bin/bash\na=(1 2); echo ${#a[@]}", {"dialect": Dialect.PBS, "interpreter": "/bin/sh"}, "2\n",
+            "#!/bin/bash\na=(1 2); echo ${#a[@]}",
+            {"dialect": Dialect.PBS, "interpreter": "/bin/sh"},
+            "2\n",
             id="the line wins over -S",
         ),
         pytest.param(
@@ -288,7 +295,7 @@ def test_script_is_run_byte_for_byte_with_its_arguments(pod: RunnerPod) -> None:
         ),
         pytest.param("", {"command": ("./odd=name",)}, "ran\n", id="a command with ="),
     ],
-)  # fmt: skip
+)
 def test_interpreter(pod: RunnerPod, script: str, asked: dict[str, Any], expected: str) -> None:
     (pod.root / "odd=name").write_text("#!/bin/sh\necho ran\n")
     (pod.root / "odd=name").chmod(0o755)
@@ -384,9 +391,12 @@ def test_a_pod_that_volcano_has_made_anew(pod: RunnerPod, dialect: Dialect, text
 def running(pod: RunnerPod, place: Path | None = None) -> tuple[OutputFiles, Path, Path]:
     """Output that gets its own name at the end, and the files meanwhile."""
     output = OutputFiles(
-        stdout=str(place or pod.out), stderr=str(pod.err), stdout_in_dir="12.s.OU",
-        stdout_meanwhile="12.s.OU.running", stderr_meanwhile="12.s.ER.running",
-    )  # fmt: skip
+        stdout=str(place or pod.out),
+        stderr=str(pod.err),
+        stdout_in_dir="12.s.OU",
+        stdout_meanwhile="12.s.OU.running",
+        stderr_meanwhile="12.s.ER.running",
+    )
     return output, (place or pod.root) / "12.s.OU.running", pod.root / "12.s.ER.running"
 
 

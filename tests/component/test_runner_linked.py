@@ -60,9 +60,13 @@ def told(shell: str, root: Path, launcher: tuple[str, str], links: str, word: st
     (kept / "cmdline").write_bytes(b"mpirun\0-np\x002\0" + os.fsencode(f"env\0{word}\0-x\0"))
     (kept / "environ").write_bytes(os.fsencode(f"A=1\nPATH=no\0PATH=/nosuch:{root}\0LD_LIBRARY_PATH=/theirs\0"))
     done = subprocess.run(
-        [shell, "-c", SCRIPT, "sh", str(root), warning], capture_output=True, text=True, timeout=60, check=True,
+        [shell, "-c", SCRIPT, "sh", str(root), warning],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
         env={"RUNNER": str(RUNNER), "PATH": f"{tools}:/usr/bin:/bin"},
-    )  # fmt: skip
+    )
     assert done.stderr == ""
     return done.stdout.rstrip("\n")
 

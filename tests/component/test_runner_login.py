@@ -21,7 +21,7 @@ CASES = {
     "another order": ("/bin:/usr/bin", "/usr/bin:/bin:/x", "/usr/bin:/bin:/x"),
     "twice": ("/usr/bin:/bin:/usr/bin:/bin", "/z", "/z:/usr/bin:/bin"),
     "odd names": ("/usr/bin:/bin", "/a b:/usr/bin:/c*d::/$e", "/a b:/usr/bin:/c*d::/$e:/bin"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -32,7 +32,11 @@ def test_what_was_given_stays_in_its_order(
     shell = shell_or_skip(name, tmp_path_factory)
     after_profile, given, expected = CASES[case]
     done = subprocess.run(
-        [shell, LOGIN, "user", "/runner/bin", given, "/bin/sh", "-c", 'echo "$PATH"'], env={"PATH": after_profile},
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
+        [shell, LOGIN, "user", "/runner/bin", given, "/bin/sh", "-c", 'echo "$PATH"'],
+        env={"PATH": after_profile},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert (done.stdout, done.stderr) == (f"/runner/bin:{expected}\n", "")

@@ -34,20 +34,23 @@ RUN: dict[str, tuple[str, str, str]] = {
     "aprun": ("aprun -n 4 -N2 -d 3 -e COLOUR=red -b a.out -n 1", "0, 4 2 a.out -n 1, red 3\n", ""),
     "aprun, the end": ("aprun -n 4 -- -x", "0, 4 0 -x,  \n", ""),
     "aprun, names of two letters": (
-        "aprun -cc depth -ccnone -ss a.out", "0,  0 a.out,  \n",
-        "".join(f"aprun: {UNAPPLIED.format(x)}, and a launch has what its job has\n" for x in ("-cc", "-cc", "-ss"))
+        "aprun -cc depth -ccnone -ss a.out",
+        "0,  0 a.out,  \n",
+        "".join(f"aprun: {UNAPPLIED.format(x)}, and a launch has what its job has\n" for x in ("-cc", "-cc", "-ss")),
     ),
     "ibrun": ("ibrun -n 4 -o 2 a.out -o", "2, 4 0 a.out -o,  \n", ""),
     "ibrun, np": ("ibrun -np 4 a.out", "0, 4 0 a.out,  \n", ""),
     "mpiexec_mpt": ("mpiexec_mpt -np 4 -ppn 2 a.out -v", "0, 4 2 a.out -v,  \n", ""),
     "mpiexec_mpt with omplace": (
-        "mpiexec_mpt -n 4 omplace -nt 2 -vv a.out", "0, 4 0 a.out,  \n", f"mpiexec_mpt: {UNAPPLIED.format('omplace')}\n"
+        "mpiexec_mpt -n 4 omplace -nt 2 -vv a.out",
+        "0, 4 0 a.out,  \n",
+        f"mpiexec_mpt: {UNAPPLIED.format('omplace')}\n",
     ),
     "pbsdsh, letters together": ("pbsdsh -sn2 a.out -s", "h2 a.out -s\n", ""),
     "pbsdsh, the end": ("pbsdsh -us -- -x", "h1 -x\nh2 -x\n", ""),
     "pbs_tmrsh": ("pbs_tmrsh -n -l me h2 -n date", "h2 sh -c date\n", ""),
     "pbs_tmrsh, the command's own": ("pbs_tmrsh h2 ls -l", "h2 sh -c ls -l\n", ""),
-}  # fmt: skip
+}
 WRONG: dict[str, tuple[str, int, str]] = {
     "aprun, unknown": ("aprun -bq a.out", 1, UNKNOWN_APRUN.format("-bq")),
     "aprun, a long one": ("aprun --n=4 a.out", 1, UNKNOWN_APRUN.format("--n=4")),
@@ -58,15 +61,16 @@ WRONG: dict[str, tuple[str, int, str]] = {
     "ibrun, no number": ("ibrun -n", 1, 'ibrun: error: Invalid numeric value "" for -n.\n'),
     "mpiexec_mpt": ("mpiexec_mpt -x", 1, "mpiexec_mpt: error: unknown option -x: expected -n or -ppn\n"),
     "mpiexec_mpt with dplace": (
-        "mpiexec_mpt dplace -c", 1,
-        f"mpiexec_mpt: {UNAPPLIED.format('dplace')}\nmpiexec_mpt: error: option -c requires a value\n"
+        "mpiexec_mpt dplace -c",
+        1,
+        f"mpiexec_mpt: {UNAPPLIED.format('dplace')}\nmpiexec_mpt: error: option -c requires a value\n",
     ),
     "pbsdsh": ("pbsdsh -sx a.out", 2, f"pbsdsh: invalid option -- 'x'\n{USAGE}"),
     "pbsdsh, a long one": ("pbsdsh --foo a.out", 2, f"pbsdsh: invalid option -- '-'\n{USAGE}"),
     "pbsdsh, no value": ("pbsdsh -sc", 2, f"pbsdsh: option requires an argument -- 'c'\n{USAGE}"),
     "pbsdsh, no program": ("pbsdsh -s", 2, USAGE),
     "pbs_tmrsh": ("pbs_tmrsh h2 -l", 254, "usage: pbs_tmrsh [-n][-l username] host [-n][-l username] command\n"),
-}  # fmt: skip
+}
 
 
 def launch(shell: str, root: Path, line: str) -> subprocess.CompletedProcess[str]:
@@ -77,9 +81,13 @@ def launch(shell: str, root: Path, line: str) -> subprocess.CompletedProcess[str
     (root / "conf/nodefile").write_text("h1\nh1\nh2\n")
     tool, *arguments = line.split()
     return subprocess.run(
-        [shell, "-c", LAUNCHER, "sh", str(root), tool, *arguments], env={"PATH": os.environ["PATH"]},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        [shell, "-c", LAUNCHER, "sh", str(root), tool, *arguments],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("case", RUN)

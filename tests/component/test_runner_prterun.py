@@ -40,10 +40,14 @@ def command(shell: str, tmp_path: Path) -> list[str]:
 
 def start(command: list[str], directory: Path, argument: str, path: str = "") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*command, argument], cwd=directory, text=True,
+        [*command, argument],
+        cwd=directory,
+        text=True,
         env={"PATH": path or os.environ["PATH"], "OMPI_LIBDIR_LOC": str(directory / "openmpi/lib")},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def left_in(command: list[str]) -> str:

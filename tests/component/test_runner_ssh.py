@@ -162,11 +162,19 @@ def test_an_image_without_ssh_and_bash(bare: RunnerPod) -> None:
         (bare.root / "sent").write_text("some text")
         copied = subprocess.run(
             [
-                str(bare.root / "run/job/bin/scp"), "-q", "-o", "HostName=127.0.0.1", str(bare.root / "sent"),
+                str(bare.root / "run/job/bin/scp"),
+                "-q",
+                "-o",
+                "HostName=127.0.0.1",
+                str(bare.root / "sent"),
                 f"job-12-mpiworker-0:{bare.root}/received",
             ],
-            capture_output=True, text=True, timeout=60, check=False, env={},
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env={},
+        )
         assert (copied.returncode, copied.stderr) == (0, "")
         assert (bare.root / "received").read_text() == "some text"
     finally:

@@ -45,9 +45,11 @@ def test_a_step_of_a_script_that_has_only_the_job_s_number(pod: RunnerPod, mpi: 
     shown = "$SLURM_PROCID of $SLURM_NTASKS: $SLURM_JOB_NODELIST $SLURM_NODELIST $SLURM_TASKS_PER_NODE"
     of_job = {"SLURM_NTASKS": "9", "SLURM_JOB_NODELIST": "here", "SLURM_NODELIST": "here", "SLURM_TASKS_PER_NODE": "2"}
     pod.prepare(
-        f"env -i SLURM_JOB_ID=12 PATH=\"$PATH\" srun -n2 {mpi} sh -c 'echo \"{shown}\"'; echo $?\n",
-        chunks=(Chunk(count=1, cpus=2, ranks=2),), variables=of_job, is_host=True,
-    )  # fmt: skip
+        f'env -i SLURM_JOB_ID=12 PATH="$PATH" srun -n2 {mpi} sh -c \'echo "{shown}"\'; echo $?\n',
+        chunks=(Chunk(count=1, cpus=2, ranks=2),),
+        variables=of_job,
+        is_host=True,
+    )
     pod.finish(pod.start())
     assert sorted(pod.out.read_text().splitlines()) == ["0", "0 of 2: here here 2", "1 of 2: here here 2"]
 
@@ -134,15 +136,55 @@ def test_what_is_not_applied_is_said(pod: RunnerPod) -> None:
 
 # Without those that are refused, or end srun.
 TOLD_NOWHERE = {
-    "chdir", "cpus-per-task", "distribution", "error", "exclude", "exclusive", "exact", "export", "het-group", "input",
-    "job-name", "jobid", "kill-on-bad-exit", "label", "mpi", "multi-prog", "nodelist", "nodes", "ntasks",
-    "ntasks-per-node", "output", "overcommit", "overlap", "oversubscribe", "pack-group", "preserve-env", "quiet",
-    "relative", "tasks-per-node", "unbuffered", "disable-status", "quit-on-interrupt", "open-mode",
-}  # fmt: skip
+    "chdir",
+    "cpus-per-task",
+    "distribution",
+    "error",
+    "exclude",
+    "exclusive",
+    "exact",
+    "export",
+    "het-group",
+    "input",
+    "job-name",
+    "jobid",
+    "kill-on-bad-exit",
+    "label",
+    "mpi",
+    "multi-prog",
+    "nodelist",
+    "nodes",
+    "ntasks",
+    "ntasks-per-node",
+    "output",
+    "overcommit",
+    "overlap",
+    "oversubscribe",
+    "pack-group",
+    "preserve-env",
+    "quiet",
+    "relative",
+    "tasks-per-node",
+    "unbuffered",
+    "disable-status",
+    "quit-on-interrupt",
+    "open-mode",
+}
 REFUSED_OR_LAST = {
-    "bcast", "container", "epilog", "help", "no-allocate", "prolog", "pty", "task-epilog", "task-prolog", "test-only",
-    "usage", "version", "x11",
-}  # fmt: skip
+    "bcast",
+    "container",
+    "epilog",
+    "help",
+    "no-allocate",
+    "prolog",
+    "pty",
+    "task-epilog",
+    "task-prolog",
+    "test-only",
+    "usage",
+    "version",
+    "x11",
+}
 
 
 def long_options(kind: str) -> set[str]:
@@ -167,18 +209,26 @@ def test_letters_and_abbreviations(pod: RunnerPod) -> None:
     lines, err = output(pod, "srun -ln2 -v -T 3 -k -mblock:cyclic --mp none --cpus-per-t=1 -N1-2 -I5 echo hi; srun -V")
     assert sorted(lines) == ["0: hi", "1: hi", "slurm-wlm 22.05.8"]
     assert re.findall(r"hpcbatch: (.*) is not applied", err) == [
-        "--verbose", "--threads", "--no-kill", "--distribution=block:cyclic beyond block", "--immediate",
-    ]  # fmt: skip
+        "--verbose",
+        "--threads",
+        "--no-kill",
+        "--distribution=block:cyclic beyond block",
+        "--immediate",
+    ]
 
 
 @pytest.mark.parametrize(
     ("option", "seen"),
     [
-        ("", "red blue"), ("--export=ALL", "red blue"), ("--export=ALL,B=green", "red green"),
-        ("--export=A", "red "), ("--export=A,B=green", "red green"), ("--export=NONE", " "),
+        ("", "red blue"),
+        ("--export=ALL", "red blue"),
+        ("--export=ALL,B=green", "red green"),
+        ("--export=A", "red "),
+        ("--export=A,B=green", "red green"),
+        ("--export=NONE", " "),
         ("--export=B,ALL", "red blue"),
     ],
-)  # fmt: skip
+)
 def test_what_the_tasks_get_of_the_environment(pod: RunnerPod, option: str, seen: str) -> None:
     lines, err = output(
         pod,
@@ -247,8 +297,9 @@ def test_a_task_that_fails_leaves_the_others_alone(pod: RunnerPod, mpi: str) -> 
     lines, err = output(pod, f"srun -n4 {mpi} sh -c '{program}'; echo code $?", ranks=4)
     assert sorted(lines) == ["0", "3", "code 137"]
     assert sorted(re.sub(" error: [^:]*:", "", line) for line in err.splitlines()) == [
-        "srun: task 1: Exited with exit code 3", "srun: task 2: Killed",
-    ]  # fmt: skip
+        "srun: task 1: Exited with exit code 3",
+        "srun: task 2: Killed",
+    ]
 
 
 def test_a_script_is_told_of_as_slurm_does(pod: RunnerPod) -> None:
@@ -268,8 +319,11 @@ def test_output_files(pod: RunnerPod) -> None:
         pod, "srun -n2 --mpi=none -J run -o 'o-%j.%s-%2t-%x-%%-%A.txt' -e e-%t sh -c 'echo $SLURM_PROCID; echo bad >&2'"
     )
     assert {path.name: path.read_text() for path in pod.root.glob("[oe]-*")} == {
-        "o-12.0-00-run-%-12.txt": "0\n", "o-12.0-01-run-%-12.txt": "1\n", "e-0": "bad\n", "e-1": "bad\n",
-    }  # fmt: skip
+        "o-12.0-00-run-%-12.txt": "0\n",
+        "o-12.0-01-run-%-12.txt": "1\n",
+        "e-0": "bad\n",
+        "e-1": "bad\n",
+    }
 
 
 def test_several_programs(pod: RunnerPod) -> None:

@@ -68,9 +68,12 @@ class Launch:
         kin = f" {self.rank}<{self.between} {self.between}<{self.launcher} {self.launcher}<1{more}"
         done = subprocess.run(
             [self.shell, "-c", SCRIPT, "sh", str(self.root), kin, f" {self.launcher}", clients],
-            env={"RUNNER": str(RUNNER), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=60,
+            env={"RUNNER": str(RUNNER), "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=60,
             check=True,
-        )  # fmt: skip
+        )
         assert done.stderr == ""
         told = "".join(f"hpcbatch: warning: {line}\n" for line in done.stdout.splitlines() if line)
         assert (self.root / "err").exists() == bool(told)
@@ -88,8 +91,10 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, int]]:
     for name, (variables, loaded, _) in CASES.items():
         started[name] = subprocess.Popen(
             [sys.executable, "-c", RANK, *(str(libraries / library) for library in loaded)],
-            env=dict(variable.split("=", 1) for variable in variables), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+            env=dict(variable.split("=", 1) for variable in variables),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
     for process in started.values():
         assert process.stdout is not None and process.stdout.readline() == b"ready\n"
     yield {name: process.pid for name, process in started.items()}

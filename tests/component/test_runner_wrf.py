@@ -263,9 +263,7 @@ def test_an_old_log(pod: RunnerPod) -> None:
 
 
 def test_turned_off(tmp_path: Path) -> None:
-    ways: list[dict[str, Any]] = [
-        {"submitted": {"HPCBATCH_JUDGE_WRF": "no"}}, {"site": SiteConfig(judges_wrf=False)}
-    ]  # fmt: skip
+    ways: list[dict[str, Any]] = [{"submitted": {"HPCBATCH_JUDGE_WRF": "no"}}, {"site": SiteConfig(judges_wrf=False)}]
     for number, asked in enumerate(ways):
         inner = RunnerPod(tmp_path / str(number))
         report = run(inner, "./wrf.exe", work_dir=str(place(inner, HEAD + SEGV)), **asked)

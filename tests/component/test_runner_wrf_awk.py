@@ -63,13 +63,15 @@ LOGS: dict[str, dict[str, str]] = {
     "namelist": {MAIN: NAMELIST_ERROR},
     "no wrfbdy": {MAIN: HEAD + FIRST_FRAME + NO_WRFBDY},
     "time step": {
-        MAIN: HEAD + "The time step is probably too large for this grid distance, reduce it.\n"
+        MAIN: HEAD
+        + "The time step is probably too large for this grid distance, reduce it.\n"
         + fatal("--- ERROR: Time step too large")
     },
     "no namelist": {MAIN: "Fortran runtime error: Cannot open file 'namelist.input': No such file or directory\n"},
     "fatal elsewhere": {
-        MAIN: HEAD, "rsl.error.0001": SEGV,
-        "rsl.error.0003": fatal(" CLWRF: 'CAMtr_volume_mixing_ratio' does not exist")
+        MAIN: HEAD,
+        "rsl.error.0001": SEGV,
+        "rsl.error.0003": fatal(" CLWRF: 'CAMtr_volume_mixing_ratio' does not exist"),
     },
     "crash": {MAIN: HEAD + SEGV},
     "crash of Intel": {MAIN: HEAD + "forrtl: severe (174): SIGSEGV, segmentation fault occurred\n"},
@@ -84,7 +86,7 @@ LOGS: dict[str, dict[str, str]] = {
     "an explanation too far before": {MAIN: "SIZE MISMATCH\n" + "a line\n" * 12 + fatal("NOTE: check and reset")},
     "an explanation just near enough": {MAIN: "SIZE MISMATCH\n" + "a line\n" * 11 + fatal("NOTE: check and reset")},
     "more of them than are shown": {MAIN: "".join(f"--- ERROR: {n}\n" for n in range(8)) + NO_WRFBDY},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=AWKS)
@@ -108,9 +110,11 @@ def read(
     said.write_text(launcher)
     done = subprocess.run(
         [*awk, "-v", f"wants_history={int(wants_history)}", "-v", f"logs={own}", "-f", str(PROGRAM), *map(str, paths)],
-        capture_output=True, timeout=60, check=True,
+        capture_output=True,
+        timeout=60,
+        check=True,
         env={**os.environ, "LC_ALL": "C", "launcher_words": str(said), "wrf_lines": str(LINES)},
-    )  # fmt: skip
+    )
     assert done.stderr == b""
     lines = done.stdout.decode("latin-1").splitlines()
     assert len(lines) == 4

@@ -52,9 +52,14 @@ def test_only_the_token_opens(api: Cluster, token: str | None) -> None:
     response = api.request("GET", "/api/v1/pods", token=token)
     assert response.code == 401
     assert response.json == {
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "Unauthorized",
-        "reason": "Unauthorized", "code": 401,
-    }  # fmt: skip
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "Unauthorized",
+        "reason": "Unauthorized",
+        "code": 401,
+    }
 
 
 def test_private_files(api: Cluster) -> None:
@@ -98,7 +103,7 @@ def test_port_taken(api: Cluster) -> None:
         ("POST", f"{P}?dryRun=Foo", 422, "dryRun: Unsupported value"),
         ("POST", "/version", 405, "the server does not allow this method"),
     ],
-)  # fmt: skip
+)
 def test_refusals(api: Cluster, method: str, path: str, code: int, text: str) -> None:
     response = api.request(method, path, {} if method in {"POST", "PUT"} else None)
     assert (response.code, text in response.text) == (code, True), response.text
@@ -114,8 +119,13 @@ def test_unknown_accept(api: Cluster) -> None:
 @pytest.mark.parametrize(
     ("body", "content_type", "code", "message"),
     [
-        ("{bad", "application/json", 400, "the object provided is unrecognized (must be of type BatchJob): "
-         "couldn't get version/kind; json parse error: "),
+        (
+            "{bad",
+            "application/json",
+            400,
+            "the object provided is unrecognized (must be of type BatchJob): "
+            "couldn't get version/kind; json parse error: ",
+        ),
         ("", "", 400, "unexpected end of JSON input (<empty>)"),
         ("[]", "", 400, "must be of type BatchJob"),
         ("NaN", "", 400, "json parse error"),
@@ -126,7 +136,7 @@ def test_unknown_accept(api: Cluster) -> None:
         ("x" * 3_200_000, "", 413, "Request entity too large: limit is 3145728"),
     ],
     ids=["json", "empty", "list", "nan", "deep", "yaml", "type", "utf8", "large"],
-)  # fmt: skip
+)
 def test_bad_bodies(api: Cluster, body: str, content_type: str, code: int, message: str) -> None:
     headers = {"Content_Type": content_type} if content_type else {}
     response = api.request("POST", BJ, body, **headers)
@@ -175,9 +185,7 @@ def test_openapi_has_a_patch_for_every_kind(api: Cluster) -> None:
         path = f"apis/{resource.group}/{resource.version}" if resource.group else f"api/{resource.version}"
         document = api.get(index[path]["serverRelativeURL"])
         patches = [entry["patch"] for entry in document["paths"].values()]
-        found = [
-            patch for patch in patches if patch["x-kubernetes-group-version-kind"]["kind"] == resource.kind
-        ]  # fmt: skip
+        found = [patch for patch in patches if patch["x-kubernetes-group-version-kind"]["kind"] == resource.kind]
         assert [p["name"] for p in found[0]["parameters"] if p["name"] == "fieldValidation"]
 
 
@@ -197,8 +205,9 @@ def test_list_forms(api: Cluster) -> None:
     assert (jobs["kind"], jobs["items"][0]["kind"]) == ("BatchJobList", "BatchJob")
     partial = api.get(P, Accept="application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")
     assert (partial["kind"], set(partial["items"][0])) == (
-        "PartialObjectMetadataList", {"kind", "apiVersion", "metadata"},
-    )  # fmt: skip
+        "PartialObjectMetadataList",
+        {"kind", "apiVersion", "metadata"},
+    )
     assert [item["metadata"]["name"] for item in api.get("/api/v1/pods?fieldSelector=metadata.name%3Da")["items"]] == [
         "a"
     ]
@@ -225,9 +234,16 @@ def test_tables(api: Cluster) -> None:
     table = api.get(P, Accept=TABLE)
     assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1")
     assert [(c["name"], c["priority"]) for c in table["columnDefinitions"]] == [
-        ("Name", 0), ("Ready", 0), ("Status", 0), ("Restarts", 0), ("Age", 0), ("IP", 1), ("Node", 1),
-        ("Nominated Node", 1), ("Readiness Gates", 1),
-    ]  # fmt: skip
+        ("Name", 0),
+        ("Ready", 0),
+        ("Status", 0),
+        ("Restarts", 0),
+        ("Age", 0),
+        ("IP", 1),
+        ("Node", 1),
+        ("Nominated Node", 1),
+        ("Readiness Gates", 1),
+    ]
     (row,) = table["rows"]
     assert row["cells"][:4] + row["cells"][5:] == ["a", "0/1", "Pending", "0", "<none>", "n1", "<none>", "<none>"]
     assert row["object"]["kind"] == "PartialObjectMetadata"
@@ -261,8 +277,10 @@ def test_create_and_dry_run(api: Cluster) -> None:
     assert (made.code, made.json["kind"]) == (201, "Pod")
     again = api.request("POST", P, pod_body())
     assert (again.code, again.json["reason"], again.json["details"]) == (
-        409, "AlreadyExists", {"name": "p", "kind": "pods"},
-    )  # fmt: skip
+        409,
+        "AlreadyExists",
+        {"name": "p", "kind": "pods"},
+    )
 
 
 def test_field_validation(api: Cluster) -> None:
@@ -276,17 +294,16 @@ def test_field_validation(api: Cluster) -> None:
     warned = api.request("POST", BJ, body)
     assert warned.code == 201
     assert warned.headers["warnings"].splitlines() == [
-        '299 - "unknown field \\"bar\\""', '299 - "unknown field \\"spec.foo\\""',
-    ]  # fmt: skip
+        '299 - "unknown field \\"bar\\""',
+        '299 - "unknown field \\"spec.foo\\""',
+    ]
     assert "foo" not in warned.json["spec"]
     ignored = api.request("POST", f"{BJ}?fieldValidation=Ignore", batch_job("b2", foo=1))
     assert (ignored.code, ignored.headers["warnings"]) == (201, "")
     twice = '{"metadata": {"name": "c", "name": "c"}, "data": {"a": "1", "a": "2"}}'
     refused = api.request("POST", f"{CM}?fieldValidation=Strict", twice)
     assert 'duplicate field "metadata.name", duplicate field "data.a"' in refused.json["message"]
-    patched = api.request(
-        "PATCH", f"{BJ}/b?fieldValidation=Strict", {"spec": {"zz": 1}}, Content_Type=MERGE
-    )  # fmt: skip
+    patched = api.request("PATCH", f"{BJ}/b?fieldValidation=Strict", {"spec": {"zz": 1}}, Content_Type=MERGE)
     assert (patched.code, 'strict decoding error: unknown field "spec.zz"' in patched.json["message"]) == (422, True)
     pod = pod_body() | {"spec": {"containers": [{"name": "a", "image": "b", "comand": []}]}}
     refused = api.request("POST", f"{P}?fieldValidation=Strict", pod)
@@ -316,9 +333,12 @@ def test_delete_answers(api: Cluster) -> None:
     made = api.request("POST", BJ, batch_job()).json
     gone = api.request("DELETE", f"{BJ}/b", {"propagationPolicy": "Background"}).json
     assert gone == {
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
         "details": {"name": "b", "group": "hpcbatch.io", "kind": "batchjobs", "uid": made["metadata"]["uid"]},
-    }  # fmt: skip
+    }
     api.request("POST", P, pod_body(nodeName="n"))
     held = api.request("DELETE", f"{P}/p").json
     assert (held["kind"], held["metadata"]["deletionGracePeriodSeconds"]) == ("Pod", 30)
@@ -327,8 +347,10 @@ def test_delete_answers(api: Cluster) -> None:
     api.request("POST", CM, {"metadata": {"name": "c"}})
     refused = api.request("DELETE", f"{CM}/c", {"preconditions": {"uid": "x"}})
     assert (refused.code, refused.json["reason"], refused.json["details"]) == (
-        409, "Conflict", {"name": "c", "kind": "ConfigMap"},
-    )  # fmt: skip
+        409,
+        "Conflict",
+        {"name": "c", "kind": "ConfigMap"},
+    )
     dry = api.request("DELETE", f"{CM}/c", {"dryRun": ["All"]})
     assert dry.code == 200
     assert api.request("GET", f"{CM}/c").code == 200
@@ -340,8 +362,9 @@ def test_delete_collection(api: Cluster) -> None:
         api.request("POST", CM, {"metadata": {"name": f"c{index}", "labels": labels}})
     gone = api.request("DELETE", f"{CM}?labelSelector=odd%3D0")
     assert (gone.json["kind"], [item["metadata"]["name"] for item in gone.json["items"]]) == (
-        "ConfigMapList", ["c0", "c2"],
-    )  # fmt: skip
+        "ConfigMapList",
+        ["c0", "c2"],
+    )
     assert [item["metadata"]["name"] for item in api.get(CM)["items"]] == ["c1"]
 
 
@@ -377,8 +400,9 @@ def test_apply(api: Cluster) -> None:
     other = f"{CM}/c?fieldManager=two"
     conflict = api.request("PATCH", other, body | {"data": {"a": "3"}}, Content_Type=APPLY)
     assert (conflict.code, conflict.json["message"]) == (
-        409, 'Apply failed with 1 conflict: conflict with "one": .data.a',
-    )  # fmt: skip
+        409,
+        'Apply failed with 1 conflict: conflict with "one": .data.a',
+    )
     forced = api.request("PATCH", f"{other}&force=true", body | {"data": {"a": "3"}}, Content_Type=APPLY)
     assert (forced.code, forced.json["data"]) == (200, {"a": "3"})
     dropped = api.request("PATCH", url, body | {"data": {"z": "1"}}, Content_Type=APPLY)
@@ -465,8 +489,10 @@ def test_watch(api: Cluster) -> None:
         api.request("DELETE", f"{CM}/c1")
         changed, gone = next(events), next(events)
     assert (changed["type"], changed["object"]["data"], changed["object"]["kind"]) == (
-        "MODIFIED", {"a": "b"}, "ConfigMap",
-    )  # fmt: skip
+        "MODIFIED",
+        {"a": "b"},
+        "ConfigMap",
+    )
     assert gone["type"] == "DELETED"
     assert int(gone["object"]["metadata"]["resourceVersion"]) > int(changed["object"]["metadata"]["resourceVersion"])
 
@@ -522,13 +548,18 @@ def test_watch_as_table(api: Cluster) -> None:
 
 def test_watch_ends_with_its_kind(api: Cluster) -> None:
     crd = {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "as.x.io"},
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "as.x.io"},
         "spec": {
-            "group": "x.io", "scope": "Cluster", "names": {"plural": "as", "kind": "A"},
-            "versions": [{"name": "v1", "served": True, "storage": True,
-                          "schema": {"openAPIV3Schema": {"type": "object"}}}],
+            "group": "x.io",
+            "scope": "Cluster",
+            "names": {"plural": "as", "kind": "A"},
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+            ],
         },
-    }  # fmt: skip
+    }
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     assert api.request("POST", crds, crd).code == 201
     api.request("POST", "/apis/x.io/v1/as", {"apiVersion": "x.io/v1", "kind": "A", "metadata": {"name": "a"}})
@@ -593,9 +624,19 @@ def test_stop_ends_watches(tmp_path: Path) -> None:
 
 def running(api: Cluster, name: str, **status: Any) -> None:
     api.request("POST", P, pod_body(name, nodeName="n", restartPolicy="Never"))
-    state = {"phase": "Running", "containerStatuses": [{
-        "name": "main", "image": "i", "imageID": "", "ready": True, "restartCount": 0, "state": {"running": {}},
-    }]}  # fmt: skip
+    state = {
+        "phase": "Running",
+        "containerStatuses": [
+            {
+                "name": "main",
+                "image": "i",
+                "imageID": "",
+                "ready": True,
+                "restartCount": 0,
+                "state": {"running": {}},
+            }
+        ],
+    }
     api.request("PATCH", f"{P}/{name}/status", {"status": state | status}, Content_Type=MERGE)
 
 

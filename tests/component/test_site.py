@@ -65,9 +65,16 @@ def put(site: Site, text: str) -> None:
     """As the admin does, and wait until it is in force or refused."""
     (site.work / "site.yaml").write_text(text)
     made = site.run(
-        "kubectl", *NS, "create", "configmap", "hpcbatch-site", f"--from-file={site.work}/site.yaml",
-        "--dry-run=client", "-o", "json",
-    ).stdout  # fmt: skip
+        "kubectl",
+        *NS,
+        "create",
+        "configmap",
+        "hpcbatch-site",
+        f"--from-file={site.work}/site.yaml",
+        "--dry-run=client",
+        "-o",
+        "json",
+    ).stdout
     site.run("kubectl", "replace", "-f", "-", stdin=made)
     wait_for("an answer to the site file", lambda: in_force(site) == text or fault(site))
 
@@ -116,18 +123,24 @@ def test_pbs_refusals(site: Site, arguments: str, error: str, code: int) -> None
 @pytest.mark.parametrize(
     ("arguments", "detail", "text"),
     [
-        ("-t 2:00:00", "walltime: 02:00:00 asked, at most 01:00:00 in workq",
-         "Requested time limit is invalid (missing or exceeds some limit)"),
+        (
+            "-t 2:00:00",
+            "walltime: 02:00:00 asked, at most 01:00:00 in workq",
+            "Requested time limit is invalid (missing or exceeds some limit)",
+        ),
         ("-N 3", "nodes: 3 asked, at most 2 in workq", "Node count specification invalid"),
         ("-N 2 -n 4", "CPUs: 4 asked, at most 3 in workq", "More processors requested than permitted"),
         ("--mem 2G", "memory of a node: 2Gi asked, at most 1Gi in workq", "Memory required by task is not available"),
         ("-p nosuch", "invalid partition specified: nosuch", "Invalid partition name specified"),
         ("-C haswell", "no node has the feature haswell", "Invalid feature specification"),
-        ("-p long --mem=5G", "Memory specification can not be satisfied",
-         "Requested node configuration is not available"),
+        (
+            "-p long --mem=5G",
+            "Memory specification can not be satisfied",
+            "Requested node configuration is not available",
+        ),
         ("--container-image=evil/image:1", "image evil/image:1 is not allowed in workq", "Access/permission denied"),
     ],
-)  # fmt: skip
+)
 def test_slurm_refusals(site: Site, arguments: str, detail: str, text: str) -> None:
     done = site.run("sbatch", *arguments.split(), "--wrap", "true", check=False)
     assert (done.stdout, done.returncode) == ("", 1)
@@ -178,10 +191,14 @@ def test_listings(site: Site) -> None:
     full = site.run("qstat", "-Qf").stdout
     workq, long = full.split("Queue: ")[1:]
     for line in (
-        "resources_max.mem = 2097152kb", "resources_max.ncpus = 3", "resources_max.nodect = 2",
-        "resources_max.walltime = 01:00:00", "resources_default.walltime = 00:10:00", "default_chunk.mem = 262144kb",
+        "resources_max.mem = 2097152kb",
+        "resources_max.ncpus = 3",
+        "resources_max.nodect = 2",
+        "resources_max.walltime = 01:00:00",
+        "resources_default.walltime = 00:10:00",
+        "default_chunk.mem = 262144kb",
         "enabled = True",
-    ):  # fmt: skip
+    ):
         assert f"    {line}\n" in workq
     assert re.findall(r"resources_(?:max|default).*", long) == ["resources_max.walltime = 168:00:00"]
     assert "workq              --      --    01:00:00    2     0     0   --   E R\n" in site.run("qstat", "-q").stdout
@@ -190,8 +207,14 @@ def test_listings(site: Site) -> None:
         "workq* up 1:00:00 10:00 1-2 node-[0-2]\nlong up 7-00:00:00 n/a 1-infinite node-0\n"
     )
     partition = site.run("scontrol", "-o", "show", "partition", "workq").stdout
-    for word in ("Default=YES", "DefaultTime=00:10:00", "MaxTime=01:00:00", "MaxNodes=2", "DefMemPerNode=256",
-                 "MaxMemPerNode=1024"):  # fmt: skip
+    for word in (
+        "Default=YES",
+        "DefaultTime=00:10:00",
+        "MaxTime=01:00:00",
+        "MaxNodes=2",
+        "DefMemPerNode=256",
+        "MaxMemPerNode=1024",
+    ):
         assert f" {word} " in partition
     assert "Nodes=node-0 " in site.run("scontrol", "-o", "show", "partition", "long").stdout
     assert "Partitions=workq " in site.run("scontrol", "-o", "show", "node", "node-1").stdout
@@ -231,8 +254,16 @@ def test_a_queue_that_vanished_keeps_its_jobs(site: Site) -> None:
 
 def test_a_closed_queue(site: Site) -> None:
     held = site.qsub("-h", stdin="true\n")
-    site.run("kubectl", "patch", "queue.scheduling.volcano.sh", "default", "--subresource=status", "--type=merge",
-             "-p", '{"status": {"state": "Closed"}}')  # fmt: skip
+    site.run(
+        "kubectl",
+        "patch",
+        "queue.scheduling.volcano.sh",
+        "default",
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        '{"status": {"state": "Closed"}}',
+    )
     try:
         wait_for("a closed queue", lambda: " D R" in site.run("qstat", "-q").stdout)
         refused = wait_for("a refusal", lambda: site.run("qsub", stdin="true\n", check=False).stderr)
@@ -241,8 +272,16 @@ def test_a_closed_queue(site: Site) -> None:
         comment = "Not Running: queue workq is closed"
         wait_for("the reason", lambda: site.attributes(held).get("comment") == comment)
     finally:
-        site.run("kubectl", "patch", "queue.scheduling.volcano.sh", "default", "--subresource=status", "--type=merge",
-                 "-p", '{"status": {"state": "Open"}}')  # fmt: skip
+        site.run(
+            "kubectl",
+            "patch",
+            "queue.scheduling.volcano.sh",
+            "default",
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            '{"status": {"state": "Open"}}',
+        )
     site.wait_end(held)
 
 
@@ -252,8 +291,12 @@ def test_a_bad_file_starts_no_engine(env: dict[str, str], tmp_path: Path) -> Non
     for command in (["up", "--site"], ["site", "check", "--engine"]):
         done = subprocess.run(
             [str(BIN / "hpcbatch"), *command, str(tmp_path / "site.yaml")],
-            env=other, capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
+            env=other,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
         fault = f"{tmp_path}/site.yaml:3: images: unknown key; did you mean image?\n"
         assert (done.stdout, done.stderr, done.returncode) == ("", fault, 1)
     assert not (tmp_path / "state" / "store.db").exists()

@@ -306,7 +306,10 @@ FAILURES: dict[str, tuple[str, int, Callable[[Case], object], int, str]] = {
     "no wrfbdy": ("wrf.exe", 2, remove("wrfbdy_d01"), 1, "error opening wrfbdy_d01 for reading. IERR ="),
     "no second met_em": ("real.exe", 2, remove("met_em*12:10*"), 1, f"error opening met_em.d01.{MIDDLE}.nc for input"),
     "no wrfrst": (
-        "wrf.exe", 1, put("restart = .false.", "restart = T"), 1,
+        "wrf.exe",
+        1,
+        put("restart = .false.", "restart = T"),
+        1,
         f"program wrf: error opening   wrfrst_d01_{START} for reading",
     ),
     "wrfinput cut short": ("wrf.exe", 1, cut_short, 1, "p_top from the namelist does not match p_top"),
@@ -324,7 +327,7 @@ FAILURES: dict[str, tuple[str, int, Callable[[Case], object], int, str]] = {
     "other levels": ("real.exe", 1, put("levels = 14", "levels = 15"), 1, "MISMATCH:  namelist num_metgrid_levels"),
     "end too early": ("real.exe", 1, put("seconds = 600", "seconds = 3600"), 1, "Make the end time at least one"),
     "beyond wrfbdy": ("wrf.exe", 1, put("run_minutes = 20", "run_minutes = 25"), 1, "Ran out of valid boundary"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("name", "ranks", "act", "code", "message"), FAILURES.values(), ids=FAILURES)

@@ -53,9 +53,7 @@ def ends(connection: socket.socket) -> bool:
         return True
 
 
-def test_idle_connections_end_and_others_are_served(
-    strange: Cluster, caplog: pytest.LogCaptureFixture
-) -> None:  # fmt: skip
+def test_idle_connections_end_and_others_are_served(strange: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     idle = [opened(strange.port) for _ in range(STRANGERS)]
     over = [opened(strange.port) for _ in range(20)]
     assert all(map(ends, over))  # at once: the first ones are still there
@@ -111,8 +109,11 @@ def test_another_user_does_not_lock_the_engine_out(tmp_path: Path) -> None:
     with cluster(tmp_path, request_limit_s=LIMIT_S) as running:
         with subprocess.Popen(
             ["/usr/bin/python3", "-I", "-c", IDLE, str(running.port), "500"],
-            user=NOBODY, stdout=subprocess.PIPE, text=True, cwd="/",
-        ) as stranger:  # fmt: skip
+            user=NOBODY,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd="/",
+        ) as stranger:
             assert stranger.stdout is not None
             assert stranger.stdout.readline() == "there\n"
             assert running.request("GET", "/api/v1/pods").code == 200

@@ -25,17 +25,24 @@ class Site:
     def __init__(self, home: Path, *, knows_it: bool) -> None:
         self.home = home
         self.environ = {
-            "PATH": os.environ["PATH"], "HOME": str(home), "HPCBATCH_STATE_DIR": str(home / "state"),
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "HPCBATCH_STATE_DIR": str(home / "state"),
             "PYTHONPATH": f"{home}:{CHECKOUT}",
-        }  # fmt: skip
+        }
         if knows_it:
             (home / "sitecustomize.py").write_text("from tests.third_dialect import register\n\nregister()\n")
 
     def python(self, *argv: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, *argv], cwd=self.home, env=self.environ, capture_output=True, text=True, timeout=60,
+            [sys.executable, *argv],
+            cwd=self.home,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
             check=False,
-        )  # fmt: skip
+        )
 
     def tiny(self, *argv: str) -> subprocess.CompletedProcess[str]:
         return self.python("-c", TINY, *argv)

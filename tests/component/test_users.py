@@ -156,7 +156,7 @@ def test_a_plan_writes_nothing(api: Any) -> None:
         (Wish(user="alice", namespace="there"), f"has the namespace {NS} already"),
         (Wish(user="a/b", uid=1, gid=1), "is no name for a user"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused_changes_nothing(api: Any, wish: Wish, text: str) -> None:
     add(api, ALICE)
     api.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "there"}})
@@ -296,18 +296,27 @@ def test_the_kubeconfig_is_one_that_the_commands_read(api: Any, tmp_path: Path) 
     admin = Connection(server="https://a:1", cluster="x", ca_pem="CA\n", tls_server_name="t", token="secret")
     (tmp_path / "config").write_text(text(admin, issued))
     assert read([tmp_path / "config"]) == Connection(
-        server="https://a:1", cluster="pbs1", namespace=NS, ca_pem="CA\n", tls_server_name="t",
-        client_cert_pem=issued.certificate, client_key_pem=issued.key,
-    )  # fmt: skip
+        server="https://a:1",
+        cluster="pbs1",
+        namespace=NS,
+        ca_pem="CA\n",
+        tls_server_name="t",
+        client_cert_pem=issued.certificate,
+        client_key_pem=issued.key,
+    )
     assert "secret" not in text(admin, issued)
     assert json.loads(text(admin, issued, "https://b:2"))["clusters"][0]["cluster"]["server"] == "https://b:2"
 
 
 def renewed(api: Any, tmp_path: Path, *names: str, days_later: int = 0) -> renewal.Renewals:
     return renewal.renew(
-        api, names, f"{tmp_path}/{{user}}", life=timedelta(days=7), before=timedelta(days=4),
+        api,
+        names,
+        f"{tmp_path}/{{user}}",
+        life=timedelta(days=7),
+        before=timedelta(days=4),
         now=datetime.now(UTC) + timedelta(days=days_later),
-    )  # fmt: skip
+    )
 
 
 def test_certificates_are_renewed_in_good_time(api: Any, tmp_path: Path) -> None:
@@ -347,10 +356,15 @@ DEEP = "[" * 100_000
 @pytest.mark.parametrize(
     "content",
     [
-        "", "{}", '{"users": [{"name": "hpcbatch:bob", "user": {}}]}', '{"users": []}', "\xff", DEEP,
+        "",
+        "{}",
+        '{"users": [{"name": "hpcbatch:bob", "user": {}}]}',
+        '{"users": []}',
+        "\xff",
+        DEEP,
     ],
     ids=["empty", "nothing", "another's", "nobody's", "no-utf-8", "deep"],
-)  # fmt: skip
+)
 def test_one_that_cannot_be_renewed_does_not_stop_the_others(api: Any, tmp_path: Path, content: str) -> None:
     add(api, ALICE)
     add(api, Wish(user="aaron", uid=1001, gid=1))
@@ -448,8 +462,11 @@ def run(engine: Cluster, *arguments: str) -> tuple[str, str, int]:
     done = subprocess.run(
         [str(Path(sys.executable).with_name("hpcbatch")), "user", *arguments],
         env={"PATH": os.environ["PATH"], "HOME": str(engine.directory), "KUBECONFIG": str(engine.kubeconfig)},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     return done.stdout, done.stderr, done.returncode
 
 
@@ -475,8 +492,15 @@ def test_the_engine_has_namespaces_and_says_that_it_has_no_more(
     heading, line = run(engine, "list")[0].splitlines()
     assert heading.split() == ["USER", "NAMESPACE", "UID", "GID", "GROUPS", "WAITING", "RUNNING", "STATE"]
     assert line.split() == [
-        "carol", "hpcbatch-user-carol", "1500", "1500", "1500:carol,2000:wrf", "1", "1", "enabled",
-    ]  # fmt: skip
+        "carol",
+        "hpcbatch-user-carol",
+        "1500",
+        "1500",
+        "1500:carol,2000:wrf",
+        "1",
+        "1",
+        "enabled",
+    ]
 
     assert run(engine, "disable", "carol")[2] == 0
     assert run(engine, "list")[0].split()[-1] == "disabled"

@@ -47,9 +47,13 @@ class Cluster:
 
     def start(self) -> None:
         self.server = ApiServer(
-            self.registry, port=self.port, cert_file=self.certificate.cert_file, key_file=self.certificate.key_file,
-            token="t", history=self.history,
-        )  # fmt: skip
+            self.registry,
+            port=self.port,
+            cert_file=self.certificate.cert_file,
+            key_file=self.certificate.key_file,
+            token="t",
+            history=self.history,
+        )
         self.port = self.server.start()
 
     def stop(self) -> None:
@@ -60,9 +64,14 @@ class Cluster:
         config = str(self.directory / "kubeconfig")
         env = {"PATH": os.environ["PATH"], "HOME": str(self.directory), "KUBECONFIG": config}
         process = subprocess.Popen(
-            [BIN / argv[0], *argv[1:]], env=env, cwd=self.directory, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            [BIN / argv[0], *argv[1:]],
+            env=env,
+            cwd=self.directory,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         wait_for("the job", lambda: self.job() is not None)
         assert process.stdout is not None
         process.stdout.readline()

@@ -35,7 +35,7 @@ def run(text: str, path: str = os.environ["PATH"]) -> subprocess.CompletedProces
     assert shell is not None
     return subprocess.run(
         [shell, "-c", text], env={"PATH": path}, capture_output=True, text=True, timeout=90, check=False
-    )  # fmt: skip
+    )
 
 
 def test_until_the_master_listens() -> None:
@@ -68,5 +68,6 @@ def test_what_it_needs(tool: str, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     else:
         assert (done.returncode, done.stderr) == (
-            1, "neither nc nor bash is here, one of which is needed to see whether 127.0.0.1:5 answers\n",
-        )  # fmt: skip
+            1,
+            "neither nc nor bash is here, one of which is needed to see whether 127.0.0.1:5 answers\n",
+        )

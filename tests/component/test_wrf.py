@@ -188,9 +188,12 @@ def test_a_bar_on_a_terminal(run_dir: Path) -> None:
     (run_dir / FRAME).touch()
     ours, theirs = pty.openpty()
     command = subprocess.Popen(
-        [HPCBATCH, "wrf", "progress", str(run_dir)], stdin=theirs, stdout=theirs, stderr=theirs,
+        [HPCBATCH, "wrf", "progress", str(run_dir)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
         env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "COLUMNS": "100"},
-    )  # fmt: skip
+    )
     os.close(theirs)
     os.set_blocking(ours, False)
     seen = bytearray()
@@ -229,8 +232,9 @@ def test_logs_that_were_moved_away_are_judged(tmp_path: Path) -> None:
     assert not file.read()
     verdict = judge(tmp_path, file.files, [], wants_history=True)
     assert (verdict.is_success, verdict.message.partition(";")[0]) == (
-        False, "no SUCCESS line, stopped after 2024-01-15_12:04:00"
-    )  # fmt: skip
+        False,
+        "no SUCCESS line, stopped after 2024-01-15_12:04:00",
+    )
     assert "SIGSEGV" in judge(tmp_path, file.files, ["rsl.error.0001"], wants_history=True).message
 
 

@@ -166,9 +166,15 @@ def running(*cpus: int, store: Store | None = None) -> Iterator[Cluster]:
 
 
 def task(
-    name: str, replicas: int = 1, *, cpu: str = "1", policies: list[Object] | None = None, notes: Object | None = None,
-    pod: Object | None = None, **more: Any,
-) -> Object:  # fmt: skip
+    name: str,
+    replicas: int = 1,
+    *,
+    cpu: str = "1",
+    policies: list[Object] | None = None,
+    notes: Object | None = None,
+    pod: Object | None = None,
+    **more: Any,
+) -> Object:
     container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}
     spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container], **(pod or {})}
     template = {"metadata": {"annotations": notes or {}}, "spec": spec}

@@ -85,6 +85,11 @@ class ClusterRig:
         work.mkdir()
         os.chown(work, user.uid, user.gid)
         return Site(
-            user.environment(), work, server=SERVER, enter=login.enter(user), admin_env=self.admin_env,
-            namespace=user.namespace, jobs=self.jobs,
-        )  # fmt: skip
+            user.environment(),
+            work,
+            server=SERVER,
+            enter=login.enter(user),
+            admin_env=self.admin_env,
+            namespace=user.namespace,
+            jobs=self.jobs,
+        )

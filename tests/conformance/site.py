@@ -39,9 +39,15 @@ class Site:
         self, *argv: str, stdin: str = "", check: bool = True, env: Mapping[str, str] | None = None, limit_s: float = 60
     ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            self.command(*argv), cwd=self.work, input=stdin, capture_output=True, text=True, timeout=limit_s,
-            env={**self.env, **(env or {})}, check=False,
-        )  # fmt: skip
+            self.command(*argv),
+            cwd=self.work,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+            env={**self.env, **(env or {})},
+            check=False,
+        )
         if check and done.returncode:
             raise AssertionError(f"{argv} ended with {done.returncode}\n{done.stdout}{done.stderr}")
         return done
@@ -61,9 +67,14 @@ class Site:
     def kubectl(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """As the cluster's admin, in the user's namespace."""
         done = subprocess.run(
-            ["kubectl", "-n", self.namespace, *argv], cwd=self.work, capture_output=True, text=True, timeout=90,
-            env=self.admin_env or self.env, check=False,
-        )  # fmt: skip
+            ["kubectl", "-n", self.namespace, *argv],
+            cwd=self.work,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            env=self.admin_env or self.env,
+            check=False,
+        )
         assert not (check and done.returncode), f"kubectl {argv} ended with {done.returncode}\n{done.stderr}"
         return done
 

@@ -81,14 +81,17 @@ def test_array_that_waits(site: Site) -> None:
     unfolded = site.run("qstat", "-t", answer).stdout.splitlines()[2:]
     assert [row.split()[0] for row in unfolded] == [answer, *members]
     assert [row.split()[0] for row in site.run("qstat", f"{number}[3-7:4]").stdout.splitlines()[2:]] == [
-        members[1], members[3],
-    ]  # fmt: skip
+        members[1],
+        members[3],
+    ]
     assert answer in site.run("qstat", "-J").stdout
     assert members[0] not in site.run("qstat").stdout
     found = json.loads(site.run("qstat", "-f", "-F", "json", answer).stdout)["Jobs"][answer]
     assert (found["array"], found["array_indices_submitted"], found["array_indices_remaining"]) == (
-        "True", "1-9:2", "1-9:2",
-    )  # fmt: skip
+        "True",
+        "1-9:2",
+        "1-9:2",
+    )
     assert found["array_state_count"] == "Queued:5 Running:0 Exiting:0 Expired:0"
     assert found["Output_Path"].endswith(f"/arr.o{number}.^array_index^")
     one = site.run("qstat", "-f", members[2]).stdout
@@ -99,7 +102,7 @@ def test_array_that_waits(site: Site) -> None:
     )
     assert site.run("squeue", "-h", "-r", "-j", number, "-o", "%i").stdout.split() == [
         f"{number}_{index}" for index in (1, 3, 5, 7, 9)
-    ]  # fmt: skip
+    ]
     shown = site.run("scontrol", "show", "job", number).stdout
     assert shown.startswith(f"JobId={number} ArrayJobId={number} ArrayTaskId=1,3,5,7,9 JobName=arr\n")
     assert site.run("qselect", "-J").stdout.split().count(answer) == 1
@@ -127,9 +130,12 @@ def test_ids_that_are_none(site: Site, pbs: BegunArray) -> None:
         (("scontrol", "show", "job", f"{number}_[1-2]"), "scontrol_print_job error: Invalid job id specified\n", 1),
         (("scancel", f"{number}_x"), f"scancel: error: Invalid job id {number}_x\n", 1),
         (("scancel", f"{number}_9"), "", 0),
-        (("scontrol", "hold", f"{number}_9"), f"Invalid job id specified for job {number}_9\n"
-                                              "slurm_suspend error: Invalid job id specified\n", 1),
-    ):  # fmt: skip
+        (
+            ("scontrol", "hold", f"{number}_9"),
+            f"Invalid job id specified for job {number}_9\nslurm_suspend error: Invalid job id specified\n",
+            1,
+        ),
+    ):
         assert failure(site, *argv) == (text, code), argv
 
 
@@ -147,8 +153,9 @@ def test_members_come_and_go(site: Site, pbs: BegunArray) -> None:
     site.run("qdel", pbs.member(4), pbs.member(2))
     pbs.wait_states("RXQXQQ")
     assert failure(site, "qdel", pbs.member(4)) == (
-        f"qdel: Request invalid for finished array subjob {pbs.member(4)}\n", 55
-    )  # fmt: skip
+        f"qdel: Request invalid for finished array subjob {pbs.member(4)}\n",
+        55,
+    )
     site.run("qdel", f"{pbs.number}[4-6:2]")
     pbs.wait_states("RXQXQX")
     site.run("qdel", pbs.member(1))
@@ -171,8 +178,9 @@ def test_slurm_members(site: Site, slurm: BegunArray) -> None:
     assert own[1:] == [number, "1"]
     shown = site.run("scontrol", "show", "job", number).stdout
     assert re.findall(r"^JobId=(\S+) ArrayJobId=(\S+) ArrayTaskId=(\S+)", shown, re.MULTILINE) == [
-        (number, number, "2-6%1"), (own[0], number, "1"),
-    ]  # fmt: skip
+        (number, number, "2-6%1"),
+        (own[0], number, "1"),
+    ]
     assert site.run("scontrol", "show", "job", own[0]).stdout.startswith(f"JobId={own[0]} ArrayJobId={number} ")
     site.run("scancel", f"{number}_4")
     site.run("scancel", f"{number}_[5-6]")
@@ -180,8 +188,9 @@ def test_slurm_members(site: Site, slurm: BegunArray) -> None:
     assert slurm.queue() == [f"{number}_[2-3%1] PD", f"{number}_1 R"]
     assert failure(site, "scancel", "-v", f"{number}_4") == (
         f"scancel: Terminating job {number}_4\n"
-        f"scancel: error: Kill job error on job id {number}_4: Job/step already completing or completed\n", 0,
-    )  # fmt: skip
+        f"scancel: error: Kill job error on job id {number}_4: Job/step already completing or completed\n",
+        0,
+    )
     for gone in (f"{number}_4", f"{number}_6"):
         assert failure(site, "scontrol", "show", "job", gone) == (f"Job {gone} not found\n", 1)
     assert failure(site, "scancel", "-t", "PENDING", f"{number}_1")[1] == 1
@@ -255,9 +264,11 @@ def test_scontrol_changes_a_member_that_waits(site: Site) -> None:
     site.run("scontrol", "update", f"JobId={number}_[4-5]", "NumTasks=2")
     site.run("scontrol", "update", f"JobId={number}", "Name=other")
     assert array.queue("-t", "PD", "-o", "%i %l %j %C %r") == [
-        f"{number}_[2%1] 25:00 other 1 JobArrayTaskLimit", f"{number}_3 20:00 other 1 JobArrayTaskLimit",
-        f"{number}_4 25:00 other 2 JobArrayTaskLimit", f"{number}_5 25:00 other 2 JobArrayTaskLimit",
-    ]  # fmt: skip
+        f"{number}_[2%1] 25:00 other 1 JobArrayTaskLimit",
+        f"{number}_3 20:00 other 1 JobArrayTaskLimit",
+        f"{number}_4 25:00 other 2 JobArrayTaskLimit",
+        f"{number}_5 25:00 other 2 JobArrayTaskLimit",
+    ]
     own = site.run("scontrol", "show", "job", f"{number}_3").stdout
     assert "JobState=PENDING Reason=JobArrayTaskLimit " in own
     assert " TimeLimit=00:20:00 " in own
@@ -266,17 +277,20 @@ def test_scontrol_changes_a_member_that_waits(site: Site) -> None:
     assert f"{number}_3 JobHeldUser" in array.queue("-t", "PD", "-o", "%i %r")
     site.run("scontrol", "release", f"{number}_3")
     assert failure(site, "scontrol", "update", f"JobId={number}_3", "Dependency=afterok:1") == (
-        f"scontrol: error: members of an array have no dependency of their own: change that of {number}\n", 1
-    )  # fmt: skip
+        f"scontrol: error: members of an array have no dependency of their own: change that of {number}\n",
+        1,
+    )
     site.run("scancel", f"{number}_5")
     array.end()
     array.wait_states("FFFFF", "-x")
     assert failure(site, "scontrol", "update", f"JobId={number}_[3-4,9]", "Name=x") == (
-        f"{number}_3-4: Job has already finished\n{number}_9: Invalid job id specified\n", 1
-    )  # fmt: skip
+        f"{number}_3-4: Job has already finished\n{number}_9: Invalid job id specified\n",
+        1,
+    )
     assert site.run("sacct", "-n", "-X", "-P", "-j", number, "-o", "state,alloccpus").stdout.split("\n")[2:4] == [
-        "COMPLETED|1", "COMPLETED|2",
-    ]  # fmt: skip
+        "COMPLETED|1",
+        "COMPLETED|2",
+    ]
 
 
 def test_qalter_changes_those_that_have_not_started(site: Site, pbs: BegunArray) -> None:

@@ -12,29 +12,41 @@ PBS = [
     pytest.param(["nosuchfile.sh"], "", 1, "qsub: script file:: No such file or directory\n", id="missing script"),
     pytest.param(["-l", "foo=1"], "true\n", 187, "qsub: Unknown resource Resource_List.foo\n", id="unknown resource"),
     pytest.param(
-        ["-l", "walltime=abc"], "true\n", 166, "qsub: Illegal attribute or resource value Resource_List.walltime\n",
+        ["-l", "walltime=abc"],
+        "true\n",
+        166,
+        "qsub: Illegal attribute or resource value Resource_List.walltime\n",
         id="bad walltime",
     ),
     pytest.param(
-        ["-l", "nodes=1", "-l", "select=1"], "true\n", 6, "qsub: Cannot be used with select or place: nodes\n",
+        ["-l", "nodes=1", "-l", "select=1"],
+        "true\n",
+        6,
+        "qsub: Cannot be used with select or place: nodes\n",
         id="nodes and select",
     ),
-]  # fmt: skip
+]
 SLURM = [
     pytest.param(["nosuchfile.sh"], "", 1, "sbatch: error: Unable to open file nosuchfile.sh\n", id="missing script"),
     pytest.param(
-        ["-p", "nosuch", "--wrap", "true"], "", 1,
+        ["-p", "nosuch", "--wrap", "true"],
+        "",
+        1,
         "sbatch: error: invalid partition specified: nosuch\n"
-        "sbatch: error: Batch job submission failed: Invalid partition name specified\n", id="unknown partition",
+        "sbatch: error: Batch job submission failed: Invalid partition name specified\n",
+        id="unknown partition",
     ),
     pytest.param(
-        ["--foo", "x.sh"], "", 255,
-        "sbatch: unrecognized option '--foo'\nTry \"sbatch --help\" for more information\n", id="unknown option",
+        ["--foo", "x.sh"],
+        "",
+        255,
+        "sbatch: unrecognized option '--foo'\nTry \"sbatch --help\" for more information\n",
+        id="unknown option",
     ),
     pytest.param(
         ["-t", "abc", "--wrap", "true"], "", 255, "sbatch: error: Invalid --time specification\n", id="bad time"
     ),
-]  # fmt: skip
+]
 
 
 def submissions(site: Site) -> set[str]:

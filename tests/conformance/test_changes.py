@@ -62,8 +62,11 @@ def test_qalter_of_a_waiting_job(site: Site) -> None:
     assert "23:59:00" in found["Execution_Time"]
     asked = found["Resource_List"]
     assert (asked["select"], asked["ncpus"], asked["mem"], asked["walltime"]) == (
-        "2:ncpus=1:mem=100mb", 2, "200mb", "00:20:00",
-    )  # fmt: skip
+        "2:ncpus=1:mem=100mb",
+        2,
+        "200mb",
+        "00:20:00",
+    )
     assert says(site, "qalter", "-A", "", "-l", "walltime=", "-h", "n", job) == (0, "")
     found = site.attributes(job)
     assert "Account_Name" not in found
@@ -78,9 +81,12 @@ def test_qalter_is_refused_in_the_real_words(site: Site) -> None:
         (("-l", "walltime=00:20:00", "999999"), 153, f"qalter: Unknown Job Id 999999.{site.server}\n"),
         (("-l", "foo=2", full), 187, f"qalter: Unknown resource Resource_List.foo {full}\n"),
         (("-N", "x", "abc"), 1, "qalter: illegally formed job identifier: abc\n"),
-        (("-l", "ncpus=2", full), 5,
-         f'qalter: "-lresource=" cannot be used with "select" or "place", resource is: ncpus {full}\n'),
-    ):  # fmt: skip
+        (
+            ("-l", "ncpus=2", full),
+            5,
+            f'qalter: "-lresource=" cannot be used with "select" or "place", resource is: ncpus {full}\n',
+        ),
+    ):
         assert says(site, "qalter", *words) == (code, text)
     code, text = says(site, "qalter", "-r", "x", full)
     assert (code, text.splitlines()[0]) == (2, "qalter: illegal -r value")
@@ -208,9 +214,13 @@ def test_scontrol_update(site: Site) -> None:
     assert says(site, "scontrol", "update", this, *more, "Requeue=0", "StdOut=%x.txt") == (0, "")
     shown = site.run("scontrol", "show", "job", job).stdout
     for part in (
-        "Nice=50 Account=acc", "Requeue=0", "NumNodes=2-2 NumCPUs=4 NumTasks=4", "MinMemoryNode=100M", "Comment=hi",
+        "Nice=50 Account=acc",
+        "Requeue=0",
+        "NumNodes=2-2 NumCPUs=4 NumTasks=4",
+        "MinMemoryNode=100M",
+        "Comment=hi",
         f"StdOut={site.work}/renamed.txt",
-    ):  # fmt: skip
+    ):
         assert part in shown
     assert says(site, "scontrol", "release", job) == (0, "")
     assert squeue(site, job, "%t %r") == "PD BeginTime"

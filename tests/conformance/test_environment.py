@@ -79,9 +79,16 @@ def test_get_user_env(site: Site) -> None:
 
 def test_nodefile_has_a_line_for_each_rank(site: Site) -> None:
     job = site.qsub(
-        "-l", "select=2:ncpus=1:mpiprocs=2+1:ncpus=2", "-l", "place=scatter", "-N", "nodes", "-j", "oe",
+        "-l",
+        "select=2:ncpus=1:mpiprocs=2+1:ncpus=2",
+        "-l",
+        "place=scatter",
+        "-N",
+        "nodes",
+        "-j",
+        "oe",
         stdin="cat $PBS_NODEFILE; hostname\n",
-    )  # fmt: skip
+    )
     site.wait_end(job)
     *lines, me = site.read(f"nodes.o{job}").split()
     first, second, third = dict.fromkeys(lines)
@@ -193,5 +200,7 @@ def test_values_of_variables_are_in_no_record(site: Site) -> None:
     assert word not in site.kubectl("get", "batchjobs,configmaps,jobs.batch.volcano.sh,pods", "-o", "json").stdout
     assert word not in "".join(site.run("qstat", "-x", "-f", job).stdout for job in jobs)
     assert [site.read(f"{n}.out") for n in (1, 2, 3)] == [
-        f"{word},a,{word},\n", f"{word},,\n", f"{word},a,b,ALL,PW={word},'OTHER=a,b'\n",
-    ]  # fmt: skip
+        f"{word},a,{word},\n",
+        f"{word},,\n",
+        f"{word},a,b,ALL,PW={word},'OTHER=a,b'\n",
+    ]

@@ -75,7 +75,7 @@ def test_more_memory_than_asked_for_on_another_host(site: Site) -> None:
     hog = f"ssh {{}} '{HOG}'; exit {{}}"
     pbs = site.qsub(
         "-l", "select=2:ncpus=1:mem=64mb", "-j", "oe", stdin=hog.format("$(sort -u $PBS_NODEFILE | tail -n 1)", 3)
-    )  # fmt: skip
+    )
     borne = hog.format("$(echo $SLURM_JOB_NODELIST | sed 's/.*,//')", 0)
     other = site.sbatch("--mem=64", "-N", "2", "-o", "/dev/null", "--wrap", borne)
     assert site.wait_end(pbs)["Exit_status"] == -27
@@ -197,9 +197,12 @@ def test_a_gang_does_not_run_on_with_a_host_short(site: Site) -> None:
     """The ssh daemon of one host dies: no rank could be started there any more."""
     site.script("kill_sshd", KILL_SSHD)
     job = site.qsub(
-        "-l", "select=2:ncpus=1", "-j", "oe",
+        "-l",
+        "select=2:ncpus=1",
+        "-j",
+        "oe",
         stdin=f"ssh $(sort -u $PBS_NODEFILE | tail -n 1) sh {site.work}/kill_sshd; sleep 600\n",
-    )  # fmt: skip
+    )
     record = site.wait_end(job, 60)
     assert re.search(r"pod job-\d+-mpiworker-0 failed: sshd on job-\d+-mpiworker-0 has ended", record["comment"])
     assert record["Exit_status"] == -1

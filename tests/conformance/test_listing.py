@@ -17,9 +17,23 @@ pytestmark = pytest.mark.alone
 def held(site: Site) -> tuple[str, str]:
     """A PBS and a Slurm job of two nodes each that wait for their release."""
     pbs = site.qsub(
-        "-h", "-N", "one", "-l", "select=2:ncpus=1:mem=100mb", "-l", "walltime=1:00:00", "-j", "oe", "-p", "5",
-        "-v", "A=a,B='x,y'", "-A", "project7", stdin="true\n",
-    )  # fmt: skip
+        "-h",
+        "-N",
+        "one",
+        "-l",
+        "select=2:ncpus=1:mem=100mb",
+        "-l",
+        "walltime=1:00:00",
+        "-j",
+        "oe",
+        "-p",
+        "5",
+        "-v",
+        "A=a,B='x,y'",
+        "-A",
+        "project7",
+        stdin="true\n",
+    )
     slurm = site.sbatch("-H", "-N", "2", "-J", "two", "-t", "10", "--mem=100", "--comment=c", "--wrap", "true")
     return pbs, slurm
 
@@ -60,10 +74,18 @@ def test_qstat_full(site: Site, held: tuple[str, str]) -> None:
     text = site.run("qstat", "-f", pbs).stdout
     assert text.startswith(f"Job Id: {pbs}.{site.server}\n    Job_Name = one\n    Job_Owner = {site.env['USER']}@")
     for line in (
-        "job_state = H", "queue = default", f"server = {site.server}", "Account_Name = project7", "Hold_Types = u",
-        "Join_Path = oe", "Priority = 5", "Resource_List.select = 2:ncpus=1:mem=100mb", "Resource_List.nodect = 2",
-        "Resource_List.walltime = 01:00:00", "Resource_List.mem = 200mb",
-    ):  # fmt: skip
+        "job_state = H",
+        "queue = default",
+        f"server = {site.server}",
+        "Account_Name = project7",
+        "Hold_Types = u",
+        "Join_Path = oe",
+        "Priority = 5",
+        "Resource_List.select = 2:ncpus=1:mem=100mb",
+        "Resource_List.nodect = 2",
+        "Resource_List.walltime = 01:00:00",
+        "Resource_List.mem = 200mb",
+    ):
         assert f"\n    {line}\n" in text
     assert text.endswith("\n\n")
     found = json.loads(site.run("qstat", "-f", "-F", "json", pbs, slurm).stdout)
@@ -85,10 +107,12 @@ def test_squeue(site: Site, held: tuple[str, str]) -> None:
     line = site.run("squeue", "-h", "-j", slurm).stdout.split()
     assert line == [slurm, "default", "two", user[:8], "PD", "0:00", "2", "(JobHeldUser)"]
     shown = site.run("squeue", "-h", "-j", f"{slurm},{pbs}", "-o", "%i|%P|%j|%u|%t|%T|%M|%l|%D|%C|%m|%R").stdout
-    assert sorted(shown.splitlines()) == sorted((
-        f"{pbs}|default|one|{user}|PD|PENDING|0:00|1:00:00|2|2|100M|(JobHeldUser)",
-        f"{slurm}|default|two|{user}|PD|PENDING|0:00|10:00|2|2|100M|(JobHeldUser)",
-    ))  # fmt: skip
+    assert sorted(shown.splitlines()) == sorted(
+        (
+            f"{pbs}|default|one|{user}|PD|PENDING|0:00|1:00:00|2|2|100M|(JobHeldUser)",
+            f"{slurm}|default|two|{user}|PD|PENDING|0:00|10:00|2|2|100M|(JobHeldUser)",
+        )
+    )
     long = site.run("squeue", "-h", "-j", slurm, "-O", "JobID:10,Name:5,StateCompact:5").stdout
     assert long == f"{slurm:<10}{'two':<5}{'PD':<5}\n"
     for options in (["-u", user], ["-t", "PD"], ["-p", "default"], ["--me"], []):
@@ -126,9 +150,15 @@ def test_scontrol_show_job(site: Site, held: tuple[str, str]) -> None:
     uid = site.work.stat().st_uid
     assert text.startswith(f"JobId={slurm} JobName=two\n   UserId={site.env['USER']}({uid}) GroupId=")
     for part in (
-        "JobState=PENDING Reason=JobHeldUser", "TimeLimit=00:10:00", "Partition=default", "NumNodes=2-2 NumCPUs=2",
-        "MinMemoryNode=100M", f"WorkDir={site.work}\n", f"StdOut={site.work}/slurm-{slurm}.out\n", "ExitCode=0:0",
-    ):  # fmt: skip
+        "JobState=PENDING Reason=JobHeldUser",
+        "TimeLimit=00:10:00",
+        "Partition=default",
+        "NumNodes=2-2 NumCPUs=2",
+        "MinMemoryNode=100M",
+        f"WorkDir={site.work}\n",
+        f"StdOut={site.work}/slurm-{slurm}.out\n",
+        "ExitCode=0:0",
+    ):
         assert part in text
     one_line = site.run("scontrol", "-o", "show", "job", slurm).stdout
     assert one_line.startswith(f"JobId={slurm} JobName=two UserId=")

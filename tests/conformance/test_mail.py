@@ -122,8 +122,9 @@ def test_who_asks_for_none_gets_none(site: Site, server: MailServer) -> None:
 
 
 def test_arrays(site: Site, server: MailServer) -> None:
-    slurm = site.sbatch("--mail-type=BEGIN,END,FAIL", "--array=0-2", "-J", "a", "-o", "/dev/null",
-                        "--wrap", "exit $SLURM_ARRAY_TASK_ID")  # fmt: skip
+    slurm = site.sbatch(
+        "--mail-type=BEGIN,END,FAIL", "--array=0-2", "-J", "a", "-o", "/dev/null", "--wrap", "exit $SLURM_ARRAY_TASK_ID"
+    )
     tasks = site.sbatch("--mail-type=END,ARRAY_TASKS", "--array=7,8", "-J", "t", "-o", "/dev/null", "--wrap", "true")
     began, ended = letters(server, f"Slurm Array Summary Job_id={slurm}_* ({slurm}) Name=a ", 2)
     assert began.subject.endswith(" Began")

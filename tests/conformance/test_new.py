@@ -46,7 +46,7 @@ def ended(site: Site, template: str, dialect: str, *argv: str) -> tuple[int, str
     # what these have for a namelist is none to `hpcbatch wrf check`, which says so and writes the script all the same
     site.run(
         "hpcbatch", "new", template, "--dialect", dialect, "-o", file, "--name", "made", *argv, check=template != "wrf"
-    )  # fmt: skip
+    )
     job = site.qsub("-V", file) if dialect == "pbs" else site.sbatch(file)
     record = site.wait_end(job)
     return record["Exit_status"], site.read(f"made.o{job}" if dialect == "pbs" else f"made.{job}.out")
@@ -83,7 +83,7 @@ def test_wrf(site: Site) -> None:
         (None, 3, "wrf.exe ended with exit code 3; the end of rsl.error.0000:\n"),
     ],
     ids=["no success", "no output", "exit code"],
-)  # fmt: skip
+)
 def test_wrf_that_failed(site: Site, log: str | None, code: int, message: str) -> None:
     program(site, "wrf.exe", WRF)
     if log is not None:
@@ -113,8 +113,9 @@ def test_torch(site: Site, dialect: str) -> None:
             rf"^job-(\d+)-{role}-0 job-\1-mpimaster-0 deep blue \[.*\] <--max-restarts=1> <--nnodes=2> "
             rf"<--node-rank={rank}> <--nproc-per-node=1> "
             r"<--master-addr=job-\1-mpimaster-0> <--master-port=29500> <train.py> <a  'b>$",
-            text, re.MULTILINE,
-        ), text  # fmt: skip
+            text,
+            re.MULTILINE,
+        ), text
     assert not list(site.work.glob(".torch.*"))
 
 

@@ -28,10 +28,19 @@ ALTERATIONS: list[Spec] = [
     {"alteration": {"id": f"alter-{name}", "fields": spec}} for name, spec in RECORDS.items() if "array" not in spec
 ]
 VIEWS = [
-    ["qstat"], ["qstat", "-f"], ["qstat", "-t"], ["qstat", "-a"], ["qstat", "-f", "-F", "json"], ["squeue"],
-    ["squeue", "-r"], ["squeue", "-o", "%i %e %S %E"], ["scontrol", "show", "job"], ["sacct", "-a"],
-    ["sacct", "-a", "--json"], ["hpcbatch", "accounting"],
-]  # fmt: skip
+    ["qstat"],
+    ["qstat", "-f"],
+    ["qstat", "-t"],
+    ["qstat", "-a"],
+    ["qstat", "-f", "-F", "json"],
+    ["squeue"],
+    ["squeue", "-r"],
+    ["squeue", "-o", "%i %e %S %E"],
+    ["scontrol", "show", "job"],
+    ["sacct", "-a"],
+    ["sacct", "-a", "--json"],
+    ["hpcbatch", "accounting"],
+]
 
 
 @pytest.fixture
@@ -54,8 +63,14 @@ def put(site: Site, name: str, spec: Spec) -> bool:
     body = {"dialect": "slurm", "name": name, "chunks": [{"count": 1, "cpus": 1, "ranks": 1}], "submissionSecret": name}
     meta = {"name": name, "labels": {"app.kubernetes.io/managed-by": "hpcbatch"}}
     data = {"script": "IyEvYmluL3NoCnRydWUK", "environment": ""}
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "hpcbatch.io/submission",
-              "immutable": True, "data": data}  # fmt: skip
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": meta,
+        "type": "hpcbatch.io/submission",
+        "immutable": True,
+        "data": data,
+    }
     job = {"apiVersion": "hpcbatch.io/v1alpha1", "kind": "BatchJob", "metadata": meta, "spec": body | spec}
     for obj in (secret, job):
         path = site.work / f"{name}.json"

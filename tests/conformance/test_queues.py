@@ -47,14 +47,24 @@ def command(site: Site, name: str, action: str) -> None:
     """As vcctl makes it."""
     uid = site.kubectl("get", "queues.scheduling.volcano.sh", name, "-o", "jsonpath={.metadata.uid}").stdout
     target = {
-        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": name, "uid": uid,
-        "controller": True, "blockOwnerDeletion": True,
-    }  # fmt: skip
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
     metadata = {"generateName": f"{name}-", "ownerReferences": [target]}
-    create(site, {
-        "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "action": action, "target": target,
-        "metadata": metadata,
-    })  # fmt: skip
+    create(
+        site,
+        {
+            "apiVersion": "bus.volcano.sh/v1alpha1",
+            "kind": "Command",
+            "action": action,
+            "target": target,
+            "metadata": metadata,
+        },
+    )
 
 
 def shown(site: Site, name: str) -> tuple[str, str]:

@@ -89,9 +89,14 @@ def is_still(site: Site) -> bool:
 def as_admin(site: Site, *argv: str) -> subprocess.CompletedProcess[str]:
     """A command of one who may change everybody's jobs."""
     return subprocess.run(
-        [str(BIN / argv[0]), *argv[1:]], cwd=site.work, capture_output=True, text=True, timeout=60, check=False,
+        [str(BIN / argv[0]), *argv[1:]],
+        cwd=site.work,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
         env={**(site.admin_env or site.env)},
-    )  # fmt: skip
+    )
 
 
 def test_qsig_reaches_the_script_and_what_it_started(site: Site) -> None:

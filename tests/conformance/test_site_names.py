@@ -64,9 +64,14 @@ def test_slurm_refuses_at_once_what_no_node_has(site: Site, option: str) -> None
 def test_more_chunks_than_nodes_share_pods(site: Site) -> None:
     """Five chunks on three nodes with two CPUs: the node file has the lines that PBS's would have."""
     job = site.qsub(
-        "-l", "select=5:ncpus=1:mpiprocs=2", "-N", "shared", "-j", "oe",
+        "-l",
+        "select=5:ncpus=1:mpiprocs=2",
+        "-N",
+        "shared",
+        "-j",
+        "oe",
         stdin="uniq -c $PBS_NODEFILE; echo $PBS_NP $NCPUS\n",
-    )  # fmt: skip
+    )
     site.wait_end(job)
     *counted, numbers = site.read(f"shared.o{job}").splitlines()
     assert [line.split()[0] for line in counted] == ["4", "4", "2"]

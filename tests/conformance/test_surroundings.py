@@ -10,9 +10,16 @@ from tests.conformance.site import Site
 
 LIBRARIES = ("libssl.so.3", "libcrypto.so.3", "libsqlite3.so.0", "libz.so.1", "libffi.so.8", "libssl.so.1.1")
 COMMANDS = (
-    ["qstat"], ["qselect"], ["pbsnodes", "-a"], ["squeue"], ["sinfo"], ["sacct"], ["scontrol", "show", "partition"],
-    ["hpcbatch", "status"], ["hpcbatch", "--version"],
-)  # fmt: skip
+    ["qstat"],
+    ["qselect"],
+    ["pbsnodes", "-a"],
+    ["squeue"],
+    ["sinfo"],
+    ["sacct"],
+    ["scontrol", "show", "partition"],
+    ["hpcbatch", "status"],
+    ["hpcbatch", "--version"],
+)
 
 
 @pytest.fixture

@@ -114,8 +114,10 @@ def test_run_and_delete(running: Volcano, tmp_path: Path) -> None:
     spec = running.get("vcjob", "made")["spec"]
     assert (spec["minAvailable"], spec["tasks"][0]["name"], spec["tasks"][0]["replicas"]) == (1, "a", 2)
     assert refused(running, "job", "run", "-n", running.namespace, "-f", str(file)) == (
-        255, 'Failed to run job: jobs.batch.volcano.sh "made" already exists\n', "",
-    )  # fmt: skip
+        255,
+        'Failed to run job: jobs.batch.volcano.sh "made" already exists\n',
+        "",
+    )
     assert in_namespace(running, "delete", "-N", "made") == "delete job made successfully\n"
     running.jobs.wait("the job to go", lambda: running.jobs.is_gone("made"))
     running.wait_pods("made", {})

@@ -53,7 +53,8 @@ JOBS: dict[str, tuple[Object, str]] = {
     ),
     "no tasks": (without(adm(), "spec", "tasks"), f"{W}No task specified in job spec"),
     "empty tasks": (
-        {**adm(), "spec": {"tasks": []}}, f"{V}spec.tasks: Invalid value: 0: spec.tasks in body should have at least 1 items",
+        {**adm(), "spec": {"tasks": []}},
+        f"{V}spec.tasks: Invalid value: 0: spec.tasks in body should have at least 1 items",
     ),
     "replicas as text": (
         adm(task("t", "true", replicas="2")),  # type: ignore[arg-type]
@@ -65,14 +66,16 @@ JOBS: dict[str, tuple[Object, str]] = {
     ),
     "no replicas": (without(adm(), "spec", "tasks", 0, "replicas"), ""),
     "job minAvailable": (
-        adm(task("t", "true", 2), minAvailable=3), f"{W}job 'minAvailable' should not be greater than total replicas in tasks;",
+        adm(task("t", "true", 2), minAvailable=3),
+        f"{W}job 'minAvailable' should not be greater than total replicas in tasks;",
     ),
     "task minAvailable": (
         adm(task("t", "true", 2, minAvailable=3)),
         f"{W}'minAvailable' is greater than 'replicas' in task: t, job: adm; job 'minAvailable' should not be greater than total replicas in tasks;",
     ),
     "negative minAvailable": (
-        adm(minAvailable=-1), f"{V}spec.minAvailable: Invalid value: -1: spec.minAvailable in body should be greater than or equal to 0",
+        adm(minAvailable=-1),
+        f"{V}spec.minAvailable: Invalid value: -1: spec.minAvailable in body should be greater than or equal to 0",
     ),
     "two tasks of a name": (adm(task("t", "true"), task("t", "true")), f"{W}duplicated task name t;"),
     "two nameless tasks": (adm(task("", "true"), task("", "true")), ""),
@@ -87,35 +90,48 @@ JOBS: dict[str, tuple[Object, str]] = {
     ),
     "plugin": (adm(plugins={"foo": []}), f"{W}unable to find job plugin: foo;"),
     "plugin arguments as text": (
-        adm(plugins={"ssh": "x"}), f"{M}json: cannot unmarshal string into Go struct field JobSpec.spec.plugins of type []string",
+        adm(plugins={"ssh": "x"}),
+        f"{M}json: cannot unmarshal string into Go struct field JobSpec.spec.plugins of type []string",
     ),
     "plugin flags": (adm(plugins={"svc": ["--nosuch=1"]}), ""),
     "mpi without master": (adm(plugins={"mpi": []}), f"{W}The specified mpi master task was not found"),
-    "mpi without worker": (adm(task("master", "true"), plugins={"mpi": []}), f"{W}The specified mpi worker task was not found"),
+    "mpi without worker": (
+        adm(task("master", "true"), plugins={"mpi": []}),
+        f"{W}The specified mpi worker task was not found",
+    ),
     "unknown event": (
         adm(policies=[on("Foo", "AbortJob")]),
         f'{V}spec.policies[0].event: Unsupported value: "Foo": supported values: "*", "PodPending", "PodRunning", "PodFailed", "PodEvicted", "Unknown", "TaskCompleted", "OutOfSync", "CommandIssued", "JobUpdated", "TaskFailed"',
     ),
     "internal event": (
-        adm(policies=[on("PodRunning", "AbortJob")]), policy('spec.policies: Invalid value: "PodRunning": invalid policy event'),
+        adm(policies=[on("PodRunning", "AbortJob")]),
+        policy('spec.policies: Invalid value: "PodRunning": invalid policy event'),
     ),
     "unknown action": (
-        adm(policies=[on("PodFailed", "Foo")]), policy('spec.policies: Invalid value: "Foo": invalid policy action'),
+        adm(policies=[on("PodFailed", "Foo")]),
+        policy('spec.policies: Invalid value: "Foo": invalid policy action'),
     ),
     "task's unknown action": (
-        adm(task("t", "true", policies=[on("PodFailed", "Foo")])), policy('spec.tasks.policies: Invalid value: "Foo": invalid policy action'),
+        adm(task("t", "true", policies=[on("PodFailed", "Foo")])),
+        policy('spec.tasks.policies: Invalid value: "Foo": invalid policy action'),
     ),
     "exit code 0": (adm(policies=[on_exit(0, "AbortJob")]), policy("0 is not a valid error code")),
     "exit code and event": (
-        adm(policies=[on("PodFailed", "AbortJob", exitCode=3)]), policy("must not specify event and exitCode simultaneously"),
+        adm(policies=[on("PodFailed", "AbortJob", exitCode=3)]),
+        policy("must not specify event and exitCode simultaneously"),
     ),
-    "exit code twice": (adm(policies=[on_exit(3, "AbortJob"), on_exit(3, "RestartJob")]), policy("duplicate exitCode 3")),
+    "exit code twice": (
+        adm(policies=[on_exit(3, "AbortJob"), on_exit(3, "RestartJob")]),
+        policy("duplicate exitCode 3"),
+    ),
     "neither": (adm(policies=[{"action": "AbortJob"}]), policy("either event and exitCode should be specified")),
     "event twice": (
-        adm(policies=[on("PodFailed", "AbortJob"), on("PodFailed", "RestartJob")]), policy("duplicate event PodFailed  across different policy"),
+        adm(policies=[on("PodFailed", "AbortJob"), on("PodFailed", "RestartJob")]),
+        policy("duplicate event PodFailed  across different policy"),
     ),
     "any and another": (
-        adm(policies=[on("*", "AbortJob"), on("PodFailed", "AbortJob")]), policy("if there's * here, no other policy should be here"),
+        adm(policies=[on("*", "AbortJob"), on("PodFailed", "AbortJob")]),
+        policy("if there's * here, no other policy should be here"),
     ),
     "bad timeout": (adm(policies=[on("PodFailed", "AbortJob", timeout="abc")]), f'{M}time: invalid duration "abc"'),
     "timeout as number": (
@@ -132,10 +148,17 @@ JOBS: dict[str, tuple[Object, str]] = {
         adm(ttlSecondsAfterFinished="5"),
         f"{M}json: cannot unmarshal string into Go struct field JobSpec.spec.ttlSecondsAfterFinished of type int32",
     ),
-    "maxRetry": (adm(maxRetry=-1), f"{V}spec.maxRetry: Invalid value: -1: spec.maxRetry in body should be greater than or equal to 0"),
-    "minSuccess": (adm(minSuccess=0), f"{V}spec.minSuccess: Invalid value: 0: spec.minSuccess in body should be greater than or equal to 1"),
+    "maxRetry": (
+        adm(maxRetry=-1),
+        f"{V}spec.maxRetry: Invalid value: -1: spec.maxRetry in body should be greater than or equal to 0",
+    ),
+    "minSuccess": (
+        adm(minSuccess=0),
+        f"{V}spec.minSuccess: Invalid value: 0: spec.minSuccess in body should be greater than or equal to 1",
+    ),
     "depends on itself": (
-        adm(task("t", "true", dependsOn={"name": ["t"]})), f"{W}job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);",
+        adm(task("t", "true", dependsOn={"name": ["t"]})),
+        f"{W}job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);",
     ),
     "depends on a list": (
         adm(task("t", "true", dependsOn=["a"])),
@@ -153,7 +176,8 @@ JOBS: dict[str, tuple[Object, str]] = {
     ),
     "quantity": (container(resources={"requests": {"cpu": "1x"}}), f"{M}{QUOTA}"),
     "label": (
-        adm(task("t", "true", metadata={"labels": {"a": "b c"}})), f'{W}spec.task[0].template.labels: Invalid value: "b c": {LABEL}.',
+        adm(task("t", "true", metadata={"labels": {"a": "b c"}})),
+        f'{W}spec.task[0].template.labels: Invalid value: "b c": {LABEL}.',
     ),
     "several": (
         adm(task("t", "true", minAvailable=2), queue="nosuch", plugins={"foo": []}),
@@ -169,7 +193,7 @@ JOBS: dict[str, tuple[Object, str]] = {
         adm(task("t", "true", 3, partitionPolicy={"totalPartitions": 2, "partitionSize": 2})),
         f"{W}'Replicas' are not equal to TotalPartitions*PartitionSize in task: t, job: adm",
     ),
-}  # fmt: skip
+}
 
 QUEUES: dict[str, tuple[Object, str]] = {
     "fine": (queue("adm", weight=2), ""),
@@ -179,7 +203,8 @@ QUEUES: dict[str, tuple[Object, str]] = {
         'The Queue "adm" is invalid: spec.weight: Invalid value: -1: spec.weight in body should be greater than or equal to 1',
     ),
     "parent": (
-        queue("adm", parent="nosuch"), f'{WQ}failed to get parent queue of queue adm: queue.scheduling.volcano.sh "nosuch" not found',
+        queue("adm", parent="nosuch"),
+        f'{WQ}failed to get parent queue of queue adm: queue.scheduling.volcano.sh "nosuch" not found',
     ),
     "own parent": (queue("adm", parent="adm"), f"{WQ}queue adm cannot use itself as parent"),
     "negative capability": (
@@ -195,9 +220,10 @@ QUEUES: dict[str, tuple[Object, str]] = {
         f'{WQ}requestBody.spec.guarantee: Invalid value: "cpu 1000.00, memory 0.00": guarantee should less equal than deserved',
     ),
     "quantity": (
-        queue("adm", capability={"cpu": "1x"}), f'admission webhook "mutatequeue.volcano.sh" denied the request: {QUOTA}',
+        queue("adm", capability={"cpu": "1x"}),
+        f'admission webhook "mutatequeue.volcano.sh" denied the request: {QUOTA}',
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -40,54 +40,90 @@ CASES = {
         [task("t", by_index(_0="exit 3", _1="sleep 1"), 2)], "Failed", {"t-0": "Failed", "t-1": "Succeeded"}, ENV
     ),
     "one-is-enough": Case(
-        [task("t", by_index(_0="exit 3"), 3)], "Completed",
-        {"t-0": "Failed", "t-1": "Succeeded", "t-2": "Succeeded"}, {"minAvailable": 1, **ENV},
+        [task("t", by_index(_0="exit 3"), 3)],
+        "Completed",
+        {"t-0": "Failed", "t-1": "Succeeded", "t-2": "Succeeded"},
+        {"minAvailable": 1, **ENV},
     ),
     "two-are-not": Case(
-        [task("t", by_index(_0="exit 3", _1="exit 4"), 3)], "Failed",
-        {"t-0": "Failed", "t-1": "Failed", "t-2": "Succeeded"}, {"minAvailable": 2, **ENV},
+        [task("t", by_index(_0="exit 3", _1="exit 4"), 3)],
+        "Failed",
+        {"t-0": "Failed", "t-1": "Failed", "t-2": "Succeeded"},
+        {"minAvailable": 2, **ENV},
     ),
     "task-lacks": Case(
-        [task("a", OK, 2, minAvailable=1), task("b", BAD)], "Failed",
+        [task("a", OK, 2, minAvailable=1), task("b", BAD)],
+        "Failed",
         {"a-0": "Succeeded", "a-1": "Succeeded", "b-0": "Failed"},
     ),
     "task-may": Case(
         [task("a", OK), task("b", BAD, minAvailable=0)], "Completed", {"a-0": "Succeeded", "b-0": "Failed"}
     ),
     "min-success": Case(
-        [task("t", by_index(_0="exit 0", _1=WORKER, _2=WORKER), 3)], "Completed", {"t-0": "Succeeded"},
+        [task("t", by_index(_0="exit 0", _1=WORKER, _2=WORKER), 3)],
+        "Completed",
+        {"t-0": "Succeeded"},
         {"minSuccess": 1, **ENV},
     ),
     "min-success-lacks": Case(
         [task("t", by_index(_0="exit 3"), 2)], "Failed", {"t-0": "Failed", "t-1": "Succeeded"}, {"minSuccess": 2, **ENV}
     ),
     "on-failure": Case(
-        [task("t", "[ -e /again/x ] || { touch /again/x; exit 3; }", pod={
-            "restartPolicy": "OnFailure", "volumes": [{"name": "v", "emptyDir": {}}],
-        }, container={"volumeMounts": [{"name": "v", "mountPath": "/again"}]})],
-        "Completed", {"t-0": "Succeeded"},
+        [
+            task(
+                "t",
+                "[ -e /again/x ] || { touch /again/x; exit 3; }",
+                pod={
+                    "restartPolicy": "OnFailure",
+                    "volumes": [{"name": "v", "emptyDir": {}}],
+                },
+                container={"volumeMounts": [{"name": "v", "mountPath": "/again"}]},
+            )
+        ],
+        "Completed",
+        {"t-0": "Succeeded"},
     ),
     "init": Case(
-        [task("t", "test -e /shared/made", pod={
-            "volumes": [{"name": "v", "emptyDir": {}}],
-            "initContainers": [{
-                **task("", "touch /shared/made")["template"]["spec"]["containers"][0], "name": "first",
-                "volumeMounts": [{"name": "v", "mountPath": "/shared"}],
-            }],
-        }, container={"volumeMounts": [{"name": "v", "mountPath": "/shared"}]})],
-        "Completed", {"t-0": "Succeeded"},
+        [
+            task(
+                "t",
+                "test -e /shared/made",
+                pod={
+                    "volumes": [{"name": "v", "emptyDir": {}}],
+                    "initContainers": [
+                        {
+                            **task("", "touch /shared/made")["template"]["spec"]["containers"][0],
+                            "name": "first",
+                            "volumeMounts": [{"name": "v", "mountPath": "/shared"}],
+                        }
+                    ],
+                },
+                container={"volumeMounts": [{"name": "v", "mountPath": "/shared"}]},
+            )
+        ],
+        "Completed",
+        {"t-0": "Succeeded"},
     ),
     "bad-init": Case(
-        [task("t", "true", pod={
-            "initContainers": [{**task("", "exit 3")["template"]["spec"]["containers"][0], "name": "first"}],
-        })],
-        "Failed", {"t-0": "Failed"},
+        [
+            task(
+                "t",
+                "true",
+                pod={
+                    "initContainers": [{**task("", "exit 3")["template"]["spec"]["containers"][0], "name": "first"}],
+                },
+            )
+        ],
+        "Failed",
+        {"t-0": "Failed"},
     ),
     "depends": Case(
-        [task("a", WORKER.replace("1000", "4")), task("b", OK, dependsOn={"name": ["a"]})], "Completed",
-        {"a-0": "Succeeded", "b-0": "Succeeded"}, {"minAvailable": 1},
+        [task("a", WORKER.replace("1000", "4")), task("b", OK, dependsOn={"name": ["a"]})],
+        "Completed",
+        {"a-0": "Succeeded", "b-0": "Succeeded"},
+        {"minAvailable": 1},
     ),
-}  # fmt: skip
+}
 
 # Those that a test acts on while they run.
 RUNNING = {
@@ -110,7 +146,7 @@ RUNNING = {
     "at-once": job("at-once", task("a", "true"), ttlSecondsAfterFinished=0),
     "huge": job("huge", task("a", "true", cpu="3")),
     "nowhere": job("nowhere", task("a", "true", pod={"nodeSelector": {"no-such": "node"}})),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -130,14 +166,22 @@ def test_defaults(running: Volcano) -> None:
         2,
     )
     assert [(t["name"], t["maxRetry"], t["minAvailable"]) for t in spec["tasks"]] == [
-        ("default0", 3, 1), ("default1", 3, 1),
-    ]  # fmt: skip
+        ("default0", 3, 1),
+        ("default1", 3, 1),
+    ]
     assert "plugins" not in spec
     assert "policies" not in spec
     assert made["metadata"].keys() <= {
-        "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "labels", "annotations",
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "labels",
+        "annotations",
         "managedFields",
-    }  # fmt: skip
+    }
     assert made["metadata"]["generation"] == 1
 
 
@@ -145,8 +189,9 @@ def test_status_of_a_running_job(running: Volcano) -> None:
     status = running.wait_phase("nameless", "Running")["status"]
     assert (status["running"], status["minAvailable"]) == (2, 2)
     assert status["taskStatusCount"] == {
-        "default0": {"phase": {"Running": 1}}, "default1": {"phase": {"Running": 1}},
-    }  # fmt: skip
+        "default0": {"phase": {"Running": 1}},
+        "default1": {"phase": {"Running": 1}},
+    }
     assert status.keys() <= {"state", "minAvailable", "running", "taskStatusCount", "conditions"}
     assert status["state"].keys() == {"phase", "lastTransitionTime"}
     assert phases({"status": status}) == ["Pending", "Running"]
@@ -167,18 +212,30 @@ def test_pods_of_a_job_without_plugins(running: Volcano) -> None:
     group = f"nameless-{meta['uid']}"
     pod = running.pods("nameless")["default1-0"]
     assert pod["metadata"]["labels"] == {
-        "volcano.sh/job-name": "nameless", "volcano.sh/job-namespace": running.namespace,
-        "volcano.sh/queue-name": "default", "volcano.sh/task-index": "0", "volcano.sh/task-spec": "default1",
-    }  # fmt: skip
+        "volcano.sh/job-name": "nameless",
+        "volcano.sh/job-namespace": running.namespace,
+        "volcano.sh/queue-name": "default",
+        "volcano.sh/task-index": "0",
+        "volcano.sh/task-spec": "default1",
+    }
     assert pod["metadata"]["annotations"] == {
-        "scheduling.k8s.io/group-name": group, "volcano.sh/job-name": "nameless", "volcano.sh/job-retry-count": "0",
-        "volcano.sh/job-version": "0", "volcano.sh/queue-name": "default", "volcano.sh/task-index": "0",
-        "volcano.sh/task-spec": "default1", "volcano.sh/template-uid": "nameless-default1",
-    }  # fmt: skip
+        "scheduling.k8s.io/group-name": group,
+        "volcano.sh/job-name": "nameless",
+        "volcano.sh/job-retry-count": "0",
+        "volcano.sh/job-version": "0",
+        "volcano.sh/queue-name": "default",
+        "volcano.sh/task-index": "0",
+        "volcano.sh/task-spec": "default1",
+        "volcano.sh/template-uid": "nameless-default1",
+    }
     owner = {
-        "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "nameless", "uid": meta["uid"],
-        "controller": True, "blockOwnerDeletion": True,
-    }  # fmt: skip
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "name": "nameless",
+        "uid": meta["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
     assert pod["metadata"]["ownerReferences"] == [owner]
     assert pod["spec"]["schedulerName"] == "volcano"
     assert pod["spec"].keys().isdisjoint({"hostname", "subdomain"})
@@ -197,14 +254,18 @@ def test_pod_group(running: Volcano) -> None:
         ("Job", uid, True)
     ]
     assert group["spec"] == {
-        "minMember": 2, "minTaskMember": {"default0": 1, "default1": 1}, "queue": "default",
+        "minMember": 2,
+        "minTaskMember": {"default0": 1, "default1": 1},
+        "queue": "default",
         "minResources": {"count/pods": "2", "cpu": "100m", "pods": "2", "requests.cpu": "100m"},
-    }  # fmt: skip
+    }
     assert group["status"]["phase"] == "Running"
     (condition,) = group["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == (
-        "Scheduled", "True", "tasks in gang are ready to be scheduled",
-    )  # fmt: skip
+        "Scheduled",
+        "True",
+        "tasks in gang are ready to be scheduled",
+    )
     history = running.groups.history(group["metadata"]["name"])
     seen = [state.get("status", {}).get("phase", "") for state in history]
     assert list(dict.fromkeys(seen)) == ["", "Inqueue", "Running"]
@@ -256,8 +317,9 @@ def test_deleting_a_job_removes_all_of_it(running: Volcano) -> None:
     assert left == []
     again = running.kubectl("delete", "vcjob", "deleted", check=False)
     assert (again.returncode, again.stderr) == (
-        1, 'Error from server (NotFound): jobs.batch.volcano.sh "deleted" not found\n',
-    )  # fmt: skip
+        1,
+        'Error from server (NotFound): jobs.batch.volcano.sh "deleted" not found\n',
+    )
 
 
 def scale(running: Volcano, replicas: int) -> None:
@@ -273,9 +335,10 @@ def test_scaling(running: Volcano) -> None:
     running.wait_pods("scaled", {"a-0": "Running", "a-1": "Running", "a-2": "Running"})
     data = running.get("configmap", "scaled-svc")["data"]
     assert data == {
-        "VC_A_HOSTS": "scaled-a-0.scaled,scaled-a-1.scaled,scaled-a-2.scaled", "VC_A_NUM": "3",
+        "VC_A_HOSTS": "scaled-a-0.scaled,scaled-a-1.scaled,scaled-a-2.scaled",
+        "VC_A_NUM": "3",
         "a.host": "scaled-a-0.scaled\nscaled-a-1.scaled\nscaled-a-2.scaled",
-    }  # fmt: skip
+    }
     scale(running, 1)
     running.wait_pods("scaled", {"a-0": "Running"})
     assert running.job("scaled")["metadata"]["generation"] == 3
@@ -378,10 +441,15 @@ def test_partitions(running: Volcano) -> None:
     assert labels == {"a-0": "0", "a-1": "0", "a-2": "1", "a-3": "1"}
     group = running.wait_group("parts", "to be", bool)
     assert (group["spec"]["minMember"], group["spec"]["minTaskMember"]) == (2, {"a": 2})
-    assert group["spec"]["subGroupPolicy"] == [{
-        "name": "a", "labelSelector": {"matchLabels": {"volcano.sh/task-spec": "a"}},
-        "matchLabelKeys": ["volcano.sh/partition-id"], "minSubGroups": 1, "subGroupSize": 2,
-    }]  # fmt: skip
+    assert group["spec"]["subGroupPolicy"] == [
+        {
+            "name": "a",
+            "labelSelector": {"matchLabels": {"volcano.sh/task-spec": "a"}},
+            "matchLabelKeys": ["volcano.sh/partition-id"],
+            "minSubGroups": 1,
+            "subGroupSize": 2,
+        }
+    ]
 
 
 def test_pods_that_the_api_refuses(running: Volcano) -> None:
@@ -419,12 +487,22 @@ def test_columns(running: Volcano) -> None:
     running.wait_group("nameless", "to count 2 running", lambda g: g.get("status", {}).get("running") == 2)
     for kind, name, wide, head, row in (
         ("vcjob", "nameless", (), "NAME STATUS MINAVAILABLE RUNNINGS AGE", ["nameless", "Running", "2", "2"]),
-        ("vcjob", "nameless", ("-o", "wide"), "NAME STATUS MINAVAILABLE RUNNINGS AGE QUEUE",
-         ["nameless", "Running", "2", "2"]),
-        ("podgroup", f"nameless-{group}", (), "NAME STATUS MINMEMBER RUNNINGS AGE",
-         [f"nameless-{group}", "Running", "2", "2"]),
+        (
+            "vcjob",
+            "nameless",
+            ("-o", "wide"),
+            "NAME STATUS MINAVAILABLE RUNNINGS AGE QUEUE",
+            ["nameless", "Running", "2", "2"],
+        ),
+        (
+            "podgroup",
+            f"nameless-{group}",
+            (),
+            "NAME STATUS MINMEMBER RUNNINGS AGE",
+            [f"nameless-{group}", "Running", "2", "2"],
+        ),
         ("queue", "default", (), "NAME PARENT", ["default", "root"]),
-    ):  # fmt: skip
+    ):
         first, second = running.kubectl("get", kind, name, *wide).stdout.splitlines()
         assert first.split() == head.split()
         assert second.split()[: len(row)] == row

@@ -34,17 +34,20 @@ SAY_TF = 'echo "[$TF_CONFIG]"'
 NOWHERE = {"nodeSelector": {"no-such": "node"}}
 # A small program takes the place of Ray.
 TOOLS = {
-    "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "tools"},
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "tools"},
     "data": {"ray": '#!/bin/sh\necho "ray $*"\n'},
-}  # fmt: skip
+}
 WITH_RAY = {"volumes": [{"name": "tools", "configMap": {"name": "tools", "defaultMode": 0o755}}]}
 
 
 def ray_container(name: str) -> Object:
     return {
-        "name": name, "env": [{"name": "PATH", "value": "/tools:/usr/bin:/bin"}],
+        "name": name,
+        "env": [{"name": "PATH", "value": "/tools:/usr/bin:/bin"}],
         "volumeMounts": [{"name": "tools", "mountPath": "/tools"}],
-    }  # fmt: skip
+    }
 
 
 STAY = "sleep 15\n"
@@ -53,49 +56,83 @@ STAY = "sleep 15\n"
 JOBS = {
     "whole": job(
         "whole",
-        task("master", LOOK + OVER_SSH + STAY, policies=[on("TaskCompleted", "CompleteJob")], pod=ROOT,
-             metadata={"labels": {"pl": "p1"}, "annotations": {"pa": "a1"}},
-             container={"env": [{"name": "MINE", "value": "1"}],
-                        "resources": {"requests": {"cpu": "50m", "memory": "20Mi"}, "limits": {"memory": "200Mi"}}}),
+        task(
+            "master",
+            LOOK + OVER_SSH + STAY,
+            policies=[on("TaskCompleted", "CompleteJob")],
+            pod=ROOT,
+            metadata={"labels": {"pl": "p1"}, "annotations": {"pa": "a1"}},
+            container={
+                "env": [{"name": "MINE", "value": "1"}],
+                "resources": {"requests": {"cpu": "50m", "memory": "20Mi"}, "limits": {"memory": "200Mi"}},
+            },
+        ),
         task("my-worker", SSHD, 2, pod=ROOT),
-        labels={"my-label": "x"}, annotations={"my-ann": "y z"}, plugins={"ssh": [], "svc": [], "env": []},
+        labels={"my-label": "x"},
+        annotations={"my-ann": "y z"},
+        plugins={"ssh": [], "svc": [], "env": []},
     ),
     "arguments": job(
-        "arguments", task("a", "stat -L -c '%n %a' /keys/* | sort"),
+        "arguments",
+        task("a", "stat -L -c '%n %a' /keys/* | sort"),
         plugins={
             "svc": ["--publish-not-ready-addresses=true", "--disable-network-policy=true"],
             "ssh": ["--ssh-key-file-path=/keys", f"--ssh-private-key={PRIVATE}", f"--ssh-public-key={PUBLIC}"],
         },
     ),
-    "ignored": job("ignored", task("a", "env | grep -c '^VC_TASK_INDEX=0$'"),
-                   plugins={"env": ["--nonsense"], "svc": ["--nosuch=1"]}),
-    "mpi": job("mpi", task("master", 'echo "$MPI_HOST"'), task("worker", WORKER, 2),
-               plugins={"mpi": ["--port=2222"]}, policies=[on("TaskCompleted", "CompleteJob")]),
+    "ignored": job(
+        "ignored",
+        task("a", "env | grep -c '^VC_TASK_INDEX=0$'"),
+        plugins={"env": ["--nonsense"], "svc": ["--nosuch=1"]},
+    ),
+    "mpi": job(
+        "mpi",
+        task("master", 'echo "$MPI_HOST"'),
+        task("worker", WORKER, 2),
+        plugins={"mpi": ["--port=2222"]},
+        policies=[on("TaskCompleted", "CompleteJob")],
+    ),
     "torch": job(
-        "torch", task("master", SAY_TORCH), task("worker", SAY_TORCH, 2), task("other", SAY_TORCH),
+        "torch",
+        task("master", SAY_TORCH),
+        task("worker", SAY_TORCH, 2),
+        task("other", SAY_TORCH),
         plugins={"pytorch": ["--port=29501"], "hcclrank": []},
     ),
     # nobody is placed: what would wait for the master needs nc, which an image may lack
     "waits": job(
-        "waits", task("boss", "true", pod=NOWHERE), task("hand", "true", pod=NOWHERE),
-        plugins={"pytorch": [
-            "--master=boss", "--worker=hand", "--wait-master-enabled=true", "--wait-master-timeout=7",
-            f"--wait-master-image={IMAGE}",
-        ]},
+        "waits",
+        task("boss", "true", pod=NOWHERE),
+        task("hand", "true", pod=NOWHERE),
+        plugins={
+            "pytorch": [
+                "--master=boss",
+                "--worker=hand",
+                "--wait-master-enabled=true",
+                "--wait-master-timeout=7",
+                f"--wait-master-image={IMAGE}",
+            ]
+        },
     ),
     "flow": job(
-        "flow", task("server", SAY_TF), task("worker", SAY_TF, 2), task("chief", SAY_TF), task("other", SAY_TF),
+        "flow",
+        task("server", SAY_TF),
+        task("worker", SAY_TF, 2),
+        task("chief", SAY_TF),
+        task("other", SAY_TF),
         plugins={"tensorflow": ["--ps=server"]},
     ),
     "alone": job("alone", task("worker", SAY_TF), plugins={"tensorflow": []}),
     "hccl": job("hccl", task("master", "true"), task("worker", "true", 2), plugins={"hcclrank": []}),
     "ray": job(
-        "ray", task("head", "exit 1", pod=WITH_RAY, container=ray_container("head")),
-        task("worker", "exit 1", pod=WITH_RAY, container=ray_container("worker")), task("other", "echo other"),
+        "ray",
+        task("head", "exit 1", pod=WITH_RAY, container=ray_container("head")),
+        task("worker", "exit 1", pod=WITH_RAY, container=ray_container("worker")),
+        task("other", "echo other"),
         plugins={"ray": ["--port=7000"]},
     ),
     "named": job("named", task("a", "hostname", pod={"hostname": "hh"}), plugins={"svc": []}),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +152,13 @@ def beside(running: Volcano) -> dict[str, Object]:
 def test_they_belong_to_the_job(running: Volcano, beside: dict[str, Object]) -> None:
     uid = running.job("whole")["metadata"]["uid"]
     owner = {
-        "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "whole", "uid": uid, "controller": True,
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "name": "whole",
+        "uid": uid,
+        "controller": True,
         "blockOwnerDeletion": True,
-    }  # fmt: skip
+    }
     for obj in beside.values():
         assert obj["metadata"]["ownerReferences"] == [owner]
         assert obj["metadata"].keys().isdisjoint({"labels", "annotations"})
@@ -129,17 +170,21 @@ def test_service_and_network_policy(running: Volcano, beside: dict[str, Object])
     assert (service["clusterIP"], service["selector"]) == ("None", selector)
     assert service.keys().isdisjoint({"ports", "publishNotReadyAddresses"})
     assert beside["networkpolicy"]["spec"] == {
-        "podSelector": {"matchLabels": selector}, "policyTypes": ["Ingress"],
+        "podSelector": {"matchLabels": selector},
+        "policyTypes": ["Ingress"],
         "ingress": [{"from": [{"podSelector": {"matchLabels": selector}}]}],
-    }  # fmt: skip
+    }
 
 
 def test_host_lists(beside: dict[str, Object]) -> None:
     assert beside["configmap"]["data"] == {
-        "VC_MASTER_HOSTS": "whole-master-0.whole", "VC_MASTER_NUM": "1", "master.host": "whole-master-0.whole",
-        "VC_MY_WORKER_HOSTS": "whole-my-worker-0.whole,whole-my-worker-1.whole", "VC_MY_WORKER_NUM": "2",
+        "VC_MASTER_HOSTS": "whole-master-0.whole",
+        "VC_MASTER_NUM": "1",
+        "master.host": "whole-master-0.whole",
+        "VC_MY_WORKER_HOSTS": "whole-my-worker-0.whole,whole-my-worker-1.whole",
+        "VC_MY_WORKER_NUM": "2",
         "my_worker.host": "whole-my-worker-0.whole\nwhole-my-worker-1.whole",
-    }  # fmt: skip
+    }
 
 
 def test_keys(beside: dict[str, Object]) -> None:
@@ -170,15 +215,18 @@ def test_pod(running: Volcano, beside: dict[str, Object]) -> None:
     }
     assert main["env"][0] == {"name": "MINE", "value": "1"}
     assert {e["name"]: e["value"] for e in main["env"] if "value" in e} == {
-        "MINE": "1", "VK_TASK_INDEX": "0", "VC_TASK_INDEX": "0",
-    }  # fmt: skip
+        "MINE": "1",
+        "VK_TASK_INDEX": "0",
+        "VC_TASK_INDEX": "0",
+    }
     assert mounts(pod) >= {("whole-ssh", "/root/.ssh", ".ssh"), ("whole-svc", "/etc/volcano", "")}
     volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
     assert volumes["whole-svc"]["configMap"] == {"name": "whole-svc", "defaultMode": 0o644}
     assert volumes["whole-ssh"]["secret"] == {
-        "secretName": "whole-ssh", "defaultMode": 0o600,
+        "secretName": "whole-ssh",
+        "defaultMode": 0o600,
         "items": [{"key": key, "path": f".ssh/{key}"} for key in ("id_rsa", "id_rsa.pub", "authorized_keys", "config")],
-    }  # fmt: skip
+    }
 
 
 def mounts(pod: Object) -> set[tuple[str, str, str]]:
@@ -192,12 +240,19 @@ def test_pod_group(running: Volcano) -> None:
     assert group["metadata"]["labels"] == {"my-label": "x"}
     assert group["metadata"]["annotations"] == {"my-ann": "y z"}
     assert group["spec"] == {
-        "minMember": 3, "minTaskMember": {"master": 1, "my-worker": 2}, "queue": "default",
+        "minMember": 3,
+        "minTaskMember": {"master": 1, "my-worker": 2},
+        "queue": "default",
         "minResources": {
-            "count/pods": "3", "pods": "3", "cpu": "150m", "memory": "20Mi", "limits.memory": "200Mi",
-            "requests.cpu": "150m", "requests.memory": "20Mi",
+            "count/pods": "3",
+            "pods": "3",
+            "cpu": "150m",
+            "memory": "20Mi",
+            "limits.memory": "200Mi",
+            "requests.cpu": "150m",
+            "requests.memory": "20Mi",
         },
-    }  # fmt: skip
+    }
 
 
 def test_in_the_pod(running: Volcano) -> None:
@@ -288,9 +343,11 @@ def test_tensorflow(running: Volcano) -> None:
         '"chief":["flow-chief-0.flow:2222"]}'
     )
     for name, own in {
-        "server-0": '{"type":"ps","index":0}', "worker-1": '{"type":"worker","index":1}',
-        "chief-0": '{"type":"chief","index":0}', "other-0": '{"type":"other","index":0}',
-    }.items():  # fmt: skip
+        "server-0": '{"type":"ps","index":0}',
+        "worker-1": '{"type":"worker","index":1}',
+        "chief-0": '{"type":"chief","index":0}',
+        "other-0": '{"type":"other","index":0}',
+    }.items():
         assert running.logs(f"flow-{name}") == f'[{{{cluster},"task":{own}}}]\n'
         assert "ports" not in running.pod_record.history(f"flow-{name}")[0]["spec"]["containers"][0]
     running.wait_phase("alone", "Completed")

@@ -42,11 +42,16 @@ def one_fails(*policies: Object, command: str = BAD, **spec: Any) -> dict[str, A
 CASES = {
     "tc-complete": Case(
         [task("m", OK, policies=[on("TaskCompleted", "CompleteJob")]), task("w", WORKER, 2)],
-        "Completed", {"m-0": "Succeeded"}, action="CompleteJob",
+        "Completed",
+        {"m-0": "Succeeded"},
+        action="CompleteJob",
     ),
     "tc-job-policy": Case(
-        [task("m", OK), task("w", WORKER)], "Completed", {"m-0": "Succeeded"},
-        {"policies": [on("TaskCompleted", "CompleteJob")]}, action="CompleteJob",
+        [task("m", OK), task("w", WORKER)],
+        "Completed",
+        {"m-0": "Succeeded"},
+        {"policies": [on("TaskCompleted", "CompleteJob")]},
+        action="CompleteJob",
     ),
     "pf-abort": Case(
         **one_fails(on("PodFailed", "AbortJob")), phase="Aborted", left={"t-0": "Failed"}, action="AbortJob"
@@ -58,71 +63,110 @@ CASES = {
         **one_fails(on("PodFailed", "CompleteJob")), phase="Completed", left={"t-0": "Failed"}, action="CompleteJob"
     ),
     "pf-restart": Case(
-        **one_fails(on("PodFailed", "RestartJob"), maxRetry=2), phase="Failed", left={"t-0": "Failed"}, retries=2,
-        made={"t-0": 2, "w-0": 2}, action="RestartJob",
+        **one_fails(on("PodFailed", "RestartJob"), maxRetry=2),
+        phase="Failed",
+        left={"t-0": "Failed"},
+        retries=2,
+        made={"t-0": 2, "w-0": 2},
+        action="RestartJob",
     ),
     "pf-restart-once": Case(
-        **one_fails(on("PodFailed", "RestartJob"), maxRetry=1), phase="Failed", left={"t-0": "Failed"}, retries=1,
+        **one_fails(on("PodFailed", "RestartJob"), maxRetry=1),
+        phase="Failed",
+        left={"t-0": "Failed"},
+        retries=1,
         action="RestartJob",
     ),
     "pf-restart-task": Case(
-        [task("a", f"[ $(hostname) != pf-restart-task-a-0 ] || exit 3; {WORKER}", 2), task("b", WORKER)], "Failed", {},
+        [task("a", f"[ $(hostname) != pf-restart-task-a-0 ] || exit 3; {WORKER}", 2), task("b", WORKER)],
+        "Failed",
+        {},
         {"maxRetry": 2, "policies": [on("PodFailed", "RestartTask")], "plugins": {"svc": []}},
-        retries=2, made={"a-0": 2, "a-1": 2}, action="RestartTask",
+        retries=2,
+        made={"a-0": 2, "a-1": 2},
+        action="RestartTask",
     ),
     "pf-restart-pod": Case(
-        [task("a", f"[ $(hostname) != pf-restart-pod-a-0 ] || exit 3; {WORKER}", 2), task("b", WORKER)], "Failed", {},
+        [task("a", f"[ $(hostname) != pf-restart-pod-a-0 ] || exit 3; {WORKER}", 2), task("b", WORKER)],
+        "Failed",
+        {},
         {"maxRetry": 2, "policies": [on("PodFailed", "RestartPod")], "plugins": {"svc": []}},
-        retries=2, made={"a-0": 2}, may_make_more="a-0", action="RestartPod",
+        retries=2,
+        made={"a-0": 2},
+        may_make_more="a-0",
+        action="RestartPod",
     ),
     "code-3": Case(
-        **one_fails(*_CODES, command="exit 3", maxRetry=1), phase="Failed", left={"t-0": "Failed"}, retries=1,
+        **one_fails(*_CODES, command="exit 3", maxRetry=1),
+        phase="Failed",
+        left={"t-0": "Failed"},
+        retries=1,
         action="RestartJob",
     ),
     "code-5": Case(
         **one_fails(*_CODES, command="exit 5"), phase="Completed", left={"t-0": "Failed"}, action="CompleteJob"
     ),
-    "code-7": Case(
-        **one_fails(*_CODES, command="exit 7"), phase="Aborted", left={"t-0": "Failed"}, action="AbortJob"
-    ),
+    "code-7": Case(**one_fails(*_CODES, command="exit 7"), phase="Aborted", left={"t-0": "Failed"}, action="AbortJob"),
     "first-container": Case(
-        [task("t", "exit 0", pod={"containers": [
-            {**task("", command)["template"]["spec"]["containers"][0], "name": f"c{command[-1]}"}
-            for command in ("exit 0", "exit 7")
-        ]}), task("w", WORKER)],
-        "Terminated", {"t-0": "Failed"}, {"policies": [on_exit(7, "AbortJob"), on("PodFailed", "TerminateJob")]},
+        [
+            task(
+                "t",
+                "exit 0",
+                pod={
+                    "containers": [
+                        {**task("", command)["template"]["spec"]["containers"][0], "name": f"c{command[-1]}"}
+                        for command in ("exit 0", "exit 7")
+                    ]
+                },
+            ),
+            task("w", WORKER),
+        ],
+        "Terminated",
+        {"t-0": "Failed"},
+        {"policies": [on_exit(7, "AbortJob"), on("PodFailed", "TerminateJob")]},
         action="TerminateJob",
     ),
     "task-first": Case(
-        [task("t", BAD, policies=[on("PodFailed", "CompleteJob")]), task("w", WORKER)], "Completed", {"t-0": "Failed"},
-        {"policies": [on("PodFailed", "AbortJob")]}, action="CompleteJob",
+        [task("t", BAD, policies=[on("PodFailed", "CompleteJob")]), task("w", WORKER)],
+        "Completed",
+        {"t-0": "Failed"},
+        {"policies": [on("PodFailed", "AbortJob")]},
+        action="CompleteJob",
     ),
-    "any-event": Case(
-        **one_fails(on("*", "AbortJob")), phase="Aborted", left={"t-0": "Failed"}, action="AbortJob"
-    ),
+    "any-event": Case(**one_fails(on("*", "AbortJob")), phase="Aborted", left={"t-0": "Failed"}, action="AbortJob"),
     "several-events": Case(
-        **one_fails({"events": ["PodEvicted", "PodFailed"], "action": "AbortJob"}), phase="Aborted",
-        left={"t-0": "Failed"}, action="AbortJob",
+        **one_fails({"events": ["PodEvicted", "PodFailed"], "action": "AbortJob"}),
+        phase="Aborted",
+        left={"t-0": "Failed"},
+        action="AbortJob",
     ),
     "tf-terminate": Case(
-        [task("t", "exit 3", maxRetry=1, pod={"restartPolicy": "OnFailure"})], "Terminated", {},
-        {"policies": [on("TaskFailed", "TerminateJob")]}, action="TerminateJob",
+        [task("t", "exit 3", maxRetry=1, pod={"restartPolicy": "OnFailure"})],
+        "Terminated",
+        {},
+        {"policies": [on("TaskFailed", "TerminateJob")]},
+        action="TerminateJob",
     ),
     "unknown": Case(
         **one_fails(on("Unknown", "TerminateJob")), phase="Terminated", left={"t-0": "Failed"}, action="TerminateJob"
     ),
     "deadline": Case(
-        [task("t", "sleep 1000", pod={"activeDeadlineSeconds": 2}), task("w", WORKER)], "Aborted", {"t-0": "Failed"},
-        {"policies": [on("PodFailed", "AbortJob")]}, action="AbortJob",
+        [task("t", "sleep 1000", pod={"activeDeadlineSeconds": 2}), task("w", WORKER)],
+        "Aborted",
+        {"t-0": "Failed"},
+        {"policies": [on("PodFailed", "AbortJob")]},
+        action="AbortJob",
     ),
     "started": Case(
-        [task("t", "sleep 1")], "Completed", {"t-0": "Succeeded"},
+        [task("t", "sleep 1")],
+        "Completed",
+        {"t-0": "Succeeded"},
         {"policies": [on("PodPending", "AbortJob", timeout="60s")]},
     ),
     "nothing-meant": Case(
         [task("t", BAD)], "Failed", {"t-0": "Failed"}, {"policies": [on("PodEvicted", "RestartJob")]}
     ),
-}  # fmt: skip
+}
 
 
 # Actions that come later. Several of each: Volcano loses one whose write meets another's.

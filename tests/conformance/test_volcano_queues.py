@@ -46,13 +46,20 @@ class Queues:
         """As vcctl makes it, in the namespace default."""
         uid = self.get(word)["metadata"]["uid"]
         target = {
-            "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": self.name(word), "uid": uid,
-            "controller": True, "blockOwnerDeletion": True,
-        }  # fmt: skip
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "Queue",
+            "name": self.name(word),
+            "uid": uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
         command = {
-            "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "action": action, "target": target,
+            "apiVersion": "bus.volcano.sh/v1alpha1",
+            "kind": "Command",
+            "action": action,
+            "target": target,
             "metadata": {"generateName": f"{self.name(word)}-", "namespace": "default", "ownerReferences": [target]},
-        }  # fmt: skip
+        }
         self.volcano.run("kubectl", "create", "-f", "-", stdin=json.dumps(command))
 
 
@@ -74,13 +81,18 @@ def queues(volcano: Volcano) -> Iterator[Queues]:
 def make_queues(made: Queues) -> None:
     one_cpu = {"capability": {"cpu": "1"}}
     priority = {
-        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": made.name("high")},
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": made.name("high")},
         "value": 1000,
-    }  # fmt: skip
+    }
     made.volcano.create(
         *(queue(made.name(word), **one_cpu) for word in ("small", "parent", "order", "gangs")),
-        queue(made.name("shut")), queue(made.name("used")), queue(made.name("idle"), reclaimable=False), priority,
-    )  # fmt: skip
+        queue(made.name("shut")),
+        queue(made.name("used")),
+        queue(made.name("idle"), reclaimable=False),
+        priority,
+    )
     made.volcano.create(queue(made.name("child"), parent=made.name("parent")))
     for word in ("shut", "child"):
         made.wait_state(word, "Open")
@@ -101,15 +113,22 @@ def make_jobs(made: Queues) -> None:
         made.volcano.create(*jobs)
 
     create(
-        ("first", "small", 1, "800m"), ("never", "small", 1, "1500m"), ("below", "child", 1, "800m"),
-        ("user", "used", 2, "50m"), ("gang", "gangs", 3, "300m"), ("blocker", "order", 1, "800m"),
-    )  # fmt: skip
+        ("first", "small", 1, "800m"),
+        ("never", "small", 1, "1500m"),
+        ("below", "child", 1, "800m"),
+        ("user", "used", 2, "50m"),
+        ("gang", "gangs", 3, "300m"),
+        ("blocker", "order", 1, "800m"),
+    )
     for name in ("first", "below", "user", "gang", "blocker"):
         made.volcano.wait_phase(name, "Running")
     create(
-        ("second", "small", 1, "800m"), ("beside", "small", 1, "100m"), ("gang-2", "gangs", 3, "300m"),
-        ("low", "order", 1, "900m"), ("high", "order", 1, "900m"),
-    )  # fmt: skip
+        ("second", "small", 1, "800m"),
+        ("beside", "small", 1, "100m"),
+        ("gang-2", "gangs", 3, "300m"),
+        ("low", "order", 1, "900m"),
+        ("high", "order", 1, "900m"),
+    )
 
 
 def test_defaults(queues: Queues) -> None:

@@ -129,10 +129,13 @@ def test_progress_of_all_jobs_and_in_columns(site: Site) -> None:
     try:
         wait_for("both runs", lambda: ["|7%|" in line for line in shown()].count(True) == 2, 60)
         wait_for("the third job", lambda: len(shown()) == 3)
-        assert shown() == sorted([
-            f"{first}|7%|2024-01-15_12:04:00|0.3|{left}", f"{second}|7%|2024-01-15_12:04:00|0.3|{left}",
-            f"{other}|N/A|N/A|N/A|N/A",
-        ])  # fmt: skip
+        assert shown() == sorted(
+            [
+                f"{first}|7%|2024-01-15_12:04:00|0.3|{left}",
+                f"{second}|7%|2024-01-15_12:04:00|0.3|{left}",
+                f"{other}|N/A|N/A|N/A|N/A",
+            ]
+        )
         listed = [line.split() for line in site.run("hpcbatch", "wrf", "progress").stdout.splitlines()]
         assert listed[0] == ["JOBID", "NAME", "PROGRAM", "DONE", "TIME", "S/STEP", "LEFT"]
         values = ["wrf.exe", "7%", "2024-01-15_12:04:00", "0.3", left]

@@ -17,9 +17,18 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 EXAMPLES = Path(__file__).parents[2] / "examples/wrf"
 SMALL = {
-    "end_day": "15", "end_hour": "02", "interval_seconds": "3600", "history_interval": "60", "time_step": "60",
-    "e_we": "31", "e_sn": "34", "e_vert": "12", "dx": "12000", "dy": "12000", "num_metgrid_levels": "14",
-}  # fmt: skip
+    "end_day": "15",
+    "end_hour": "02",
+    "interval_seconds": "3600",
+    "history_interval": "60",
+    "time_step": "60",
+    "e_we": "31",
+    "e_sn": "34",
+    "e_vert": "12",
+    "dx": "12000",
+    "dy": "12000",
+    "num_metgrid_levels": "14",
+}
 """Two hours of 2 × 3 patches of ten points."""
 FRAMES = [f"wrfout_d01_2024-01-15_0{hour}:00:00" for hour in range(3)]
 

@@ -130,10 +130,11 @@ class Volcano:
         self.jobs, self.pod_record, self.groups = (
             Record(env, f"{group}/namespaces/{namespace}/{kind}")
             for group, kind in (
-                ("/apis/batch.volcano.sh/v1alpha1", "jobs"), ("/api/v1", "pods"),
+                ("/apis/batch.volcano.sh/v1alpha1", "jobs"),
+                ("/api/v1", "pods"),
                 ("/apis/scheduling.volcano.sh/v1beta1", "podgroups"),
             )
-        )  # fmt: skip
+        )
 
     def close(self) -> None:
         for record in (self.jobs, self.pod_record, self.groups):
@@ -258,13 +259,22 @@ class Volcano:
         """Make a Command, as vcctl does."""
         meta = self.job(job)["metadata"]
         target = {
-            "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": job, "uid": meta["uid"],
-            "controller": True, "blockOwnerDeletion": True,
-        }  # fmt: skip
-        self.create({
-            "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "action": action, "target": target,
-            "metadata": {"generateName": f"{job}-{action.lower()}-", "ownerReferences": [target]},
-        })  # fmt: skip
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "name": job,
+            "uid": meta["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        self.create(
+            {
+                "apiVersion": "bus.volcano.sh/v1alpha1",
+                "kind": "Command",
+                "action": action,
+                "target": target,
+                "metadata": {"generateName": f"{job}-{action.lower()}-", "ownerReferences": [target]},
+            }
+        )
 
 
 def phase(job: Object) -> str:
@@ -278,38 +288,57 @@ def phases(job: Object) -> list[str]:
 
 
 def task(
-    name: str, command: str, replicas: int = 1, *, cpu: str = "50m", pod: Mapping[str, Any] | None = None,
-    container: Mapping[str, Any] | None = None, metadata: Mapping[str, Any] | None = None, **more: Any,
-) -> Object:  # fmt: skip
+    name: str,
+    command: str,
+    replicas: int = 1,
+    *,
+    cpu: str = "50m",
+    pod: Mapping[str, Any] | None = None,
+    container: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Object:
     """A task whose pods run `command` in sh. `more` are fields of the task, `pod` and `container` of what it makes."""
     main = {
-        "name": "main", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sh", "-c", command],
-        "resources": {"requests": {"cpu": cpu}}, **(container or {}),
-    }  # fmt: skip
+        "name": "main",
+        "image": IMAGE,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["sh", "-c", command],
+        "resources": {"requests": {"cpu": cpu}},
+        **(container or {}),
+    }
     spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [main], **(pod or {})}
     template = {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}
     return {"name": name, "replicas": replicas, "template": template, **more}
 
 
 def job(
-    name: str, *tasks: Object, labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None,
+    name: str,
+    *tasks: Object,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     **spec: Any,
-) -> Object:  # fmt: skip
+) -> Object:
     metadata: Object = {"name": name}
     if labels:
         metadata["labels"] = dict(labels)
     if annotations:
         metadata["annotations"] = dict(annotations)
     return {
-        "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata,
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": metadata,
         "spec": {"tasks": list(tasks), **spec},
-    }  # fmt: skip
+    }
 
 
 def queue(name: str, **spec: Any) -> Object:
     return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": spec,
-    }  # fmt: skip
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 def on(event: str, action: str, **more: Any) -> Object:

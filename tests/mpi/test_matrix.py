@@ -51,9 +51,11 @@ def test_the_page_has_every_family() -> None:
 
 @pytest.fixture(scope="module")
 def columns(
-    request: pytest.FixtureRequest, engine: EngineRig, installed: Callable[[str], Family],
+    request: pytest.FixtureRequest,
+    engine: EngineRig,
+    installed: Callable[[str], Family],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[dict[tuple[str, str], Future[Column]]]:  # fmt: skip
+) -> Iterator[dict[tuple[str, str], Future[Column]]]:
     """What becomes of each column that is to be tested, by table and family."""
     chosen = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     wanted = [(params["table"], params["title"]) for params in chosen if "table" in params]

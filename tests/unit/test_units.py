@@ -13,10 +13,20 @@ from hpcbatch.units import counted, cpu_milli, format_bytes, hms, memory_bytes, 
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("0", 0), ("2", 2), ("500m", 0.5), ("1.5Gi", 1.5 * 2**30), ("1e3", 1000), ("2E", 2e18), ("1Ki", 1024),
-        ("1E2", 100), (".5", 0.5), ("100k", 1e5), ("+3", 3), ("-1", -1),
+        ("0", 0),
+        ("2", 2),
+        ("500m", 0.5),
+        ("1.5Gi", 1.5 * 2**30),
+        ("1e3", 1000),
+        ("2E", 2e18),
+        ("1Ki", 1024),
+        ("1E2", 100),
+        (".5", 0.5),
+        ("100k", 1e5),
+        ("+3", 3),
+        ("-1", -1),
     ],
-)  # fmt: skip
+)
 def test_quantity(text: str, value: float) -> None:
     assert parse_quantity(text) == value
 

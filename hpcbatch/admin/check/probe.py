@@ -35,9 +35,13 @@ _POLL_S = 0.25
 _ACCOUNT_S = 15.0
 _NOBODY = 65532
 _HOPELESS = {
-    "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "ErrImageNeverPull",
+    "ImagePullBackOff",
+    "InvalidImageName",
     "RunContainerError",
-}  # fmt: skip
+}
 _T = TypeVar("_T")
 
 

@@ -103,8 +103,12 @@ def _refused(cluster: Cluster, account: str, rights: Sequence[Right], namespace:
 def _may(cluster: Cluster, account: str, right: Right, verb: str, namespace: str) -> bool:
     resource, _, subresource = right.resource.partition("/")
     asked = {
-        "verb": verb, "group": right.group, "resource": resource, "subresource": subresource, "namespace": namespace,
-    }  # fmt: skip
+        "verb": verb,
+        "group": right.group,
+        "resource": resource,
+        "subresource": subresource,
+        "namespace": namespace,
+    }
     # the groups are those that the API server gives a ServiceAccount
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{account.split(':')[2]}", "system:authenticated"]
     review = {

@@ -119,8 +119,10 @@ def _netcdf4(path: Path, size: int) -> DataFile:
             header = Header(
                 dimensions={name: len(dimension) for name, dimension in file.dimensions.items()},
                 attributes={name: _plain(file.getncattr(name)) for name in file.ncattrs()},
-                variables={}, records=None, record_bytes=0,
-            )  # fmt: skip
+                variables={},
+                records=None,
+                record_bytes=0,
+            )
             names = {"Times": "", "next": _next_time_name(dict.fromkeys(file.variables))}
             times, next_times = (
                 tuple(b"".join(row).decode("ascii", "replace") for row in file.variables[name][:].filled(b" "))

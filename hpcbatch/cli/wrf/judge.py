@@ -27,9 +27,12 @@ def judge(folder: Path, logs: Sequence[BinaryIO], others: Sequence[str], *, want
         done = subprocess.run(
             [*argv, *names, *(f"./{name}" for name in others)],
             env={**os.environ, "LC_ALL": "C", "wrf_lines": f"{program}/wrf_lines.txt", "launcher_words": ""},
-            cwd=folder if others else None, pass_fds=numbers, stdin=subprocess.DEVNULL, capture_output=True,
+            cwd=folder if others else None,
+            pass_fds=numbers,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
             check=False,
-        )  # fmt: skip
+        )
     except OSError as error:
         raise HpcBatchError(f"cannot judge the run: awk: {error.strerror}") from None
     if done.returncode:

@@ -162,9 +162,11 @@ class _Watcher:
             settings.history_interval_s(domain) for domain in range(1, settings.domains + 1)
         )
         return with_output(
-            judge(folder, file.files, others, wants_history=wants_history), file.log.program, file.log.written,
+            judge(folder, file.files, others, wants_history=wants_history),
+            file.log.program,
+            file.log.written,
             exists=lambda name: "\0" not in name and (folder / name).exists(),
-        )  # fmt: skip
+        )
 
 
 def _is_of_another_job(file: LogFile, record: JobRecord | None) -> bool:

@@ -25,17 +25,31 @@ _T = TypeVar("_T")
 _LIST = "Resource_List."
 _GPUS = "ngpus"
 ATTRIBUTE: Final[Mapping[str, str]] = {
-    "account": "Account_Name", "dependency": "depend", "queue": "queue",
-    "removeOutput": "Remove_Files", "stderr": "Error_Path", "stdout": "Output_Path", "stdoutToStderr": "Join_Path",
-    "umask": "umask", "chunks": "Resource_List.select", "arrangement": "Resource_List.place",
+    "account": "Account_Name",
+    "dependency": "depend",
+    "queue": "queue",
+    "removeOutput": "Remove_Files",
+    "stderr": "Error_Path",
+    "stdout": "Output_Path",
+    "stdoutToStderr": "Join_Path",
+    "umask": "umask",
+    "chunks": "Resource_List.select",
+    "arrangement": "Resource_List.place",
     "sharing": "Resource_List.place",
-}  # fmt: skip
+}
 """PBS's name for a field that cannot be changed any more."""
 # PBS itself takes -o and -e, since it delivers the output at the end; here it is written where it goes.
 _NOT_WHILE_RUNNING = {
-    "A": "Account_Name", "depend": "depend", "e": "Error_Path", "j": "Join_Path", "k": "Keep_Files",
-    "o": "Output_Path", "P": "project", "R": "Remove_Files", "umask": "umask",
-}  # fmt: skip
+    "A": "Account_Name",
+    "depend": "depend",
+    "e": "Error_Path",
+    "j": "Join_Path",
+    "k": "Keep_Files",
+    "o": "Output_Path",
+    "P": "project",
+    "R": "Remove_Files",
+    "umask": "umask",
+}
 
 
 class HoldChange(NamedTuple):
@@ -218,9 +232,7 @@ def _with_output(reader: OptionReader, spec: JobSpec, attributes: dict[str, str 
     return replace(spec, stdout=stdout, stderr=None if join == "oe" else stderr, stdout_to_stderr=join == "eo")
 
 
-def _with_resources(
-    asked: Sequence[ResourceRequest], spec: JobSpec, attributes: dict[str, str | None]
-) -> JobSpec:  # fmt: skip
+def _with_resources(asked: Sequence[ResourceRequest], spec: JobSpec, attributes: dict[str, str | None]) -> JobSpec:
     names = {request.name for request in asked}
     if names == {"walltime"} and not asked[-1].value.strip():  # back to the queue's default
         attributes[f"{_LIST}walltime"] = None

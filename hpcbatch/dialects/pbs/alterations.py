@@ -10,10 +10,25 @@ from hpcbatch.dialects.pbs.values import quoted
 from hpcbatch.model.record import JobRecord
 
 _ALTERABLE = (
-    "Account_Name", "depend", "Error_Path", "Execution_Time", "Job_Name", "Join_Path", "Keep_Files", "Mail_Points",
-    "Mail_Users", "Output_Path", "Priority", "project", "queue", "Remove_Files", "Rerunable", "Resource_List",
-    "Shell_Path_List", "umask",
-)  # fmt: skip
+    "Account_Name",
+    "depend",
+    "Error_Path",
+    "Execution_Time",
+    "Job_Name",
+    "Join_Path",
+    "Keep_Files",
+    "Mail_Points",
+    "Mail_Users",
+    "Output_Path",
+    "Priority",
+    "project",
+    "queue",
+    "Remove_Files",
+    "Rerunable",
+    "Resource_List",
+    "Shell_Path_List",
+    "umask",
+)
 _PATHS = ("Error_Path", "Output_Path")
 
 

@@ -17,7 +17,10 @@ def outcome(record: JobRecord) -> tuple[str, int]:
         text = f"Job to be deleted at request of {status.deleted_by or status.owner}@{spec.submit_host}"
         return status.message if status.reason is Reason.DEPENDENCY_NEVER else text, DELETED
     code = exit_status(
-        status.state, status.reason, has_started=status.start_time is not None, exit_code=status.exit_code,
+        status.state,
+        status.reason,
+        has_started=status.start_time is not None,
+        exit_code=status.exit_code,
         exit_signal=status.exit_signal,
-    )  # fmt: skip
+    )
     return "", 1 if code is None else code & 0xFF

@@ -40,9 +40,16 @@ def _read_script(name: str, content: bytes, now: datetime) -> object:
     from hpcbatch.dialects.pbs.submit import read_submission
 
     return read_submission(
-        [name], script=lambda _: (name, content), environ={}, cwd="/", host="host", user="user", server="server",
-        now=now, is_host=lambda _: True,
-    )  # fmt: skip
+        [name],
+        script=lambda _: (name, content),
+        environ={},
+        cwd="/",
+        host="host",
+        user="user",
+        server="server",
+        now=now,
+        is_host=lambda _: True,
+    )
 
 
 def directive_word(text: str) -> str:

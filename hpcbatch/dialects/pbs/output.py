@@ -32,9 +32,13 @@ def output_files(job: PlacedJob) -> OutputFiles:
     out, err = f"{job_id}.OU", f"{job_id}.ER"
     if spec.stdout_to_stderr:
         return OutputFiles(
-            stdout=stderr, stderr=None, stdout_in_dir=err, stdout_meanwhile=_meanwhile(job, err, "e"),
-            umask=spec.umask, append=again,
-        )  # fmt: skip
+            stdout=stderr,
+            stderr=None,
+            stdout_in_dir=err,
+            stdout_meanwhile=_meanwhile(job, err, "e"),
+            umask=spec.umask,
+            append=again,
+        )
     # Same directory for both is no clash: the names in it differ.
     is_joined = spec.stderr is None or (stderr == stdout and not stdout.endswith("/"))
     return OutputFiles(

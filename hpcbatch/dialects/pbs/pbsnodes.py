@@ -206,14 +206,28 @@ def _short_json(node: NodeRow, server: str, *, jobs: bool) -> dict[str, Json]:
     if jobs:
         count = len(node.jobs)
         return {
-            "State": state, "Total Jobs": count, "Running Jobs": count, "Suspended Jobs": 0,
-            "mem f/t": _free_mem(node), "ncpus f/t": f"{node.cpus - node.cpus_used}/{node.cpus}",
-            "nmics f/t": "0/0", "ngpus f/t": "0/0", "jobs": _job_ids(node, server),
-        }  # fmt: skip
+            "State": state,
+            "Total Jobs": count,
+            "Running Jobs": count,
+            "Suspended Jobs": 0,
+            "mem f/t": _free_mem(node),
+            "ncpus f/t": f"{node.cpus - node.cpus_used}/{node.cpus}",
+            "nmics f/t": "0/0",
+            "ngpus f/t": "0/0",
+            "jobs": _job_ids(node, server),
+        }
     return {
-        "State": state, "OS": "--", "hardware": "--", "host": node.name, "queue": "--",
-        "Memory": _scaled(node.mem_bytes >> 10), "ncpus": node.cpus, "nmics": 0, "ngpus": 0, "comment": "--",
-    }  # fmt: skip
+        "State": state,
+        "OS": "--",
+        "hardware": "--",
+        "host": node.name,
+        "queue": "--",
+        "Memory": _scaled(node.mem_bytes >> 10),
+        "ncpus": node.cpus,
+        "nmics": 0,
+        "ngpus": 0,
+        "comment": "--",
+    }
 
 
 def _root(now: datetime, server: str) -> dict[str, Json]:

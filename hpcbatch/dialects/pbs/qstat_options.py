@@ -84,10 +84,25 @@ class QstatOptions(NamedTuple):
 
 
 _FLAGS = {
-    "a": "all", "i": "not_running", "n": "nodes", "p": "percent", "q": "queue_limits", "r": "running", "s": "comments",
-    "t": "subjobs", "w": "wide", "x": "history", "f": "full", "G": "gigabytes", "H": "finished", "J": "arrays_only",
-    "M": "megawords", "E": "by_server", "T": "estimates", "1": "one_line",
-}  # fmt: skip
+    "a": "all",
+    "i": "not_running",
+    "n": "nodes",
+    "p": "percent",
+    "q": "queue_limits",
+    "r": "running",
+    "s": "comments",
+    "t": "subjobs",
+    "w": "wide",
+    "x": "history",
+    "f": "full",
+    "G": "gigabytes",
+    "H": "finished",
+    "J": "arrays_only",
+    "M": "megawords",
+    "E": "by_server",
+    "T": "estimates",
+    "1": "one_line",
+}
 _ALTERNATE = frozenset("airunsHqMG1T")
 _CONFLICT = "conflicting options."
 

@@ -251,8 +251,10 @@ class _ReadChunk(NamedTuple):
             if name in values:
                 raise _refuse(
                     "duplicated resource within a section of a select specification, resource is",
-                    name, PBSE_DUPRESC, origin,
-                )  # fmt: skip
+                    name,
+                    PBSE_DUPRESC,
+                    origin,
+                )
             _check_in_chunk(name, value, origin)
             values[name] = value
         requests = {name: ResourceRequest(name, value, origin) for name, value in values.items()}

@@ -28,10 +28,22 @@ def _names(text: str) -> frozenset[str]:
 
 
 LONG_NAMES: Mapping[str, str] = {
-    "Account_Name": "A", "Checkpoint": "c", "Error_Path": "e", "Hold_Types": "h", "Job_Name": "N", "Join_Path": "j",
-    "Keep_Files": "k", "Mail_Points": "m", "Mail_Users": "M", "Output_Path": "o", "Priority": "p", "Rerunable": "r",
-    "Remove_Files": "R", "Shell_Path_List": "S", "project": "P",
-}  # fmt: skip
+    "Account_Name": "A",
+    "Checkpoint": "c",
+    "Error_Path": "e",
+    "Hold_Types": "h",
+    "Job_Name": "N",
+    "Join_Path": "j",
+    "Keep_Files": "k",
+    "Mail_Points": "m",
+    "Mail_Users": "M",
+    "Output_Path": "o",
+    "Priority": "p",
+    "Rerunable": "r",
+    "Remove_Files": "R",
+    "Shell_Path_List": "S",
+    "project": "P",
+}
 """Attributes that `-W name=value` can set, with the option that does the same."""
 _W_NOT_SUPPORTED = _names(
     "stagein stageout group_list sandbox run_count release_nodes_on_stageout tolerate_node_failures "

@@ -36,9 +36,20 @@ USAGE: tracejob [-a|s|l|m|v] [-w size] [-n days] [-f filter_type] job_identifier
 """  # noqa: W291  as the real one prints it
 
 _FILTERS = {
-    "error": 0x1, "system": 0x2, "admin": 0x4, "job": 0x8, "job_usage": 0x10, "security": 0x20, "sched": 0x40,
-    "debug": 0x80, "debug2": 0x100, "resv": 0x200, "debug3": 0x400, "debug4": 0x800, "force": 0x8000,
-}  # fmt: skip
+    "error": 0x1,
+    "system": 0x2,
+    "admin": 0x4,
+    "job": 0x8,
+    "job_usage": 0x10,
+    "security": 0x20,
+    "sched": 0x40,
+    "debug": 0x80,
+    "debug2": 0x100,
+    "resv": 0x200,
+    "debug3": 0x400,
+    "debug4": 0x800,
+    "force": 0x8000,
+}
 _JOB, _USAGE, _SCHED, _DEBUG = _FILTERS["job"], _FILTERS["job_usage"], _FILTERS["sched"], _FILTERS["debug"]
 _WITH_VALUE = "wpnfc"
 _FLAGS = "zvamsl"

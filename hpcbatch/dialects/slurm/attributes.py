@@ -6,8 +6,15 @@ from collections.abc import Mapping
 
 from hpcbatch.errors import HpcBatchError
 
-NUMBERS = ("ntasks", "ntasks_per_node", "cpus_per_task", "mem_per_node_mb", "mem_per_cpu_mb", "cpus_per_gpu",
-           "mem_per_gpu_mb")  # fmt: skip
+NUMBERS = (
+    "ntasks",
+    "ntasks_per_node",
+    "cpus_per_task",
+    "mem_per_node_mb",
+    "mem_per_cpu_mb",
+    "cpus_per_gpu",
+    "mem_per_gpu_mb",
+)
 _LONGEST = 18  # digits: fits whatever it is multiplied with or stored in
 
 

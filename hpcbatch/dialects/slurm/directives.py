@@ -126,8 +126,10 @@ def _next_word(line: str, at: int, start: int, number: int, path: str) -> tuple[
         rest = line[start:]
         raise SlurmUsageError(
             f"sbatch: fatal: {path}: line {number}: Unmatched `{quote}` in [{rest}]",
-            path=path, line=number, column=line.index(quote, start) + 1,
-        )  # fmt: skip
+            path=path,
+            line=number,
+            column=line.index(quote, start) + 1,
+        )
     return "".join(text), at, True
 
 
@@ -136,5 +138,7 @@ def refuse_foreign(word: Word, path: str) -> NotSupportedError:
     return NotSupportedError(
         f"{word.text} lines in a script given to sbatch are not supported yet: use qsub, "
         "or pass over them with --ignore-pbs",
-        path=path, line=word.line, column=word.column,
-    )  # fmt: skip
+        path=path,
+        line=word.line,
+        column=word.column,
+    )

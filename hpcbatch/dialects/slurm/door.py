@@ -57,9 +57,16 @@ def _read_script(name: str, content: bytes, now: datetime) -> object:
     from hpcbatch.dialects.slurm.submit import read_submission
 
     return read_submission(
-        [name], script=lambda _: (name, content), environ={}, cwd="/", host="host", user="user", server="server",
-        now=now, umask=0o077,
-    )  # fmt: skip
+        [name],
+        script=lambda _: (name, content),
+        environ={},
+        cwd="/",
+        host="host",
+        user="user",
+        server="server",
+        now=now,
+        umask=0o077,
+    )
 
 
 def directive_word(text: str) -> str:

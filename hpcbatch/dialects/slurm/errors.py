@@ -85,10 +85,15 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
 }
 """slurm_errno.h, messages 2000, 2070, 2009, 2014, 2051, 2006, 2005, 2044, 2002, 2072, 2029 and 2081."""
 
-_SAYS_IT_ALL = frozenset({
-    RefusalCode.UNKNOWN_QUEUE, RefusalCode.STARTED, RefusalCode.NOT_RUNNING, RefusalCode.ENDING,
-    RefusalCode.NOT_RERUNNABLE,
-})  # fmt: skip
+_SAYS_IT_ALL = frozenset(
+    {
+        RefusalCode.UNKNOWN_QUEUE,
+        RefusalCode.STARTED,
+        RefusalCode.NOT_RUNNING,
+        RefusalCode.ENDING,
+        RefusalCode.NOT_RERUNNABLE,
+    }
+)
 _NAMED: dict[RefusalCode, str] = {
     RefusalCode.UNKNOWN_RESOURCE: "there is no generic resource ",
     RefusalCode.UNKNOWN_PROPERTY: "no node has the feature ",

@@ -49,9 +49,26 @@ ASKED: dict[str, frozenset[NodeState]] = {
     "draining": frozenset({DRAINING}),
     "drng": frozenset({DRAINING}),
     **dict.fromkeys(
-        ("comp", "completing", "fail", "future", "maint", "reserved", "resv", "unk", "unknown", "reboot", "planned",
-         "perfctrs", "cloud", "powering_down", "powered_down", "power_down", "powering_up"),
+        (
+            "comp",
+            "completing",
+            "fail",
+            "future",
+            "maint",
+            "reserved",
+            "resv",
+            "unk",
+            "unknown",
+            "reboot",
+            "planned",
+            "perfctrs",
+            "cloud",
+            "powering_down",
+            "powered_down",
+            "power_down",
+            "powering_up",
+        ),
         frozenset(),
     ),
-}  # fmt: skip
+}
 """What `sinfo -t NAME` selects; the states that our nodes never have select none."""

@@ -333,20 +333,37 @@ def _steps(job: Line, entry: _Entry) -> Iterator[Line]:
         batch_cpu = [(first, status.cpu_used_s)]
     state, code, signal = _batch_end(job)
     yield job._replace(
-        step="batch", name="batch", state=state, state_text=states.LONG[state], exit_code=code, exit_signal=signal,
-        cpus=pods[0][1] if pods else job.cpus, nodes=1, node_list=first, tasks=1, allocated_nodes=1,
+        step="batch",
+        name="batch",
+        state=state,
+        state_text=states.LONG[state],
+        exit_code=code,
+        exit_signal=signal,
+        cpus=pods[0][1] if pods else job.cpus,
+        nodes=1,
+        node_list=first,
+        tasks=1,
+        allocated_nodes=1,
         cpu_s=_sum(batch_cpu, is_over=status.state.is_final),
-        rss_bytes=tuple(batch_rss), cpu_by_host=tuple(batch_cpu),
-    )  # fmt: skip
+        rss_bytes=tuple(batch_rss),
+        cpu_by_host=tuple(batch_cpu),
+    )
     if alone:
         return
     rest_cpu = tuple(cpu[len(batch_cpu) :]) if used else ()
     state = "CD" if status.state.is_final else "R"
     yield job._replace(
-        step="extern", name="extern", state=state, state_text=states.LONG[state], exit_code=0, exit_signal=0,
-        tasks=len(pods), cpu_s=_sum(rest_cpu, is_over=status.state.is_final), cpu_by_host=rest_cpu,
+        step="extern",
+        name="extern",
+        state=state,
+        state_text=states.LONG[state],
+        exit_code=0,
+        exit_signal=0,
+        tasks=len(pods),
+        cpu_s=_sum(rest_cpu, is_over=status.state.is_final),
+        cpu_by_host=rest_cpu,
         rss_bytes=tuple(rss[len(batch_rss) :]) if used else (),
-    )  # fmt: skip
+    )
 
 
 def _sum(pairs: Sequence[tuple[str, int]], *, is_over: bool) -> int | None:

@@ -367,15 +367,27 @@ FIELDS: dict[str, Field] = {
     "TotalCPU": Field(10, lambda line, _: cpu_time(line.cpu_s)),
     "TRESUsageInAve": Field(14, _usage_sizes(_mean)),
     "TRESUsageInMax": Field(14, _usage_sizes(max)),
-    "TRESUsageInMaxNode": Field(18, _usage(lambda line: _name_of(_most(line.cpu_by_host)),
-                                           lambda line: _name_of(_most(line.rss_bytes)))),
-    "TRESUsageInMaxTask": Field(18, _usage(lambda line: _place(line.cpu_by_host, _most(line.cpu_by_host)),
-                                           lambda line: _place(line.rss_bytes, _most(line.rss_bytes)))),
+    "TRESUsageInMaxNode": Field(
+        18, _usage(lambda line: _name_of(_most(line.cpu_by_host)), lambda line: _name_of(_most(line.rss_bytes)))
+    ),
+    "TRESUsageInMaxTask": Field(
+        18,
+        _usage(
+            lambda line: _place(line.cpu_by_host, _most(line.cpu_by_host)),
+            lambda line: _place(line.rss_bytes, _most(line.rss_bytes)),
+        ),
+    ),
     "TRESUsageInMin": Field(14, _usage_sizes(min)),
-    "TRESUsageInMinNode": Field(18, _usage(lambda line: _name_of(_least(line.cpu_by_host)),
-                                           lambda line: _name_of(_least(line.rss_bytes)))),
-    "TRESUsageInMinTask": Field(18, _usage(lambda line: _place(line.cpu_by_host, _least(line.cpu_by_host)),
-                                           lambda line: _place(line.rss_bytes, _least(line.rss_bytes)))),
+    "TRESUsageInMinNode": Field(
+        18, _usage(lambda line: _name_of(_least(line.cpu_by_host)), lambda line: _name_of(_least(line.rss_bytes)))
+    ),
+    "TRESUsageInMinTask": Field(
+        18,
+        _usage(
+            lambda line: _place(line.cpu_by_host, _least(line.cpu_by_host)),
+            lambda line: _place(line.rss_bytes, _least(line.rss_bytes)),
+        ),
+    ),
     "TRESUsageInTot": Field(14, _usage_sizes(sum)),
     "TRESUsageOutAve": Field(15, _empty),
     "TRESUsageOutMax": Field(15, _empty),
@@ -391,21 +403,67 @@ FIELDS: dict[str, Field] = {
     "WCKey": Field(10, _empty),
     "WCKeyID": Field(10, _job(lambda *_: "0"), _number),
     "WorkDir": Field(20, _job(lambda line, _: line.row.work_dir)),
-}  # fmt: skip
+}
 """In the order of `sacct -e`."""
 
 DEFAULT = ("JobID", "JobName", "Partition", "Account", "AllocCPUS", "State", "ExitCode")
 BRIEF = ("JobID", "State", "ExitCode")
 LONG = (
-    "JobID", "JobIDRaw", "JobName", "Partition", "MaxVMSize", "MaxVMSizeNode", "MaxVMSizeTask", "AveVMSize", "MaxRSS",
-    "MaxRSSNode", "MaxRSSTask", "AveRSS", "MaxPages", "MaxPagesNode", "MaxPagesTask", "AvePages", "MinCPU",
-    "MinCPUNode", "MinCPUTask", "AveCPU", "NTasks", "AllocCPUS", "Elapsed", "State", "ExitCode", "AveCPUFreq",
-    "ReqCPUFreqMin", "ReqCPUFreqMax", "ReqCPUFreqGov", "ReqMem", "ConsumedEnergy", "MaxDiskRead", "MaxDiskReadNode",
-    "MaxDiskReadTask", "AveDiskRead", "MaxDiskWrite", "MaxDiskWriteNode", "MaxDiskWriteTask", "AveDiskWrite",
-    "ReqTRES", "AllocTRES", "TRESUsageInAve", "TRESUsageInMax", "TRESUsageInMaxNode", "TRESUsageInMaxTask",
-    "TRESUsageInMin", "TRESUsageInMinNode", "TRESUsageInMinTask", "TRESUsageInTot", "TRESUsageOutMax",
-    "TRESUsageOutMaxNode", "TRESUsageOutMaxTask", "TRESUsageOutAve", "TRESUsageOutTot",
-)  # fmt: skip
+    "JobID",
+    "JobIDRaw",
+    "JobName",
+    "Partition",
+    "MaxVMSize",
+    "MaxVMSizeNode",
+    "MaxVMSizeTask",
+    "AveVMSize",
+    "MaxRSS",
+    "MaxRSSNode",
+    "MaxRSSTask",
+    "AveRSS",
+    "MaxPages",
+    "MaxPagesNode",
+    "MaxPagesTask",
+    "AvePages",
+    "MinCPU",
+    "MinCPUNode",
+    "MinCPUTask",
+    "AveCPU",
+    "NTasks",
+    "AllocCPUS",
+    "Elapsed",
+    "State",
+    "ExitCode",
+    "AveCPUFreq",
+    "ReqCPUFreqMin",
+    "ReqCPUFreqMax",
+    "ReqCPUFreqGov",
+    "ReqMem",
+    "ConsumedEnergy",
+    "MaxDiskRead",
+    "MaxDiskReadNode",
+    "MaxDiskReadTask",
+    "AveDiskRead",
+    "MaxDiskWrite",
+    "MaxDiskWriteNode",
+    "MaxDiskWriteTask",
+    "AveDiskWrite",
+    "ReqTRES",
+    "AllocTRES",
+    "TRESUsageInAve",
+    "TRESUsageInMax",
+    "TRESUsageInMaxNode",
+    "TRESUsageInMaxTask",
+    "TRESUsageInMin",
+    "TRESUsageInMinNode",
+    "TRESUsageInMinTask",
+    "TRESUsageInTot",
+    "TRESUsageOutMax",
+    "TRESUsageOutMaxNode",
+    "TRESUsageOutMaxTask",
+    "TRESUsageOutAve",
+    "TRESUsageOutTot",
+)
 """-l"""
 
 

@@ -63,7 +63,8 @@ def _job(line: Line, steps: Sequence[Line], group_name: Callable[[int], str]) ->
         "constraints": row.features,
         "container": None,
         "derived_exit_code": _exit(0, 0),
-        "time": _time(line) | {
+        "time": _time(line)
+        | {
             "eligible": _epoch(line.eligible),
             "submission": _epoch(line.submit),
             "limit": None if row.walltime_s is None else -(-row.walltime_s // 60),
@@ -91,7 +92,7 @@ def _job(line: Line, steps: Sequence[Line], group_name: Callable[[int], str]) ->
         "user": row.user,
         "wckey": {"wckey": "", "flags": []},
         "working_directory": row.work_dir,
-    }  # fmt: skip
+    }
 
 
 def _step(line: Line) -> dict[str, Any]:

@@ -29,31 +29,80 @@ def _value(name: str, short: str = "", *aliases: str) -> Option:
 PARSER = Parser(
     "sacct",
     (
-        _flag("allusers", "a"), _value("accounts", "A"), _flag("allocations", "X"), _flag("brief", "b"),
-        _flag("batch-script", "B"), _flag("completion", "c"), _value("constraints", "C"), _value("delimiter"),
-        _flag("duplicates", "D"), _flag("federation"), _flag("helpformat", "e", "help-fields"),
-        _value("endtime", "E"), _flag("env-vars"), _value("file", "f"), _value("flags", "F"),
-        _value("gid", "g", "group"), _flag("help", "h"), _flag("local"), _value("name"),
-        _value("nnodes", "i"), _value("ncpus", "I"),
-        _value("jobs", "j"), _value("timelimit-min", "k"), _value("timelimit-max", "K"), _flag("long", "l"),
-        _flag("allclusters", "L"), _value("clusters", "M", "cluster"), _value("nodelist", "N"), _flag("noconvert"),
-        _value("units"), _flag("noheader", "n"), _value("format", "o", "fields"), _flag("parsable", "p"),
-        _flag("parsable2", "P"), _value("qos", "q"), _value("partition", "r"), _value("reason", "R"),
-        _value("state", "s"), _value("starttime", "S"), _flag("truncate", "T"), _value("uid", "u", "user"),
-        _flag("use-local-uid"), _flag("usage", "U"), _flag("verbose", "v"), _flag("version", "V"),
-        _value("wckeys", "W"), Option(name="whole-hetjob", takes=Takes.OPTIONAL), _value("associations", "x"),
-        _flag("json"), _flag("yaml"),
+        _flag("allusers", "a"),
+        _value("accounts", "A"),
+        _flag("allocations", "X"),
+        _flag("brief", "b"),
+        _flag("batch-script", "B"),
+        _flag("completion", "c"),
+        _value("constraints", "C"),
+        _value("delimiter"),
+        _flag("duplicates", "D"),
+        _flag("federation"),
+        _flag("helpformat", "e", "help-fields"),
+        _value("endtime", "E"),
+        _flag("env-vars"),
+        _value("file", "f"),
+        _value("flags", "F"),
+        _value("gid", "g", "group"),
+        _flag("help", "h"),
+        _flag("local"),
+        _value("name"),
+        _value("nnodes", "i"),
+        _value("ncpus", "I"),
+        _value("jobs", "j"),
+        _value("timelimit-min", "k"),
+        _value("timelimit-max", "K"),
+        _flag("long", "l"),
+        _flag("allclusters", "L"),
+        _value("clusters", "M", "cluster"),
+        _value("nodelist", "N"),
+        _flag("noconvert"),
+        _value("units"),
+        _flag("noheader", "n"),
+        _value("format", "o", "fields"),
+        _flag("parsable", "p"),
+        _flag("parsable2", "P"),
+        _value("qos", "q"),
+        _value("partition", "r"),
+        _value("reason", "R"),
+        _value("state", "s"),
+        _value("starttime", "S"),
+        _flag("truncate", "T"),
+        _value("uid", "u", "user"),
+        _flag("use-local-uid"),
+        _flag("usage", "U"),
+        _flag("verbose", "v"),
+        _flag("version", "V"),
+        _value("wckeys", "W"),
+        Option(name="whole-hetjob", takes=Takes.OPTIONAL),
+        _value("associations", "x"),
+        _flag("json"),
+        _flag("yaml"),
     ),
-)  # fmt: skip
+)
 
 NOT_SUPPORTED = frozenset({"batch-script", "env-vars", "flags", "yaml"})
 """Scripts and environments go with their run, so that there is nothing to show of them afterwards."""
-ACCOUNTED = frozenset(
-    {"PD", "R", "S", "CD", "CA", "F", "TO", "NF", "PR", "BF", "DL", "OOM", "RQ", "RS", "RV"}
-)  # fmt: skip
+ACCOUNTED = frozenset({"PD", "R", "S", "CD", "CA", "F", "TO", "NF", "PR", "BF", "DL", "OOM", "RQ", "RS", "RV"})
 """Compact states that sacct selects by."""
-_MAY_STAND_TWICE = frozenset({"accounts", "constraints", "clusters", "format", "gid", "jobs", "name", "partition",
-                              "reason", "state", "uid", "wckeys", "associations"})  # fmt: skip
+_MAY_STAND_TWICE = frozenset(
+    {
+        "accounts",
+        "constraints",
+        "clusters",
+        "format",
+        "gid",
+        "jobs",
+        "name",
+        "partition",
+        "reason",
+        "state",
+        "uid",
+        "wckeys",
+        "associations",
+    }
+)
 _JOB = re.compile(
     r"([0-9]{1,18})(?:\+([0-9]+))?(?:_(?:([0-9]{1,9})|\[([0-9,:-]*)(?:%[0-9]+)?\]))?(?:\.([a-zA-Z0-9+]+))?"
 )

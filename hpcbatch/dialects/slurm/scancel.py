@@ -32,27 +32,51 @@ PARSER = Parser(
     [
         Option(name=name, short=short, takes=takes, aliases=aliases)
         for name, short, takes, aliases in (
-            ("account", "A", Takes.VALUE, ()), ("batch", "b", Takes.NOTHING, ()),
-            ("clusters", "M", Takes.VALUE, ("cluster",)), ("ctld", "", Takes.NOTHING, ()),
-            ("full", "f", Takes.NOTHING, ()), ("help", "", Takes.NOTHING, ()), ("hurry", "H", Takes.NOTHING, ()),
-            ("interactive", "i", Takes.NOTHING, ()), ("me", "", Takes.NOTHING, ()), ("name", "n", Takes.VALUE, ()),
-            ("nodelist", "w", Takes.VALUE, ()), ("partition", "p", Takes.VALUE, ()), ("qos", "q", Takes.VALUE, ()),
-            ("quiet", "Q", Takes.NOTHING, ()), ("reservation", "R", Takes.VALUE, ()),
-            ("sibling", "", Takes.VALUE, ()), ("signal", "s", Takes.VALUE, ()), ("state", "t", Takes.VALUE, ()),
-            ("usage", "", Takes.NOTHING, ()), ("user", "u", Takes.VALUE, ()), ("verbose", "v", Takes.NOTHING, ()),
-            ("version", "V", Takes.NOTHING, ()), ("wckey", "", Takes.VALUE, ()),
+            ("account", "A", Takes.VALUE, ()),
+            ("batch", "b", Takes.NOTHING, ()),
+            ("clusters", "M", Takes.VALUE, ("cluster",)),
+            ("ctld", "", Takes.NOTHING, ()),
+            ("full", "f", Takes.NOTHING, ()),
+            ("help", "", Takes.NOTHING, ()),
+            ("hurry", "H", Takes.NOTHING, ()),
+            ("interactive", "i", Takes.NOTHING, ()),
+            ("me", "", Takes.NOTHING, ()),
+            ("name", "n", Takes.VALUE, ()),
+            ("nodelist", "w", Takes.VALUE, ()),
+            ("partition", "p", Takes.VALUE, ()),
+            ("qos", "q", Takes.VALUE, ()),
+            ("quiet", "Q", Takes.NOTHING, ()),
+            ("reservation", "R", Takes.VALUE, ()),
+            ("sibling", "", Takes.VALUE, ()),
+            ("signal", "s", Takes.VALUE, ()),
+            ("state", "t", Takes.VALUE, ()),
+            ("usage", "", Takes.NOTHING, ()),
+            ("user", "u", Takes.VALUE, ()),
+            ("verbose", "v", Takes.NOTHING, ()),
+            ("version", "V", Takes.NOTHING, ()),
+            ("wckey", "", Takes.VALUE, ()),
         )
     ],
-)  # fmt: skip
+)
 
 NOT_YET = ("clusters", "interactive", "qos", "reservation", "sibling", "wckey")
 VARIABLES = {
-    "SCANCEL_ACCOUNT": "account", "SCANCEL_NAME": "name", "SCANCEL_PARTITION": "partition",
-    "SCANCEL_STATE": "state", "SCANCEL_USER": "user",
-}  # fmt: skip
+    "SCANCEL_ACCOUNT": "account",
+    "SCANCEL_NAME": "name",
+    "SCANCEL_PARTITION": "partition",
+    "SCANCEL_STATE": "state",
+    "SCANCEL_USER": "user",
+}
 _STATES = {
-    "PENDING": "PD", "PD": "PD", "RUNNING": "R", "R": "R", "SUSPENDED": "S", "S": "S", "COMPLETING": "CG", "CG": "CG",
-}  # fmt: skip
+    "PENDING": "PD",
+    "PD": "PD",
+    "RUNNING": "R",
+    "R": "R",
+    "SUSPENDED": "S",
+    "S": "S",
+    "COMPLETING": "CG",
+    "CG": "CG",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +102,8 @@ class ScancelOptions:
     def has_filter(self) -> bool:
         """With a filter, an id that does not match it is an error; without, nothing ever is."""
         return any(
-            value is not None
-            for value in (self.user, self.name, self.partition, self.account, self.state, self.hosts)
-        )  # fmt: skip
+            value is not None for value in (self.user, self.name, self.partition, self.account, self.state, self.hosts)
+        )
 
 
 def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> ScancelOptions:
@@ -194,10 +217,13 @@ def no_match(rows: Sequence[JobRow], options: ScancelOptions) -> tuple[str, int]
     if chosen or options.ids or not options.verbose:
         return "", 0
     filters = (
-        ("account", options.account), ("job_name", options.name), ("partition", options.partition),
+        ("account", options.account),
+        ("job_name", options.name),
+        ("partition", options.partition),
         ("state", next((long for long, short in _STATES.items() if short == options.state), None)),
-        ("user_name", options.user), ("nodelist", None if options.hosts is None else ",".join(sorted(options.hosts))),
-    )  # fmt: skip
+        ("user_name", options.user),
+        ("nodelist", None if options.hosts is None else ",".join(sorted(options.hosts))),
+    )
     text = " ".join(f"{name}={value}" for name, value in filters if value is not None)
     return f"scancel: error: No active jobs match ALL job filters, including: {text} ", 0
 

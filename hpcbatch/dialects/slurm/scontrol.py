@@ -71,36 +71,90 @@ PARSER = Parser(
     [
         Option(name=name, short=short, takes=takes)
         for name, short, takes in (
-            ("all", "a", Takes.NOTHING), ("clusters", "M", Takes.VALUE), ("details", "d", Takes.NOTHING),
-            ("federation", "", Takes.NOTHING), ("future", "F", Takes.NOTHING), ("help", "h", Takes.NOTHING),
-            ("hide", "", Takes.NOTHING), ("local", "", Takes.NOTHING), ("oneliner", "o", Takes.NOTHING),
-            ("quiet", "Q", Takes.NOTHING), ("sibling", "", Takes.NOTHING), ("uid", "u", Takes.VALUE),
-            ("usage", "", Takes.NOTHING), ("verbose", "v", Takes.NOTHING), ("version", "V", Takes.NOTHING),
+            ("all", "a", Takes.NOTHING),
+            ("clusters", "M", Takes.VALUE),
+            ("details", "d", Takes.NOTHING),
+            ("federation", "", Takes.NOTHING),
+            ("future", "F", Takes.NOTHING),
+            ("help", "h", Takes.NOTHING),
+            ("hide", "", Takes.NOTHING),
+            ("local", "", Takes.NOTHING),
+            ("oneliner", "o", Takes.NOTHING),
+            ("quiet", "Q", Takes.NOTHING),
+            ("sibling", "", Takes.NOTHING),
+            ("uid", "u", Takes.VALUE),
+            ("usage", "", Takes.NOTHING),
+            ("verbose", "v", Takes.NOTHING),
+            ("version", "V", Takes.NOTHING),
         )
     ],
-)  # fmt: skip
+)
 
 # Keywords may be cut short, down to the length given here. Source: MAX(tag_len, n) in scontrol.c.
 _KEYWORDS = {
-    "show": 3, "requeue": 3, "requeuehold": 11, "hold": 4, "holdu": 5, "uhold": 2, "release": 3, "suspend": 2,
-    "resume": 3, "top": 3, "update": 1, "ping": 3, "version": 4,
-}  # fmt: skip
+    "show": 3,
+    "requeue": 3,
+    "requeuehold": 11,
+    "hold": 4,
+    "holdu": 5,
+    "uhold": 2,
+    "release": 3,
+    "suspend": 2,
+    "resume": 3,
+    "top": 3,
+    "update": 1,
+    "ping": 3,
+    "version": 4,
+}
 _VERBS = {"holdu": Verb.UHOLD}
 _REQUEUE_FLAGS = ("incomplete", "state=")
 _NOT_YET = (
-    "abort", "cancel_reboot", "cluster", "create", "delete", "errnumstr", "fsdampeningfactor", "listpids", "notify",
-    "pidinfo", "reboot", "reconfigure", "schedloglevel", "setdebug", "setdebugflags", "shutdown", "takeover", "token",
-    "wait_job", "write",
-)  # fmt: skip
+    "abort",
+    "cancel_reboot",
+    "cluster",
+    "create",
+    "delete",
+    "errnumstr",
+    "fsdampeningfactor",
+    "listpids",
+    "notify",
+    "pidinfo",
+    "reboot",
+    "reconfigure",
+    "schedloglevel",
+    "setdebug",
+    "setdebugflags",
+    "shutdown",
+    "takeover",
+    "token",
+    "wait_job",
+    "write",
+)
 _ENTITIES = {
-    "jobs": (1, Verb.SHOW_JOB), "jobid": (5, Verb.SHOW_JOB), "nodes": (1, Verb.SHOW_NODE),
-    "partitions": (1, Verb.SHOW_PARTITION), "hostnames": (5, Verb.SHOW_HOSTNAMES),
-    "hostlist": (5, Verb.SHOW_HOSTLIST), "hostlistsorted": (9, Verb.SHOW_HOSTLIST_SORTED),
-}  # fmt: skip
+    "jobs": (1, Verb.SHOW_JOB),
+    "jobid": (5, Verb.SHOW_JOB),
+    "nodes": (1, Verb.SHOW_NODE),
+    "partitions": (1, Verb.SHOW_PARTITION),
+    "hostnames": (5, Verb.SHOW_HOSTNAMES),
+    "hostlist": (5, Verb.SHOW_HOSTLIST),
+    "hostlistsorted": (9, Verb.SHOW_HOSTLIST_SORTED),
+}
 _NO_ENTITIES_YET = (
-    "aliases", "assoc_mgr", "bbstat", "burstbuffer", "config", "daemons", "dwstat", "federation", "frontend",
-    "licenses", "reservations", "slurmd", "steps", "topology",
-)  # fmt: skip
+    "aliases",
+    "assoc_mgr",
+    "bbstat",
+    "burstbuffer",
+    "config",
+    "daemons",
+    "dwstat",
+    "federation",
+    "frontend",
+    "licenses",
+    "reservations",
+    "slurmd",
+    "steps",
+    "topology",
+)
 
 
 def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCommand:
@@ -155,9 +209,14 @@ class _Options:
         self, verb: Verb, operand: str = "", ids: tuple[str, ...] = (), words: Sequence[str] = ()
     ) -> ScontrolCommand:
         return ScontrolCommand(
-            verb=verb, operand=operand, ids=ids, words=tuple(words), one_line=self.one_line, quiet=self.quiet,
+            verb=verb,
+            operand=operand,
+            ids=ids,
+            words=tuple(words),
+            one_line=self.one_line,
+            quiet=self.quiet,
             time_format=self.time_format,
-        )  # fmt: skip
+        )
 
 
 def _keyword(word: str) -> str:
@@ -232,9 +291,12 @@ def format_ping(host: str, up: bool) -> str:
 
 
 _TRES = (
-    ("CpusPerTres", "gres:gpu:", "cpus_per_gpu"), ("MemPerTres", "gres:gpu:", "mem_per_gpu_mb"),
-    ("TresPerJob", "", "tres_per_job"), ("TresPerNode", "", "tres_per_node"), ("TresPerTask", "", "tres_per_task"),
-)  # fmt: skip
+    ("CpusPerTres", "gres:gpu:", "cpus_per_gpu"),
+    ("MemPerTres", "gres:gpu:", "mem_per_gpu_mb"),
+    ("TresPerJob", "", "tres_per_job"),
+    ("TresPerNode", "", "tres_per_node"),
+    ("TresPerTask", "", "tres_per_task"),
+)
 NO_JOBS = "No jobs in the system\n"
 
 

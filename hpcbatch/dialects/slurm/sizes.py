@@ -56,9 +56,7 @@ def size_of(request: Request, nodes: tuple[int, int] | None) -> Size:
 
 def _gres(request: Request) -> _Gres:
     try:
-        gres, per_node, task, job = same_type(
-            request.gres, request.gpus_per_node, request.gpus_per_task, request.gpus
-        )  # fmt: skip
+        gres, per_node, task, job = same_type(request.gres, request.gpus_per_node, request.gpus_per_task, request.gpus)
     except ValueError:
         raise failed("Invalid generic resource (gres) specification") from None
     if any(gres.get(name, amount) != amount for name, amount in per_node.items()):
@@ -120,9 +118,7 @@ def _scattered(request: Request, gres: _Gres, count: int, tasks: int) -> tuple[C
     return tuple(chunks)
 
 
-def _chunk(
-    request: Request, count: int, ranks: int, amounts: Mapping[str, int], *, mem_mb: int | None = None
-) -> Chunk:  # fmt: skip
+def _chunk(request: Request, count: int, ranks: int, amounts: Mapping[str, int], *, mem_mb: int | None = None) -> Chunk:
     """`mem_mb` is what --mem says of a chunk."""
     gpus = gpus_of(amounts.items())
     cpus = max(ranks * (request.cpus_per_task or 1), gpus * (request.cpus_per_gpu or 0))
@@ -131,9 +127,14 @@ def _chunk(
     elif request.mem_per_gpu_mb is not None and gpus:
         mem_mb = request.mem_per_gpu_mb * gpus
     return Chunk(
-        count=count, cpus=cpus, mem_bytes=None if mem_mb is None else mem_mb * MIB, ranks=ranks,
-        threads=request.cpus_per_task, resources=_sorted(amounts), properties=request.features,
-    )  # fmt: skip
+        count=count,
+        cpus=cpus,
+        mem_bytes=None if mem_mb is None else mem_mb * MIB,
+        ranks=ranks,
+        threads=request.cpus_per_task,
+        resources=_sorted(amounts),
+        properties=request.features,
+    )
 
 
 def _check_gpus(request: Request, gpus: int) -> None:

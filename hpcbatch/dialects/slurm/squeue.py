@@ -72,9 +72,12 @@ def columns_of(options: SqueueOptions) -> list[Column]:
 
 
 def format_queue(
-    rows: Sequence[JobRow], options: SqueueOptions, now: datetime, tz: tzinfo,
+    rows: Sequence[JobRow],
+    options: SqueueOptions,
+    now: datetime,
+    tz: tzinfo,
     wrf: Callable[[JobRow, str], str] | None = None,
-) -> str:  # fmt: skip
+) -> str:
     """What squeue prints for `rows`, of which it takes what `options` ask for. Every line ends in a newline.
     `wrf` gives the columns of WRF_NAMES; without it they have no value.
     """

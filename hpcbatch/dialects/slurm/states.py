@@ -13,12 +13,31 @@ if TYPE_CHECKING:
     from hpcbatch.model.record import JobStatus
 
 LONG: dict[str, str] = {
-    "PD": "PENDING", "R": "RUNNING", "S": "SUSPENDED", "CD": "COMPLETED", "CA": "CANCELLED", "F": "FAILED",
-    "TO": "TIMEOUT", "NF": "NODE_FAIL", "PR": "PREEMPTED", "BF": "BOOT_FAIL", "DL": "DEADLINE",
-    "OOM": "OUT_OF_MEMORY", "CG": "COMPLETING", "CF": "CONFIGURING", "RS": "RESIZING", "RD": "RESV_DEL_HOLD",
-    "RQ": "REQUEUED", "RF": "REQUEUE_FED", "RH": "REQUEUE_HOLD", "RV": "REVOKED", "SI": "SIGNALING",
-    "SE": "SPECIAL_EXIT", "SO": "STAGE_OUT", "ST": "STOPPED",
-}  # fmt: skip
+    "PD": "PENDING",
+    "R": "RUNNING",
+    "S": "SUSPENDED",
+    "CD": "COMPLETED",
+    "CA": "CANCELLED",
+    "F": "FAILED",
+    "TO": "TIMEOUT",
+    "NF": "NODE_FAIL",
+    "PR": "PREEMPTED",
+    "BF": "BOOT_FAIL",
+    "DL": "DEADLINE",
+    "OOM": "OUT_OF_MEMORY",
+    "CG": "COMPLETING",
+    "CF": "CONFIGURING",
+    "RS": "RESIZING",
+    "RD": "RESV_DEL_HOLD",
+    "RQ": "REQUEUED",
+    "RF": "REQUEUE_FED",
+    "RH": "REQUEUE_HOLD",
+    "RV": "REVOKED",
+    "SI": "SIGNALING",
+    "SE": "SPECIAL_EXIT",
+    "SO": "STAGE_OUT",
+    "ST": "STOPPED",
+}
 """Long name of every compact one, in the order in which squeue lists them. Source: squeue's own error message."""
 
 COMPACT: dict[JobState, str] = {
@@ -65,10 +84,15 @@ REASON: dict[Reason, str] = {
 
 _BEFALLEN = frozenset(
     {
-        Reason.STARTING, Reason.LAUNCH_FAILED, Reason.OUTPUT_FAILED, Reason.OUT_OF_MEMORY, Reason.NODE_LOST,
-        Reason.PREEMPTED, Reason.PROGRAM_FAILED,
+        Reason.STARTING,
+        Reason.LAUNCH_FAILED,
+        Reason.OUTPUT_FAILED,
+        Reason.OUT_OF_MEMORY,
+        Reason.NODE_LOST,
+        Reason.PREEMPTED,
+        Reason.PROGRAM_FAILED,
     }
-)  # fmt: skip
+)
 
 ACTIVE = frozenset({"PD", "R", "S", "CG", "CF", "RS", "SI", "SO", "ST"})
 """What squeue shows when no states are asked for."""

@@ -136,9 +136,19 @@ def names_only(text: str) -> str:
 
 
 MAIL_TYPES = (
-    "NONE", "INVALID_DEPEND", "ARRAY_TASKS", "BEGIN", "END", "FAIL", "REQUEUE", "STAGE_OUT",
-    "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
-)  # fmt: skip
+    "NONE",
+    "INVALID_DEPEND",
+    "ARRAY_TASKS",
+    "BEGIN",
+    "END",
+    "FAIL",
+    "REQUEUE",
+    "STAGE_OUT",
+    "TIME_LIMIT",
+    "TIME_LIMIT_90",
+    "TIME_LIMIT_80",
+    "TIME_LIMIT_50",
+)
 _MAIL_ALL = ("INVALID_DEPEND", "BEGIN", "END", "FAIL", "REQUEUE", "STAGE_OUT")
 
 

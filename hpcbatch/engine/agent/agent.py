@@ -74,9 +74,11 @@ class Agent:
         self._informers = [
             Informer(registry, resource, on_event=self._enqueuing(handle))
             for resource, handle in (
-                (SECRETS, self._source_changed), (CONFIGMAPS, self._source_changed), (PODS, self._pod_changed),
+                (SECRETS, self._source_changed),
+                (CONFIGMAPS, self._source_changed),
+                (PODS, self._pod_changed),
             )
-        ]  # fmt: skip
+        ]
         self._pod_host: PodHostClient | None = None
         self._api_port = 0
         self._on_caller: Callable[[socket.socket], None] = socket.socket.close
@@ -125,9 +127,7 @@ class Agent:
         if "/" in container:
             return None
         try:
-            numbers = sorted(
-                int(path.stem) for path in (directory / container).iterdir() if path.stem.isdecimal()
-            )  # fmt: skip
+            numbers = sorted(int(path.stem) for path in (directory / container).iterdir() if path.stem.isdecimal())
         except OSError:
             return None
         wanted = numbers[:-1] if previous else numbers
@@ -183,9 +183,14 @@ class Agent:
         init = any(one.init and one.name == container for one in run.parts.containers)
         field = f"spec.{'initContainers' if init else 'containers'}{{{container}}}" if container else ""
         self.registry.record_event(
-            run.pod, type="Warning" if warning else "Normal", reason=reason, message=message, component="kubelet",
-            host=run.node, field_path=field,
-        )  # fmt: skip
+            run.pod,
+            type="Warning" if warning else "Normal",
+            reason=reason,
+            message=message,
+            component="kubelet",
+            host=run.node,
+            field_path=field,
+        )
 
     def write_status(self, run: PodRun) -> None:
         uid, now = run.uid, self.now()
@@ -367,11 +372,17 @@ class Agent:
         path = _search_path()
         self._pod_host, self._why_sampling = client, mode.why_sampling
         self.host = Host(
-            mode=mode.name, why_plain=mode.why_plain, uid=os.getuid(), gid=os.getgid(), groups=tuple(os.getgroups()),
-            home=_home(), path=path, ip=host_address(),
+            mode=mode.name,
+            why_plain=mode.why_plain,
+            uid=os.getuid(),
+            gid=os.getgid(),
+            groups=tuple(os.getgroups()),
+            home=_home(),
+            path=path,
+            ip=host_address(),
             ssh_dir=prepare_ssh_directory(self.state_dir.resolve() / "ssh", path) if mode.name != "plain" else "",
             variables=yielding((node.cpus for node in self._nodes.values()), len(os.sched_getaffinity(0))),
-        )  # fmt: skip
+        )
 
     def _register_nodes(self) -> None:
         now = datetime.now(UTC)

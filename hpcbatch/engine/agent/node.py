@@ -42,9 +42,12 @@ class NodeSpec:
 def node_metadata(spec: NodeSpec) -> dict[str, Any]:
     arch = _architecture()
     labels = {
-        "beta.kubernetes.io/arch": arch, "beta.kubernetes.io/os": "linux", "kubernetes.io/arch": arch,
-        "kubernetes.io/hostname": spec.name, "kubernetes.io/os": "linux",
-    }  # fmt: skip
+        "beta.kubernetes.io/arch": arch,
+        "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": arch,
+        "kubernetes.io/hostname": spec.name,
+        "kubernetes.io/os": "linux",
+    }
     annotations = {
         "node.alpha.kubernetes.io/ttl": "0",
         "volumes.kubernetes.io/controller-managed-attach-detach": "true",
@@ -58,17 +61,25 @@ def node_status(spec: NodeSpec, state_dir: Path, host_ip: str, now: datetime) ->
     disk = os.statvfs(state_dir)
     disk_bytes = disk.f_blocks * disk.f_frsize
     amounts = {
-        "cpu": str(spec.cpus), "ephemeral-storage": f"{disk_bytes // 1024}Ki", "hugepages-1Gi": "0",
-        "hugepages-2Mi": "0", "memory": f"{spec.memory_bytes // 1024}Ki", "pods": str(MAX_PODS),
-    }  # fmt: skip
+        "cpu": str(spec.cpus),
+        "ephemeral-storage": f"{disk_bytes // 1024}Ki",
+        "hugepages-1Gi": "0",
+        "hugepages-2Mi": "0",
+        "memory": f"{spec.memory_bytes // 1024}Ki",
+        "pods": str(MAX_PODS),
+    }
     time = rfc3339(now)
     return {
         "capacity": amounts,
         "allocatable": {**amounts, "ephemeral-storage": str(disk_bytes * 9 // 10)},
         "conditions": [
             {
-                "type": kind, "status": status, "lastHeartbeatTime": time, "lastTransitionTime": time,
-                "reason": reason, "message": message,
+                "type": kind,
+                "status": status,
+                "lastHeartbeatTime": time,
+                "lastTransitionTime": time,
+                "reason": reason,
+                "message": message,
             }
             for kind, status, reason, message in _CONDITIONS
         ],
@@ -78,11 +89,15 @@ def node_status(spec: NodeSpec, state_dir: Path, host_ip: str, now: datetime) ->
             "machineID": _first_line("/etc/machine-id"),
             "systemUUID": _first_line("/sys/class/dmi/id/product_uuid") or _first_line("/etc/machine-id"),
             "bootID": _first_line("/proc/sys/kernel/random/boot_id"),
-            "kernelVersion": platform.release(), "osImage": _os_image(),
-            "containerRuntimeVersion": f"hpcbatch://{hpcbatch.__version__}", "kubeletVersion": KUBELET_VERSION,
-            "kubeProxyVersion": "", "operatingSystem": "linux", "architecture": _architecture(),
+            "kernelVersion": platform.release(),
+            "osImage": _os_image(),
+            "containerRuntimeVersion": f"hpcbatch://{hpcbatch.__version__}",
+            "kubeletVersion": KUBELET_VERSION,
+            "kubeProxyVersion": "",
+            "operatingSystem": "linux",
+            "architecture": _architecture(),
         },
-    }  # fmt: skip
+    }
 
 
 def lease_spec(node: str, now: datetime) -> dict[str, Any]:

@@ -63,9 +63,12 @@ class PodHostClient:
             argv = [str(theirs.fileno()), str(self._work), str(their_callers.fileno()), str(self._api_port)]
             self._process = subprocess.Popen(
                 python.module("hpcbatch.engine.podhost.main", *argv),
-                pass_fds=[theirs.fileno(), their_callers.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                cwd="/", start_new_session=True,
-            )  # fmt: skip
+                pass_fds=[theirs.fileno(), their_callers.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
+            )
         handles.restore_limit(self._process.pid)
         self._socket.settimeout(_START_LIMIT_S)
         self._reader = self._socket.makefile("rb")

@@ -18,7 +18,15 @@ from hpcbatch.api.port import Object
 from hpcbatch.api.resources import PODS, Resource
 from hpcbatch.engine.agent.environment import NotReadyError
 from hpcbatch.engine.agent.spec import Host, fs_group, own_network, pod_message, start_message, volume_message
-from hpcbatch.engine.agent.status import ContainerRun, PodStatusParts, container_id, lose, new_containers, waiting
+from hpcbatch.engine.agent.status import (
+    ContainerRun,
+    PodStatusParts,
+    container_id,
+    lose,
+    new_containers,
+    new_state,
+    waiting,
+)
 from hpcbatch.engine.agent.volumes import Volume, failed_mount, pod_volumes
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.units import parse_rfc3339, rfc3339
@@ -65,9 +73,7 @@ class PodRun:
         self.name: str = meta["name"]
         self.namespace: str = meta["namespace"]
         self.node: str = pod["spec"].get("nodeName") or ""
-        self.parts = parts or PodStatusParts(
-            new_containers(pod["spec"]), agent.now(), agent.host.ip, pod_uid=self.uid
-        )  # fmt: skip
+        self.parts = parts or PodStatusParts(new_containers(pod["spec"]), agent.now(), agent.host.ip, pod_uid=self.uid)
         self._sandbox = "none"  # none, asked, up
         self._volumes: dict[str, Volume] = {}
         self._alive: set[str] = set()
@@ -114,11 +120,8 @@ class PodRun:
             reason, message = lacking
             self.agent.event(self, reason, message, warning=True)
             self.parts.containers.clear()
-            self.parts.ended, self.parts.failed_because, self.parts.message = (
-                True,
-                reason,
-                f"Pod was rejected: {message}",
-            )
+            self.parts.ended, self.parts.failed_because = True, reason
+            self.parts.message = f"Pod was rejected: {message}"
             self._ending = True
             self.agent.write_status(self)
             return
@@ -302,10 +305,8 @@ class PodRun:
             pod = f"{self.name}_{self.namespace}({self.uid})"
             text = f"back-off {_go_duration(delay)} restarting failed container={one.name} pod={pod}"
             one.state = waiting("CrashLoopBackOff", text)
-            self.agent.event(
-                self, "BackOff", f"Back-off restarting failed container {one.name} in pod {pod}", warning=True,
-                container=one.name,
-            )  # fmt: skip
+            text = f"Back-off restarting failed container {one.name} in pod {pod}"
+            self.agent.event(self, "BackOff", text, warning=True, container=one.name)
             self.agent.write_status(self)
             self.agent.after(delay, lambda: self.guarded(self._go_on))
 
@@ -315,16 +316,19 @@ class PodRun:
         log.parent.mkdir(exist_ok=True, mode=0o700)
         try:
             message = start_message(
-                self.pod, one.spec, self._volumes, self.agent.host, fetch=self.agent.fetch(self.namespace),
-                facts=self._facts(), log=str(log),
-            )  # fmt: skip
+                self.pod,
+                one.spec,
+                self._volumes,
+                self.agent.host,
+                fetch=self.agent.fetch(self.namespace),
+                facts=self._facts(),
+                log=str(log),
+            )
         except NotReadyError as error:
             self._wait_for([one], error)
             return
         image = one.spec.get("image") or ""
-        self.agent.event(
-            self, "Pulled", f'Container image "{image}" already present on machine', container=one.name
-        )  # fmt: skip
+        self.agent.event(self, "Pulled", f'Container image "{image}" already present on machine', container=one.name)
         self._alive.add(one.name)
         self.agent.send(message)
 
@@ -350,9 +354,14 @@ class PodRun:
         end.update(startedAt=started or _time(message["at"]), finishedAt=_time(message["at"]))
         one.state = {"terminated": {**end, "containerID": container_id(self.uid, one)}}
         _LOG.info(
-            "pod %s/%s container %s: exit code %d, %.3f s of CPU, at most %d KiB", self.namespace, self.name, one.name,
-            message["code"], message["cpu_s"], message["max_rss_kib"],
-        )  # fmt: skip
+            "pod %s/%s container %s: exit code %d, %.3f s of CPU, at most %d KiB",
+            self.namespace,
+            self.name,
+            one.name,
+            message["code"],
+            message["cpu_s"],
+            message["max_rss_kib"],
+        )
         self._go_on()
         if not self.parts.ended and one.terminated:
             self.agent.write_status(self)
@@ -433,10 +442,12 @@ class PodRun:
 
     def _read_volumes(self) -> dict[str, Volume]:
         volumes = pod_volumes(
-            self.pod, self.agent.fetch(self.namespace), self._facts(),
+            self.pod,
+            self.agent.fetch(self.namespace),
+            self._facts(),
             files_dir=self.agent.volumes_directory(self.uid),
             empty_dir=str(self.agent.pod_directory(self.uid) / "volumes"),
-        )  # fmt: skip
+        )
         return {volume.name: volume for volume in volumes}
 
     def _make_empty_dirs(self) -> None:
@@ -456,10 +467,8 @@ class PodRun:
     def _warn_of_the_unsupported(self) -> None:
         spec = self.pod["spec"]
         for one in self.parts.containers:
-            probes = [
-                word for word in ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle") if one.spec.get(word)
-            ]
-            if probes:
+            unsupported = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
+            if probes := [word for word in unsupported if one.spec.get(word)]:
                 text = f"the embedded engine does not do {', '.join(probes)}"
                 self.agent.event(self, "NotSupported", text, warning=True, container=one.name)
         sysctls = [one["name"] for one in (spec.get("securityContext") or {}).get("sysctls") or ()]
@@ -479,14 +488,6 @@ class PodRun:
         except OSError:
             return ""
         return b"".join(line.split(b" ", 3)[-1] for line in lines)[-_LOG_TAIL_BYTES:].decode(errors="replace")
-
-
-def new_state(one: ContainerRun, containers: list[ContainerRun]) -> dict[str, Any]:
-    """The waiting state of a container that nothing is wrong with."""
-    if one.last:
-        return one.state
-    has_init = any(other.init for other in containers)
-    return waiting("PodInitializing" if has_init else "ContainerCreating")
 
 
 def _time(at: float) -> str:

@@ -66,14 +66,19 @@ def pod_message(pod: Object, volumes: Sequence[Volume], host: Host) -> Message:
     gid = fs_group(pod, host)
     sysctls = (spec.get("securityContext") or {}).get("sysctls") or ()
     return {
-        "op": "pod", "pod": meta["uid"], "hostname": hostname(pod), "namespace": meta["namespace"],
-        "subdomain": spec.get("subdomain") or "", "network": network, "host_ip": host.ip,
+        "op": "pod",
+        "pod": meta["uid"],
+        "hostname": hostname(pod),
+        "namespace": meta["namespace"],
+        "subdomain": spec.get("subdomain") or "",
+        "network": network,
+        "host_ip": host.ip,
         "aliases": [
             {"ip": one["ip"], "hostnames": one.get("hostnames") or []} for one in spec.get("hostAliases") or ()
         ],
         "sysctls": {one["name"]: one["value"] for one in sysctls if one["name"].startswith("net.")} if network else {},
         "volumes": [volume_message(volume, gid) for volume in volumes if volume.files is not None],
-    }  # fmt: skip
+    }
 
 
 def volume_message(volume: Volume, gid: int | None) -> Message:
@@ -82,9 +87,15 @@ def volume_message(volume: Volume, gid: int | None) -> Message:
 
 
 def start_message(
-    pod: Object, container: Object, volumes: Mapping[str, Volume], host: Host, *, fetch: Fetch,
-    facts: Mapping[str, str], log: str,
-) -> Message:  # fmt: skip
+    pod: Object,
+    container: Object,
+    volumes: Mapping[str, Volume],
+    host: Host,
+    *,
+    fetch: Fetch,
+    facts: Mapping[str, str],
+    log: str,
+) -> Message:
     """The `start` message of one container. Raises NotReadyError."""
     user = _user(pod, container, host)
     own = environment(pod, container, fetch, facts)
@@ -95,15 +106,20 @@ def start_message(
     drop = ((security.get("capabilities") or {}).get("drop")) or ()
     memory = (((container.get("resources") or {}).get("limits")) or {}).get("memory")
     return {
-        "op": "start", "pod": pod["metadata"]["uid"], "container": container["name"],
-        "argv": [expand(word, own) for word in words], "env": {**defaults, **own},
+        "op": "start",
+        "pod": pod["metadata"]["uid"],
+        "container": container["name"],
+        "argv": [expand(word, own) for word in words],
+        "env": {**defaults, **own},
         "cwd": container.get("workingDir") or "",
-        "mounts": _mounts(pod, container, volumes, host, own), "log": log,
+        "mounts": _mounts(pod, container, volumes, host, own),
+        "log": log,
         "termination": container.get("terminationMessagePath") or "/dev/termination-log",
-        "user": user, "drop_capabilities": "ALL" in drop,
+        "user": user,
+        "drop_capabilities": "ALL" in drop,
         "no_new_privileges": security.get("allowPrivilegeEscalation") is False,
         "memory_bytes": memory_bytes(memory) if memory else 0,
-    }  # fmt: skip
+    }
 
 
 def _check_command(container: Object) -> None:
@@ -200,8 +216,11 @@ def _mounts(
         source = f"{volume.path}/{sub}" if sub else volume.path
         mounts.append(
             {
-                "target": target, "source": source, "read_only": volume.read_only or bool(mount.get("readOnly")),
-                "make_source": bool(sub) and not volume.read_only, "beneath": volume.path if sub else "",
+                "target": target,
+                "source": source,
+                "read_only": volume.read_only or bool(mount.get("readOnly")),
+                "make_source": bool(sub) and not volume.read_only,
+                "beneath": volume.path if sub else "",
             }
-        )  # fmt: skip
+        )
     return mounts

@@ -51,8 +51,12 @@ def prepare_ssh_directory(directory: Path, path: str) -> str:
             leftover.unlink(missing_ok=True)
         done = subprocess.run(
             [keygen, "-q", "-t", "ed25519", "-N", "", "-C", "hpcbatch", "-f", str(key)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
         if done.returncode:
             _LOG.warning("no host key for sshd in pods: %s", done.stderr.strip())
             return ""

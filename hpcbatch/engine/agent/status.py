@@ -74,6 +74,14 @@ def new_containers(spec: Object) -> list[ContainerRun]:
     return [*init, *(ContainerRun(one, False, dict(first)) for one in spec["containers"])]
 
 
+def new_state(one: ContainerRun, containers: list[ContainerRun]) -> dict[str, Any]:
+    """The waiting state of a container that nothing is wrong with."""
+    if one.last:
+        return one.state
+    has_init = any(other.init for other in containers)
+    return waiting("PodInitializing" if has_init else "ContainerCreating")
+
+
 def phase(parts: PodStatusParts) -> str:
     main = [one for one in parts.containers if not one.init]
     if parts.failed_because and parts.ended:
@@ -108,10 +116,15 @@ def pod_status(parts: PodStatusParts, old: Mapping[str, Any], generation: int, n
 
 def _container_status(one: ContainerRun, pod_uid: str) -> dict[str, Any]:
     status = {
-        "name": one.name, "state": one.state, "lastState": one.last, "restartCount": one.restarts,
-        "ready": one.succeeded if one.init else one.running, "started": one.running,
-        "image": one.spec.get("image") or "", "imageID": "",
-    }  # fmt: skip
+        "name": one.name,
+        "state": one.state,
+        "lastState": one.last,
+        "restartCount": one.restarts,
+        "ready": one.succeeded if one.init else one.running,
+        "started": one.running,
+        "image": one.spec.get("image") or "",
+        "imageID": "",
+    }
     if "waiting" not in one.state:
         status["containerID"] = container_id(pod_uid, one)
     resources = one.spec.get("resources")
@@ -138,11 +151,13 @@ def _conditions(
     wanted = {
         "PodReadyToStartContainers": (parts.sandbox and not parts.ended, {}, {}),
         "Initialized": (
-            not unfinished, initialized, _because("ContainersNotInitialized", "incomplete", unfinished),
+            not unfinished,
+            initialized,
+            _because("ContainersNotInitialized", "incomplete", unfinished),
         ),
         "Ready": (not unready, {}, not_ready),
         "ContainersReady": (not unready, {}, not_ready),
-    }  # fmt: skip
+    }
     before = {one["type"]: one for one in old}
     result: list[dict[str, Any]] = []
     for kind, (true, if_true, if_false) in wanted.items():
@@ -170,20 +185,22 @@ def lost_parts(pod: Object, host_ip: str, now: str) -> PodStatusParts | None:
     if status.get("phase") in {"Succeeded", "Failed"}:
         return None
     ready = any(
-        one["type"] == "PodReadyToStartContainers" and one["status"] == "True"
-        for one in status.get("conditions") or ()
-    )  # fmt: skip
+        one["type"] == "PodReadyToStartContainers" and one["status"] == "True" for one in status.get("conditions") or ()
+    )
     recorded = {
-        one["name"]: one
-        for name in ("initContainerStatuses", "containerStatuses")
-        for one in status.get(name) or ()
-    }  # fmt: skip
+        one["name"]: one for name in ("initContainerStatuses", "containerStatuses") for one in status.get(name) or ()
+    }
     if not ready and not any("waiting" not in (one.get("state") or {}) for one in recorded.values()):
         return None
     parts = PodStatusParts(
-        new_containers(pod["spec"]), status.get("startTime") or now, host_ip, ip=status.get("podIP") or "",
-        sandbox=True, ended=True, pod_uid=pod["metadata"]["uid"],
-    )  # fmt: skip
+        new_containers(pod["spec"]),
+        status.get("startTime") or now,
+        host_ip,
+        ip=status.get("podIP") or "",
+        sandbox=True,
+        ended=True,
+        pod_uid=pod["metadata"]["uid"],
+    )
     for one in parts.containers:
         record = recorded.get(one.name, {})
         one.restarts, one.last = record.get("restartCount", 0), record.get("lastState") or {}

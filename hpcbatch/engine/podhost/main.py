@@ -172,10 +172,7 @@ class PodHost:
                 self._remove(uid)
                 self.say(event="sandbox", pod=uid, error=text)
             elif message["op"] == "start":
-                self.say(
-                    event="exited", pod=uid, container=name, code=128, reason="StartError", message=text,
-                    at=time.time(), cpu_s=0, max_rss_kib=0,
-                )  # fmt: skip
+                self._say_exited(uid, name, 128, "StartError", {"message": text})
             else:
                 print(f"podhost: {message['op']} of pod {uid}: {text}", file=sys.stderr, flush=True)
 
@@ -245,9 +242,13 @@ class PodHost:
             os.close(write_end)
         os.set_blocking(read_end, False)
         pod.containers[name] = Container(
-            pid, read_end, termination if message["termination"] else "", group,
-            limit_bytes=message["memory_bytes"] if events else 0, memory_events=events,
-        )  # fmt: skip
+            pid,
+            read_end,
+            termination if message["termination"] else "",
+            group,
+            limit_bytes=message["memory_bytes"] if events else 0,
+            memory_events=events,
+        )
         self._reports[read_end] = (pod.uid, name)
         self._poll.register(read_end, select.POLLIN)
 
@@ -298,9 +299,13 @@ class PodHost:
                     with contextlib.suppress(OSError):
                         os.close(int(entry))
             around = container.Surroundings(
-                work=self._work, namespaces=tuple(pod.namespaces), outside_user=self._outside_user,
-                plain=self._mode == "plain", report=report, group=group,
-            )  # fmt: skip
+                work=self._work,
+                namespaces=tuple(pod.namespaces),
+                outside_user=self._outside_user,
+                plain=self._mode == "plain",
+                report=report,
+                group=group,
+            )
             container.run(message, around)
         finally:
             os._exit(1)
@@ -334,14 +339,10 @@ class PodHost:
                 return
             if pid == 0:
                 return
-            for uid, pod in self._pods.items():
-                for name, one in pod.containers.items():
-                    if one.pid == pid:
-                        self._ended(uid, name)
-                        break
-                else:
-                    continue
-                break
+            containers = [(uid, name, one) for uid, pod in self._pods.items() for name, one in pod.containers.items()]
+            for uid, name, one in containers:
+                if one.pid == pid:
+                    self._ended(uid, name)
 
     def _ended(self, uid: str, name: str) -> None:
         pod = self._pods[uid]
@@ -359,11 +360,12 @@ class PodHost:
             control_groups.remove(one.group)
         if code and one.is_over:
             reason = "OOMKilled"
-        self.say(
-            event="exited", pod=uid, container=name, code=code, reason=reason, at=end.get("at", time.time()),
-            message=end.get("message") or termination_message(one.termination),
-            cpu_s=end.get("cpu_s", 0), max_rss_kib=end.get("max_rss_kib", 0),
-        )  # fmt: skip
+        message = end.get("message") or termination_message(one.termination)
+        self._say_exited(uid, name, code, reason, {**end, "message": message})
+
+    def _say_exited(self, uid: str, name: str, code: int, reason: str, end: Message) -> None:
+        used = {"at": end.get("at", time.time()), **{key: end.get(key, 0) for key in ("cpu_s", "max_rss_kib")}}
+        self.say(event="exited", pod=uid, container=name, code=code, reason=reason, message=end["message"], **used)
 
     def _let_go(self, one: Container) -> None:
         with contextlib.suppress(KeyError):
@@ -468,9 +470,14 @@ def main() -> None:
     for name in ("root", "stage", "pods"):
         os.makedirs(f"{work}/{name}", exist_ok=True)
     host = PodHost(
-        control=control, work=work, mode=mode, outside_user=outside_user, limits=limits,
-        callers=callers, api_port=api_port,
-    )  # fmt: skip
+        control=control,
+        work=work,
+        mode=mode,
+        outside_user=outside_user,
+        limits=limits,
+        callers=callers,
+        api_port=api_port,
+    )
     host.say(event="ready", mode=mode, why=why, memory=no_groups)
     gc.collect()
     gc.freeze()  # so that a collection in a child does not copy the parent's pages

@@ -37,10 +37,11 @@ def _hint() -> str:
         ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
         ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000"),
         (
-            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+            "1",
             "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
         ),
-    ):  # fmt: skip
+    ):
         with contextlib.suppress(OSError), open(path) as file:
             if file.read().strip() == bad:
                 return f" (root may allow them: {advice})"

@@ -60,9 +60,7 @@ def apply_object(
             if subresource:
                 raise statuses.not_found(kind, name)
             return application.create(), True
-        done = registry.modify(
-            kind, name, namespace, application.merged_into, subresource=subresource, options=options
-        )  # fmt: skip
+        done = registry.modify(kind, name, namespace, application.merged_into, subresource=subresource, options=options)
         return done, False
 
 
@@ -96,9 +94,7 @@ class _Application:
             )
         fresh = {key: value for key, value in meta.items() if key != "resourceVersion"}
         self.options.managed_fields = [self._entry()]
-        return self.registry.create_object(
-            self.kind, {**self.body, "metadata": fresh}, self.namespace, self.options
-        )  # fmt: skip
+        return self.registry.create_object(self.kind, {**self.body, "metadata": fresh}, self.namespace, self.options)
 
     def merged_into(self, old: Object) -> Object:
         """The object with what the manager gives now and without what it gave before."""
@@ -128,9 +124,13 @@ class _Application:
 
     def _entry(self) -> Object:
         return {
-            "manager": self.manager, "operation": "Apply", "apiVersion": self.kind.resource.api_version,
-            "time": rfc3339(self.registry.now()), "fieldsType": "FieldsV1", "fieldsV1": _fields_v1(self.fields),
-        }  # fmt: skip
+            "manager": self.manager,
+            "operation": "Apply",
+            "apiVersion": self.kind.resource.api_version,
+            "time": rfc3339(self.registry.now()),
+            "fieldsType": "FieldsV1",
+            "fieldsV1": _fields_v1(self.fields),
+        }
 
     def _refuse_conflicts(self, old: Object) -> None:
         causes: list[Cause] = []

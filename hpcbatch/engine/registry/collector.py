@@ -58,9 +58,7 @@ class Collector:
 
     # --- deleting ---
 
-    def delete(
-        self, place: Place, *, grace_s: int | None, propagation: Propagation | None
-    ) -> tuple[Object, bool]:  # fmt: skip
+    def delete(self, place: Place, *, grace_s: int | None, propagation: Propagation | None) -> tuple[Object, bool]:
         """Delete an object that is there: (its last or present state, whether it is gone)."""
         plan = _Plan()
         self._plan(plan, place, grace_s, propagation)

@@ -83,11 +83,7 @@ class _Cleaner:
             if isinstance(value, list):
                 items = enumerate(value)
                 return [self.clean(item, inner, owner, f"{field}[{i}]") for i, item in items if item is not None]
-            return {
-                key: self.clean(item, inner, owner, field)
-                for key, item in value.items()
-                if item is not None
-            }  # fmt: skip
+            return {key: self.clean(item, inner, owner, field) for key, item in value.items() if item is not None}
         if isinstance(value, float) and value.is_integer() and type_name == "int":
             value = int(value)
         if not _fits(value, type_name):
@@ -217,8 +213,14 @@ def metadata_schema() -> Object:
         "type": "object",
         "description": "What every object has: its name, its labels, who owns it.",
         "properties": {
-            "name": text, "generateName": text, "namespace": text, "uid": text, "resourceVersion": text,
-            "generation": {"type": "integer", "format": "int64"}, "creationTimestamp": time, "deletionTimestamp": time,
+            "name": text,
+            "generateName": text,
+            "namespace": text,
+            "uid": text,
+            "resourceVersion": text,
+            "generation": {"type": "integer", "format": "int64"},
+            "creationTimestamp": time,
+            "deletionTimestamp": time,
             "deletionGracePeriodSeconds": {"type": "integer", "format": "int64"},
             "labels": {"type": "object", "additionalProperties": text},
             "annotations": {"type": "object", "additionalProperties": text},
@@ -228,10 +230,14 @@ def metadata_schema() -> Object:
                 "items": {
                     "type": "object",
                     "properties": {
-                        "apiVersion": text, "kind": text, "name": text, "uid": text,
-                        "controller": {"type": "boolean"}, "blockOwnerDeletion": {"type": "boolean"},
+                        "apiVersion": text,
+                        "kind": text,
+                        "name": text,
+                        "uid": text,
+                        "controller": {"type": "boolean"},
+                        "blockOwnerDeletion": {"type": "boolean"},
                     },
                 },
             },
         },
-    }  # fmt: skip
+    }

@@ -266,9 +266,7 @@ def _check_data(obj: Object, old: Object | None) -> list[Cause]:
     causes: list[Cause] = []
     if old is not None and old.get("immutable"):
         if not obj.get("immutable"):
-            causes.append(
-                Cause(FORBIDDEN, "immutable", "Forbidden: field is immutable when `immutable` is set")
-            )  # fmt: skip
+            causes.append(Cause(FORBIDDEN, "immutable", "Forbidden: field is immutable when `immutable` is set"))
         for part in ("data", "binaryData"):
             if obj.get(part) != old.get(part):
                 causes.append(Cause(FORBIDDEN, part, "Forbidden: field is immutable when `immutable` is set"))

@@ -34,20 +34,34 @@ class EventRecorder:
 
     def record(
         self, involved: Object, *, type: str, reason: str, message: str, component: str, host: str, field_path: str
-    ) -> None:  # fmt: skip
+    ) -> None:
         meta = involved["metadata"]
         namespace = meta.get("namespace") or "default"
-        key = (namespace, involved.get("kind", ""), meta["name"], meta.get("uid", ""), type, reason, message,
-               component, host, field_path)  # fmt: skip
+        key = (
+            namespace,
+            involved.get("kind", ""),
+            meta["name"],
+            meta.get("uid", ""),
+            type,
+            reason,
+            message,
+            component,
+            host,
+            field_path,
+        )
         now = rfc3339(self._now())
         with self._registry.lock:
             try:
                 if not self._count_up(key, namespace, now):
                     reference = {
-                        "kind": involved.get("kind", ""), "namespace": meta.get("namespace", ""), "name": meta["name"],
-                        "uid": meta.get("uid", ""), "apiVersion": involved.get("apiVersion", ""),
-                        "resourceVersion": meta.get("resourceVersion", ""), "fieldPath": field_path,
-                    }  # fmt: skip
+                        "kind": involved.get("kind", ""),
+                        "namespace": meta.get("namespace", ""),
+                        "name": meta["name"],
+                        "uid": meta.get("uid", ""),
+                        "apiVersion": involved.get("apiVersion", ""),
+                        "resourceVersion": meta.get("resourceVersion", ""),
+                        "fieldPath": field_path,
+                    }
                     self._write(key, namespace, now, {word: text for word, text in reference.items() if text})
             except ApiError as error:
                 _LOG.debug("event %s about %s %s is not kept: %s", reason, reference_name(involved), message, error)
@@ -70,10 +84,19 @@ class EventRecorder:
         name = f"{involved[:230]}.{time.time_ns():x}"
         source = {"component": component, "host": host} if host else {"component": component}
         event = {
-            "metadata": {"name": name}, "involvedObject": reference, "reason": reason, "message": message[:1024],
-            "source": source, "firstTimestamp": now, "lastTimestamp": now, "count": 1, "type": kind,
-            "eventTime": None, "reportingComponent": component, "reportingInstance": host,
-        }  # fmt: skip
+            "metadata": {"name": name},
+            "involvedObject": reference,
+            "reason": reason,
+            "message": message[:1024],
+            "source": source,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+            "type": kind,
+            "eventTime": None,
+            "reportingComponent": component,
+            "reportingInstance": host,
+        }
         self._registry.create(resources.EVENTS, event, namespace)
         self._known[key] = name
         while len(self._known) > _REMEMBERED:
@@ -97,9 +120,7 @@ class EventRecorder:
 
     @staticmethod
     def _last_seen(event: Object) -> str:
-        return str(
-            event.get("lastTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"]
-        )  # fmt: skip
+        return str(event.get("lastTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"])
 
 
 def reference_name(obj: Object) -> str:

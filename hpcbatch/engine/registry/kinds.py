@@ -75,17 +75,31 @@ class Kind:
 _STATUS_VERBS = ("get", "patch", "update")
 _POD_FIELDS = frozenset(
     {
-        "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
-        "status.phase", "status.podIP", "status.nominatedNodeName",
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
     }
-)  # fmt: skip
+)
 _EVENT_FIELDS = frozenset(
     {
-        "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
-        "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
-        "reason", "reportingComponent", "source", "type",
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
     }
-)  # fmt: skip
+)
 
 
 def _kind(resource: Resource, *short_names: str, status: bool = False, **more: Any) -> Kind:
@@ -96,22 +110,38 @@ def _kind(resource: Resource, *short_names: str, status: bool = False, **more: A
             Subresource("status", _STATUS_VERBS, resource.kind, resource.group, resource.version),
         )
     return Kind(
-        resource=resource, singular=resource.kind.lower(), list_kind=f"{resource.kind}List", short_names=short_names,
-        has_status=status, subresources=subresources, versions=(resource.version,), **more,
-    )  # fmt: skip
+        resource=resource,
+        singular=resource.kind.lower(),
+        list_kind=f"{resource.kind}List",
+        short_names=short_names,
+        has_status=status,
+        subresources=subresources,
+        versions=(resource.version,),
+        **more,
+    )
 
 
 BUILTIN: tuple[Kind, ...] = (
     _kind(
-        resources.PODS, "po", status=True, has_generation=True, categories=("all",), selectable=_POD_FIELDS,
+        resources.PODS,
+        "po",
+        status=True,
+        has_generation=True,
+        categories=("all",),
+        selectable=_POD_FIELDS,
         subresources=(
             Subresource("binding", ("create",), "Binding", "", "v1"),
             Subresource("eviction", ("create",), "Eviction", "policy", "v1"),
             Subresource("log", ("get",), "Pod", "", "v1"),
         ),
     ),
-    _kind(resources.SERVICES, "svc", status=True, categories=("all",),
-          selectable=frozenset({"spec.clusterIP", "spec.type"})),
+    _kind(
+        resources.SERVICES,
+        "svc",
+        status=True,
+        categories=("all",),
+        selectable=frozenset({"spec.clusterIP", "spec.type"}),
+    ),
     _kind(resources.CONFIGMAPS, "cm"),
     _kind(resources.SECRETS, selectable=frozenset({"type"})),
     _kind(resources.EVENTS, "ev", selectable=_EVENT_FIELDS),
@@ -122,7 +152,7 @@ BUILTIN: tuple[Kind, ...] = (
     _kind(resources.NETWORK_POLICIES, "netpol", has_generation=True),
     _kind(resources.PRIORITY_CLASSES, "pc", has_generation=True),
     _kind(resources.CRDS, "crd", "crds", status=True, has_generation=True, categories=("api-extensions",)),
-)  # fmt: skip
+)
 
 
 def kind_of_crd(crd: Mapping[str, Any]) -> Kind:

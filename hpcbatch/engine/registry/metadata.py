@@ -13,9 +13,15 @@ from hpcbatch.engine.registry.values import clone, same
 Object = dict[str, Any]
 _CLIENT_FIELDS = ("name", "generateName", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
 _SERVER_FIELDS = (
-    "name", "generateName", "namespace", "uid", "creationTimestamp", "deletionTimestamp",
-    "deletionGracePeriodSeconds", "generation",
-)  # fmt: skip
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+)
 _CHANGEABLE = ("labels", "annotations", "ownerReferences", "finalizers", "managedFields")
 _KNOWN = {*_CLIENT_FIELDS, *_SERVER_FIELDS, *_CHANGEABLE, "resourceVersion", "selfLink"}
 _STRINGS = ("name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")

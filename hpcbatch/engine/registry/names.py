@@ -48,9 +48,7 @@ def check_name(key: tuple[str, str], name: str) -> list[Cause]:
     """The faults of an object's name."""
     if not name:
         return [Cause(REQUIRED, "metadata.name", "Required value: name or generateName is required")]
-    limit, pattern, text = (
-        (63, _LABEL, LABEL_TEXT) if key in _LABEL_NAMES else (253, _SUBDOMAIN, SUBDOMAIN_TEXT)
-    )  # fmt: skip
+    limit, pattern, text = (63, _LABEL, LABEL_TEXT) if key in _LABEL_NAMES else (253, _SUBDOMAIN, SUBDOMAIN_TEXT)
     faults: list[str] = []
     if len(name) > limit:
         faults.append(f"must be no more than {limit} bytes")

@@ -85,9 +85,7 @@ class Objects:
 
     def _knows(self, api_version: str, kind_name: str) -> bool:
         group = api_version.rpartition("/")[0]
-        return any(
-            kind.resource.kind == kind_name and kind.resource.group == group for kind in self._kinds.values()
-        )  # fmt: skip
+        return any(kind.resource.kind == kind_name and kind.resource.group == group for kind in self._kinds.values())
 
     def _serve(self, crd: Object) -> None:
         kind = kind_of_crd(crd)
@@ -118,7 +116,7 @@ class Objects:
 
     def select(
         self, kind: Kind, namespace: str | None, *, labels: str = "", fields: str = ""
-    ) -> tuple[list[Object], int]:  # fmt: skip
+    ) -> tuple[list[Object], int]:
         """The objects that match, sorted by namespace and name, and the revision of which this is true."""
         matches = selector(kind, labels, fields)
         if not kind.resource.namespaced:
@@ -364,9 +362,7 @@ class Objects:
         account, namespace = spec["serviceAccountName"], meta["namespace"]
         # `default` is always there on a real cluster: it is made anew when somebody deletes it
         if account != "default" and self.store.get(("", "serviceaccounts"), namespace, account) is None:
-            why = (
-                f'error looking up service account {namespace}/{account}: serviceaccount "{account}" not found'
-            )  # fmt: skip
+            why = f'error looking up service account {namespace}/{account}: serviceaccount "{account}" not found'
             raise statuses.forbidden(kind, meta.get("name", ""), why)
         name = spec.get("priorityClassName")
         if name:

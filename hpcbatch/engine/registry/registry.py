@@ -79,9 +79,12 @@ class Registry(Objects):
         subresource: str = "",
     ) -> Object:
         done = self.modify(
-            self.kind(resource), name, namespace or "", lambda old: patches.merge_patch(old, patch),
+            self.kind(resource),
+            name,
+            namespace or "",
+            lambda old: patches.merge_patch(old, patch),
             subresource=subresource,
-        )  # fmt: skip
+        )
         return self.present(done, resource)
 
     def delete(
@@ -111,10 +114,14 @@ class Registry(Objects):
         kind = self.kind(resource)
         since = int(resource_version) if resource_version not in {"", "0"} else None
         return QueueWatch(
-            self.store, kind.key, namespace if kind.resource.namespaced else None,
-            since=since, matches=selector(kind, labels, fields), timeout_s=timeout_s,
+            self.store,
+            kind.key,
+            namespace if kind.resource.namespaced else None,
+            since=since,
+            matches=selector(kind, labels, fields),
+            timeout_s=timeout_s,
             present=lambda obj: self.present(obj, resource),
-        )  # fmt: skip
+        )
 
     def update(
         self,
@@ -176,9 +183,11 @@ class Registry(Objects):
                 raise ConflictError(409, "Conflict", message, {"name": pod, "kind": "pods/binding"})
             status = old.get("status") or {}
             scheduled = {
-                "type": "PodScheduled", "status": "True", "lastProbeTime": None,
+                "type": "PodScheduled",
+                "status": "True",
+                "lastProbeTime": None,
                 "lastTransitionTime": rfc3339(self.now()),
-            }  # fmt: skip
+            }
             rest = [item for item in status.get("conditions") or () if item.get("type") != "PodScheduled"]
             new = {
                 **old,
@@ -194,9 +203,12 @@ class Registry(Objects):
             old = self.read(kind, pod, namespace)
             status = old.get("status") or {}
             evicted = {
-                "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
-                "message": "Eviction API: evicting", "lastTransitionTime": rfc3339(self.now()),
-            }  # fmt: skip
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "EvictionByEvictionAPI",
+                "message": "Eviction API: evicting",
+                "lastTransitionTime": rfc3339(self.now()),
+            }
             if uid and uid != old["metadata"]["uid"]:
                 raise statuses.precondition(kind, pod, "UID", uid, old["metadata"]["uid"])
             if not old["metadata"].get("deletionTimestamp"):
@@ -242,9 +254,11 @@ class Registry(Objects):
             self.get(resources.QUEUES, name)
         except NotFoundError:
             body = {
-                "apiVersion": resources.QUEUES.api_version, "kind": "Queue", "metadata": {"name": name},
+                "apiVersion": resources.QUEUES.api_version,
+                "kind": "Queue",
+                "metadata": {"name": name},
                 "spec": _QUEUES.get(name, _QUEUES["default"]),
-            }  # fmt: skip
+            }
             self.create(resources.QUEUES, body)
 
     def install(self, crd: Object) -> None:
@@ -258,10 +272,17 @@ class Registry(Objects):
 # Source: what Volcano's controller makes at its start
 _QUEUES: dict[str, Object] = {
     "root": {
-        "dequeueStrategy": "traverse", "deserved": {"cpu": "0", "memory": "0"},
-        "guarantee": {"resource": {"cpu": "0", "memory": "0"}}, "reclaimable": False, "weight": 1,
+        "dequeueStrategy": "traverse",
+        "deserved": {"cpu": "0", "memory": "0"},
+        "guarantee": {"resource": {"cpu": "0", "memory": "0"}},
+        "reclaimable": False,
+        "weight": 1,
     },
     "default": {
-        "dequeueStrategy": "traverse", "guarantee": {}, "parent": "root", "reclaimable": True, "weight": 1,
+        "dequeueStrategy": "traverse",
+        "guarantee": {},
+        "parent": "root",
+        "reclaimable": True,
+        "weight": 1,
     },
-}  # fmt: skip
+}

@@ -29,9 +29,21 @@ Object = dict[str, Any]
 _FREE = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _COPIED = (
-    "enum", "minimum", "maximum", "multipleOf", "pattern", "minLength", "maxLength", "minItems", "maxItems",
-    "uniqueItems", "minProperties", "maxProperties", "required", "format",
-)  # fmt: skip
+    "enum",
+    "minimum",
+    "maximum",
+    "multipleOf",
+    "pattern",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "required",
+    "format",
+)
 
 _formats = jsonschema.FormatChecker(formats=())
 

@@ -127,7 +127,7 @@ def follow(obj: Any, steps: tuple[Step, ...]) -> Any:
         elif isinstance(value, list) and isinstance(step, Where):
             value = next(
                 (item for item in value if isinstance(item, dict) and item.get(step.field) == step.value), None
-            )  # fmt: skip
+            )
         else:
             return None
     return value

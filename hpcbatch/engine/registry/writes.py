@@ -103,9 +103,11 @@ def report_unknown(kind: Kind, obj: Object, unknown: list[str], options: WriteOp
             space = obj["metadata"].get("namespace", "")
             path = sorted(unknown)[0] if unknown else ""
             raise ApiError(
-                500, "", f"failed to create typed patch object ({space}/{name}; {resource.api_version}, "
+                500,
+                "",
+                f"failed to create typed patch object ({space}/{name}; {resource.api_version}, "
                 f"Kind={resource.kind}): .{path}: field not declared in schema",
-            )  # fmt: skip
+            )
 
 
 def count_generation(kind: Kind, obj: Object, old: Object) -> None:

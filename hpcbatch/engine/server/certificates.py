@@ -68,24 +68,26 @@ def _make(certificate: Certificate) -> None:
             .not_valid_after(now + _VALID)
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False
-            )
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
             .add_extension(
                 x509.KeyUsage(
-                    digital_signature=True, key_cert_sign=authority, crl_sign=authority, content_commitment=False,
-                    key_encipherment=False, data_encipherment=False, key_agreement=False, encipher_only=False,
+                    digital_signature=True,
+                    key_cert_sign=authority,
+                    crl_sign=authority,
+                    content_commitment=False,
+                    key_encipherment=False,
+                    data_encipherment=False,
+                    key_agreement=False,
+                    encipher_only=False,
                     decipher_only=False,
                 ),
                 critical=True,
             )
-        )  # fmt: skip
+        )
 
     ca = build(ca_name, ca_key, authority=True).sign(ca_key, hashes.SHA256())
     key = ec.generate_private_key(ec.SECP256R1())
-    names = x509.SubjectAlternativeName(
-        [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-    )  # fmt: skip
+    names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     server = (
         build(_name("hpcbatch engine"), key, authority=False)
         .add_extension(names, critical=False)

@@ -85,9 +85,12 @@ def _aggregated_resource(kind: Kind, version: str) -> Object:
 
 def _aggregated_review(review: Review) -> Object:
     return {
-        "resource": review.plural, "responseKind": _response_kind(review.group, "v1", review.kind), "scope": "Cluster",
-        "singularResource": review.kind.lower(), "verbs": ["create"],
-    }  # fmt: skip
+        "resource": review.plural,
+        "responseKind": _response_kind(review.group, "v1", review.kind),
+        "scope": "Cluster",
+        "singularResource": review.kind.lower(),
+        "verbs": ["create"],
+    }
 
 
 def _aggregated_group(kinds: Sequence[Kind], group: str) -> Object:
@@ -151,9 +154,12 @@ def resource_list(kinds: Sequence[Kind], group: str, version: str) -> Object | N
     for kind in _served(kinds, group, version):
         resource = kind.resource
         entry: Object = {
-            "name": resource.plural, "singularName": kind.singular, "namespaced": resource.namespaced,
-            "kind": resource.kind, "verbs": list(ALL_VERBS),
-        }  # fmt: skip
+            "name": resource.plural,
+            "singularName": kind.singular,
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "verbs": list(ALL_VERBS),
+        }
         if kind.short_names:
             entry["shortNames"] = list(kind.short_names)
         if kind.categories:
@@ -161,18 +167,26 @@ def resource_list(kinds: Sequence[Kind], group: str, version: str) -> Object | N
         entries.append(entry)
         for sub in kind.subresources:
             below: Object = {
-                "name": f"{resource.plural}/{sub.name}", "singularName": "", "namespaced": resource.namespaced,
-                "kind": sub.kind, "verbs": list(sub.verbs),
-            }  # fmt: skip
+                "name": f"{resource.plural}/{sub.name}",
+                "singularName": "",
+                "namespaced": resource.namespaced,
+                "kind": sub.kind,
+                "verbs": list(sub.verbs),
+            }
             if sub.group != group:
                 below |= {"group": sub.group, "version": sub.version}
             entries.append(below)
     entries += [
-        {"name": review.plural, "singularName": review.kind.lower(), "namespaced": False, "kind": review.kind,
-         "verbs": ["create"]}
+        {
+            "name": review.plural,
+            "singularName": review.kind.lower(),
+            "namespaced": False,
+            "kind": review.kind,
+            "verbs": ["create"],
+        }
         for review in REVIEWS
         if review.group == group
-    ]  # fmt: skip
+    ]
     result: Object = {"kind": "APIResourceList"}
     if group:
         result["apiVersion"] = "v1"
@@ -184,7 +198,13 @@ def resource_list(kinds: Sequence[Kind], group: str, version: str) -> Object | N
 def version() -> Object:
     major, minor, _ = KUBERNETES_VERSION.lstrip("v").split(".")
     return {
-        "major": major, "minor": minor, "gitVersion": f"{KUBERNETES_VERSION}-hpcbatch", "gitCommit": "",
-        "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "",
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"{KUBERNETES_VERSION}-hpcbatch",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "",
         "platform": "linux/amd64",
-    }  # fmt: skip
+    }

@@ -53,9 +53,7 @@ def owner(connection: socket.socket) -> int | None:
     """
     (host, port), (own_host, own_port) = connection.getpeername()[:2], connection.getsockname()[:2]
     try:
-        ends = struct.pack(
-            "!HH16s16s", port, own_port, socket.inet_aton(host), socket.inet_aton(own_host)
-        )  # fmt: skip
+        ends = struct.pack("!HH16s16s", port, own_port, socket.inet_aton(host), socket.inet_aton(own_host))
         asked = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0xFFFFFFFF) + ends
         asked += struct.pack("=III", 0, _NO_COOKIE, _NO_COOKIE)
         head = struct.pack("=IHHII", 16 + len(asked), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 1, 0)
@@ -92,9 +90,14 @@ class Door:
     """Accepts connections for `server`. To be used in one event loop only."""
 
     def __init__(
-        self, server: web.Server, context: ssl.SSLContext, *,
-        who: Peer = peer, strangers: int = STRANGERS, request_limit_s: float = REQUEST_LIMIT_S,
-    ) -> None:  # fmt: skip
+        self,
+        server: web.Server,
+        context: ssl.SSLContext,
+        *,
+        who: Peer = peer,
+        strangers: int = STRANGERS,
+        request_limit_s: float = REQUEST_LIMIT_S,
+    ) -> None:
         self._server, self._context, self._who = server, context, who
         self._strangers, self._limit_s = strangers, request_limit_s
         self._loop = asyncio.get_running_loop()
@@ -182,7 +185,7 @@ class Door:
         try:
             await self._loop.connect_accepted_socket(
                 lambda: connection, accepted, ssl=self._context, ssl_handshake_timeout=self._limit_s
-            )  # fmt: skip
+            )
         except OSError:  # no TLS, or not in time
             accepted.close()
 

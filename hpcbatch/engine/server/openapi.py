@@ -67,8 +67,11 @@ def document(kinds: Sequence[Kind], group: str, version: str) -> Object | None:
             },
         }
         schemas[_schema_name(group, version, resource.kind)] = {
-            "type": "object", **schema, "properties": properties, "x-kubernetes-group-version-kind": [identity],
-        }  # fmt: skip
+            "type": "object",
+            **schema,
+            "properties": properties,
+            "x-kubernetes-group-version-kind": [identity],
+        }
     schemas[_META_NAME] = core_fields.metadata_schema()
     return {
         "openapi": "3.0.0",

@@ -63,10 +63,14 @@ def log_options(pod: Object, query: Mapping[str, str], now: datetime) -> LogOpti
     elif seconds is not None:
         since = now - timedelta(seconds=seconds)
     return LogOptions(
-        container=_container(pod, query.get("container", "")), follow=flag(query, "follow"),
-        previous=flag(query, "previous"), timestamps=flag(query, "timestamps"), tail_lines=tail, limit_bytes=limit,
+        container=_container(pod, query.get("container", "")),
+        follow=flag(query, "follow"),
+        previous=flag(query, "previous"),
+        timestamps=flag(query, "timestamps"),
+        tail_lines=tail,
+        limit_bytes=limit,
         since=since,
-    )  # fmt: skip
+    )
 
 
 def _container(pod: Object, asked: str) -> str:

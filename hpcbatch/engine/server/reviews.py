@@ -16,9 +16,11 @@ def review(plural: str, body: Any) -> Object:
     match plural:
         case "selfsubjectreviews":
             return {
-                "kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "metadata": {},
+                "kind": "SelfSubjectReview",
+                "apiVersion": "authentication.k8s.io/v1",
+                "metadata": {},
                 "status": {"userInfo": {"username": _USER, "groups": _GROUPS}},
-            }  # fmt: skip
+            }
         case "selfsubjectrulesreviews":
             rules = {
                 "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
@@ -26,10 +28,16 @@ def review(plural: str, body: Any) -> Object:
                 "incomplete": False,
             }
             return {
-                "kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {},
-                "spec": spec, "status": rules,
-            }  # fmt: skip
+                "kind": "SelfSubjectRulesReview",
+                "apiVersion": "authorization.k8s.io/v1",
+                "metadata": {},
+                "spec": spec,
+                "status": rules,
+            }
     return {
-        "kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": spec,
+        "kind": "SelfSubjectAccessReview",
+        "apiVersion": "authorization.k8s.io/v1",
+        "metadata": {},
+        "spec": spec,
         "status": {"allowed": True, "reason": "the engine's only user may do everything"},
-    }  # fmt: skip
+    }

@@ -251,9 +251,7 @@ class ApiServer:
             kept[name] = make()
         return kept[name]
 
-    def _discover(
-        self, method: str, path: str, accepted: Accepted, request: web.BaseRequest
-    ) -> web.StreamResponse:  # fmt: skip
+    def _discover(self, method: str, path: str, accepted: Accepted, request: web.BaseRequest) -> web.StreamResponse:
         if method not in {"GET", "HEAD"}:
             raise statuses.method_not_allowed()
         parts = [part for part in path.split("/") if part]
@@ -268,7 +266,7 @@ class ApiServer:
                 groups = () if core or self._history is None else (serving.aggregated_group(),)
                 value = self._document(
                     f"{path} {form}", lambda: discovery.aggregated(kinds, form, core=core, others=groups)
-                )  # fmt: skip
+                )
                 return _json_response(value, content_type=_AGGREGATED.format(form), headers={"Vary": "Accept"})
             case ["api"]:
                 return _json_response(discovery.api_versions(request.host))

@@ -28,9 +28,12 @@ class Column:
 
     def definition(self) -> dict[str, Any]:
         return {
-            "name": self.name, "type": self.type, "format": self.format,
-            "description": self.description or self.name, "priority": self.priority,
-        }  # fmt: skip
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description or self.name,
+            "priority": self.priority,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +123,16 @@ def _pod_cells(pod: Object, now: datetime) -> list[Any]:
             text += f" ({age_of(last, now)} ago)"
     gates = spec.get("readinessGates") or ()
     return [
-        _name(pod), f"{ready}/{len(spec.get('containers') or ())}", _pod_status(pod), text, _created(pod, now),
-        status.get("podIP") or "<none>", spec.get("nodeName") or "<none>", status.get("nominatedNodeName") or "<none>",
+        _name(pod),
+        f"{ready}/{len(spec.get('containers') or ())}",
+        _pod_status(pod),
+        text,
+        _created(pod, now),
+        status.get("podIP") or "<none>",
+        spec.get("nodeName") or "<none>",
+        status.get("nominatedNodeName") or "<none>",
         f"0/{len(gates)}" if gates else "<none>",
-    ]  # fmt: skip
+    ]
 
 
 # --- nodes ---
@@ -149,11 +158,17 @@ def _node_cells(node: Object, now: datetime) -> list[Any]:
         if label.startswith(prefix) and label != prefix
     )
     return [
-        _name(node), word, _joined(roles), _created(node, now), system.get("kubeletVersion", ""),
-        addresses.get("InternalIP", "<none>"), addresses.get("ExternalIP", "<none>"),
-        system.get("osImage", "<unknown>"), system.get("kernelVersion", "<unknown>"),
+        _name(node),
+        word,
+        _joined(roles),
+        _created(node, now),
+        system.get("kubeletVersion", ""),
+        addresses.get("InternalIP", "<none>"),
+        addresses.get("ExternalIP", "<none>"),
+        system.get("osImage", "<unknown>"),
+        system.get("kernelVersion", "<unknown>"),
         system.get("containerRuntimeVersion", "<unknown>"),
-    ]  # fmt: skip
+    ]
 
 
 # --- the other core kinds ---
@@ -168,9 +183,14 @@ def _service_cells(service: Object, now: datetime) -> list[Any]:
     selector = [f"{key}={value}" for key, value in sorted(as_dict(spec.get("selector")).items())]
     external = spec.get("externalName") or _joined(spec.get("externalIPs") or ())
     return [
-        _name(service), spec.get("type", "ClusterIP"), spec.get("clusterIP") or "<none>", external, _joined(ports),
-        _created(service, now), _joined(selector),
-    ]  # fmt: skip
+        _name(service),
+        spec.get("type", "ClusterIP"),
+        spec.get("clusterIP") or "<none>",
+        external,
+        _joined(ports),
+        _created(service, now),
+        _joined(selector),
+    ]
 
 
 def _event_cells(event: Object, now: datetime) -> list[Any]:
@@ -181,10 +201,17 @@ def _event_cells(event: Object, now: datetime) -> list[Any]:
     by = ", ".join(part for part in (source.get("component"), source.get("host")) if part)
     target = f"{str(involved.get('kind', '')).lower()}/{involved.get('name', '')}"
     return [
-        age_of(last, now), event.get("type", ""), event.get("reason", ""), target,
-        involved.get("fieldPath", ""), by or event.get("reportingComponent", ""), str(event.get("message", "")).strip(),
-        age_of(first, now), event.get("count", 1), _name(event),
-    ]  # fmt: skip
+        age_of(last, now),
+        event.get("type", ""),
+        event.get("reason", ""),
+        target,
+        involved.get("fieldPath", ""),
+        by or event.get("reportingComponent", ""),
+        str(event.get("message", "")).strip(),
+        age_of(first, now),
+        event.get("count", 1),
+        _name(event),
+    ]
 
 
 def _network_policy_cells(policy: Object, now: datetime) -> list[Any]:
@@ -206,9 +233,7 @@ PRINTERS: dict[tuple[str, str], Printer] = {
         ),
         _node_cells,
     ),
-    ("", "services"): Printer(
-        _columns("Name Type Cluster-IP External-IP Port(s) Age Selector*"), _service_cells
-    ),
+    ("", "services"): Printer(_columns("Name Type Cluster-IP External-IP Port(s) Age Selector*"), _service_cells),
     ("", "configmaps"): Printer(_columns("Name Data Age"), lambda o, now: [_name(o), _data_count(o), _created(o, now)]),
     ("", "secrets"): Printer(
         _columns("Name Type Data Age"), lambda o, now: [_name(o), o.get("type", ""), _data_count(o), _created(o, now)]
@@ -230,14 +255,18 @@ PRINTERS: dict[tuple[str, str], Printer] = {
     ("scheduling.k8s.io", "priorityclasses"): Printer(
         _columns("Name Value Global-Default Age PreemptionPolicy"),
         lambda o, now: [
-            _name(o), o.get("value"), bool(o.get("globalDefault")), _created(o, now), o.get("preemptionPolicy"),
+            _name(o),
+            o.get("value"),
+            bool(o.get("globalDefault")),
+            _created(o, now),
+            o.get("preemptionPolicy"),
         ],
     ),
     ("apiextensions.k8s.io", "customresourcedefinitions"): Printer(
         (Column("Name", format="name", description=_NAME_HELP), Column("Created At", type="date")),
         lambda o, now: [_name(o), o["metadata"]["creationTimestamp"]],  # noqa: ARG005
     ),
-}  # fmt: skip
+}
 
 
 def _custom_text(value: Any) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.selectors import Predicate, selector
 from hpcbatch.engine.registry.values import as_dict
 from hpcbatch.engine.registry.writes import WriteOptions
+from hpcbatch.engine.server import pages
 from hpcbatch.engine.server.bodies import Body, read_body, unsupported
 from hpcbatch.engine.server.request import (
     Accepted,
@@ -195,17 +194,22 @@ class _Call:
         if form == "partial":
             return Answer(
                 {
-                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta,
+                    "kind": "PartialObjectMetadataList",
+                    "apiVersion": "meta.k8s.io/v1",
+                    "metadata": meta,
                     "items": [partial(item) for item in items],
                 }
-            )  # fmt: skip
+            )
         if not self.kind.custom:  # items of core kinds come without kind and apiVersion
             items = [{key: value for key, value in item.items() if key not in {"kind", "apiVersion"}} for item in items]
         return Answer(
             {
-                "kind": self.kind.list_kind, "apiVersion": self.resource.api_version, "metadata": meta, "items": items,
+                "kind": self.kind.list_kind,
+                "apiVersion": self.resource.api_version,
+                "metadata": meta,
+                "items": items,
             }
-        )  # fmt: skip
+        )
 
     # --- reading ---
 
@@ -224,7 +228,7 @@ class _Call:
             raise GoneError(410, "Expired", "The resourceVersion for the provided list is too old.")
         token = query.get("continue", "")
         if token:
-            start, at = _read_token(token)
+            start, at = pages.read_token(token)
             if not self.registry.store.remembers(at):
                 raise GoneError(
                     410,
@@ -232,11 +236,11 @@ class _Call:
                     "The provided continue parameter is too old to display a consistent list result. You can start a "
                     "new list without the continue parameter.",
                 )
-            items = [item for item in items if _position(item) > start]
+            items = [item for item in items if pages.position(item) > start]
             current = at
         meta: dict[str, Any] = {"continue": "", "resourceVersion": str(current)}
         if limit > 0 and len(items) > limit:
-            meta["continue"] = _make_token(_position(items[limit - 1]), current)
+            meta["continue"] = pages.make_token(pages.position(items[limit - 1]), current)
             if not labels and not fields:
                 meta["remainingItemCount"] = len(items) - limit
             items = items[:limit]
@@ -314,10 +318,16 @@ class _Call:
             body = read_body(self.request.content, "" if is_json else "application/yaml", self.resource.kind)
             options.verb, options.decoding_errors = "apply", body.duplicates
             obj, created = apply_object(
-                self.registry, self.kind, self._name, self._space, body.value,
-                manager=self.request.query.get("fieldManager", ""), force=flag(self.request.query, "force"),
-                subresource=subresource, options=options,
-            )  # fmt: skip
+                self.registry,
+                self.kind,
+                self._name,
+                self._space,
+                body.value,
+                manager=self.request.query.get("fieldManager", ""),
+                force=flag(self.request.query, "force"),
+                subresource=subresource,
+                options=options,
+            )
             return self._answer(obj, 201 if created else 200, options)
         patch = read_body(self.request.content, "", self.resource.kind)
         options.verb, options.decoding_errors = "patch", patch.duplicates
@@ -327,9 +337,13 @@ class _Call:
             patches.STRATEGIC_PATCH: patches.strategic_patch,
         }[form]
         obj = self.registry.modify(
-            self.kind, self._name, self._space, lambda old: how(old, patch.value),
-            subresource=subresource, options=options,
-        )  # fmt: skip
+            self.kind,
+            self._name,
+            self._space,
+            lambda old: how(old, patch.value),
+            subresource=subresource,
+            options=options,
+        )
         return self._answer(obj, 200, options)
 
     # --- deleting ---
@@ -360,24 +374,31 @@ class _Call:
         if not gone or self.kind.key == ("", "pods"):
             return self._answer(obj)
         details = {
-            "name": self._name, "group": self.resource.group, "kind": self.resource.plural,
+            "name": self._name,
+            "group": self.resource.group,
+            "kind": self.resource.plural,
             "uid": obj["metadata"]["uid"],
-        }  # fmt: skip
+        }
         return Answer(
             {
-                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+                "kind": "Status",
+                "apiVersion": "v1",
+                "metadata": {},
+                "status": "Success",
                 "details": {key: value for key, value in details.items() if value},
             }
-        )  # fmt: skip
+        )
 
     def _delete_collection(self) -> Answer:
         query = self.request.query
         options = self._delete_options()
         arguments = _delete_arguments({**options, "preconditions": None})
         items, current = self.registry.select(
-            self.kind, self.request.path.namespace,
-            labels=query.get("labelSelector", ""), fields=query.get("fieldSelector", ""),
-        )  # fmt: skip
+            self.kind,
+            self.request.path.namespace,
+            labels=query.get("labelSelector", ""),
+            fields=query.get("fieldSelector", ""),
+        )
         limit = integer(query, "limit") or 0
         deleted: list[Object] = []
         for item in items[: limit or None]:
@@ -443,30 +464,11 @@ def _delete_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     if policy is None and options.get("orphanDependents"):
         policy = "Orphan"
     return {
-        "grace_s": options.get("gracePeriodSeconds"), "propagation": policy, "uid": preconditions.get("uid"),
+        "grace_s": options.get("gracePeriodSeconds"),
+        "propagation": policy,
+        "uid": preconditions.get("uid"),
         "resource_version": preconditions.get("resourceVersion"),
-    }  # fmt: skip
-
-
-# --- pages ---
-
-
-def _position(obj: Object) -> tuple[str, str]:
-    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
-
-
-def _make_token(position: tuple[str, str], at: int) -> str:
-    value = {"v": "meta.k8s.io/v1", "rv": at, "start": f"{position[0]}/{position[1]}"}
-    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
-
-
-def _read_token(token: str) -> tuple[tuple[str, str], int]:
-    try:
-        value = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        namespace, _, name = value["start"].partition("/")
-        return (namespace, name), int(value["rv"])
-    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise statuses.bad_request(f"invalid continue token: continue key is not valid: {error}") from None
+    }
 
 
 def _future(wanted: int, current: int) -> ApiError:

@@ -59,10 +59,12 @@ class Scheduler:
         self._informers = [
             self._informer(resource, follow)
             for resource, follow in (
-                (NODES, self._cache.node_event), (QUEUES, self._cache.queue_event),
-                (PODGROUPS, self._cache.group_event), (PODS, self._cache.pod_event),
+                (NODES, self._cache.node_event),
+                (QUEUES, self._cache.queue_event),
+                (PODGROUPS, self._cache.group_event),
+                (PODS, self._cache.pod_event),
             )
-        ]  # fmt: skip
+        ]
 
     def _informer(self, resource: object, follow: Callable[[WatchEvent], bool]) -> Informer:
         def on_event(event: WatchEvent) -> None:
@@ -157,18 +159,26 @@ class Scheduler:
         meta = pod["metadata"]
         name = plain_group_name(pod)
         owner = {
-            "apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"], "controller": True,
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": meta["name"],
+            "uid": meta["uid"],
+            "controller": True,
             "blockOwnerDeletion": True,
-        }  # fmt: skip
+        }
         spec: Object = {
-            "minMember": 1, "minResources": write_amounts(pod_requests(pod["spec"])), "queue": plain_group_queue(pod),
-        }  # fmt: skip
+            "minMember": 1,
+            "minResources": write_amounts(pod_requests(pod["spec"])),
+            "queue": plain_group_queue(pod),
+        }
         if pod["spec"].get("priorityClassName"):
             spec["priorityClassName"] = pod["spec"]["priorityClassName"]
         group = {
-            "apiVersion": PODGROUPS.api_version, "kind": PODGROUPS.kind,
-            "metadata": {"name": name, "namespace": meta["namespace"], "ownerReferences": [owner]}, "spec": spec,
-        }  # fmt: skip
+            "apiVersion": PODGROUPS.api_version,
+            "kind": PODGROUPS.kind,
+            "metadata": {"name": name, "namespace": meta["namespace"], "ownerReferences": [owner]},
+            "spec": spec,
+        }
         try:
             self._registry.create(PODGROUPS, group, meta["namespace"])
         except AlreadyExistsError:
@@ -186,9 +196,13 @@ class Scheduler:
                 continue
             self._pod_told[manifest["metadata"]["uid"]] = message
             condition = {
-                "type": "PodScheduled", "status": "False", "lastProbeTime": None,
-                "lastTransitionTime": rfc3339(self._now()), "reason": reason, "message": message,
-            }  # fmt: skip
+                "type": "PodScheduled",
+                "status": "False",
+                "lastProbeTime": None,
+                "lastTransitionTime": rfc3339(self._now()),
+                "reason": reason,
+                "message": message,
+            }
 
             def change(pod: Object, condition: Object = condition) -> Object | None:
                 if pod["spec"].get("nodeName"):
@@ -231,8 +245,11 @@ class Scheduler:
             new = {"type": "Scheduled", "status": "True", "reason": _READY_TEXT}
         elif outcome.message and outcome.event_message and outcome.pods_exist:
             new = {
-                "type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": outcome.message,
-            }  # fmt: skip
+                "type": "Unschedulable",
+                "status": "True",
+                "reason": "NotEnoughResources",
+                "message": outcome.message,
+            }
         if new is not None:
             same = [c for c in conditions if c["type"] == new["type"]]
             if same and (same[0].get("reason"), same[0].get("message")) == (new["reason"], new.get("message")):

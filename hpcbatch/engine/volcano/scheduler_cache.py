@@ -132,10 +132,8 @@ class SchedulerCache:
         class_name = spec.get("priorityClassName")
         priority = self._priority_of(class_name) if class_name else 0
         wanted = {
-            name: text
-            for name, text in (spec.get("minResources") or {}).items()
-            if not name.startswith(_FOR_QUOTAS)
-        }  # fmt: skip
+            name: text for name, text in (spec.get("minResources") or {}).items() if not name.startswith(_FOR_QUOTAS)
+        }
         return GroupEntry(
             key=_key(group),
             queue=spec.get("queue") or "default",
@@ -275,10 +273,14 @@ class SchedulerCache:
                 if hold_s is not None and hold_s > 0 and len(members) < record.entry.min_member:
                     expiries.append(hold_s)
                 order = (*record.entry.order, self._arrivals[record.manifest["metadata"]["uid"]])
-                groups.append(replace(
-                    record.entry, order=order, pods=tuple(self._member_entries(members)),
-                    holds_place=hold_s is not None and hold_s > 0,
-                ))  # fmt: skip
+                groups.append(
+                    replace(
+                        record.entry,
+                        order=order,
+                        pods=tuple(self._member_entries(members)),
+                        holds_place=hold_s is not None and hold_s > 0,
+                    )
+                )
             groups += [self._plain(self._pods[key]) for key in self._alone]
             others = [
                 (record.entry.seat, record.entry.node, record.queue)
@@ -286,9 +288,12 @@ class SchedulerCache:
                 if record.group is None or record.group not in self._groups
             ]
             return Snapshot(
-                tuple(self._nodes.values()), tuple(groups), tuple(map(_queue_entry, self._queues.values())),
-                tuple(others), min(expiries, default=None),
-            )  # fmt: skip
+                tuple(self._nodes.values()),
+                tuple(groups),
+                tuple(map(_queue_entry, self._queues.values())),
+                tuple(others),
+                min(expiries, default=None),
+            )
 
     def _member_entries(self, members: set[PodKey] | tuple[()]) -> list[PodEntry]:
         entries = [self._pods[key].entry for key in members]
@@ -301,9 +306,12 @@ class SchedulerCache:
         meta = record.manifest["metadata"]
         created = int(parse_rfc3339(meta["creationTimestamp"]).timestamp())
         return GroupEntry(
-            key=(meta["namespace"], f"pod/{meta['name']}"), queue="", order=(-record.entry.priority, created, 0),
-            pods=(record.entry,), is_plain=True,
-        )  # fmt: skip
+            key=(meta["namespace"], f"pod/{meta['name']}"),
+            queue="",
+            order=(-record.entry.priority, created, 0),
+            pods=(record.entry,),
+            is_plain=True,
+        )
 
     def _number_arrivals(self) -> None:
         """Creation times have whole seconds; within one, the order of arrival counts."""

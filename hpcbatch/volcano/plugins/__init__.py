@@ -15,8 +15,15 @@ from hpcbatch.volcano.plugins.svc import SvcPlugin
 from hpcbatch.volcano.plugins.tensorflow import TensorflowPlugin
 
 __all__ = [
-    "BUILTIN", "JobPlugin", "KeyMaker", "ObjectRef", "PluginBuilder", "PluginError", "job_plugins", "plugin_names",
-]  # fmt: skip
+    "BUILTIN",
+    "JobPlugin",
+    "KeyMaker",
+    "ObjectRef",
+    "PluginBuilder",
+    "PluginError",
+    "job_plugins",
+    "plugin_names",
+]
 
 PluginBuilder = Callable[[Sequence[str], KeyMaker], JobPlugin]
 """From a plugin's arguments and the maker of key pairs."""

@@ -92,9 +92,13 @@ def _flag_value(text: str, default: str | bool | int) -> str | bool | int | None
 def owner_reference(job: Object) -> Object:
     meta = job["metadata"]
     return {
-        "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": meta["name"], "uid": meta["uid"],
-        "controller": True, "blockOwnerDeletion": True,
-    }  # fmt: skip
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
 
 
 def beside(job: Object, api_version: str, kind: str, name: str, **content: object) -> Object:
@@ -119,9 +123,12 @@ def find_task(job: Object, name: str) -> Object | None:
 def pod_address(job: Object, task: Object, index: int) -> str:
     """`<hostname>.<subdomain>` of one replica, whether or not there is one of that index."""
     spec = task["template"].get("spec") or {}
-    return ".".join((
-        spec.get("hostname") or pod_name(job, task["name"], index), spec.get("subdomain") or job["metadata"]["name"],
-    ))  # fmt: skip
+    return ".".join(
+        (
+            spec.get("hostname") or pod_name(job, task["name"], index),
+            spec.get("subdomain") or job["metadata"]["name"],
+        )
+    )
 
 
 def hosts(job: Object, task: Object) -> list[tuple[str, str]]:

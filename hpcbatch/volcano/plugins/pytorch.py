@@ -36,10 +36,17 @@ class PytorchPlugin(JobPlugin):
     name: ClassVar[str] = "pytorch"
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        flags = read_flags(arguments, {
-            "master": "master", "worker": "worker", "port": 23456, "wait-master-enabled": False,
-            "wait-master-timeout": 300, "wait-master-image": "busybox:1.36.1",
-        })  # fmt: skip
+        flags = read_flags(
+            arguments,
+            {
+                "master": "master",
+                "worker": "worker",
+                "port": 23456,
+                "wait-master-enabled": False,
+                "wait-master-timeout": 300,
+                "wait-master-image": "busybox:1.36.1",
+            },
+        )
         self.master: str = flags["master"]
         self.worker: str = flags["worker"]
         self.port: int = flags["port"]

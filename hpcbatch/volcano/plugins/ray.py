@@ -23,10 +23,18 @@ class RayPlugin(JobPlugin):
     name: ClassVar[str] = "ray"
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        flags = read_flags(arguments, {
-            "head": "head", "headContainer": "head", "worker": "worker", "workerContainer": "worker", "port": 6379,
-            "dashboardPort": 8265, "clientPort": 10001,
-        })  # fmt: skip
+        flags = read_flags(
+            arguments,
+            {
+                "head": "head",
+                "headContainer": "head",
+                "worker": "worker",
+                "workerContainer": "worker",
+                "port": 6379,
+                "dashboardPort": 8265,
+                "clientPort": 10001,
+            },
+        )
         self.head: str = flags["head"]
         self.worker: str = flags["worker"]
         self._containers: tuple[str, str] = flags["headContainer"], flags["workerContainer"]
@@ -53,9 +61,10 @@ class RayPlugin(JobPlugin):
     def on_job_add(self, job: Object) -> list[Object]:
         meta = job["metadata"]
         selector = {
-            "volcano.sh/job-name": meta["name"], "volcano.sh/job-namespace": meta["namespace"],
+            "volcano.sh/job-name": meta["name"],
+            "volcano.sh/job-namespace": meta["namespace"],
             "volcano.sh/task-spec": self.head,
-        }  # fmt: skip
+        }
         ports = [
             {"name": name, "port": number, "targetPort": name, "protocol": "TCP"}
             for name, number in self._ports.items()

@@ -30,9 +30,7 @@ class SvcPlugin(JobPlugin):
         spec["hostname"] = spec.get("hostname") or pod["metadata"]["name"]
         spec["subdomain"] = spec.get("subdomain") or job["metadata"]["name"]
         keys = [key for task in job["spec"]["tasks"] for key in _variables(task)]
-        add_env(pod, *(
-            {"name": key, "valueFrom": {"configMapKeyRef": {"name": name, "key": key}}} for key in keys
-        ))  # fmt: skip
+        add_env(pod, *({"name": key, "valueFrom": {"configMapKeyRef": {"name": name, "key": key}}} for key in keys))
         volume = {"name": name, "configMap": {"name": name, "defaultMode": 0o644}}
         add_volume(pod, volume, {"name": name, "mountPath": "/etc/volcano"})
         return pod
@@ -58,8 +56,10 @@ class SvcPlugin(JobPlugin):
     def _policy(self, job: Object) -> Object:
         own_pods = {"matchLabels": _selector(job)}
         spec = {
-            "podSelector": own_pods, "ingress": [{"from": [{"podSelector": own_pods}]}], "policyTypes": ["Ingress"],
-        }  # fmt: skip
+            "podSelector": own_pods,
+            "ingress": [{"from": [{"podSelector": own_pods}]}],
+            "policyTypes": ["Ingress"],
+        }
         return beside(job, "networking.k8s.io/v1", "NetworkPolicy", job["metadata"]["name"], spec=spec)
 
 

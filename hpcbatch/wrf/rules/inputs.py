@@ -56,9 +56,12 @@ def _real(run: Run) -> Iterator[Finding]:
             else:
                 read += f", and {len(missing)} are missing"
             yield Finding(
-                severity=Severity.ERROR, key=missing[0], value="missing", file=missing[0],
+                severity=Severity.ERROR,
+                key=missing[0],
+                value="missing",
+                file=missing[0],
                 rule=f"real.exe reads {read}: bad date in the namelist, or file not in the directory",
-            )  # fmt: skip
+            )
         told = set[str]()
         for name in there[:: max(1, len(there) // _LOOK_INTO)]:
             for finding in _met_em_file(run, name, domain):
@@ -194,9 +197,12 @@ def _whole(name: str, file: DataFile) -> Iterator[Finding]:
         yield Finding(severity=severity, key=name, value=file.problem, file=name, rule=rule)
     if file.header is not None and file.size_bytes < file.header.size_bytes:
         yield Finding(
-            severity=Severity.ERROR, key=name, value=f"{file.size_bytes} bytes", file=name,
+            severity=Severity.ERROR,
+            key=name,
+            value=f"{file.size_bytes} bytes",
+            file=name,
             rule=f"cut short: the header tells of {file.header.size_bytes} bytes; WRF stops with another message",
-        )  # fmt: skip
+        )
 
 
 def _sizes(run: Run, name: str, file: DataFile, domain: int) -> Iterator[Finding]:
@@ -214,9 +220,11 @@ def _sizes(run: Run, name: str, file: DataFile, domain: int) -> Iterator[Finding
 def _same(run: Run, name: str, key: str, domain: int, found: object, *, group: str = "domains") -> Iterator[Finding]:
     asked = run.settings.integer(group, key, domain)
     if isinstance(found, int) and found != asked:
-        rule = f"{name} has {found}: WRF stops with `SIZE MISMATCH` (domain {domain})" if group == "domains" else (
-            f"{name} was made with {found}, and the two must agree"
-        )  # fmt: skip
+        rule = (
+            f"{name} has {found}: WRF stops with `SIZE MISMATCH` (domain {domain})"
+            if group == "domains"
+            else (f"{name} was made with {found}, and the two must agree")
+        )
         yield run.error(group, key, rule, domain)
 
 

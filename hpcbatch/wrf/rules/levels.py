@@ -38,7 +38,9 @@ def check(run: Run) -> Iterator[Finding]:
         thickness_m *= max(stretch, 1.0)
     if reached_m < wanted_m:
         yield run.error(
-            "domains", "e_vert",
+            "domains",
+            "e_vert",
             f"{layers} layers reach {reached_m / 1000:.1f} km at most (dzbot, dzstretch_s and _u, max_dz), the top "
-            f"{top_pa:g} Pa is at {wanted_m / 1000:.1f} km: real.exe stops: `Upper levels may be too thick`", 1,
-        )  # fmt: skip
+            f"{top_pa:g} Pa is at {wanted_m / 1000:.1f} km: real.exe stops: `Upper levels may be too thick`",
+            1,
+        )

@@ -19,10 +19,11 @@ def check(run: Run) -> Iterator[Finding]:
     compute = run.ranks - io_ranks
     if io_ranks and compute < max(1, per_group):
         yield run.error(
-            "namelist_quilt", "nio_tasks_per_group",
+            "namelist_quilt",
+            "nio_tasks_per_group",
             f"of {run.ranks} ranks {io_ranks} are for I/O (nio_tasks_per_group × nio_groups), which leaves "
             f"{max(0, compute)} to compute, and {max(1, per_group)} are needed: start {io_ranks + max(1, per_group)}",
-        )  # fmt: skip
+        )
         return
     grids = list(_given_grid(run, compute))
     yield from grids
@@ -80,13 +81,18 @@ def _patches(run: Run, compute: int) -> Iterator[Finding]:
         best = largest_fit(compute, all_sizes)
         advice = f"{best} fit, as {'×'.join(map(str, process_grid(best)))}" if best else "no number fits"
         yield run.error(
-            "domains", key,
+            "domains",
+            key,
             f"domain {domain} on {compute} compute ranks, {grid[0]}×{grid[1]}: patches of {width[0]}×{width[1]} cells, "
-            f"and WRF takes none below {SMALLEST_PATCH} in either direction; of fewer ranks {advice}", domain,
-        )  # fmt: skip
+            f"and WRF takes none below {SMALLEST_PATCH} in either direction; of fewer ranks {advice}",
+            domain,
+        )
     is_given = any(settings.integer("domains", key) > 0 for key in ("nproc_x", "nproc_y"))
     if 1 in grid and compute > 3 and fits(grid, all_sizes) and not is_given:
         yield Finding(
-            severity=Severity.WARNING, key="--ranks", value=str(run.ranks), file="",
+            severity=Severity.WARNING,
+            key="--ranks",
+            value=str(run.ranks),
+            file="",
             rule=f"{compute} compute ranks, a prime number: WRF cuts the grid into strips ({grid[0]}×{grid[1]}), slow",
-        )  # fmt: skip
+        )

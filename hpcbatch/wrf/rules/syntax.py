@@ -27,16 +27,22 @@ def check(run: Run) -> Iterator[Finding]:
     for problem in namelist.problems:
         stop = f"; {_STOP.format(problem.group)}" if problem.group else ""
         yield Finding(
-            severity=Severity.ERROR, key=f"&{problem.group}", value=problem.seen,
-            rule=f"expected {problem.expected}{stop}", line=problem.line,
-        )  # fmt: skip
+            severity=Severity.ERROR,
+            key=f"&{problem.group}",
+            value=problem.seen,
+            rule=f"expected {problem.expected}{stop}",
+            line=problem.line,
+        )
     for group in namelist.groups.values():
         if group.name not in KEYS:
             meant = intended(group.name)
             yield Finding(
-                severity=Severity.ERROR if meant else Severity.WARNING, key=f"&{group.name}", value="", line=group.line,
+                severity=Severity.ERROR if meant else Severity.WARNING,
+                key=f"&{group.name}",
+                value="",
+                line=group.line,
                 rule=f"WRF 4.7 reads no such group{f': did you mean &{meant}? Its keys are not read' if meant else ''}",
-            )  # fmt: skip
+            )
             continue
         for entry in group.entries:
             yield from _entry(group.name, entry)
@@ -74,10 +80,12 @@ def _unknown(group: str, entry: Entry) -> Finding:
     homes = [f"&{name}" for name in KEYS if type_of(name, entry.key)]
     hint = f"; it belongs to {' and '.join(homes)}" if homes else _did_you_mean(entry.key, KEYS[group])
     return Finding(
-        severity=Severity.ERROR if hint else Severity.WARNING, key=f"{group}.{entry.key}", line=entry.line,
+        severity=Severity.ERROR if hint else Severity.WARNING,
+        key=f"{group}.{entry.key}",
+        line=entry.line,
         value=", ".join("" if value is None else str(value) for value in entry.values),
         rule=f"WRF 4.7 has no such key in &{group}{hint}; where a build does not know it, {_STOP.format(group)}",
-    )  # fmt: skip
+    )
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:

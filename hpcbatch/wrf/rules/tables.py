@@ -50,9 +50,12 @@ def check(run: Run) -> Iterator[Finding]:
             value, line = run.settings.shown("physics", key)
             why = f"{key} = {value or run.settings.scheme(key)}"
             yield Finding(
-                severity=Severity.ERROR, key=name.replace("|", " or "), value="missing", line=line,
+                severity=Severity.ERROR,
+                key=name.replace("|", " or "),
+                value="missing",
+                line=line,
                 rule=f"wrf.exe opens it for &physics {why}: link it from WRF's run directory",
-            )  # fmt: skip
+            )
 
 
 def needed(settings: Settings) -> dict[str, str]:

@@ -15,10 +15,19 @@ from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
 from tests.waiting import wait_for
 
-_WRITES = frozenset({
-    "create", "replace", "patch", "update", "delete", "bind", "record_event",  # of the API
-    "put", "remove_ended_before",  # of the history
-})  # fmt: skip
+_WRITES = frozenset(
+    {
+        "create",
+        "replace",
+        "patch",
+        "update",
+        "delete",
+        "bind",
+        "record_event",  # of the API
+        "put",
+        "remove_ended_before",  # of the history
+    }
+)
 
 
 class Killed(BaseException):

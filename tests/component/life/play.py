@@ -245,9 +245,11 @@ class Stage(PlayKubelet):
         return self._befall(choose, lambda pods: [pod for pod in pods if not pod.endswith(MASTER)], self._fail)
 
     def _befall(
-        self, choose: Callable[[list[str]], str], among: Callable[[list[str]], list[str]],
+        self,
+        choose: Callable[[list[str]], str],
+        among: Callable[[list[str]], list[str]],
         strike: Callable[[Playing, str], bool],
-    ) -> str | None:  # fmt: skip
+    ) -> str | None:
         with self._lock:
             victims = {
                 pod["metadata"]["name"]: playing

@@ -193,8 +193,11 @@ def left_over(registry: Registry) -> list[str]:
     found = [f"{kind.plural}/{obj['metadata']['name']}" for kind in kinds for obj in registry.list(kind, NS).items]
     found += [f"configmaps/{name}" for name in names(registry.list(CONFIGMAPS, NS).items) if name.startswith("job-")]
     # a submission that nobody answered is swept later
-    secrets = [s for s in registry.list(SECRETS, NS).items
-               if s.get("type") != "hpcbatch.io/submission" or s["metadata"].get("ownerReferences")]  # fmt: skip
+    secrets = [
+        s
+        for s in registry.list(SECRETS, NS).items
+        if s.get("type") != "hpcbatch.io/submission" or s["metadata"].get("ownerReferences")
+    ]
     return found + [f"secrets/{name}" for name in names(secrets)]
 
 

@@ -120,10 +120,20 @@ class Life:
 
     def step(self) -> None:
         acts: list[tuple[int, Callable[[], None]]] = [
-            (10, self.submit), (3, self.submit_dependent), (2, self.submit_array), (3, self.hold), (4, self.release),
-            (3, self.delete), (2, self.lose_node), (1, self.fail_worker), (3, self.alter), (2, self.rerun),
-            (2, self.suspend), (3, self.resume), (1, self.alter_limit),
-        ]  # fmt: skip
+            (10, self.submit),
+            (3, self.submit_dependent),
+            (2, self.submit_array),
+            (3, self.hold),
+            (4, self.release),
+            (3, self.delete),
+            (2, self.lose_node),
+            (1, self.fail_worker),
+            (3, self.alter),
+            (2, self.rerun),
+            (2, self.suspend),
+            (3, self.resume),
+            (1, self.alter_limit),
+        ]
         if len(self.unfinished()) >= AT_ONCE:
             acts = acts[3:]
             time.sleep(0.02)  # the user has time, the machine is busy
@@ -141,10 +151,16 @@ class Life:
         name = f"j{len(self.scripts)}"
         chunk = Chunk(count=self.dice.choice([1, 1, 2]), cpus=1, ranks=1)
         spec = JobSpec(
-            dialect=self.dice.choice(list(Dialect)), name=name, chunks=(chunk,), server="here", dependency=dependency,
-            array=array, hold=array is None and self.dice.random() < 0.1, rerunnable=self.dice.random() < 0.5,
+            dialect=self.dice.choice(list(Dialect)),
+            name=name,
+            chunks=(chunk,),
+            server="here",
+            dependency=dependency,
+            array=array,
+            hold=array is None and self.dice.random() < 0.1,
+            rerunnable=self.dice.random() < 0.5,
             queue=self.dice.choice(["default", "default", SMALL]),
-        )  # fmt: skip
+        )
         runs_s = FOREVER if self.dice.random() < 0.15 else self.dice.choice([0.0, 0.02, 0.1])
         script = Script(runs_s, self.dice.choice([0, 0, 1]))
         self.scripts[name] = script
@@ -217,12 +233,14 @@ class Life:
         asked = self._some(JobState.QUEUED, JobState.HELD)
         if asked is None or asked.spec.array is not None:
             return
-        fields: dict[str, Any] = self.dice.choice([
-            {"name": f"n{self.dice.randrange(1000)}", "walltime_s": 60 * self.dice.randint(1, 90)},
-            {"priority": self.dice.randint(1, 9)},
-            {"queue": self.dice.choice(["default", SMALL])},
-            {"chunks": (Chunk(count=self.dice.choice([1, 2]), cpus=1, ranks=1),)},
-        ])  # fmt: skip
+        fields: dict[str, Any] = self.dice.choice(
+            [
+                {"name": f"n{self.dice.randrange(1000)}", "walltime_s": 60 * self.dice.randint(1, 90)},
+                {"priority": self.dice.randint(1, 9)},
+                {"queue": self.dice.choice(["default", SMALL])},
+                {"chunks": (Chunk(count=self.dice.choice([1, 2]), cpus=1, ranks=1),)},
+            ]
+        )
         row, shown, shapes = row_of(self.record(asked)), asked.shown, list(asked.shapes)
         asked.shown = None
         if "chunks" in fields:

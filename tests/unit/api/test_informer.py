@@ -123,10 +123,15 @@ def test_what_a_lost_watch_missed_is_made_up(run: Any, loss: Exception) -> None:
     take(told, 4)
     _, watch = api.watches.get(timeout=BOUND_S)
     watch.feed.put(loss)
-    assert sorted(take(told, 5)) == sorted([
-        ("DELETED", "gone", "3"), ("DELETED", "anew", "4"), ("MODIFIED", "changed", "8"), ("ADDED", "anew", "9"),
-        ("ADDED", "new", "10"),
-    ])  # fmt: skip
+    assert sorted(take(told, 5)) == sorted(
+        [
+            ("DELETED", "gone", "3"),
+            ("DELETED", "anew", "4"),
+            ("MODIFIED", "changed", "8"),
+            ("ADDED", "anew", "9"),
+            ("ADDED", "new", "10"),
+        ]
+    )
     assert api.watches.get(timeout=BOUND_S)[0] == "11"
     assert {item["metadata"]["name"] for item in informer.items()} == {"same", "changed", "anew", "new"}
 
@@ -250,8 +255,10 @@ def test_get_wakes_for_an_add_from_another_thread() -> None:
 def test_workers_try_again_and_survive() -> None:
     queue: WorkQueue[str] = WorkQueue()
     raising: list[Exception] = [
-        ConflictError(409, "Conflict", "changed"), UnreachableError("down"), KeyError("a bug"),
-    ]  # fmt: skip
+        ConflictError(409, "Conflict", "changed"),
+        UnreachableError("down"),
+        KeyError("a bug"),
+    ]
     ended = threading.Event()
 
     def handle(key: str) -> None:

@@ -14,9 +14,14 @@ REQUIRED = ("--nodes", "2", "--dialect", "pbs")
 
 def new(home: Path, *argv: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [COMMAND, "new", *argv], cwd=home, env={"HOME": str(home), "LANG": "C.UTF-8", **(env or {})},
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        [COMMAND, "new", *argv],
+        cwd=home,
+        env={"HOME": str(home), "LANG": "C.UTF-8", **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
 
 
 def error(home: Path, *argv: str, code: int = 2) -> str:
@@ -76,8 +81,11 @@ def test_what_qsub_and_sbatch_refuse_is_refused(tmp_path: Path) -> None:
 def test_list(tmp_path: Path) -> None:
     text = new(tmp_path, "list").stdout
     assert [line.partition(":")[0] for line in text.splitlines() if line and line[0] != " "] == [
-        "mpi", "tf", "torch", "wrf",
-    ]  # fmt: skip
+        "mpi",
+        "tf",
+        "torch",
+        "wrf",
+    ]
     one = new(tmp_path, "list", "wrf").stdout
     assert one.startswith(
         "wrf: A WRF forecast, real.exe and then wrf.exe\n  --ranks-per-node N  MPI ranks of each node (re"

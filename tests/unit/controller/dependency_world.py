@@ -60,14 +60,25 @@ class World:
     # What users do
 
     def submit(
-        self, number: int, dependency: Dependency | None = None, *, dialect: Dialect = Dialect.SLURM, name: str = "",
-        array: str = "", namespace: str = "alice", hold: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        number: int,
+        dependency: Dependency | None = None,
+        *,
+        dialect: Dialect = Dialect.SLURM,
+        name: str = "",
+        array: str = "",
+        namespace: str = "alice",
+        hold: bool = False,
+    ) -> None:
         """A new job, admitted as Intake does it."""
         spec = JobSpec(
-            dialect=dialect, name=name or f"n{number}", server="s", dependency=dependency, hold=hold,
+            dialect=dialect,
+            name=name or f"n{number}",
+            server="s",
+            dependency=dependency,
+            hold=hold,
             array=Array(indices=Indices.parse(array)) if array else None,
-        )  # fmt: skip
+        )
         status = JobStatus(
             owner=namespace, array=ArrayStatus(pending=Indices.parse(array)) if array else None, submit_time=self.now
         )

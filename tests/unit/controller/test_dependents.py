@@ -235,9 +235,11 @@ def test_a_new_job_that_stands_before_and_behind_another() -> None:
 
 def sets(pending: str = "", active: str = "", succeeded: str = "", failed: str = "") -> ArrayStatus:
     return ArrayStatus(
-        pending=Indices.parse(pending), active=Indices.parse(active), succeeded=Indices.parse(succeeded),
+        pending=Indices.parse(pending),
+        active=Indices.parse(active),
+        succeeded=Indices.parse(succeeded),
         failed=Indices.parse(failed),
-    )  # fmt: skip
+    )
 
 
 def test_arrays_and_members() -> None:

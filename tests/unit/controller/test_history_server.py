@@ -29,10 +29,12 @@ def headers(*given: tuple[str, str]) -> Message:
 
 def test_what_kubernetes_publishes() -> None:
     data = {
-        "requestheader-client-ca-file": "pem", "requestheader-allowed-names": '["front"]',
-        "requestheader-username-headers": '["X-Remote-User"]', "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-client-ca-file": "pem",
+        "requestheader-allowed-names": '["front"]',
+        "requestheader-username-headers": '["X-Remote-User"]',
+        "requestheader-group-headers": '["X-Remote-Group"]',
         "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
-    }  # fmt: skip
+    }
     assert front_proxy({"data": data}) == PROXY
 
 
@@ -44,9 +46,13 @@ def test_a_cluster_without_aggregation(data: dict[str, str]) -> None:
 
 def test_who_asks() -> None:
     given = headers(
-        ("x-remote-user", "alice"), ("X-Remote-Group", "a"), ("X-Remote-Group", "b"),
-        ("X-Remote-Extra-Scopes%2Fx", "1"), ("X-Remote-Extra-Scopes%2Fx", "2"), ("X-Other", "y"),
-    )  # fmt: skip
+        ("x-remote-user", "alice"),
+        ("X-Remote-Group", "a"),
+        ("X-Remote-Group", "b"),
+        ("X-Remote-Extra-Scopes%2Fx", "1"),
+        ("X-Remote-Extra-Scopes%2Fx", "2"),
+        ("X-Other", "y"),
+    )
     assert user_of(given, PROXY) == User("alice", ("a", "b"), (("scopes/x", ("1", "2")),))
 
 

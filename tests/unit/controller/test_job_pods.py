@@ -16,9 +16,13 @@ from hpcbatch.policy.observed import VolcanoJobView
 KEY = ("ns", "pbs-x")
 FIRST = "job-7-mpimaster-0"
 RECORD = JobRecord(
-    job_id=7, namespace="ns", object_name="pbs-x", queue="q", spec=JobSpec(dialect=Dialect.PBS, name="x"),
+    job_id=7,
+    namespace="ns",
+    object_name="pbs-x",
+    queue="q",
+    spec=JobSpec(dialect=Dialect.PBS, name="x"),
     status=JobStatus(owner="alice", layout=(Chunk(),)),
-)  # fmt: skip
+)
 
 
 class Cluster:
@@ -57,12 +61,15 @@ def pod(uid: str, phase: str = "Running", owner: str = "vj-2", **metadata: Any) 
     reference = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "job-7", "uid": owner}
     return {
         "metadata": {
-            "name": FIRST, "namespace": "ns", "uid": uid, "ownerReferences": [reference | {"controller": True}],
+            "name": FIRST,
+            "namespace": "ns",
+            "uid": uid,
+            "ownerReferences": [reference | {"controller": True}],
             **metadata,
         },
         "spec": {"nodeName": "node-0", "containers": [{"name": "main"}]},
         "status": {"phase": phase},
-    }  # fmt: skip
+    }
 
 
 def test_a_pod_of_the_volcano_job_before_is_none_of_the_run() -> None:

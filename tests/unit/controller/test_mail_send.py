@@ -14,9 +14,16 @@ from hpcbatch.model.mail import Mail, MailConfig
 
 WHEN = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 HEADERS = [
-    "From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "Content-Type", "Content-Transfer-Encoding",
+    "From",
+    "To",
+    "Subject",
+    "Date",
+    "Message-ID",
+    "Auto-Submitted",
+    "Content-Type",
+    "Content-Transfer-Encoding",
     "MIME-Version",
-]  # fmt: skip
+]
 ANY = st.text(st.characters(exclude_categories=()), max_size=200)
 
 

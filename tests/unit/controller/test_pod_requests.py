@@ -36,7 +36,7 @@ def signal(request_id: str, number: int = 10, scope: str = "session") -> Signal:
         ("walltime 90\n", JobStatus(altered={"walltimeSeconds": None}), False, None, "walltime none\n"),
         ("", JobStatus(walltime_s=90, altered={"name": "x"}), False, None, ""),
     ],
-)  # fmt: skip
+)
 def test_text(before: str, status: JobStatus, is_suspended: bool, asked: Signal | None, text: str) -> None:
     assert requests_text(before, status, is_suspended=is_suspended, signal=asked) == text
 
@@ -83,9 +83,13 @@ class Patches:
 
 def record(state: JobState) -> JobRecord:
     return JobRecord(
-        job_id=1, namespace="n", object_name="o", spec=JobSpec(dialect=Dialect.PBS, name="x"),
-        status=JobStatus(state=state), queue="q",
-    )  # fmt: skip
+        job_id=1,
+        namespace="n",
+        object_name="o",
+        spec=JobSpec(dialect=Dialect.PBS, name="x"),
+        status=JobStatus(state=state),
+        queue="q",
+    )
 
 
 POD: dict[str, Any] = {"metadata": {"name": "p", "namespace": "n", "resourceVersion": "7"}}

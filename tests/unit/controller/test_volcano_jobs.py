@@ -17,17 +17,23 @@ from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
 
 RECORD = JobRecord(
-    job_id=7, namespace="ns", object_name="pbs-x", queue="q", spec=JobSpec(dialect=Dialect.PBS, name="x"),
+    job_id=7,
+    namespace="ns",
+    object_name="pbs-x",
+    queue="q",
+    spec=JobSpec(dialect=Dialect.PBS, name="x"),
     status=JobStatus(owner="alice"),
-)  # fmt: skip
+)
 NEW, MADE = (Admitted({"status": {"volcanoJob": name}}, RECORD) for name in ("", "job-7"))
 
 
 def volcano_job(uid: str, phase: str = "Running") -> Object:
     return {
-        "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job",
-        "metadata": {"namespace": "ns", "name": "job-7", "uid": uid}, "status": {"state": {"phase": phase}},
-    }  # fmt: skip
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"namespace": "ns", "name": "job-7", "uid": uid},
+        "status": {"state": {"phase": phase}},
+    }
 
 
 class Cluster:

@@ -19,9 +19,16 @@ from hpcbatch.volcano import translate
 def setup(dialect: str) -> RunSetup:
     pod = PlacedPod(host="h", chunk=Chunk())
     job = PlacedJob(
-        job_id=1, spec=JobSpec(dialect=dialect, name="j"), queue="q", pods=(pod,), owner="u", uid=1, gid=1, home="/h",
+        job_id=1,
+        spec=JobSpec(dialect=dialect, name="j"),
+        queue="q",
+        pods=(pod,),
+        owner="u",
+        uid=1,
+        gid=1,
+        home="/h",
         cluster="c",
-    )  # fmt: skip
+    )
     return door(dialect).run_setup(job)
 
 

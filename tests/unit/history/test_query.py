@@ -44,11 +44,19 @@ def test_what_nothing_can_be(namespace: str | None, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "status.jobId", "status.jobId=", "status.jobId=x", "status.jobId=-1", "status.jobId=²",
-        "status.jobId=99999999999999999999", "status.color=red", "status.owner!=alice", "endedAfter=soon",
-        "endedAfter=2026-11-01T12:00:00Z|2026-11-02T12:00:00Z", "metadata.namespace=a|b",
+        "status.jobId",
+        "status.jobId=",
+        "status.jobId=x",
+        "status.jobId=-1",
+        "status.jobId=²",
+        "status.jobId=99999999999999999999",
+        "status.color=red",
+        "status.owner!=alice",
+        "endedAfter=soon",
+        "endedAfter=2026-11-01T12:00:00Z|2026-11-02T12:00:00Z",
+        "metadata.namespace=a|b",
     ],
-)  # fmt: skip
+)
 def test_bad_selectors(text: str) -> None:
     with pytest.raises(InvalidError) as raised:
         read_query(None, text)

@@ -32,11 +32,31 @@ def test_images(text: str, image: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", " ", "a b", "/data/x.sqsh", "./x.sqsh", "dockerd://a", "https://a/b", "Upper", "a:", "a:t:u", "a//b", "a/",
-        "a#b#c", "#a", "a@b", "me@nvcr.io#a", "$oauthtoken@nvcr.io#a/b", "a@sha256:12", "a\n", "a:é", "-a", "a;b",
+        "",
+        " ",
+        "a b",
+        "/data/x.sqsh",
+        "./x.sqsh",
+        "dockerd://a",
+        "https://a/b",
+        "Upper",
+        "a:",
+        "a:t:u",
+        "a//b",
+        "a/",
+        "a#b#c",
+        "#a",
+        "a@b",
+        "me@nvcr.io#a",
+        "$oauthtoken@nvcr.io#a/b",
+        "a@sha256:12",
+        "a\n",
+        "a:é",
+        "-a",
+        "a;b",
         "x" * (MAX_LENGTH + 1),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_image(text: str) -> None:
     with pytest.raises(HpcBatchError):
         parse_image(text)

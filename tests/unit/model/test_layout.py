@@ -25,38 +25,56 @@ def spec(arrangement: Arrangement, *chunks: Chunk) -> JobSpec:
     ("arrangement", "chunks", "nodes", "pods"),
     [
         pytest.param(
-            Arrangement.FILL, [Chunk(count=5)], [2, 2, 2],
-            [Chunk(count=2, cpus=2, ranks=2), Chunk(count=1, cpus=1, ranks=1)], id="5 tasks on 2-CPU nodes: 2,2,1",
+            Arrangement.FILL,
+            [Chunk(count=5)],
+            [2, 2, 2],
+            [Chunk(count=2, cpus=2, ranks=2), Chunk(count=1, cpus=1, ranks=1)],
+            id="5 tasks on 2-CPU nodes: 2,2,1",
         ),
         pytest.param(Arrangement.FILL, [Chunk(count=4)], [2, 8], [Chunk(cpus=4, ranks=4)], id="largest node"),
         pytest.param(Arrangement.FILL, [Chunk(cpus=9)], [2], [Chunk(cpus=9)], id="too big: stays, waits"),
         pytest.param(Arrangement.FILL, [Chunk(count=2)], [], [Chunk(count=2)], id="no node yet: one pod each"),
         pytest.param(
-            Arrangement.PACK, [Chunk(count=2, cpus=2, mem_bytes=GIB), Chunk(cpus=1, ranks=0)], [8],
-            [Chunk(cpus=5, ranks=2, mem_bytes=2 * GIB)], id="pack: one pod with the sum",
+            Arrangement.PACK,
+            [Chunk(count=2, cpus=2, mem_bytes=GIB), Chunk(cpus=1, ranks=0)],
+            [8],
+            [Chunk(cpus=5, ranks=2, mem_bytes=2 * GIB)],
+            id="pack: one pod with the sum",
         ),
         pytest.param(Arrangement.FREE, [Chunk(count=3)], [8] * 3, [Chunk(count=3)], id="free: a pod for each chunk"),
         pytest.param(
-            Arrangement.FREE, [Chunk(count=8, ranks=2)], [8] * 3,
-            [Chunk(count=2, cpus=3, ranks=6), Chunk(cpus=2, ranks=4)], id="free: more chunks than nodes",
+            Arrangement.FREE,
+            [Chunk(count=8, ranks=2)],
+            [8] * 3,
+            [Chunk(count=2, cpus=3, ranks=6), Chunk(cpus=2, ranks=4)],
+            id="free: more chunks than nodes",
         ),
         pytest.param(
-            Arrangement.FREE, [Chunk(count=8, cpus=2)], [4, 4, 1], [Chunk(count=4, cpus=4, ranks=2)],
+            Arrangement.FREE,
+            [Chunk(count=8, cpus=2)],
+            [4, 4, 1],
+            [Chunk(count=4, cpus=4, ranks=2)],
             id="free: no more in a pod than fits",
         ),
         pytest.param(Arrangement.FREE, [Chunk(count=3, cpus=9)], [8], [Chunk(count=3, cpus=9)], id="free: too big"),
         pytest.param(Arrangement.FREE, [Chunk(count=3)], [], [Chunk(count=3)], id="free: no node yet"),
         pytest.param(
-            Arrangement.FILL, [Chunk(resources=(("gpu", 1),)), Chunk(count=3)], [4],
-            [Chunk(cpus=4, ranks=4, resources=(("gpu", 1),))], id="fill: unlike tasks share a pod",
+            Arrangement.FILL,
+            [Chunk(resources=(("gpu", 1),)), Chunk(count=3)],
+            [4],
+            [Chunk(cpus=4, ranks=4, resources=(("gpu", 1),))],
+            id="fill: unlike tasks share a pod",
         ),
         pytest.param(
-            Arrangement.FILL, [Chunk(count=3), Chunk(count=3, cpus=2)], [4],
-            [Chunk(cpus=3, ranks=3), Chunk(cpus=4, ranks=2), Chunk(cpus=2)], id="fill: in order",
+            Arrangement.FILL,
+            [Chunk(count=3), Chunk(count=3, cpus=2)],
+            [4],
+            [Chunk(cpus=3, ranks=3), Chunk(cpus=4, ranks=2), Chunk(cpus=2)],
+            id="fill: in order",
         ),
         pytest.param(Arrangement.SCATTER, [Chunk(count=3)], [8], [Chunk(count=3)], id="scatter: a pod for each chunk"),
     ],
-)  # fmt: skip
+)
 def test_lay_out(arrangement: Arrangement, chunks: list[Chunk], nodes: list[int], pods: list[Chunk]) -> None:
     assert list(lay_out(spec(arrangement, *chunks), sizes(nodes))) == pods
 
@@ -82,9 +100,10 @@ def test_what_else_bounds_a_pod(chunk: Chunk, node: NodeSize, pods: list[tuple[i
 
 def test_what_each_pod_gets_is_not_added_up() -> None:
     asked = replace(
-        spec(Arrangement.FILL, Chunk(count=8, resources=(("x", 1),))), mem_per_pod_bytes=2 * GIB,
+        spec(Arrangement.FILL, Chunk(count=8, resources=(("x", 1),))),
+        mem_per_pod_bytes=2 * GIB,
         resources_per_pod=(("gpu", 2),),
-    )  # fmt: skip
+    )
     small = NodeSize(cpus=64, mem_bytes=GIB, resources=(("gpu", 9), ("x", 9)))
     without = NodeSize(cpus=32, mem_bytes=4 * GIB, resources=(("gpu", 1), ("x", 9)))
     fits = NodeSize(cpus=4, mem_bytes=2 * GIB, resources=(("gpu", 2), ("x", 9)))

@@ -8,10 +8,33 @@ from hpcbatch.model.mail import MailConfig, is_address, recipients
 
 GOOD = ["alice", "alice@example.org", "a.b+c@x-y.example.org", "o'neil@example.org", "x@localhost"]
 BAD = [
-    "", "a b", "a,b", "a@b,c@d", "a\nBcc: b@c", "a\r\nX: y", "-oQ/tmp", "/etc/passwd", "|sh", "a|b", "a@", "@b", "a@-b",
-    "a@b..c", "<a@b>", "a@b>", '"a b"@c', "a;b", "a:b", "a@[1.2.3.4]", "ä@b", "a\0b", "a@b\n", ".a@b", "a..b@c",
+    "",
+    "a b",
+    "a,b",
+    "a@b,c@d",
+    "a\nBcc: b@c",
+    "a\r\nX: y",
+    "-oQ/tmp",
+    "/etc/passwd",
+    "|sh",
+    "a|b",
+    "a@",
+    "@b",
+    "a@-b",
+    "a@b..c",
+    "<a@b>",
+    "a@b>",
+    '"a b"@c',
+    "a;b",
+    "a:b",
+    "a@[1.2.3.4]",
+    "ä@b",
+    "a\0b",
+    "a@b\n",
+    ".a@b",
+    "a..b@c",
     "a" * 255,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text", GOOD)

@@ -18,9 +18,21 @@ def test_the_table_is_linux_s() -> None:
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("TERM", 15), ("SIGTERM", 15), ("15", 15), ("64", 64), ("0", 0), ("65", None), ("term", None), ("", None),
-     ("SIG", None), ("FOO", None), ("-9", None), ("٣", None)],
-)  # fmt: skip
+    [
+        ("TERM", 15),
+        ("SIGTERM", 15),
+        ("15", 15),
+        ("64", 64),
+        ("0", 0),
+        ("65", None),
+        ("term", None),
+        ("", None),
+        ("SIG", None),
+        ("FOO", None),
+        ("-9", None),
+        ("٣", None),
+    ],
+)
 def test_number(text: str, number: int | None) -> None:
     assert signal_number(text) == number
 

@@ -29,17 +29,34 @@ def hours(count: float) -> timedelta:
 
 
 def job(
-    user: str = "alice", queue: str = "work", *, ago_h: float | None = 1, took_h: float | None = 2, waited_s: int = 60,
-    cpus: int = 4, state: JobState = JobState.FINISHED, used_s: int | None = None, **more: object,
-) -> JobRow:  # fmt: skip
+    user: str = "alice",
+    queue: str = "work",
+    *,
+    ago_h: float | None = 1,
+    took_h: float | None = 2,
+    waited_s: int = 60,
+    cpus: int = 4,
+    state: JobState = JobState.FINISHED,
+    used_s: int | None = None,
+    **more: object,
+) -> JobRow:
     """A job that ended so many hours ago and ran for `took_h`; None: has not ended, never ran."""
     end = None if ago_h is None else NOW - hours(ago_h)
     start = None if took_h is None else (end or NOW) - hours(took_h)
     ready = None if start is None else start - timedelta(seconds=waited_s)
     return ROWS[0]._replace(
-        user=user, queue=queue, cpus=cpus, state=state, reason=Reason.NONE, start_time=start, end_time=end,
-        submit_time=ready, eligible_time=ready, cpu_used_s=used_s, **more,
-    )  # fmt: skip
+        user=user,
+        queue=queue,
+        cpus=cpus,
+        state=state,
+        reason=Reason.NONE,
+        start_time=start,
+        end_time=end,
+        submit_time=ready,
+        eligible_time=ready,
+        cpu_used_s=used_s,
+        **more,
+    )
 
 
 def test_users_with_the_largest_first() -> None:
@@ -111,14 +128,19 @@ def test_each_key(name: str) -> None:
 @given(
     st.lists(
         st.builds(
-            job, st.sampled_from("abc"), st.sampled_from("xy"), ago_h=st.none() | st.floats(0, 300),
-            took_h=st.none() | st.floats(0, 300), cpus=st.integers(0, 99), state=st.sampled_from(JobState),
+            job,
+            st.sampled_from("abc"),
+            st.sampled_from("xy"),
+            ago_h=st.none() | st.floats(0, 300),
+            took_h=st.none() | st.floats(0, 300),
+            cpus=st.integers(0, 99),
+            state=st.sampled_from(JobState),
             used_s=st.none() | st.integers(0, 99999),
         ),
         max_size=30,
     ),
     st.lists(st.sampled_from(sorted(KEYS)), unique=True),
-)  # fmt: skip
+)
 def test_groups_add_up(rows: list[JobRow], by: list[str]) -> None:
     uses, total = summed_up(rows, by, WEEK, timezone=UTC)
     assert len({use.key for use in uses}) == len(uses)

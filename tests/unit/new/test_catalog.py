@@ -46,7 +46,7 @@ def test_names(tmp_path: Path) -> None:
         (Path("/nowhere"), {}, "--templates: expected a directory with templates, found '/nowhere'"),
         (None, {"HPCBATCH_TEMPLATES": "/x"}, "HPCBATCH_TEMPLATES: expected a directory with templates, found '/x'"),
     ],
-)  # fmt: skip
+)
 def test_a_directory_that_is_named_must_be_there(given: Path | None, environ: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError) as error:
         find(given, environ, "/home/me")

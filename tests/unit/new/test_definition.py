@@ -67,7 +67,7 @@ parameters:
         ("parametres: []", "/site/t.yaml:1: parametres: unknown key; did you mean parameters?"),
         ("a: [", "/site/t.yaml:1: not YAML"),
     ],
-)  # fmt: skip
+)
 def test_faults(text: str, message: str) -> None:
     with pytest.raises(HpcBatchError) as error:
         read_definition("t", reader(t=text))

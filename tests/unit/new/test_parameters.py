@@ -96,7 +96,7 @@ def test_defaults_and_names() -> None:
         ({"nodez": "1"}, "template t has no parameter --nodez: did you mean --nodes?"),
         ({"colour": "1"}, "template t has no parameter --colour: it has --nodes, --ranks-per-node, PROGRAM"),
     ],
-)  # fmt: skip
+)
 def test_messages(given: dict[str, Given], message: str) -> None:
     with pytest.raises(UsageError) as error:
         read_values("t", PARAMETERS, given)

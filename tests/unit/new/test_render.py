@@ -27,9 +27,16 @@ WORST = 'a\'; touch x; #PBS -q evil "$(id)" `id` \\'
 def given_values(parameters: tuple[Parameter, ...], text: str) -> dict[str, Given]:
     """A value for each parameter, `text` wherever a text fits."""
     fitting: dict[str, Given] = {
-        "count": "2000", "duration": "1h", "memory": "1G", "flag": True, "words": "run 'it now'",
-        "texts": (text, text), "command": (text, text), "text": text, "path": text,
-    }  # fmt: skip
+        "count": "2000",
+        "duration": "1h",
+        "memory": "1G",
+        "flag": True,
+        "words": "run 'it now'",
+        "texts": (text, text),
+        "command": (text, text),
+        "text": text,
+        "path": text,
+    }
     return {p.name: p.choices[0] if p.kind == "choice" else fitting[p.kind] for p in parameters}
 
 
@@ -111,7 +118,7 @@ def site(**files: str):  # type: ignore[no-untyped-def]
         ('a\n{% include "part.sh.j2" %}\n', "template /site/part.sh.j2, line 3: 'lost' is undefined"),
         ("{{ ''.__class__.__mro__ }}", "template /site/t.sh.j2, line 1: access to attribute '__class__'"),
     ],
-)  # fmt: skip
+)
 def test_faults_of_a_template(text: str, message: str) -> None:
     with pytest.raises(HpcBatchError) as error:
         render("t", {"nodes": 2}, Dialect.PBS, site(t=text, part="\n\n{{ lost }}"))

@@ -19,12 +19,19 @@ OK = RunReport(exit_code=0, walltime_s=85, cpu_s=3, session_id=7)
 
 
 def seen(
-    *, spec: dict[str, object] | None = None, status: JobStatus | None = None, phase: str | None = None,
-    pods: list[PodView] | None = None, **flags: object,
-) -> Observed:  # fmt: skip
+    *,
+    spec: dict[str, object] | None = None,
+    status: JobStatus | None = None,
+    phase: str | None = None,
+    pods: list[PodView] | None = None,
+    **flags: object,
+) -> Observed:
     return Observed(
         record=JobRecord(
-            job_id=7, namespace="ns", object_name="x", queue="q",
+            job_id=7,
+            namespace="ns",
+            object_name="x",
+            queue="q",
             spec=JobSpec(dialect=Dialect.PBS, name="x", **(spec or {})),  # type: ignore[arg-type]
             status=status or JobStatus(owner="alice", layout=(Chunk(),)),
         ),
@@ -32,7 +39,7 @@ def seen(
         was_created=phase is not None,
         pods=pods or [],
         **({"delete_requested": False, "waiting": NO_WAIT, "now": NOW} | flags),  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
 
 
 def pod(index: int = 0, **fields: object) -> PodView:

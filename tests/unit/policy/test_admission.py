@@ -186,9 +186,12 @@ def test_a_site_without_queues_has_volcanos() -> None:
 
 
 @given(
-    st.integers(1, 20), st.integers(0, 8), st.none() | st.integers(1, 20 * GI), st.none() | st.integers(1, 10000),
+    st.integers(1, 20),
+    st.integers(0, 8),
+    st.none() | st.integers(1, 20 * GI),
+    st.none() | st.integers(1, 10000),
     st.sampled_from(Arrangement),
-)  # fmt: skip
+)
 def test_what_is_granted_is_within_the_limits(
     count: int, cpus: int, mem: int | None, walltime_s: int | None, arrangement: Arrangement
 ) -> None:

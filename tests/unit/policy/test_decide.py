@@ -29,30 +29,43 @@ from tests.unit.policy.job_seen import END, ENDED, NOW, RUNNING, START, TAKEN, e
         pytest.param(seen(spec={"begin_time": START}), "Queued", "None", "create", id="begin time has passed"),
         pytest.param(seen(delete_requested=True), "Deleted", "DeletedByUser", "", id="deleted at once"),
         pytest.param(
-            seen(phase="Pending", waiting=Waiting(reason=Reason.RESOURCES, message="m")), "Queued", "Resources", "",
+            seen(phase="Pending", waiting=Waiting(reason=Reason.RESOURCES, message="m")),
+            "Queued",
+            "Resources",
+            "",
             id="waits for room",
         ),
         pytest.param(seen(phase="Pending", spec={"hold": True}), "Held", "HeldByUser", "delete", id="held late"),
         pytest.param(seen(phase="Pending", pods=[pod(phase="Pending")]), "Queued", "Starting", "", id="pods start"),
         pytest.param(seen(phase="Running", pods=[RUNNING]), "Running", "None", "", id="runs"),
-        pytest.param(
-            seen(phase="Running", pods=[RUNNING], is_suspended=True), "Suspended", "None", "", id="suspended"
-        ),
+        pytest.param(seen(phase="Running", pods=[RUNNING], is_suspended=True), "Suspended", "None", "", id="suspended"),
         pytest.param(
             seen(status=JobStatus(run_count=1), phase="Running", pods=[RUNNING], is_suspended=True),
-            "Running", "None", "", id="was suspended in the run before",
+            "Running",
+            "None",
+            "",
+            id="was suspended in the run before",
         ),
         pytest.param(
-            seen(phase="Completed", pods=[ended_with(exit_code=0, reason=Reason.OUTPUT_FAILED)]), "Finished",
-            "OutputFailed", "", id="disk full, script content",
+            seen(phase="Completed", pods=[ended_with(exit_code=0, reason=Reason.OUTPUT_FAILED)]),
+            "Finished",
+            "OutputFailed",
+            "",
+            id="disk full, script content",
         ),
         pytest.param(
-            seen(phase="Terminated", pods=[ended_with(exit_code=2, reason=Reason.OUTPUT_FAILED)]), "Failed",
-            "OutputFailed", "", id="disk full, script failed",
+            seen(phase="Terminated", pods=[ended_with(exit_code=2, reason=Reason.OUTPUT_FAILED)]),
+            "Failed",
+            "OutputFailed",
+            "",
+            id="disk full, script failed",
         ),
         pytest.param(
-            seen(phase="Terminated", pods=[ended_with(exit_code=1, reason=Reason.PROGRAM_FAILED)]), "Failed",
-            "ProgramFailed", "", id="a program failed by its own log",
+            seen(phase="Terminated", pods=[ended_with(exit_code=1, reason=Reason.PROGRAM_FAILED)]),
+            "Failed",
+            "ProgramFailed",
+            "",
+            id="a program failed by its own log",
         ),
         pytest.param(
             seen(phase="Running", pods=[RUNNING], spec={"hold": True}), "Running", "None", "", id="hold too late"
@@ -66,24 +79,39 @@ from tests.unit.policy.job_seen import END, ENDED, NOW, RUNNING, START, TAKEN, e
             seen(phase="Terminated", pods=[ended_with(signal=9)]), "Failed", "Signalled", "", id="killed by a signal"
         ),
         pytest.param(
-            seen(phase="Terminated", pods=[ended_with(exit_code=1, reason=Reason.TIME_LIMIT)]), "Timeout", "TimeLimit",
-            "", id="walltime",
+            seen(phase="Terminated", pods=[ended_with(exit_code=1, reason=Reason.TIME_LIMIT)]),
+            "Timeout",
+            "TimeLimit",
+            "",
+            id="walltime",
         ),
         pytest.param(
-            seen(phase="Terminated", pods=[ended_with(reason=Reason.OUTPUT_FAILED)]), "Failed", "OutputFailed", "",
+            seen(phase="Terminated", pods=[ended_with(reason=Reason.OUTPUT_FAILED)]),
+            "Failed",
+            "OutputFailed",
+            "",
             id="never ran: no output file",
         ),
         pytest.param(
-            seen(phase="Terminated", pods=[replace(ENDED, report=None, is_lost=True)]), "Queued", "NodeLost", "delete",
+            seen(phase="Terminated", pods=[replace(ENDED, report=None, is_lost=True)]),
+            "Queued",
+            "NodeLost",
+            "delete",
             id="lost and rerunnable: again",
         ),
         pytest.param(
             seen(phase="Terminated", pods=[replace(ENDED, report=None, is_lost=True)], spec={"rerunnable": False}),
-            "Failed", "NodeLost", "", id="lost and not rerunnable",
+            "Failed",
+            "NodeLost",
+            "",
+            id="lost and not rerunnable",
         ),
         pytest.param(
-            seen(phase="Terminated", pods=[replace(ended_with(signal=15), is_deleting=True)]), "Queued", "NodeLost",
-            "delete", id="somebody deleted the first pod: again",
+            seen(phase="Terminated", pods=[replace(ended_with(signal=15), is_deleting=True)]),
+            "Queued",
+            "NodeLost",
+            "delete",
+            id="somebody deleted the first pod: again",
         ),
         pytest.param(
             seen(
@@ -93,36 +121,55 @@ from tests.unit.policy.job_seen import END, ENDED, NOW, RUNNING, START, TAKEN, e
                     replace(ended_with(reason=Reason.LAUNCH_FAILED, message="no sshd"), index=1),
                 ],
             ),
-            "Failed", "LaunchFailed", "", id="a worker failed, so the first pod was ended",
+            "Failed",
+            "LaunchFailed",
+            "",
+            id="a worker failed, so the first pod was ended",
         ),
         pytest.param(
             seen(
-                phase="Terminated", pods=[replace(ended_with(reason=Reason.LAUNCH_FAILED, message="no sshd"), index=1)],
+                phase="Terminated",
+                pods=[replace(ended_with(reason=Reason.LAUNCH_FAILED, message="no sshd"), index=1)],
                 status=JobStatus(start_time=START),
             ),
-            "Failed", "LaunchFailed", "", id="a worker failed, and the first pod is known no more",
+            "Failed",
+            "LaunchFailed",
+            "",
+            id="a worker failed, and the first pod is known no more",
         ),
         pytest.param(
-            seen(phase="Aborted", spec={"rerunnable": False}, status=JobStatus(start_time=START)), "Failed", "NodeLost",
-            "", id="pod deleted",
+            seen(phase="Aborted", spec={"rerunnable": False}, status=JobStatus(start_time=START)),
+            "Failed",
+            "NodeLost",
+            "",
+            id="pod deleted",
         ),
         pytest.param(
-            seen(phase="Terminated", pods=[replace(ENDED, report=None, problem="StartError: no sh")]), "Failed",
-            "LaunchFailed", "", id="no shell in the image",
+            seen(phase="Terminated", pods=[replace(ENDED, report=None, problem="StartError: no sh")]),
+            "Failed",
+            "LaunchFailed",
+            "",
+            id="no shell in the image",
         ),
         pytest.param(
-            seen(phase="Running", pods=[RUNNING], delete_requested=True), "Exiting", "None", "terminate",
+            seen(phase="Running", pods=[RUNNING], delete_requested=True),
+            "Exiting",
+            "None",
+            "terminate",
             id="deleted while it runs",
         ),
         pytest.param(
-            seen(phase="Terminated", pods=[ended_with(signal=15)], delete_requested=True), "Deleted", "DeletedByUser",
-            "", id="deleted, and its pods have ended",
+            seen(phase="Terminated", pods=[ended_with(signal=15)], delete_requested=True),
+            "Deleted",
+            "DeletedByUser",
+            "",
+            id="deleted, and its pods have ended",
         ),
         pytest.param(
             seen(phase="Pending", delete_requested=True), "Queued", "None", "terminate", id="deleted while it waits"
         ),
     ],
-)  # fmt: skip
+)
 def test_decide(observed: Observed, state: str, reason: str, flag: str) -> None:
     decision = decide(observed)
     assert (decision.status.state, decision.status.reason) == (JobState(state), Reason(reason))
@@ -137,48 +184,92 @@ OVERDUE = replace(LIMITED, state=JobState.EXITING, reason=Reason.TIME_LIMIT)
     ("observed", "state", "reason", "flag", "look_again_s"),
     [
         pytest.param(
-            seen(phase="Running", pods=[RUNNING], status=LIMITED), "Exiting", "TimeLimit", "", None,
+            seen(phase="Running", pods=[RUNNING], status=LIMITED),
+            "Exiting",
+            "TimeLimit",
+            "",
+            None,
             id="90 s of 30, 20 to be late in and 10 between TERM and KILL",
         ),
         pytest.param(
-            seen(phase="Running", pods=[RUNNING], status=replace(LIMITED, walltime_s=100)), "Running", "None", "", 40,
+            seen(phase="Running", pods=[RUNNING], status=replace(LIMITED, walltime_s=100)),
+            "Running",
+            "None",
+            "",
+            40,
             id="in time",
         ),
         pytest.param(seen(phase="Running", pods=[RUNNING]), "Running", "None", "", None, id="without a limit"),
         pytest.param(
             seen(phase="Running", pods=[RUNNING, pod(1, started_at=START + timedelta(seconds=1))], status=LIMITED),
-            "Running", "None", "", 11, id="pods that have to find each other",
+            "Running",
+            "None",
+            "",
+            11,
+            id="pods that have to find each other",
         ),
         pytest.param(
-            seen(phase="Running", pods=[RUNNING], status=LIMITED, is_suspended=True), "Suspended", "None", "", None,
+            seen(phase="Running", pods=[RUNNING], status=LIMITED, is_suspended=True),
+            "Suspended",
+            "None",
+            "",
+            None,
             id="suspended",
         ),
         pytest.param(
-            seen(phase="Running", pods=[RUNNING], status=replace(
-                LIMITED, suspensions=(Suspension(start_time=START, end_time=START + timedelta(seconds=45)),)
-            )), "Running", "None", "", 15, id="was suspended for 45 s",
+            seen(
+                phase="Running",
+                pods=[RUNNING],
+                status=replace(
+                    LIMITED, suspensions=(Suspension(start_time=START, end_time=START + timedelta(seconds=45)),)
+                ),
+            ),
+            "Running",
+            "None",
+            "",
+            15,
+            id="was suspended for 45 s",
         ),
         pytest.param(
-            seen(phase="Running", pods=[RUNNING], status=replace(
-                LIMITED, alterations=(Alteration(time=NOW - timedelta(seconds=2), changes="walltime"),)
-            )), "Running", "None", "", 28, id="a limit set a moment ago that has passed",
+            seen(
+                phase="Running",
+                pods=[RUNNING],
+                status=replace(LIMITED, alterations=(Alteration(time=NOW - timedelta(seconds=2), changes="walltime"),)),
+            ),
+            "Running",
+            "None",
+            "",
+            28,
+            id="a limit set a moment ago that has passed",
         ),
         pytest.param(
-            seen(phase="Running", pods=[RUNNING], status=OVERDUE), "Exiting", "TimeLimit", "terminate", None,
+            seen(phase="Running", pods=[RUNNING], status=OVERDUE),
+            "Exiting",
+            "TimeLimit",
+            "terminate",
+            None,
             id="is being ended",
         ),
         pytest.param(
-            seen(phase="Terminated", pods=[replace(ENDED, report=None, is_deleting=True)], status=OVERDUE), "Timeout",
-            "TimeLimit", "", None, id="is over",
+            seen(phase="Terminated", pods=[replace(ENDED, report=None, is_deleting=True)], status=OVERDUE),
+            "Timeout",
+            "TimeLimit",
+            "",
+            None,
+            id="is over",
         ),
         pytest.param(seen(phase="Terminated", status=OVERDUE), "Timeout", "TimeLimit", "", None, id="pods are gone"),
         pytest.param(seen(status=OVERDUE), "Timeout", "TimeLimit", "", None, id="the Volcano Job is gone, too"),
         pytest.param(
-            seen(phase="Running", pods=[RUNNING], status=OVERDUE, delete_requested=True), "Exiting", "TimeLimit",
-            "terminate", None, id="deleted meanwhile",
+            seen(phase="Running", pods=[RUNNING], status=OVERDUE, delete_requested=True),
+            "Exiting",
+            "TimeLimit",
+            "terminate",
+            None,
+            id="deleted meanwhile",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_run_that_its_runner_does_not_end_at_its_limit(
     observed: Observed, state: str, reason: str, flag: str, look_again_s: float | None
 ) -> None:
@@ -218,26 +309,42 @@ def stuck(problem: str, *, bound_s: int = 20, **fields: object) -> PodView:
             [stuck("ErrImagePull: no such image")], "Queued", "Starting", "ErrImagePull: no such image", True, id="told"
         ),
         pytest.param(
-            [stuck("ErrImagePull: no such image", bound_s=300)], "Failed", "LaunchFailed",
-            "pod pod-0 on node node-0: ErrImagePull: no such image", False, id="out of time",
+            [stuck("ErrImagePull: no such image", bound_s=300)],
+            "Failed",
+            "LaunchFailed",
+            "pod pod-0 on node node-0: ErrImagePull: no such image",
+            False,
+            id="out of time",
         ),
         pytest.param([stuck("", bound_s=900)], "Queued", "Starting", "", True, id="a long pull is no problem"),
         pytest.param(
-            [stuck("InvalidImageName: no", is_hopeless=True)], "Failed", "LaunchFailed",
-            "pod pod-0 on node node-0: InvalidImageName: no", False, id="hopeless",
+            [stuck("InvalidImageName: no", is_hopeless=True)],
+            "Failed",
+            "LaunchFailed",
+            "pod pod-0 on node node-0: InvalidImageName: no",
+            False,
+            id="hopeless",
         ),
         pytest.param(
-            [RUNNING, stuck("FailedMount: no", index=1, node="node-1")], "Running", "None",
-            "pod pod-1 on node node-1: FailedMount: no", True, id="the first pod waits for another",
+            [RUNNING, stuck("FailedMount: no", index=1, node="node-1")],
+            "Running",
+            "None",
+            "pod pod-1 on node node-1: FailedMount: no",
+            True,
+            id="the first pod waits for another",
         ),
         pytest.param(
-            [RUNNING, stuck("FailedMount: no", index=1, node="node-1", bound_s=301)], "Failed", "LaunchFailed",
-            "pod pod-1 on node node-1: FailedMount: no", False, id="the first pod has waited long enough",
+            [RUNNING, stuck("FailedMount: no", index=1, node="node-1", bound_s=301)],
+            "Failed",
+            "LaunchFailed",
+            "pod pod-1 on node node-1: FailedMount: no",
+            False,
+            id="the first pod has waited long enough",
         ),
         pytest.param([RUNNING, pod(1, phase="Pending")], "Running", "None", "", True, id="another pod is on its way"),
         pytest.param([RUNNING, replace(RUNNING, index=1)], "Running", "None", "", False, id="all run"),
     ],
-)  # fmt: skip
+)
 def test_pods_that_do_not_start(pods: list[PodView], state: str, reason: str, message: str, look_again: bool) -> None:
     decision = decide(seen(phase="Pending", pods=pods))
     status = decision.status
@@ -266,7 +373,7 @@ def refused(*, age_s: int, may_pass: bool = False) -> RefusedPods:
         ),
         pytest.param("Terminated", None, [], "Queued", "Resources", "delete", id="nobody knows why"),
     ],
-)  # fmt: skip
+)
 def test_pods_that_may_not_be_made(
     phase: str, refusal: RefusedPods | None, pods: list[PodView], state: str, reason: str, flag: str
 ) -> None:

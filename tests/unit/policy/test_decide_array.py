@@ -30,8 +30,11 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def array(indices: str, limit: int | None = None, *, status: JobStatus | None = None, **spec: object) -> JobRecord:
     asked = JobSpec(
-        dialect=Dialect.PBS, name="a", array=Array(indices=Indices.parse(indices), limit=limit), **spec  # type: ignore[arg-type]
-    )  # fmt: skip
+        dialect=Dialect.PBS,
+        name="a",
+        array=Array(indices=Indices.parse(indices), limit=limit),
+        **spec,  # type: ignore[arg-type]
+    )
     return JobRecord(
         job_id=12, namespace="n", object_name="pbs-a", spec=asked, status=status or JobStatus(owner="alice"), queue="q"
     )
@@ -241,9 +244,12 @@ def test_a_record_made_before_a_kill_is_taken_over() -> None:
 )
 def test_the_last_keeps_the_number(pending: str, held: str, own: str, deleted: str, expected: int | None) -> None:
     seen = ArraySeen(
-        record=array("1-40", status=places(pending=pending, succeeded="40")), now=NOW, asked_held=Indices.parse(held),
-        asked_own=Indices.parse(own), asked_deleted=Indices.parse(deleted),
-    )  # fmt: skip
+        record=array("1-40", status=places(pending=pending, succeeded="40")),
+        now=NOW,
+        asked_held=Indices.parse(held),
+        asked_own=Indices.parse(own),
+        asked_deleted=Indices.parse(deleted),
+    )
     assert decide_array(seen).keeps_number == expected
 
 

@@ -80,9 +80,15 @@ def clause(kind: DependencyKind, *numbers: int, delay_s: int = 0) -> Clause:
 
 
 def job(
-    *clauses: Clause, dialect: Dialect = SLURM, is_any: bool = False, kill: bool | None = None, job_id: int = 20,
-    progress: DependencyProgress | None = LOOKED_AT, array: str = "", **status: object,
-) -> JobRecord:  # fmt: skip
+    *clauses: Clause,
+    dialect: Dialect = SLURM,
+    is_any: bool = False,
+    kill: bool | None = None,
+    job_id: int = 20,
+    progress: DependencyProgress | None = LOOKED_AT,
+    array: str = "",
+    **status: object,
+) -> JobRecord:
     spec = JobSpec(
         dialect=dialect,
         name="j",

@@ -17,8 +17,13 @@ from tests.unit.policy.job_seen import ENDED, NOW, RUNNING, START, seen
 
 HOSTS = (ExecHost(node="node-0", pod="pod-0", cpus=1),)
 RUNS = JobStatus(
-    owner="alice", layout=(Chunk(),), state=JobState.RUNNING, start_time=START, hosts=HOSTS, run_count=1,
-)  # fmt: skip
+    owner="alice",
+    layout=(Chunk(),),
+    state=JobState.RUNNING,
+    start_time=START,
+    hosts=HOSTS,
+    run_count=1,
+)
 LOST = replace(ENDED, report=None, is_lost=True)
 
 
@@ -27,13 +32,16 @@ LOST = replace(ENDED, report=None, is_lost=True)
     [
         pytest.param("Terminated", LOST, RUNS, "pod pod-0 on node node-0 was lost", id="node lost"),
         pytest.param(
-            "Restarting", replace(RUNNING, is_deleting=True), RUNS,
-            "pod pod-0 on node node-0 was deleted by somebody else", id="Volcano restarts it",
+            "Restarting",
+            replace(RUNNING, is_deleting=True),
+            RUNS,
+            "pod pod-0 on node node-0 was deleted by somebody else",
+            id="Volcano restarts it",
         ),
         pytest.param("Restarting", replace(RUNNING, started_at=None, phase="Pending"), RUNS, "", id="the next pod"),
         pytest.param("Terminated", ENDED, replace(RUNS, is_rerunning=True), "", id="rerun by request"),
     ],
-)  # fmt: skip
+)
 def test_a_run_that_was_given_up(phase: str, pod: PodView, status: JobStatus, lost: str) -> None:
     after = decide(seen(phase=phase, pods=[pod], status=status)).status
     assert after.start_time is None

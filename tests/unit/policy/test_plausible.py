@@ -25,7 +25,7 @@ NODE = NodeSize(cpus=4, memory_bytes=1 << 30)
         pytest.param({"exit_code": 0}, 143, False, None, 15, Reason.SIGNALLED, id="forged: nobody told it to end"),
         pytest.param({"signal": 9}, 0, False, 0, None, Reason.NONE, id="forged: worse than it was"),
     ],
-)  # fmt: skip
+)
 def test_the_end_is_the_container_s(
     said: dict[str, object], code: int, was_told: bool, exit_code: int | None, signal: int | None, reason: Reason
 ) -> None:

@@ -26,22 +26,31 @@ def go(message: str) -> str:
 
 def event(text: str, *, first: str = FIRST, last: str = LAST, uid: str = "vj-1", name: str = "e-1") -> dict[str, Any]:
     return {
-        "metadata": {"name": name, "creationTimestamp": first}, "message": text, "firstTimestamp": first,
-        "lastTimestamp": last, "involvedObject": {"kind": "Job", "name": "job-915", "uid": uid},
-    }  # fmt: skip
+        "metadata": {"name": name, "creationTimestamp": first},
+        "message": text,
+        "firstTimestamp": first,
+        "lastTimestamp": last,
+        "involvedObject": {"kind": "Job", "name": "job-915", "uid": uid},
+    }
 
 
 def job(*, replicas: int = 2, restarts: tuple[str, ...] = (), **requests: str) -> dict[str, Any]:
     container = {"name": "main", "resources": {"requests": requests, "limits": {"memory": "1Gi"}}}
     return {
         "metadata": {"uid": "vj-1", "creationTimestamp": "2026-11-21T15:18:56Z"},
-        "spec": {"tasks": [{"replicas": 1, "template": {"spec": {"containers": [container]}}},
-                           {"replicas": replicas - 1, "template": {"spec": {"containers": [container]}}}]},
-        "status": {"conditions": [
-            {"status": "Pending", "lastTransitionTime": "2026-11-21T15:19:30Z"},
-            *({"status": "Restarting", "lastTransitionTime": when} for when in restarts),
-        ]},
-    }  # fmt: skip
+        "spec": {
+            "tasks": [
+                {"replicas": 1, "template": {"spec": {"containers": [container]}}},
+                {"replicas": replicas - 1, "template": {"spec": {"containers": [container]}}},
+            ]
+        },
+        "status": {
+            "conditions": [
+                {"status": "Pending", "lastTransitionTime": "2026-11-21T15:19:30Z"},
+                *({"status": "Restarting", "lastTransitionTime": when} for when in restarts),
+            ]
+        },
+    }
 
 
 POLICY = (
@@ -56,30 +65,43 @@ QUOTA = "exceeded quota: q, requested: {}, used: {}, limited: {}"
     [
         pytest.param(go(POLICY), job(), POLICY, False, id="Pod Security"),
         pytest.param(
-            f"(combined from similar events): {go(QUOTA.format('pods=1', 'pods=1', 'pods=1'))}", job(),
-            QUOTA.format("pods=1", "pods=1", "pods=1"), False, id="a quota for fewer pods than the job has",
+            f"(combined from similar events): {go(QUOTA.format('pods=1', 'pods=1', 'pods=1'))}",
+            job(),
+            QUOTA.format("pods=1", "pods=1", "pods=1"),
+            False,
+            id="a quota for fewer pods than the job has",
         ),
         pytest.param(
-            go(QUOTA.format("pods=1", "pods=3", "pods=3")), job(), QUOTA.format("pods=1", "pods=3", "pods=3"), True,
+            go(QUOTA.format("pods=1", "pods=3", "pods=3")),
+            job(),
+            QUOTA.format("pods=1", "pods=3", "pods=3"),
+            True,
             id="a quota that others use up",
         ),
         pytest.param(
             go(QUOTA.format("cpu=2,requests.memory=1Gi", "cpu=3,requests.memory=0", "cpu=4,requests.memory=2Gi")),
             job(cpu="2", memory="1Gi"),
-            QUOTA.format("cpu=2,requests.memory=1Gi", "cpu=3,requests.memory=0", "cpu=4,requests.memory=2Gi"), True,
+            QUOTA.format("cpu=2,requests.memory=1Gi", "cpu=3,requests.memory=0", "cpu=4,requests.memory=2Gi"),
+            True,
             id="just enough in all",
         ),
         pytest.param(
-            go(QUOTA.format("requests.cpu=2", "requests.cpu=2", "requests.cpu=3")), job(cpu="2"),
-            QUOTA.format("requests.cpu=2", "requests.cpu=2", "requests.cpu=3"), False, id="one fits, the gang does not",
+            go(QUOTA.format("requests.cpu=2", "requests.cpu=2", "requests.cpu=3")),
+            job(cpu="2"),
+            QUOTA.format("requests.cpu=2", "requests.cpu=2", "requests.cpu=3"),
+            False,
+            id="one fits, the gang does not",
         ),
         pytest.param(
-            go(QUOTA.format("limits.memory=1Gi", "limits.memory=1Gi", "limits.memory=1Gi")), job(),
-            QUOTA.format("limits.memory=1Gi", "limits.memory=1Gi", "limits.memory=1Gi"), False, id="limits",
+            go(QUOTA.format("limits.memory=1Gi", "limits.memory=1Gi", "limits.memory=1Gi")),
+            job(),
+            QUOTA.format("limits.memory=1Gi", "limits.memory=1Gi", "limits.memory=1Gi"),
+            False,
+            id="limits",
         ),
         pytest.param("something else", job(), "something else", False, id="no status"),
     ],
-)  # fmt: skip
+)
 def test_why(text: str, volcano_job: dict[str, Any], message: str, may_pass: bool) -> None:
     refusals = Refusals()
     refusals.add(event(text))

@@ -125,21 +125,23 @@ LATE = replace(DELETED, is_taken_early=False)
     ("other", "reason", "message"),
     [
         pytest.param(
-            DELETED, Reason.NODE_LOST, "pod pod-1 on node node-0 was deleted by somebody else; not rerunnable",
+            DELETED,
+            Reason.NODE_LOST,
+            "pod pod-1 on node node-0 was deleted by somebody else; not rerunnable",
             id="deleted",
         ),
+        pytest.param(BROKEN, Reason.LAUNCH_FAILED, "pod pod-1 failed: it ended with exit code 137", id="killed"),
         pytest.param(
-            BROKEN, Reason.LAUNCH_FAILED, "pod pod-1 failed: it ended with exit code 137", id="killed"
-        ),
-        pytest.param(
-            replace(BROKEN, is_deleting=True), Reason.LAUNCH_FAILED, "pod pod-1 failed: it ended with exit code 137",
+            replace(BROKEN, is_deleting=True),
+            Reason.LAUNCH_FAILED,
+            "pod pod-1 failed: it ended with exit code 137",
             id="killed, and then deleted by Volcano",
         ),
         pytest.param(LATE, None, "", id="deleted by Volcano, which follows the script's end"),
         pytest.param(replace(BROKEN, finished_at=NOW), None, "", id="failed after the script's end"),
         pytest.param(replace(LATE, phase="Succeeded", finished_at=END), None, "", id="ended by Volcano at once"),
     ],
-)  # fmt: skip
+)
 def test_a_script_that_ends_with_its_host_before_volcano_ends_it(
     other: PodView, reason: Reason | None, message: str, code: int
 ) -> None:

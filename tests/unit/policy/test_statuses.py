@@ -64,8 +64,9 @@ def test_usage_of_all_pods_is_added_up() -> None:
     status = decide(seen(phase="Completed", pods=pods)).status
     assert (status.cpu_used_s, status.max_rss_bytes) == (42, 500)
     assert status.usage == (
-        HostUsage(pod="pod-0", cpu_s=30, max_rss_bytes=200), HostUsage(pod="pod-1", cpu_s=12, max_rss_bytes=300),
-    )  # fmt: skip
+        HostUsage(pod="pod-0", cpu_s=30, max_rss_bytes=200),
+        HostUsage(pod="pod-1", cpu_s=12, max_rss_bytes=300),
+    )
 
 
 def test_a_dedicated_launcher_is_no_host_but_its_time_counts() -> None:

@@ -38,7 +38,10 @@ def waiting(reason: str, message: str = "") -> dict[str, Any]:
         pytest.param(waiting("ImagePullBackOff", "Back-off"), "ImagePullBackOff: Back-off", False, False, id="again"),
         pytest.param(
             waiting("ImagePullBackOff", f'Back-off pulling image "localhost/nosuch:1": ErrImagePull: {PULL}'),
-            f"ErrImagePull: {PULL}", False, False, id="the same between two tries",
+            f"ErrImagePull: {PULL}",
+            False,
+            False,
+            id="the same between two tries",
         ),
         pytest.param(
             waiting("InvalidImageName", "couldn't parse"), "InvalidImageName: couldn't parse", True, False, id="name"
@@ -46,16 +49,22 @@ def waiting(reason: str, message: str = "") -> dict[str, Any]:
         pytest.param(waiting("ErrImageNeverPull"), "ErrImageNeverPull", True, False, id="never pull"),
         pytest.param(
             waiting("CreateContainerConfigError", 'secret "x" not found'),
-            'CreateContainerConfigError: secret "x" not found', False, False, id="configuration",
+            'CreateContainerConfigError: secret "x" not found',
+            False,
+            False,
+            id="configuration",
         ),
         pytest.param(waiting("ContainerCreating"), "", False, True, id="being made"),
         pytest.param({}, "", False, True, id="nothing yet"),
         pytest.param(
             {"containerStatuses": [{"state": {"running": {"startedAt": "2026-11-21T15:18:57Z"}}}], "phase": "Running"},
-            "", False, False, id="runs",
+            "",
+            False,
+            False,
+            id="runs",
         ),
     ],
-)  # fmt: skip
+)
 def test_start(status: dict[str, Any], problem: str, is_hopeless: bool, is_silent: bool) -> None:
     (view,) = pod_views([pod(**status)], [NAME])
     assert (view.problem, view.is_hopeless, view.is_silent, view.bound_at) == (problem, is_hopeless, is_silent, BOUND)
@@ -134,11 +143,13 @@ SYNC = 'MountVolume.SetUp failed for volume "job-913-svc" : failed to sync confi
         pytest.param([], "", id="none"),
         pytest.param(
             [event("Warning", "FailedMount", 3, SYNC), event("Warning", "FailedMount", 9, MOUNT)],
-            f"FailedMount: {MOUNT}", id="mount",
+            f"FailedMount: {MOUNT}",
+            id="mount",
         ),
         pytest.param([event("Warning", "FailedMount", 3, SYNC), event("Normal", "Pulling", 5)], "", id="now it pulls"),
         pytest.param(
-            [event("Normal", "Scheduled", 3), event("Warning", "FailedMount", 3, SYNC)], f"FailedMount: {SYNC}",
+            [event("Normal", "Scheduled", 3), event("Warning", "FailedMount", 3, SYNC)],
+            f"FailedMount: {SYNC}",
             id="right after it was placed",
         ),
         pytest.param([event("Normal", "Pulling", 3), event("Warning", "FailedMount", 3, SYNC)], "", id="in one second"),
@@ -147,10 +158,11 @@ SYNC = 'MountVolume.SetUp failed for volume "job-913-svc" : failed to sync confi
         ),
         pytest.param(
             [{"type": "Warning", "reason": "X", "message": "m", "eventTime": "2026-11-21T15:19:00Z"}],
-            "X: m", id="of the newer kind",
+            "X: m",
+            id="of the newer kind",
         ),
     ],
-)  # fmt: skip
+)
 def test_problem_from_events(events: list[dict[str, Any]], problem: str) -> None:
     assert problem_from_events(events) == problem
 
@@ -168,11 +180,15 @@ def node(name: str, *, taints: tuple[str, ...] = (), **spec: Any) -> dict[str, A
 
 def test_node_rooms() -> None:
     nodes = [
-        node("node-2"), node("tainted", taints=("NoSchedule",)), node("lost", taints=("NoExecute",)),
-        node("drained", unschedulable=True), node("last", taints=("PreferNoSchedule",)),
-    ]  # fmt: skip
+        node("node-2"),
+        node("tainted", taints=("NoSchedule",)),
+        node("lost", taints=("NoExecute",)),
+        node("drained", unschedulable=True),
+        node("last", taints=("PreferNoSchedule",)),
+    ]
     rooms = node_rooms(nodes, [pod(), pod("other"), pod("ended", phase="Succeeded"), pod("unbound", node="")])
     assert [(room.free("cpu"), room.free("memory"), room.free("nvidia.com/gpu")) for room in rooms] == [
-        (0, 8 << 30, 2), (1900, 8 << 30, 2),
-    ]  # fmt: skip
+        (0, 8 << 30, 2),
+        (1900, 8 << 30, 2),
+    ]
     assert rooms[0].labels == {"cpu": "haswell"}

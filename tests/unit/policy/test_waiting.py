@@ -35,18 +35,30 @@ NODES = [node(), node(), node(gpus=2, cpu="haswell")]
             Chunk(count=4, cpus=2), NODES, {}, Reason.NEVER_FITS, "ncpus (R: 8 A: 6 T: 6)", id="larger than the cluster"
         ),
         pytest.param(
-            Chunk(mem_bytes=5 * GI), NODES, {}, Reason.NEVER_FITS, "mem (R: 5242880kb A: 4194304kb T: 4194304kb)",
+            Chunk(mem_bytes=5 * GI),
+            NODES,
+            {},
+            Reason.NEVER_FITS,
+            "mem (R: 5242880kb A: 4194304kb T: 4194304kb)",
             id="memory",
         ),
         pytest.param(
             Chunk(count=4), NODES, {"is_scattered": True}, Reason.NEVER_FITS, "nodect (R: 4 A: 3 T: 3)", id="scattered"
         ),
         pytest.param(
-            Chunk(count=3, cpus=2), [node(used=500), *NODES[1:]], {}, Reason.RESOURCES, "ncpus (R: 6 A: 5 T: 6)",
+            Chunk(count=3, cpus=2),
+            [node(used=500), *NODES[1:]],
+            {},
+            Reason.RESOURCES,
+            "ncpus (R: 6 A: 5 T: 6)",
             id="others use it",
         ),
         pytest.param(
-            Chunk(cpus=2), [node(used=500), node(used=500)], {}, Reason.RESOURCES, "Not enough free nodes available",
+            Chunk(cpus=2),
+            [node(used=500), node(used=500)],
+            {},
+            Reason.RESOURCES,
+            "Not enough free nodes available",
             id="enough in all, on no node",
         ),
         pytest.param(
@@ -59,24 +71,40 @@ NODES = [node(), node(), node(gpus=2, cpu="haswell")]
             Chunk(count=2, cpus=2, properties=("haswell",)), NODES, {}, Reason.NEVER_FITS, "ncpus (R: 4", id="one has"
         ),
         pytest.param(
-            Chunk(properties=("haswell", "ib")), NODES, {}, Reason.NEVER_FITS,
-            "No node of queue workq and property haswell and property ib", id="no node has both",
+            Chunk(properties=("haswell", "ib")),
+            NODES,
+            {},
+            Reason.NEVER_FITS,
+            "No node of queue workq and property haswell and property ib",
+            id="no node has both",
         ),
         pytest.param(
-            Chunk(), NODES, {"queue": replace(QUEUE, node_selector={"pool": "gpu"})}, Reason.NEVER_FITS,
-            "No node of queue workq", id="a queue without nodes",
+            Chunk(),
+            NODES,
+            {"queue": replace(QUEUE, node_selector={"pool": "gpu"})},
+            Reason.NEVER_FITS,
+            "No node of queue workq",
+            id="a queue without nodes",
         ),
         pytest.param(
-            Chunk(count=3, cpus=2), NODES, {"site": replace(SITE, launcher=Launcher.DEDICATED)}, Reason.NEVER_FITS,
-            "ncpus (R: 6.1 A: 6 T: 6)", id="no room for the launcher",
+            Chunk(count=3, cpus=2),
+            NODES,
+            {"site": replace(SITE, launcher=Launcher.DEDICATED)},
+            Reason.NEVER_FITS,
+            "ncpus (R: 6.1 A: 6 T: 6)",
+            id="no room for the launcher",
         ),
         pytest.param(
-            Chunk(properties=("gone",)), NODES, {}, Reason.NEVER_FITS, "this site has no node property gone",
+            Chunk(properties=("gone",)),
+            NODES,
+            {},
+            Reason.NEVER_FITS,
+            "this site has no node property gone",
             id="the site has changed",
         ),
         pytest.param(Chunk(), [], {}, Reason.NEVER_FITS, "No node of queue workq", id="no node at all"),
     ],
-)  # fmt: skip
+)
 def test_explain(chunk: Chunk, nodes: list[NodeRoom], asked: dict[str, Any], reason: Reason, message: str) -> None:
     why = explain([chunk], nodes, **({"is_scattered": False, "queue": QUEUE, "site": SITE} | asked))
     assert why.reason is reason

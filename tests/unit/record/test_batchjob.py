@@ -44,25 +44,30 @@ def test_a_job_without_number_is_no_record(status: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("spec", "run", "is_suspended"),
     [
-        ({}, 1, False), ({"suspended": False}, 1, False), ({"suspended": True}, 3, True),
-        ({"suspended": True, "suspendedRun": 1}, 1, True), ({"suspended": True, "suspendedRun": 1}, 2, False),
+        ({}, 1, False),
+        ({"suspended": False}, 1, False),
+        ({"suspended": True}, 3, True),
+        ({"suspended": True, "suspendedRun": 1}, 1, True),
+        ({"suspended": True, "suspendedRun": 1}, 2, False),
         ({"suspended": False, "suspendedRun": 1}, 1, False),
     ],
-)  # fmt: skip
+)
 def test_a_suspension_is_one_of_its_run(spec: dict[str, object], run: int, is_suspended: bool) -> None:
     assert batchjob.is_suspended(spec, run) is is_suspended
 
 
 ONE = {"count": 1, "cpus": 1, "ranks": 1}
 NONSENSE: list[dict[str, object]] = [
-    {}, {"dialect": "nqs", "name": "x", "chunks": []}, {"dialect": "pbs", "name": "x"},
+    {},
+    {"dialect": "nqs", "name": "x", "chunks": []},
+    {"dialect": "pbs", "name": "x"},
     {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "resources": {"ngpus": 0}}]},
     {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "resources": {"ngpus": "2"}}]},
     {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "resources": ["ngpus"]}]},
     {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "properties": ["a", "a"]}]},
     {"dialect": "pbs", "name": "x", "chunks": [{**ONE, "count": 100_001}]},
     {"dialect": "pbs", "name": "x", "chunks": [ONE], "resourcesPerPod": {"gpu": -1}},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("spec", NONSENSE, ids=str)

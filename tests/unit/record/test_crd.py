@@ -58,9 +58,16 @@ def test_kubernetes_can_hold_every_bound() -> None:
 
 
 _LATER = {
-    "hold", "deleteRequested", "adminHolds", "suspended", "suspendedRun", "alteration", "rerunRequest", "signalRequest",
+    "hold",
+    "deleteRequested",
+    "adminHolds",
+    "suspended",
+    "suspendedRun",
+    "alteration",
+    "rerunRequest",
+    "signalRequest",
     "arrayRequest",
-}  # fmt: skip
+}
 
 
 def test_what_may_change_after_submission() -> None:

@@ -39,9 +39,15 @@ HOSTILE = "x\x1b[31m\n99.pbs1\u202e\x9b\r"
 def test_what_others_wrote_is_text_on_its_line_in_every_view() -> None:
     """Records that are older than the definition's patterns, and what pods say of themselves."""
     spec = JobSpec(
-        dialect=Dialect.SLURM, name=HOSTILE, account=HOSTILE, server=HOSTILE, work_dir=HOSTILE, script_path=HOSTILE,
-        command=(HOSTILE,), attributes={HOSTILE: HOSTILE, "qos": HOSTILE},
-    )  # fmt: skip
+        dialect=Dialect.SLURM,
+        name=HOSTILE,
+        account=HOSTILE,
+        server=HOSTILE,
+        work_dir=HOSTILE,
+        script_path=HOSTILE,
+        command=(HOSTILE,),
+        attributes={HOSTILE: HOSTILE, "qos": HOSTILE},
+    )
     status = JobStatus(message=HOSTILE, owner=HOSTILE, submit_time=datetime(2026, 1, 1, tzinfo=UTC))
     record = JobRecord(job_id=7, namespace="ns", object_name="x", spec=spec, status=status, queue=HOSTILE)
     shown = shown_record(batchjob_of(record))

@@ -98,9 +98,21 @@ def test_a_real_cluster_needs_an_image() -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90", 90), ("90s", 90), ("5m", 300), ("12h", 43200), ("14d", 14 * 86400), ("2w", 14 * 86400), ("24:00:00", 86400),
-     ("01:00:00", 3600), ("1:00:00", 3600), ("100:00:01", 360001), ("7-00:00:00", 604800), ('"30m"', 1800)],
-)  # fmt: skip
+    [
+        ("90", 90),
+        ("90s", 90),
+        ("5m", 300),
+        ("12h", 43200),
+        ("14d", 14 * 86400),
+        ("2w", 14 * 86400),
+        ("24:00:00", 86400),
+        ("01:00:00", 3600),
+        ("1:00:00", 3600),
+        ("100:00:01", 360001),
+        ("7-00:00:00", 604800),
+        ('"30m"', 1800),
+    ],
+)
 def test_durations(text: str, seconds: int) -> None:
     assert read_config(f"{HEAD}startTimeout: {text}\n", defaults=SiteConfig()).start_timeout_s == seconds
 
@@ -204,7 +216,7 @@ VOLUME = "volumes:\n- name: v\n  mountPath: /v\n  emptyDir: {}\n"
         ("resources: [a]", ["3: resources: expected keys and values, found a list"]),
         ("<<: {killDelay: 1}", ["3: <<: unknown key"]),
     ],
-)  # fmt: skip
+)
 def test_faults(body: str, expected: list[str]) -> None:
     found = problems(body)
     assert len(found) == len(expected), found
@@ -214,9 +226,26 @@ def test_faults(body: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["", "v", "/", "/..", "/a/../..", "/a:b", "/etc", "//etc/", "/etc/passwd", "/etc/volcano/x", "/hpcbatch",
-             "/hpcbatch/run", "/proc/x", "/dev", "/dev/sda", "/sys"],
-)  # fmt: skip
+    "path",
+    [
+        "",
+        "v",
+        "/",
+        "/..",
+        "/a/../..",
+        "/a:b",
+        "/etc",
+        "//etc/",
+        "/etc/passwd",
+        "/etc/volcano/x",
+        "/hpcbatch",
+        "/hpcbatch/run",
+        "/proc/x",
+        "/dev",
+        "/dev/sda",
+        "/sys",
+    ],
+)
 def test_paths_that_belong_to_the_pod(path: str) -> None:
     (problem,) = problems(f"volumes:\n- {{name: v, mountPath: '{path}', emptyDir: {{}}}}\n")
     assert problem.startswith("site.yaml:4: volumes[0].mountPath: ")

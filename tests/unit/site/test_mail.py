@@ -11,13 +11,17 @@ HEAD = "apiVersion: hpcbatch.io/v1alpha1\nkind: SiteConfiguration\nimage: i:1\n"
 GOOD = [
     ("{smtp: mail.site, from: pbs@site}", MailConfig(smtp_host="mail.site", sender="pbs@site")),
     ('{smtp: "10.1.2.3:2525", from: adm}', MailConfig(smtp_host="10.1.2.3", smtp_port=2525)),
-    ("{smtp: m.site:587, from: adm, startTLS: true, secret: mail-login, domain: site.org}",
-     MailConfig(smtp_host="m.site", smtp_port=587, starttls=True, secret="mail-login", domain="site.org")),
-    ("{smtp: m, from: adm, allowedDomains: [site.org, lab.org], maxRecipients: 3, maxPerHour: 20}",
-     MailConfig(smtp_host="m", allowed_domains=("site.org", "lab.org"), max_recipients=3, max_per_hour=20)),
+    (
+        "{smtp: m.site:587, from: adm, startTLS: true, secret: mail-login, domain: site.org}",
+        MailConfig(smtp_host="m.site", smtp_port=587, starttls=True, secret="mail-login", domain="site.org"),
+    ),
+    (
+        "{smtp: m, from: adm, allowedDomains: [site.org, lab.org], maxRecipients: 3, maxPerHour: 20}",
+        MailConfig(smtp_host="m", allowed_domains=("site.org", "lab.org"), max_recipients=3, max_per_hour=20),
+    ),
     ("{smtp: m, from: adm, allowedDomains: []}", MailConfig(smtp_host="m", allowed_domains=())),
     ("{sendmail: /usr/sbin/sendmail, from: adm}", MailConfig(sendmail="/usr/sbin/sendmail")),
-]  # fmt: skip
+]
 BAD = [
     ("{smtp: m, sendmail: /s, from: adm}", "mail: expected one of smtp and sendmail"),
     ("{from: adm}", "mail: expected one of smtp and sendmail"),

@@ -30,8 +30,9 @@ def test_modules() -> None:
     text = f"[{{name: a/1, {variables}}}, {{name: b, image: 'r/b:1'}}, {{name: c*}}]"
     assert read_config(f"{HEAD}modules: {text}\n").modules == (
         SiteModule(name="a/1", environment={"X": "1", "EMPTY": ""}, prepend_path={"PATH": ("/a", "/b c")}),
-        SiteModule(name="b", image="r/b:1"), SiteModule(name="c*"),
-    )  # fmt: skip
+        SiteModule(name="b", image="r/b:1"),
+        SiteModule(name="c*"),
+    )
     assert read_config(HEAD).modules == ()
 
 

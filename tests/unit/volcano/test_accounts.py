@@ -34,8 +34,10 @@ def test_files() -> None:
     ("changes", "users", "groups"),
     [
         pytest.param(
-            {"groups": ((1000, "staff"), (2000, "wrf"))}, ["alice", "root", "sshd", "nobody"],
-            ["staff:x:1000:", "wrf:x:2000:alice", "root:x:0:", "nogroup:x:65534:"], id="the own group has a name",
+            {"groups": ((1000, "staff"), (2000, "wrf"))},
+            ["alice", "root", "sshd", "nobody"],
+            ["staff:x:1000:", "wrf:x:2000:alice", "root:x:0:", "nogroup:x:65534:"],
+            id="the own group has a name",
         ),
         pytest.param({"uid": 74}, ["alice", "root", "nobody"], None, id="a number of the system's"),
         pytest.param({"owner": "sshd"}, ["sshd", "root", "nobody"], None, id="a name of the system's"),
@@ -43,11 +45,13 @@ def test_files() -> None:
             {"gid": 65534}, ["alice", "root", "sshd", "nobody"], ["alice:x:65534:", "root:x:0:"], id="group nogroup"
         ),
         pytest.param(
-            {"groups": ((2000, "alice"),)}, ["alice", "root", "sshd", "nobody"],
-            ["alice:x:2000:alice", "root:x:0:", "nogroup:x:65534:"], id="the user's name is another group's",
+            {"groups": ((2000, "alice"),)},
+            ["alice", "root", "sshd", "nobody"],
+            ["alice:x:2000:alice", "root:x:0:", "nogroup:x:65534:"],
+            id="the user's name is another group's",
         ),
     ],
-)  # fmt: skip
+)
 def test_collisions(changes: dict[str, Any], users: list[str], groups: list[str] | None) -> None:
     assert [line.partition(":")[0] for line in passwd(job(**changes)).splitlines()] == users
     assert groups is None or group(job(**changes)).splitlines() == groups
@@ -56,10 +60,14 @@ def test_collisions(changes: dict[str, Any], users: list[str], groups: list[str]
 @pytest.mark.parametrize(
     "changes",
     [
-        {"owner": "a:b"}, {"owner": ""}, {"owner": "a\nroot2:x:0:0::/:/bin/sh"}, {"home": "/home/a:b"},
-        {"groups": ((2000, "w,x"),)}, {"groups": ((2000, "w\nx"),)},
+        {"owner": "a:b"},
+        {"owner": ""},
+        {"owner": "a\nroot2:x:0:0::/:/bin/sh"},
+        {"home": "/home/a:b"},
+        {"groups": ((2000, "w,x"),)},
+        {"groups": ((2000, "w\nx"),)},
     ],
-)  # fmt: skip
+)
 def test_what_cannot_stand_there(changes: dict[str, Any]) -> None:
     with pytest.raises(HpcBatchError, match="cannot stand in /etc/passwd"):
         passwd(job(**changes)) + group(job(**changes))

@@ -27,8 +27,11 @@ M = 'admission webhook "mutatejob.volcano.sh" denied the request: '
 WQ = 'admission webhook "validatequeue.volcano.sh" denied the request: '
 
 QUEUES: dict[str, Any] = {
-    "default": {"status": {"state": "Open"}}, "root": {}, "rec-q1": {"status": {"state": "Closed"}}, "rec-p": {},
-}  # fmt: skip
+    "default": {"status": {"state": "Open"}},
+    "root": {},
+    "rec-q1": {"status": {"state": "Closed"}},
+    "rec-p": {},
+}
 
 
 def task(name: str = "t", **fields: Any) -> dict[str, Any]:
@@ -116,39 +119,100 @@ FAILED = {"event": "PodFailed", "action": "AbortJob"}
     ("given_", "message"),
     [
         ({"metadata": {"name": "x"}, "spec": {}}, f"{W}No task specified in job spec"),
-        (job(task(replicas="2")), f"{M}json: cannot unmarshal string into Go struct field TaskSpec.spec.tasks.replicas of type int32"),
-        (job(task(replicas=1.5)), f"{M}json: cannot unmarshal number 1.5 into Go struct field TaskSpec.spec.tasks.replicas of type int32"),
-        (job(task(replicas=2), minAvailable=3), f"{W}job 'minAvailable' should not be greater than total replicas in tasks;"),
-        (job(task(replicas=2, minAvailable=3)), f"{W}'minAvailable' is greater than 'replicas' in task: t, job: adm; job 'minAvailable' should not be greater than total replicas in tasks;"),
+        (
+            job(task(replicas="2")),
+            f"{M}json: cannot unmarshal string into Go struct field TaskSpec.spec.tasks.replicas of type int32",
+        ),
+        (
+            job(task(replicas=1.5)),
+            f"{M}json: cannot unmarshal number 1.5 into Go struct field TaskSpec.spec.tasks.replicas of type int32",
+        ),
+        (
+            job(task(replicas=2), minAvailable=3),
+            f"{W}job 'minAvailable' should not be greater than total replicas in tasks;",
+        ),
+        (
+            job(task(replicas=2, minAvailable=3)),
+            f"{W}'minAvailable' is greater than 'replicas' in task: t, job: adm; job 'minAvailable' should not be greater than total replicas in tasks;",
+        ),
         (job(task(), task()), f"{W}duplicated task name t;"),
-        (job(task(), name="a" * 62), f"{W}create pod with name {'a' * 62}-t-0 validate failed [name part must be no more than 63 characters];"),
+        (
+            job(task(), name="a" * 62),
+            f"{W}create pod with name {'a' * 62}-t-0 validate failed [name part must be no more than 63 characters];",
+        ),
         (job(plugins={"foo": []}), f"{W}unable to find job plugin: foo;"),
-        (job(plugins={"ssh": "x"}), f"{M}json: cannot unmarshal string into Go struct field JobSpec.spec.plugins of type []string"),
+        (
+            job(plugins={"ssh": "x"}),
+            f"{M}json: cannot unmarshal string into Go struct field JobSpec.spec.plugins of type []string",
+        ),
         (job(plugins={"mpi": []}), f"{W}The specified mpi master task was not found"),
         (job(task("master"), plugins={"mpi": []}), f"{W}The specified mpi worker task was not found"),
         (on({"event": "PodFailed", "action": "AbortJob", "timeout": "abc"}), f'{M}time: invalid duration "abc"'),
-        (on({"event": "PodFailed", "action": "AbortJob", "timeout": 5}), f"{M}json: cannot unmarshal number into Go struct field LifecyclePolicy.spec.policies.timeout of type string"),
+        (
+            on({"event": "PodFailed", "action": "AbortJob", "timeout": 5}),
+            f"{M}json: cannot unmarshal number into Go struct field LifecyclePolicy.spec.policies.timeout of type string",
+        ),
         (job(queue="nosuch"), f'{W}unable to find job queue: queue.scheduling.volcano.sh "nosuch" not found;'),
         (job(queue="rec-q1"), f"{W}can only submit job to queue with state `Open`, queue `rec-q1` status is `Closed`;"),
         (job(queue="root"), f"{W}can not submit job to root queue;"),
         (job(queue="rec-p"), f"{W}can only submit job to leaf queue, queue `rec-p` has 1 child queues;"),
-        (job(ttlSecondsAfterFinished="5"), f"{M}json: cannot unmarshal string into Go struct field JobSpec.spec.ttlSecondsAfterFinished of type int32"),
-        (job(task(dependsOn={"name": ["t"]})), f"{W}job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);"),
-        (job(task(dependsOn={"name": ["u"]}), task("u", dependsOn={"name": ["t"]})), f"{W}job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);"),
-        (job(task(dependsOn={"name": ["x"]})), f"{W}job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);"),
-        (job(task(dependsOn=["a"])), f"{M}json: cannot unmarshal array into Go struct field TaskSpec.spec.tasks.dependsOn of type v1alpha1.DependsOn"),
+        (
+            job(ttlSecondsAfterFinished="5"),
+            f"{M}json: cannot unmarshal string into Go struct field JobSpec.spec.ttlSecondsAfterFinished of type int32",
+        ),
+        (
+            job(task(dependsOn={"name": ["t"]})),
+            f"{W}job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);",
+        ),
+        (
+            job(task(dependsOn={"name": ["u"]}), task("u", dependsOn={"name": ["t"]})),
+            f"{W}job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);",
+        ),
+        (
+            job(task(dependsOn={"name": ["x"]})),
+            f"{W}job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);",
+        ),
+        (
+            job(task(dependsOn=["a"])),
+            f"{M}json: cannot unmarshal array into Go struct field TaskSpec.spec.tasks.dependsOn of type v1alpha1.DependsOn",
+        ),
         (job(volumes=[{"mountPath": "/a"}]), f"{W}either VolumeClaim or VolumeClaimName must be specified;"),
-        (job(volumes=[{"mountPath": "/a", "volumeClaim": {"a": 1}, "volumeClaimName": "x"}]), f"{W}conflict: If you want to use an existing PVC, just specify VolumeClaimName.If you want to create a new PVC, you do not need to specify VolumeClaimName"),
+        (
+            job(volumes=[{"mountPath": "/a", "volumeClaim": {"a": 1}, "volumeClaimName": "x"}]),
+            f"{W}conflict: If you want to use an existing PVC, just specify VolumeClaimName.If you want to create a new PVC, you do not need to specify VolumeClaimName",
+        ),
         (templated(containers=[]), f"{W}spec.task[0].template.spec.containers: Required value."),
-        (templated(restartPolicy="Foo"), f'{W}spec.task[0].template.spec.restartPolicy: Unsupported value: "Foo": supported values: "Always", "OnFailure", "Never".'),
+        (
+            templated(restartPolicy="Foo"),
+            f'{W}spec.task[0].template.spec.restartPolicy: Unsupported value: "Foo": supported values: "Always", "OnFailure", "Never".',
+        ),
         (templated(containers=[{"name": "c"}]), f"{W}spec.task[0].template.spec.containers[0].image: Required value."),
-        (templated(containers=[{"name": "c", "image": "x", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}]), f'{W}spec.task[0].template.spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1.'),
-        (templated(containers=[{"name": "c", "image": "x", "resources": {"requests": {"cpu": "1x"}}}]), f"{M}quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
-        (job(networkTopology={"highestTierAllowed": 1, "highestTierName": "x"}), f"{W}must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously"),
-        (job(task(replicas=3, partitionPolicy={"totalPartitions": 2, "partitionSize": 2})), f"{W}'Replicas' are not equal to TotalPartitions*PartitionSize in task: t, job: adm"),
-        (job(task(replicas=2, minAvailable=3), plugins={"foo": []}, queue="nosuch"), f"{W}'minAvailable' is greater than 'replicas' in task: t, job: adm; job 'minAvailable' should not be greater than total replicas in tasks; unable to find job plugin: foo; unable to find job queue: queue.scheduling.volcano.sh \"nosuch\" not found;"),
+        (
+            templated(
+                containers=[
+                    {"name": "c", "image": "x", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}
+                ]
+            ),
+            f'{W}spec.task[0].template.spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1.',
+        ),
+        (
+            templated(containers=[{"name": "c", "image": "x", "resources": {"requests": {"cpu": "1x"}}}]),
+            f"{M}quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+        (
+            job(networkTopology={"highestTierAllowed": 1, "highestTierName": "x"}),
+            f"{W}must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously",
+        ),
+        (
+            job(task(replicas=3, partitionPolicy={"totalPartitions": 2, "partitionSize": 2})),
+            f"{W}'Replicas' are not equal to TotalPartitions*PartitionSize in task: t, job: adm",
+        ),
+        (
+            job(task(replicas=2, minAvailable=3), plugins={"foo": []}, queue="nosuch"),
+            f"{W}'minAvailable' is greater than 'replicas' in task: t, job: adm; job 'minAvailable' should not be greater than total replicas in tasks; unable to find job plugin: foo; unable to find job queue: queue.scheduling.volcano.sh \"nosuch\" not found;",
+        ),
     ],
-)  # fmt: skip
+)
 def test_refused(given_: dict[str, Any], message: str) -> None:  # the texts are as long as they are
     with pytest.raises(ApiError) as caught:
         admit(given_)
@@ -266,8 +330,11 @@ def admit_queue(given_: dict[str, Any]) -> dict[str, Any]:
 
 def test_queue_defaults() -> None:
     assert admit_queue({"metadata": {"name": "q"}})["spec"] == {
-        "weight": 1, "reclaimable": True, "dequeueStrategy": "traverse", "parent": "root",
-    }  # fmt: skip
+        "weight": 1,
+        "reclaimable": True,
+        "dequeueStrategy": "traverse",
+        "parent": "root",
+    }
     assert "parent" not in admit_queue(queue("root"))["spec"]
 
 
@@ -281,15 +348,30 @@ def test_queue_hierarchy() -> None:
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        (queue(deserved={"cpu": "2"}, capability={"cpu": "1"}), 'requestBody.spec.deserved: Invalid value: "cpu 2000.00, memory 0.00": deserved should less equal than capability'),
-        (queue(guarantee={"resource": {"cpu": "1"}}), 'requestBody.spec.guarantee: Invalid value: "cpu 1000.00, memory 0.00": guarantee should less equal than deserved'),
-        (queue(capability={"cpu": "-1"}), '[requestBody.spec.capability.cpu: Invalid value: "-1": must be greater than or equal to 0, requestBody.spec.deserved: Invalid value: "cpu 0.00, memory 0.00": deserved should less equal than capability]'),
+        (
+            queue(deserved={"cpu": "2"}, capability={"cpu": "1"}),
+            'requestBody.spec.deserved: Invalid value: "cpu 2000.00, memory 0.00": deserved should less equal than capability',
+        ),
+        (
+            queue(guarantee={"resource": {"cpu": "1"}}),
+            'requestBody.spec.guarantee: Invalid value: "cpu 1000.00, memory 0.00": guarantee should less equal than deserved',
+        ),
+        (
+            queue(capability={"cpu": "-1"}),
+            '[requestBody.spec.capability.cpu: Invalid value: "-1": must be greater than or equal to 0, requestBody.spec.deserved: Invalid value: "cpu 0.00, memory 0.00": deserved should less equal than capability]',
+        ),
         (queue(parent="q"), "queue q cannot use itself as parent"),
-        (queue(parent="nosuch"), 'failed to get parent queue of queue q: queue.scheduling.volcano.sh "nosuch" not found'),
-        (queue(parent="rec-gp", capability={"cpu": "9"}), "queue q capability (cpu 9000.00, memory 0.00) exceeds parent queue rec-gp capability (cpu 3000.00, memory 0.00)"),
+        (
+            queue(parent="nosuch"),
+            'failed to get parent queue of queue q: queue.scheduling.volcano.sh "nosuch" not found',
+        ),
+        (
+            queue(parent="rec-gp", capability={"cpu": "9"}),
+            "queue q capability (cpu 9000.00, memory 0.00) exceeds parent queue rec-gp capability (cpu 3000.00, memory 0.00)",
+        ),
         (queue(parent="busy"), "queue busy cannot be the parent queue of queue q because it has allocated Pods"),
     ],
-)  # fmt: skip
+)
 def test_refused_queues(given_: dict[str, Any], message: str) -> None:
     with pytest.raises(ApiError) as caught:
         admit_queue(given_)
@@ -314,7 +396,7 @@ _json = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
     max_leaves=5,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -322,9 +404,12 @@ _json = st.recursive(
 def test_whatever_comes_is_read_or_refused(data: st.DataObject) -> None:
     """Mutation runs before the schema, so it meets every JSON there is; any part of a job may be anything."""
     given_ = job(
-        task(policies=[dict(FAILED)], dependsOn={"name": ["t"]}, partitionPolicy={"minPartitions": 1, "partitionSize": 1}),
-        plugins={"ssh": []}, policies=[dict(FAILED)],
-    )  # fmt: skip
+        task(
+            policies=[dict(FAILED)], dependsOn={"name": ["t"]}, partitionPolicy={"minPartitions": 1, "partitionSize": 1}
+        ),
+        plugins={"ssh": []},
+        policies=[dict(FAILED)],
+    )
     place: Any = given_["spec"]
     while isinstance(place, dict | list) and place:
         key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else list(range(len(place)))))

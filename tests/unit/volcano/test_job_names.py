@@ -47,9 +47,17 @@ CHUNK = st.builds(Chunk, count=st.integers(1, 4), cpus=st.integers(0, 3), ranks=
 def test_tasks_are_the_pods_again(chunks: list[Chunk], launcher: Launcher) -> None:
     spec = JobSpec(dialect=Dialect.PBS, name="test", chunks=tuple(chunks))
     job = PlacedJob(
-        job_id=12, spec=spec, queue="default", pods=job_names.pods(12, chunks, launcher), owner="alice", uid=1000,
-        gid=1000, home="/home/alice", cluster="test", launcher=launcher,
-    )  # fmt: skip
+        job_id=12,
+        spec=spec,
+        queue="default",
+        pods=job_names.pods(12, chunks, launcher),
+        owner="alice",
+        uid=1000,
+        gid=1000,
+        home="/home/alice",
+        cluster="test",
+        launcher=launcher,
+    )
     assert len({pod.host for pod in job.pods}) == len(job.pods) == sum(chunk.count for chunk in chunks)
     assert [pod.chunk for pod in job.pods] == [replace(c, count=1) for c in chunks for _ in range(c.count)]
     again = [

@@ -18,25 +18,37 @@ def container(requests: dict[str, str] | None = None, limits: dict[str, str] | N
 def job(**spec: Any) -> dict[str, Any]:
     """The job that section 3 of the record was made with."""
     master = {
-        "name": "mpimaster", "replicas": 1, "minAvailable": 1,
+        "name": "mpimaster",
+        "replicas": 1,
+        "minAvailable": 1,
         "template": {
             "metadata": {"labels": {"pl": "p1"}, "annotations": {"pa": "a1"}},
             "spec": {"containers": [container({"cpu": "100m", "memory": "50Mi"}, {"memory": "200Mi"})]},
         },
-    }  # fmt: skip
+    }
     worker = {
-        "name": "mpiworker", "replicas": 2, "minAvailable": 2,
+        "name": "mpiworker",
+        "replicas": 2,
+        "minAvailable": 2,
         "template": {"spec": {"containers": [container({"cpu": "100m"})]}},
-    }  # fmt: skip
+    }
     return {
         "metadata": {
-            "name": "m1", "namespace": "rec-vc", "uid": "U", "creationTimestamp": "2026-11-21T09:58:19Z",
-            "labels": {"my-label": "x", "volcano.sh/job-type": "MPI"}, "annotations": {"my-ann": "y z"},
+            "name": "m1",
+            "namespace": "rec-vc",
+            "uid": "U",
+            "creationTimestamp": "2026-11-21T09:58:19Z",
+            "labels": {"my-label": "x", "volcano.sh/job-type": "MPI"},
+            "annotations": {"my-ann": "y z"},
         },
         "spec": {
-            "minAvailable": 3, "schedulerName": "volcano", "queue": "default", "tasks": [master, worker], **spec,
+            "minAvailable": 3,
+            "schedulerName": "volcano",
+            "queue": "default",
+            "tasks": [master, worker],
+            **spec,
         },
-    }  # fmt: skip
+    }
 
 
 def test_pod_metadata() -> None:
@@ -44,14 +56,24 @@ def test_pod_metadata() -> None:
     pod = build_pod(given, given["spec"]["tasks"][0], 0, [])
     assert pod["metadata"]["name"] == "m1-mpimaster-0"
     assert pod["metadata"]["labels"] == {
-        "pl": "p1", "volcano.sh/job-name": "m1", "volcano.sh/job-namespace": "rec-vc",
-        "volcano.sh/queue-name": "default", "volcano.sh/task-index": "0", "volcano.sh/task-spec": "mpimaster",
-    }  # fmt: skip
+        "pl": "p1",
+        "volcano.sh/job-name": "m1",
+        "volcano.sh/job-namespace": "rec-vc",
+        "volcano.sh/queue-name": "default",
+        "volcano.sh/task-index": "0",
+        "volcano.sh/task-spec": "mpimaster",
+    }
     assert pod["metadata"]["annotations"] == {
-        "pa": "a1", "scheduling.k8s.io/group-name": "m1-U", "volcano.sh/job-name": "m1",
-        "volcano.sh/job-retry-count": "1", "volcano.sh/job-version": "2", "volcano.sh/queue-name": "default",
-        "volcano.sh/task-index": "0", "volcano.sh/task-spec": "mpimaster", "volcano.sh/template-uid": "m1-mpimaster",
-    }  # fmt: skip
+        "pa": "a1",
+        "scheduling.k8s.io/group-name": "m1-U",
+        "volcano.sh/job-name": "m1",
+        "volcano.sh/job-retry-count": "1",
+        "volcano.sh/job-version": "2",
+        "volcano.sh/queue-name": "default",
+        "volcano.sh/task-index": "0",
+        "volcano.sh/task-spec": "mpimaster",
+        "volcano.sh/template-uid": "m1-mpimaster",
+    }
     assert pod["spec"]["schedulerName"] == "volcano"
     owner = controlling_job(pod)
     assert owner is not None
@@ -85,9 +107,14 @@ def test_pod_group() -> None:
     assert group["spec"] == {"minMember": 3, "minTaskMember": {"mpimaster": 1, "mpiworker": 2}, "queue": "default"}
     # Recorded; ours also counts the two keys that Volcano leaves out when only a limit is given.
     assert minimum == {
-        "count/pods": "3", "cpu": "300m", "limits.memory": "200Mi", "memory": "50Mi", "pods": "3",
-        "requests.cpu": "300m", "requests.memory": "50Mi",
-    }  # fmt: skip
+        "count/pods": "3",
+        "cpu": "300m",
+        "limits.memory": "200Mi",
+        "memory": "50Mi",
+        "pods": "3",
+        "requests.cpu": "300m",
+        "requests.memory": "50Mi",
+    }
 
 
 def test_pod_group_without_the_tasks_that_wait() -> None:

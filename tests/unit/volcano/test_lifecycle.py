@@ -96,22 +96,45 @@ RUNNING = {"phase": Phase.RUNNING}
         (job(**RUNNING), [pod("t-0"), pod("t-1", "Pending")], Phase.PENDING),
         (job(**RUNNING, min_success=1), [pod("t-0", "Succeeded"), pod("t-1")], Phase.COMPLETED),
         (job(**RUNNING, min_success=2), [pod("t-0", "Succeeded"), pod("t-1", "Failed")], Phase.FAILED),
-        (job(TaskView(name="t", replicas=3, min_available=3), min_available=1, **RUNNING),
-         [pod("t-0", "Failed"), pod("t-1", "Succeeded"), pod("t-2", "Succeeded")], Phase.COMPLETED),
-        (job(TaskView(name="t", replicas=3, min_available=3), min_available=2, **RUNNING),
-         [pod("t-0", "Failed"), pod("t-1", "Succeeded"), pod("t-2", "Failed")], Phase.FAILED),
-        (job(TaskView(name="t", replicas=2, min_available=1), **RUNNING),
-         [pod("t-0", "Failed"), pod("t-1", "Succeeded")], Phase.COMPLETED),
-        (job(tv("a", 2, 1), tv("b", 1, 1), **RUNNING),
-         [pod("a-0", "Succeeded"), pod("a-1", "Succeeded"), pod("b-0", "Failed")], Phase.FAILED),
-        (job(tv("a", 2, 1), tv("b", 1, 0), **RUNNING),
-         [pod("a-0", "Succeeded"), pod("a-1", "Succeeded"), pod("b-0", "Failed")], Phase.COMPLETED),
-        (job(TaskView(name="a", replicas=1, min_available=1), TaskView(name="b", replicas=1, min_available=1),
-             min_available=1, **RUNNING), [pod("a-0", "Failed"), pod("b-0", "Succeeded")], Phase.COMPLETED),
+        (
+            job(TaskView(name="t", replicas=3, min_available=3), min_available=1, **RUNNING),
+            [pod("t-0", "Failed"), pod("t-1", "Succeeded"), pod("t-2", "Succeeded")],
+            Phase.COMPLETED,
+        ),
+        (
+            job(TaskView(name="t", replicas=3, min_available=3), min_available=2, **RUNNING),
+            [pod("t-0", "Failed"), pod("t-1", "Succeeded"), pod("t-2", "Failed")],
+            Phase.FAILED,
+        ),
+        (
+            job(TaskView(name="t", replicas=2, min_available=1), **RUNNING),
+            [pod("t-0", "Failed"), pod("t-1", "Succeeded")],
+            Phase.COMPLETED,
+        ),
+        (
+            job(tv("a", 2, 1), tv("b", 1, 1), **RUNNING),
+            [pod("a-0", "Succeeded"), pod("a-1", "Succeeded"), pod("b-0", "Failed")],
+            Phase.FAILED,
+        ),
+        (
+            job(tv("a", 2, 1), tv("b", 1, 0), **RUNNING),
+            [pod("a-0", "Succeeded"), pod("a-1", "Succeeded"), pod("b-0", "Failed")],
+            Phase.COMPLETED,
+        ),
+        (
+            job(
+                TaskView(name="a", replicas=1, min_available=1),
+                TaskView(name="b", replicas=1, min_available=1),
+                min_available=1,
+                **RUNNING,
+            ),
+            [pod("a-0", "Failed"), pod("b-0", "Succeeded")],
+            Phase.COMPLETED,
+        ),
         (job(TaskView(name="t", replicas=0, min_available=0), **RUNNING), [], None),
         (job(TaskView(name="t", replicas=0, min_available=0)), [], Phase.RUNNING),
     ],
-)  # fmt: skip
+)
 def test_phase_by_numbers(view: JobView, pods: list[PodView], phase: Phase | None) -> None:
     state = entered(step(view, *pods))
     assert (state.phase if state else None) == phase
@@ -122,25 +145,40 @@ def test_phase_by_numbers(view: JobView, pods: list[PodView], phase: Phase | Non
     [
         ([on("PodFailed", "AbortJob")], [pod("t-0", "Failed"), pod("t-1")], ("Aborting", "AbortJob", "", 1, 0)),
         ([on("PodFailed", "RestartJob")], [pod("t-0", "Failed"), pod("t-1")], ("Restarting", "RestartJob", "", 1, 1)),
-        ([on("PodFailed", "RestartPod")], [pod("t-0", "Failed"), pod("t-1")],
-         ("Restarting", "RestartPod", "j-t-0", 0, 1)),
-        ([on("PodFailed", "RestartTask")], [pod("t-0", "Failed"), pod("t-1")],
-         ("Restarting", "RestartTask", "t", 0, 1)),
-        ([on("TaskCompleted", "CompleteJob")], [pod("t-0", "Succeeded"), pod("t-1", "Succeeded")],
-         ("Completing", "CompleteJob", "", 1, 0)),
+        (
+            [on("PodFailed", "RestartPod")],
+            [pod("t-0", "Failed"), pod("t-1")],
+            ("Restarting", "RestartPod", "j-t-0", 0, 1),
+        ),
+        (
+            [on("PodFailed", "RestartTask")],
+            [pod("t-0", "Failed"), pod("t-1")],
+            ("Restarting", "RestartTask", "t", 0, 1),
+        ),
+        (
+            [on("TaskCompleted", "CompleteJob")],
+            [pod("t-0", "Succeeded"), pod("t-1", "Succeeded")],
+            ("Completing", "CompleteJob", "", 1, 0),
+        ),
         ([on("TaskCompleted", "CompleteJob")], [pod("t-0", "Succeeded"), pod("t-1")], None),
         ([on("*", "AbortJob")], [pod("t-0"), pod("t-1")], None),
         ([on("*", "AbortJob")], [pod("t-0", "Pending"), pod("t-1", "Pending")], ("Pending", "", "", 0, 0)),
-        ([Policy(exit_code=3, action="TerminateJob")], [pod("t-0", "Failed", exit_code=3), pod("t-1")],
-         ("Terminating", "TerminateJob", "", 1, 0)),
+        (
+            [Policy(exit_code=3, action="TerminateJob")],
+            [pod("t-0", "Failed", exit_code=3), pod("t-1")],
+            ("Terminating", "TerminateJob", "", 1, 0),
+        ),
         ([Policy(exit_code=3, action="TerminateJob")], [pod("t-0", "Failed", exit_code=4), pod("t-1")], None),
         ([on("PodFailed", "ResumeJob")], [pod("t-0", "Failed"), pod("t-1")], None),
-        ([on("TaskFailed", "TerminateJob")], [pod("t-0", restarts=2), pod("t-1", restarts=1)],
-         ("Terminating", "TerminateJob", "", 1, 0)),
+        (
+            [on("TaskFailed", "TerminateJob")],
+            [pod("t-0", restarts=2), pod("t-1", restarts=1)],
+            ("Terminating", "TerminateJob", "", 1, 0),
+        ),
         ([on("TaskFailed", "TerminateJob")], [pod("t-0", restarts=1), pod("t-1", restarts=1)], None),
         ([on("PodFailed", "AbortJob")], [pod("t-0", "Failed", is_marked=True), pod("t-1")], None),
     ],
-)  # fmt: skip
+)
 def test_policies(policies: list[Policy], pods: list[PodView], expected: tuple[object, ...] | None) -> None:
     state = entered(step(job(policies=tuple(policies), **RUNNING), *pods))
     found = None if state is None else (state.phase, state.reason, state.target, state.version, state.retry_count)
@@ -205,21 +243,49 @@ def test_an_eviction_with_a_timeout_is_forgiven_when_the_pod_is_back() -> None:
 @pytest.mark.parametrize(
     ("view", "pods", "victims", "phase"),
     [
-        (job(phase=Phase.RESTARTING, reason="RestartJob", version=1, retry_count=1),
-         [pod("t-0", "Failed"), pod("t-1")], ["j-t-0", "j-t-1"], None),
-        (job(phase=Phase.RESTARTING, reason="RestartJob", version=1, retry_count=1),
-         [pod("t-0", is_terminating=True)], [], None),
+        (
+            job(phase=Phase.RESTARTING, reason="RestartJob", version=1, retry_count=1),
+            [pod("t-0", "Failed"), pod("t-1")],
+            ["j-t-0", "j-t-1"],
+            None,
+        ),
+        (
+            job(phase=Phase.RESTARTING, reason="RestartJob", version=1, retry_count=1),
+            [pod("t-0", is_terminating=True)],
+            [],
+            None,
+        ),
         (job(phase=Phase.RESTARTING, reason="RestartJob", version=1, retry_count=1), [], [], Phase.PENDING),
-        (job(phase=Phase.RESTARTING, reason="RestartJob", version=3, retry_count=3),
-         [pod("t-0", "Failed"), pod("t-1")], ["j-t-1"], Phase.FAILED),
-        (job(phase=Phase.RESTARTING, reason="RestartPod", target="j-t-0", retry_count=1),
-         [pod("t-0", "Failed"), pod("t-1")], ["j-t-0"], None),
-        (job(phase=Phase.RESTARTING, reason="RestartPod", target="j-t-0", retry_count=1),
-         [pod("t-1")], [], Phase.PENDING),
-        (job(phase=Phase.RESTARTING, reason="RestartTask", target="", retry_count=1),
-         [pod("t-0"), pod("t-1")], [], Phase.PENDING),
-        (job(phase=Phase.RESTARTING, reason="ResumeJob", version=2, retry_count=1),
-         [pod("t-0", "Succeeded"), pod("t-1")], ["j-t-1"], None),
+        (
+            job(phase=Phase.RESTARTING, reason="RestartJob", version=3, retry_count=3),
+            [pod("t-0", "Failed"), pod("t-1")],
+            ["j-t-1"],
+            Phase.FAILED,
+        ),
+        (
+            job(phase=Phase.RESTARTING, reason="RestartPod", target="j-t-0", retry_count=1),
+            [pod("t-0", "Failed"), pod("t-1")],
+            ["j-t-0"],
+            None,
+        ),
+        (
+            job(phase=Phase.RESTARTING, reason="RestartPod", target="j-t-0", retry_count=1),
+            [pod("t-1")],
+            [],
+            Phase.PENDING,
+        ),
+        (
+            job(phase=Phase.RESTARTING, reason="RestartTask", target="", retry_count=1),
+            [pod("t-0"), pod("t-1")],
+            [],
+            Phase.PENDING,
+        ),
+        (
+            job(phase=Phase.RESTARTING, reason="ResumeJob", version=2, retry_count=1),
+            [pod("t-0", "Succeeded"), pod("t-1")],
+            ["j-t-1"],
+            None,
+        ),
         (job(phase=Phase.ABORTING), [pod("t-0", "Failed"), pod("t-1")], ["j-t-1"], None),
         (job(phase=Phase.ABORTING), [pod("t-0", "Failed")], [], Phase.ABORTED),
         (job(phase=Phase.COMPLETING), [pod("t-0", "Succeeded"), pod("t-1", is_terminating=True)], [], None),
@@ -227,7 +293,7 @@ def test_an_eviction_with_a_timeout_is_forgiven_when_the_pod_is_back() -> None:
         (job(phase=Phase.TERMINATING), [], [], Phase.TERMINATED),
         (job(phase=Phase.COMPLETED), [pod("t-0", "Succeeded"), pod("t-1")], ["j-t-1"], None),
     ],
-)  # fmt: skip
+)
 def test_kills(view: JobView, pods: list[PodView], victims: list[str], phase: Phase | None) -> None:
     decision = step(view, *pods)
     state = entered(decision)
@@ -329,9 +395,13 @@ def test_status_keeps_the_counters_of_an_ended_job() -> None:
     assert [entry["status"] for entry in status["conditions"]] == ["Completing", "Completed"]
     ended = replace(with_state(view, state, NOW), min_available=2)
     later = job_status(
-        ended, status, unchanged(ended), [pod("t-0", "Succeeded"), pod("t-1", "Failed")], controlled={},
+        ended,
+        status,
+        unchanged(ended),
+        [pod("t-0", "Succeeded"), pod("t-1", "Failed")],
+        controlled={},
         now=NOW + timedelta(hours=1),
-    )  # fmt: skip
+    )
     assert later["runningDuration"] == "1m8s"
 
 
@@ -339,11 +409,13 @@ EVENTS = ["PodFailed", "PodEvicted", "TaskCompleted", "TaskFailed", "Unknown", "
 ACTIONS = ["AbortJob", "RestartJob", "RestartTask", "RestartPod", "TerminateJob", "CompleteJob", "ResumeJob"]
 _policies = st.lists(
     st.builds(
-        Policy, events=st.sampled_from(EVENTS).map(lambda event: frozenset({event})), action=st.sampled_from(ACTIONS),
+        Policy,
+        events=st.sampled_from(EVENTS).map(lambda event: frozenset({event})),
+        action=st.sampled_from(ACTIONS),
         timeout_s=st.sampled_from([None, None, 5.0]),
     ),
     max_size=3,
-).map(tuple)  # fmt: skip
+).map(tuple)
 
 
 class Life(RuleBasedStateMachine):
@@ -361,16 +433,21 @@ class Life(RuleBasedStateMachine):
 
     @initialize(
         sizes=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=2),
-        policies=_policies, max_retry=st.integers(1, 3), depends=st.booleans(),
-    )  # fmt: skip
+        policies=_policies,
+        max_retry=st.integers(1, 3),
+        depends=st.booleans(),
+    )
     def begin(self, sizes: list[tuple[int, int]], policies: tuple[Policy, ...], max_retry: int, depends: bool) -> None:
         tasks = [
             TaskView(
-                name=f"t{index}", replicas=count, min_available=min(count, least), max_retry=1,
+                name=f"t{index}",
+                replicas=count,
+                min_available=min(count, least),
+                max_retry=1,
                 depends_on=("t0",) if depends and index else (),
             )
             for index, (count, least) in enumerate(sizes)
-        ]  # fmt: skip
+        ]
         self.view = job(*tasks, policies=policies, max_retry=max_retry)
 
     def decide(self, request: str = "", steps: int | None = None) -> Decision:
@@ -437,9 +514,13 @@ class Life(RuleBasedStateMachine):
         if not self.pods[name].is_finished:
             finished = self.now if phase != "Running" else None
             self.pods[name] = replace(
-                self.pods[name], phase=phase, exit_code=code if phase == "Failed" else 0, finished=finished,
-                is_ready=phase == "Running", restarts=self.pods[name].restarts + (phase == "Running" and code == 2),
-            )  # fmt: skip
+                self.pods[name],
+                phase=phase,
+                exit_code=code if phase == "Failed" else 0,
+                finished=finished,
+                is_ready=phase == "Running",
+                restarts=self.pods[name].restarts + (phase == "Running" and code == 2),
+            )
 
     @precondition(lambda self: self.pods)
     @rule(pick=st.integers(0, 9))

@@ -85,7 +85,7 @@ TAINT = [{"key": "k", "value": "v", "effect": "NoSchedule"}]
         (pod(tolerations=[{"operator": "Exists"}]), node("n", taints=TAINT), []),
         (pod(), node("n", taints=[{"key": "k", "effect": "PreferNoSchedule"}]), []),
     ],
-)  # fmt: skip
+)
 def test_one_pod_and_one_node(given: Any, made: Any, expected: list[str]) -> None:
     assert obstacles(given, made) == expected
 
@@ -97,23 +97,27 @@ def test_one_pod_and_one_node(given: Any, made: Any, expected: list[str]) -> Non
         (pod(affinity=affinity("podAntiAffinity", {"a": "1"})), [(pod("o", labels={"a": "1"}), "other")], []),
         (pod(affinity=affinity("podAntiAffinity", {"a": "1"})), [(pod("o", labels={"a": "2"}), "n")], []),
         (
-            pod(labels={"a": "1"}), [(pod("o", affinity=affinity("podAntiAffinity", {"a": "1"})), "n")],
+            pod(labels={"a": "1"}),
+            [(pod("o", affinity=affinity("podAntiAffinity", {"a": "1"})), "n")],
             ["node(s) didn't satisfy existing pods anti-affinity rules"],
         ),
         (pod(affinity=affinity("podAffinity", {"a": "1"})), [(pod("o", labels={"a": "1"}), "n")], []),
         (
-            pod(affinity=affinity("podAffinity", {"a": "1"})), [(pod("o", labels={"a": "1"}), "other")],
+            pod(affinity=affinity("podAffinity", {"a": "1"})),
+            [(pod("o", labels={"a": "1"}), "other")],
             ["node(s) didn't match pod affinity rules"],
         ),
         (pod(affinity=affinity("podAffinity", {"a": "1"})), [], ["node(s) didn't match pod affinity rules"]),
         (pod(labels={"a": "1"}, affinity=affinity("podAffinity", {"a": "1"})), [], []),
         (
             pod(affinity=affinity("podAntiAffinity", {"a": "1"}, namespaces=["x"])),
-            [(pod("o", labels={"a": "1"}), "n")], [],
+            [(pod("o", labels={"a": "1"}), "n")],
+            [],
         ),
         (
             pod(affinity=affinity("podAntiAffinity", {"a": "1"}, namespaceSelector={})),
-            [(pod("o", labels={"a": "1"}), "n")], [ANTI],
+            [(pod("o", labels={"a": "1"}), "n")],
+            [ANTI],
         ),
         (pod(affinity=affinity("podAntiAffinity", None)), [(pod("o", labels={"a": "1"}), "n")], []),
         (
@@ -123,23 +127,44 @@ def test_one_pod_and_one_node(given: Any, made: Any, expected: list[str]) -> Non
         ),
         (
             pod(hostNetwork=True, ports=[{"containerPort": 80}]),
-            [(pod("o", ports=[{"containerPort": 80}]), "n")], [],
+            [(pod("o", ports=[{"containerPort": 80}]), "n")],
+            [],
         ),
         (pod(requests={"cpu": "1"}), [(pod("o", requests={"cpu": "1500m"}), "n")], ["Insufficient cpu"]),
         (
-            pod(labels={"s": "1"}, topologySpreadConstraints=[{
-                "topologyKey": HOST, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule",
-                "labelSelector": {"matchLabels": {"s": "1"}},
-            }]),
-            [(pod("o", labels={"s": "1"}), "n")], ["node(s) didn't match pod topology spread constraints"],
+            pod(
+                labels={"s": "1"},
+                topologySpreadConstraints=[
+                    {
+                        "topologyKey": HOST,
+                        "maxSkew": 1,
+                        "whenUnsatisfiable": "DoNotSchedule",
+                        "labelSelector": {"matchLabels": {"s": "1"}},
+                    }
+                ],
+            ),
+            [(pod("o", labels={"s": "1"}), "n")],
+            ["node(s) didn't match pod topology spread constraints"],
         ),
     ],
     ids=[
-        "anti, same node", "anti, other node", "anti, other label", "symmetry", "affinity, same node",
-        "affinity, other node", "affinity, nobody", "affinity, itself", "anti, other namespace", "anti, all namespaces",
-        "anti, no selector", "host port", "host network", "room taken", "spread",
+        "anti, same node",
+        "anti, other node",
+        "anti, other label",
+        "symmetry",
+        "affinity, same node",
+        "affinity, other node",
+        "affinity, nobody",
+        "affinity, itself",
+        "anti, other namespace",
+        "anti, all namespaces",
+        "anti, no selector",
+        "host port",
+        "host network",
+        "room taken",
+        "spread",
     ],
-)  # fmt: skip
+)
 def test_between_pods(given: Any, others: list[Any], expected: list[str]) -> None:
     assert obstacles(given, node("n"), *others) == expected
 

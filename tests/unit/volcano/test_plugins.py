@@ -12,9 +12,13 @@ from hpcbatch.volcano.plugins import BUILTIN, ObjectRef, PluginError, job_plugin
 from hpcbatch.volcano.plugins.base import read_flags
 
 OWNER = {
-    "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "m1", "uid": "U", "controller": True,
+    "apiVersion": "batch.volcano.sh/v1alpha1",
+    "kind": "Job",
+    "name": "m1",
+    "uid": "U",
+    "controller": True,
     "blockOwnerDeletion": True,
-}  # fmt: skip
+}
 
 
 def make_key() -> tuple[str, str]:
@@ -29,12 +33,16 @@ def job(plugins: dict[str, list[str]], **names: str) -> dict[str, Any]:
     return {
         "metadata": {"name": "m1", "namespace": "rec-vc", "uid": "U"},
         "spec": {
-            "queue": "default", "schedulerName": "volcano", "minAvailable": 3, "plugins": plugins,
+            "queue": "default",
+            "schedulerName": "volcano",
+            "minAvailable": 3,
+            "plugins": plugins,
             "tasks": [
-                task("mpimaster", 1), task("mpiworker", 2, initContainers=[{"name": "ini", "image": "x"}], **names),
+                task("mpimaster", 1),
+                task("mpiworker", 2, initContainers=[{"name": "ini", "image": "x"}], **names),
             ],
         },
-    }  # fmt: skip
+    }
 
 
 def objects(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -51,14 +59,16 @@ def test_secret() -> None:
     assert secret["type"] == "Opaque"
     data = {key: base64.b64decode(text).decode() for key, text in secret["data"].items()}
     assert data == {
-        "id_rsa": "PRIVATE\n", "id_rsa.pub": "ssh-rsa AAAA\n", "authorized_keys": "ssh-rsa AAAA\n",
+        "id_rsa": "PRIVATE\n",
+        "id_rsa.pub": "ssh-rsa AAAA\n",
+        "authorized_keys": "ssh-rsa AAAA\n",
         "config": (
             "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
             "Host m1-mpimaster-0\n  HostName m1-mpimaster-0.m1\n"
             "Host m1-mpiworker-0\n  HostName m1-mpiworker-0.m1\n"
             "Host m1-mpiworker-1\n  HostName m1-mpiworker-1.m1\n"
         ),
-    }  # fmt: skip
+    }
     assert len(data["config"]) == 201, "as recorded"
 
 
@@ -93,9 +103,10 @@ def test_service_and_network_policy() -> None:
     assert made["Service"]["spec"] == {"clusterIP": "None", "selector": own}
     assert made["Service"]["metadata"]["name"] == made["NetworkPolicy"]["metadata"]["name"] == "m1"
     assert made["NetworkPolicy"]["spec"] == {
-        "podSelector": {"matchLabels": own}, "policyTypes": ["Ingress"],
+        "podSelector": {"matchLabels": own},
+        "policyTypes": ["Ingress"],
         "ingress": [{"from": [{"podSelector": {"matchLabels": own}}]}],
-    }  # fmt: skip
+    }
 
 
 def test_svc_flags() -> None:
@@ -126,7 +137,8 @@ def test_pod_with_ssh_svc_env() -> None:
             "secret": {
                 "secretName": "m1-ssh",
                 "items": [
-                    {"key": "id_rsa", "path": ".ssh/id_rsa"}, {"key": "id_rsa.pub", "path": ".ssh/id_rsa.pub"},
+                    {"key": "id_rsa", "path": ".ssh/id_rsa"},
+                    {"key": "id_rsa.pub", "path": ".ssh/id_rsa.pub"},
                     {"key": "authorized_keys", "path": ".ssh/authorized_keys"},
                     {"key": "config", "path": ".ssh/config"},
                 ],
@@ -134,7 +146,7 @@ def test_pod_with_ssh_svc_env() -> None:
             },
         },
         {"name": "m1-svc", "configMap": {"name": "m1-svc", "defaultMode": 420}},
-    ]  # fmt: skip
+    ]
     assert "env" not in given["spec"]["tasks"][1]["template"]["spec"]["containers"][0], "the job itself stays"
 
 
@@ -186,13 +198,22 @@ def test_pytorch() -> None:
 
 
 def test_pytorch_arguments() -> None:
-    arguments = ["--master=a", "--worker=b", "--port=5", "--wait-master-enabled", "--wait-master-timeout=7",
-                 "--wait-master-image=img"]  # fmt: skip
+    arguments = [
+        "--master=a",
+        "--worker=b",
+        "--port=5",
+        "--wait-master-enabled",
+        "--wait-master-timeout=7",
+        "--wait-master-image=img",
+    ]
     given = with_tasks({"pytorch": arguments}, ("a", 1), ("b", 1), hostname="hh", subdomain="sub")
     spec = pod(given, 1)["spec"]
     assert values(spec["containers"][0]) == {
-        "MASTER_ADDR": "hh.sub", "MASTER_PORT": "5", "WORLD_SIZE": "2", "RANK": "1",
-    }  # fmt: skip
+        "MASTER_ADDR": "hh.sub",
+        "MASTER_PORT": "5",
+        "WORLD_SIZE": "2",
+        "RANK": "1",
+    }
     waiter = spec["initContainers"][1]
     assert (waiter["name"], waiter["image"], waiter["command"][:2]) == ("wait-for-master", "img", ["sh", "-c"])
     assert waiter["command"][2].startswith("host=hh.sub port=5 left=7\n")
@@ -209,8 +230,10 @@ def test_tensorflow() -> None:
         '"chief":["m1-chief-0.m1:2222"],"evaluator":["m1-evaluator-0.m1:2222"]},"task":'
     )
     for task, index, own in (
-        (0, 0, '{"type":"ps","index":0}'), (1, 1, '{"type":"worker","index":1}'), (4, 0, '{"type":"other","index":0}'),
-    ):  # fmt: skip
+        (0, 0, '{"type":"ps","index":0}'),
+        (1, 1, '{"type":"worker","index":1}'),
+        (4, 0, '{"type":"other","index":0}'),
+    ):
         spec = pod(given, task, index)["spec"]
         assert values(spec["containers"][0]) == {"TF_CONFIG": f"{cluster}{own}}}"}
         assert spec["initContainers"] == [{"name": "ini"}]
@@ -227,8 +250,10 @@ def test_tensorflow_arguments() -> None:
 
 def test_hcclrank() -> None:
     given = with_tasks({"hcclrank": []}, ("master", 2), ("worker", 2), ("other", 1))
-    ranks = [pod(given, task, index)["metadata"]["annotations"].get("hccl/rankIndex")
-             for task, index in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0))]  # fmt: skip
+    ranks = [
+        pod(given, task, index)["metadata"]["annotations"].get("hccl/rankIndex")
+        for task, index in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0))
+    ]
     assert ranks == ["0", "1", "2", "3", None]
     given["spec"]["tasks"][1]["template"]["metadata"] = {"annotations": {"hccl/rankIndex": "9"}}
     assert pod(given, 1)["metadata"]["annotations"]["hccl/rankIndex"] == "9"
@@ -244,9 +269,11 @@ def test_ray() -> None:
     given = with_tasks({"ray": arguments}, ("head", 1), ("worker", 1))
     ports = [("gcs", 1), ("dashboard", 2), ("client-server", 3)]
     head, worker = (pod(given, task)["spec"]["containers"][0] for task in (0, 1))
-    assert head["command"] == ["sh", "-c", (
-        "ray start --head --block --dashboard-host=0.0.0.0 --port=1 --dashboard-port=2 --ray-client-server-port=3"
-    )]  # fmt: skip
+    assert head["command"] == [
+        "sh",
+        "-c",
+        ("ray start --head --block --dashboard-host=0.0.0.0 --port=1 --dashboard-port=2 --ray-client-server-port=3"),
+    ]
     assert [(port["name"], port["containerPort"]) for port in head["ports"]] == ports
     assert worker == {"name": "main", "image": "x"}
     given["spec"]["plugins"]["ray"].append("--workerContainer=main")
@@ -277,9 +304,11 @@ def test_references_on_deletion() -> None:
     given = job({"ssh": [], "svc": []})
     refs = [ref for plugin in job_plugins(given, make_key) for ref in plugin.on_job_delete(given)]
     assert refs == [
-        ObjectRef("Secret", "m1-ssh"), ObjectRef("ConfigMap", "m1-svc"), ObjectRef("Service", "m1"),
+        ObjectRef("Secret", "m1-ssh"),
+        ObjectRef("ConfigMap", "m1-svc"),
+        ObjectRef("Service", "m1"),
         ObjectRef("NetworkPolicy", "m1"),
-    ]  # fmt: skip
+    ]
     assert {(ref.kind, ref.name) for ref in refs} == {
         (kind, obj["metadata"]["name"]) for kind, obj in objects(given).items()
     }

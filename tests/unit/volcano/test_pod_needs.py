@@ -61,12 +61,13 @@ def test_node_selector(properties: tuple[str, ...], expected: dict[str, str]) ->
     [
         (("nosuch",), {}, "this site has no node property nosuch"),
         (
-            ("fast", "haswell"), {},
+            ("fast", "haswell"),
+            {},
             "no node can have both: property fast needs cpu=rome, property haswell cpu=haswell",
         ),
         (("rome",), {"cpu": "milan"}, "no node can have both: queue q needs cpu=milan, property rome cpu=rome"),
     ],
-)  # fmt: skip
+)
 def test_no_node_could_have_it(properties: tuple[str, ...], queue_labels: dict[str, str], message: str) -> None:
     queue = QueueConfig(name="q", volcano_queue="q", node_selector=queue_labels)
     with pytest.raises(HpcBatchError) as caught:

@@ -17,9 +17,16 @@ WHOLE = (
 
 def test_whole_report() -> None:
     assert parse_report(WHOLE) == RunReport(
-        signal=9, reason=Reason.SIGNALLED, message="killed by signal 9", walltime_s=61, cpu_s=120, max_rss_bytes=4096,
-        started=1795264549, ended=1795264610, session_id=17,
-    )  # fmt: skip
+        signal=9,
+        reason=Reason.SIGNALLED,
+        message="killed by signal 9",
+        walltime_s=61,
+        cpu_s=120,
+        max_rss_bytes=4096,
+        started=1795264549,
+        ended=1795264610,
+        session_id=17,
+    )
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,9 @@ def test_all_or_nothing() -> None:
     )
     assert outcome(session, "a").event_message.startswith("2/2 tasks")
     assert outcome(session, "a").pods["a0"] == (
-        "Schedulable", "Pod d/a0 can possibly be assigned to n, once minAvailable is satisfied",
-    )  # fmt: skip
+        "Schedulable",
+        "Pod d/a0 can possibly be assigned to n, once minAvailable is satisfied",
+    )
 
 
 def test_extra_pods_are_placed_one_by_one() -> None:
@@ -133,9 +134,12 @@ def test_nothing_is_held_for_what_cannot_be_placed() -> None:
 )
 def test_refused_at_the_first_gate(group: GroupEntry, message: str) -> None:
     queues = (
-        ROOT, DEFAULT, QueueEntry(name="shut", is_open=False), QueueEntry(name="tiny", capability={"cpu": 500}),
+        ROOT,
+        DEFAULT,
+        QueueEntry(name="shut", is_open=False),
+        QueueEntry(name="tiny", capability={"cpu": 500}),
         QueueEntry(name="child", parent="tiny"),
-    )  # fmt: skip
+    )
     found = outcome(run([node("n", 4000)], group, queues=queues), "x")
     assert (found.phase, found.message, found.pods_exist) == ("Pending", message, False)
     assert found.event_message == "0/0 tasks in gang unschedulable: pod group is not ready, 1 minAvailable"
@@ -223,13 +227,19 @@ def _groups(draw: st.DrawFn, nodes: list[NodeView]) -> list[GroupEntry]:
             place = "" if state is PodState.PENDING else draw(st.sampled_from(nodes)).name
             entries.append(pod(name, cpu, state, place, task=draw(st.sampled_from("ab"))))
         entries = [] if draw(st.integers(0, 3)) == 0 else entries
-        groups.append(gang(
-            f"g{index}", draw(st.integers(0, 3)), *entries, least=draw(st.integers(0, 4)),
-            phase=draw(st.sampled_from(["", "Pending", "Inqueue", "Running", "Unknown"])),
-            min_resources={"cpu": 1000 * draw(st.integers(0, 8))}, holds_place=draw(st.booleans()),
-            queue=draw(st.sampled_from(["default", "q2", "nosuch"])),
-            min_task_member=draw(st.sampled_from([{}, {"a": 1}, {"a": 1, "b": 1}])),
-        ))  # fmt: skip
+        groups.append(
+            gang(
+                f"g{index}",
+                draw(st.integers(0, 3)),
+                *entries,
+                least=draw(st.integers(0, 4)),
+                phase=draw(st.sampled_from(["", "Pending", "Inqueue", "Running", "Unknown"])),
+                min_resources={"cpu": 1000 * draw(st.integers(0, 8))},
+                holds_place=draw(st.booleans()),
+                queue=draw(st.sampled_from(["default", "q2", "nosuch"])),
+                min_task_member=draw(st.sampled_from([{}, {"a": 1}, {"a": 1, "b": 1}])),
+            )
+        )
     return groups
 
 

@@ -38,9 +38,17 @@ def placed(
     layout = chunks or (Chunk(),)
     asked = JobSpec(**{"dialect": Dialect.PBS, "name": "test", "chunks": layout, **spec})
     return PlacedJob(
-        job_id=job_id, spec=asked, queue="default", pods=job_names.pods(job_id, layout, launcher), owner="alice",
-        uid=uid, gid=uid, home="/home/alice", cluster="test", launcher=launcher,
-    )  # fmt: skip
+        job_id=job_id,
+        spec=asked,
+        queue="default",
+        pods=job_names.pods(job_id, layout, launcher),
+        owner="alice",
+        uid=uid,
+        gid=uid,
+        home="/home/alice",
+        cluster="test",
+        launcher=launcher,
+    )
 
 
 def build(job: PlacedJob, **changed: Any) -> list[Object]:
@@ -239,8 +247,11 @@ def test_volumes_are_in_every_pod() -> None:
         mounts = {mount["name"]: mount for mount in spec["containers"][0]["volumeMounts"]}
         assert mounts["site-home"] == {"name": "site-home", "mountPath": "/home"}
         assert mounts["site-run"] == {
-            "name": "site-run", "mountPath": "/opt", "subPath": "soft", "readOnly": True,
-        }  # fmt: skip
+            "name": "site-run",
+            "mountPath": "/opt",
+            "subPath": "soft",
+            "readOnly": True,
+        }
         assert mounts["run"]["mountPath"] == "/hpcbatch/run"
         assert len({volume["name"] for volume in spec["volumes"]}) == len(spec["volumes"])
 
@@ -307,9 +318,10 @@ def test_hostfiles_of_both_families() -> None:
 
 @settings(max_examples=examples(40), deadline=None)
 @given(
-    paths=st.lists(TEXT, min_size=3, max_size=3), arguments=st.lists(TEXT, max_size=5),
+    paths=st.lists(TEXT, min_size=3, max_size=3),
+    arguments=st.lists(TEXT, max_size=5),
     environment=st.dictionaries(st.from_regex(r"[A-Z_]{1,6}", fullmatch=True), TEXT, max_size=5),
-)  # fmt: skip
+)
 def test_no_text_breaks_out_of_its_quotes(paths: list[str], arguments: list[str], environment: dict[str, str]) -> None:
     job = placed(dialect=Dialect.SLURM, work_dir=paths[0], script_args=tuple(arguments))
     output = OutputFiles(stdout=paths[1], stderr=None, stdout_in_dir=paths[2])

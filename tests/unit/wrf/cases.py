@@ -58,9 +58,17 @@ NAMELIST = """\
 /
 """
 TABLES = (
-    "LANDUSE.TBL", "VEGPARM.TBL", "SOILPARM.TBL", "GENPARM.TBL", "RRTMG_LW_DATA", "RRTMG_SW_DATA", "ozone.formatted",
-    "ozone_lat.formatted", "ozone_plev.formatted", "CAMtr_volume_mixing_ratio",
-)  # fmt: skip
+    "LANDUSE.TBL",
+    "VEGPARM.TBL",
+    "SOILPARM.TBL",
+    "GENPARM.TBL",
+    "RRTMG_LW_DATA",
+    "RRTMG_SW_DATA",
+    "ozone.formatted",
+    "ozone_lat.formatted",
+    "ozone_plev.formatted",
+    "CAMtr_volume_mixing_ratio",
+)
 _CHAR, _FLOAT = 2, 5
 _DATE_BYTES = 19
 NEXT = "md___nextbdytimee_x_t_d_o_m_a_i_n_m_e_t_a_data_"
@@ -130,10 +138,14 @@ def data_file(content: bytes) -> DataFile:
 def initial(e_we: int = 62, e_sn: int = 52, e_vert: int = 36, time: str = "2024-01-15_12:00:00") -> bytes:
     """A wrfinput or wrfrst."""
     attributes = {
-        "TITLE": " OUTPUT FROM REAL_EM V4.7.1 PREPROCESSOR", "WEST-EAST_GRID_DIMENSION": e_we,
-        "SOUTH-NORTH_GRID_DIMENSION": e_sn, "BOTTOM-TOP_GRID_DIMENSION": e_vert, "DX": 12000.0, "DY": 12000.0,
+        "TITLE": " OUTPUT FROM REAL_EM V4.7.1 PREPROCESSOR",
+        "WEST-EAST_GRID_DIMENSION": e_we,
+        "SOUTH-NORTH_GRID_DIMENSION": e_sn,
+        "BOTTOM-TOP_GRID_DIMENSION": e_vert,
+        "DX": 12000.0,
+        "DY": 12000.0,
         "HYBRID_OPT": 2,
-    }  # fmt: skip
+    }
     return classic(attributes, {"west_east": e_we - 1}, {"Times": (time,)})
 
 

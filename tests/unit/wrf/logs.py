@@ -111,13 +111,15 @@ KILLED: dict[str, tuple[str, str]] = {
     ),
     "MPICH": ("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n", f"SIGKILL on a rank{_OOM}"),
     "srun": (
-        "srun: error: node-2: task 3: Killed\nsrun: error: node-1: tasks 0-2: Terminated\n", f"SIGKILL on rank 3{_OOM}"
+        "srun: error: node-2: task 3: Killed\nsrun: error: node-1: tasks 0-2: Terminated\n",
+        f"SIGKILL on rank 3{_OOM}",
     ),
     "srun, a crash": ("srun: error: node-2: tasks 2,5: Segmentation fault (core dumped)\n", "SIGSEGV on rank 2"),
     "exit code": ("exited on signal 9\n", f"SIGKILL on a rank{_OOM}"),
     "rank before exit code": (
-        "exited on signal 9\nprocess rank 0 with PID 1 on node n exited on signal 33\n", "signal 33 on rank 0"
+        "exited on signal 9\nprocess rank 0 with PID 1 on node n exited on signal 33\n",
+        "signal 33 on rank 0",
     ),
     "none": ("MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n", ""),
-}  # fmt: skip
+}
 """What launchers say of a rank that a signal has ended, and how it is told."""

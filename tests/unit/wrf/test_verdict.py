@@ -35,7 +35,10 @@ def test_a_file_that_is_not_there() -> None:
 
 def test_frames_in_one_file_have_the_name_of_the_first() -> None:
     names = [
-        "wrfout_d01_2024-01-15_12:00:00", "wrfout_d02_2024-01-15_12:00:00", "wrfout_d01_2024-01-15_12:30:00",
-        "auxhist2_d01_2024-01-15_12_00_00", "auxhist2_d01_2024-01-15_12_30_00",
-    ]  # fmt: skip
+        "wrfout_d01_2024-01-15_12:00:00",
+        "wrfout_d02_2024-01-15_12:00:00",
+        "wrfout_d01_2024-01-15_12:30:00",
+        "auxhist2_d01_2024-01-15_12_00_00",
+        "auxhist2_d01_2024-01-15_12_30_00",
+    ]
     assert list(first_files(names)) == [names[0], names[1], names[3]]

@@ -33,8 +33,12 @@ def test_left_over(lives: bool | None, age: timedelta, left: bool) -> None:
 
 
 def ended(code: int, message: str = "") -> Object:
-    return {"status": {"phase": "Failed", "containerStatuses": [
-        {"state": {"terminated": {"exitCode": code, "message": message}}}]}}  # fmt: skip
+    return {
+        "status": {
+            "phase": "Failed",
+            "containerStatuses": [{"state": {"terminated": {"exitCode": code, "message": message}}}],
+        }
+    }
 
 
 @pytest.mark.parametrize(
@@ -44,21 +48,31 @@ def ended(code: int, message: str = "") -> Object:
         (ended(1, "Permission denied\n"), "Permission denied"),
         (ended(137), "exit code 137"),
         (
-            {"status": {"phase": "Pending", "initContainerStatuses": [
-                {"state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}],
-                "containerStatuses": [{"state": {"waiting": {"reason": "PodInitializing"}}}]}},
+            {
+                "status": {
+                    "phase": "Pending",
+                    "initContainerStatuses": [
+                        {"state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}
+                    ],
+                    "containerStatuses": [{"state": {"waiting": {"reason": "PodInitializing"}}}],
+                }
+            },
             "ErrImagePull: not found",
         ),
         (
-            {"status": {"phase": "Pending", "conditions": [
-                {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]}},
+            {
+                "status": {
+                    "phase": "Pending",
+                    "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}],
+                }
+            },
             "0/3 nodes are available",
         ),
         ({"status": {"phase": "Failed", "reason": "DeadlineExceeded"}}, "DeadlineExceeded"),
         ({"status": {"phase": "Pending"}}, "it is Pending"),
         ({}, "it is Pending"),
     ],
-)  # fmt: skip
+)
 def test_how_it_ended(pod: Object | None, words: str) -> None:
     assert probe.how_it_ended(pod) == words
 

@@ -168,19 +168,25 @@ def test_the_sample_pod_has_what_admission_looks_at() -> None:
                 'pods "hpcbatch-check" is forbidden: violates PodSecurity "restricted:latest": restricted volume types '
                 '(volume "home" uses restricted volume type "hostPath")',
             ),
-            Level.ERROR, "refused by Pod Security", id="Pod Security",
+            Level.ERROR,
+            "refused by Pod Security",
+            id="Pod Security",
         ),
         pytest.param(
             ApiError(400, "", 'admission webhook "validate.kyverno.svc-fail" denied the request: sysctls not allowed'),
-            Level.ERROR, "refused for the sysctl", id="Kyverno",
+            Level.ERROR,
+            "refused for the sysctl",
+            id="Kyverno",
         ),
         pytest.param(
             ForbiddenError(403, "Forbidden", 'pods "hpcbatch-check" is forbidden: exceeded quota: q, requested: a'),
-            Level.WARNING, "the quota is used up", id="quota",
+            Level.WARNING,
+            "the quota is used up",
+            id="quota",
         ),
         pytest.param(ApiError(500, "", "boom"), Level.ERROR, "refused: boom", id="else"),
     ],
-)  # fmt: skip
+)
 def test_refusal(error: ApiError, level: Level, words: str) -> None:
     finding = job_pods.judge_refusal(error, "pods", "ns")
     assert finding.level is level

@@ -91,9 +91,13 @@ def test_a_deployment_without_pods() -> None:
 
 @pytest.mark.parametrize(
     ("args", "is_right"),
-    [((), True), (("--scheduler-name=volcano",), True), (("--scheduler-name=a", "--scheduler-name=volcano"), True),
-     (("--scheduler-name=other",), False)],
-)  # fmt: skip
+    [
+        ((), True),
+        (("--scheduler-name=volcano",), True),
+        (("--scheduler-name=a", "--scheduler-name=volcano"), True),
+        (("--scheduler-name=other",), False),
+    ],
+)
 def test_scheduler_name(args: tuple[str, ...], is_right: bool) -> None:
     findings = list(volcano.judge_deployments([deployment("volcanosh/vc-scheduler:v1.14.0", *args)]))
     assert (findings[-1].level is Level.OK) == is_right

@@ -31,10 +31,20 @@ T0, T1, T2 = (int(when.timestamp()) for when in (STARTED, START, END))
 
 def ended(**status: object) -> JobRecord:
     base = {
-        "state": JobState.FINISHED, "chunks": CHUNKS, "hosts": HOSTS, "start_time": START, "end_time": END,
-        "eligible_time": STARTED, "exit_code": 0, "run_count": 1, "session_id": 77, "cpu_used_s": 30,
-        "walltime_used_s": 90, "max_rss_bytes": 5 << 20, "gid": 100,
-    }  # fmt: skip
+        "state": JobState.FINISHED,
+        "chunks": CHUNKS,
+        "hosts": HOSTS,
+        "start_time": START,
+        "end_time": END,
+        "eligible_time": STARTED,
+        "exit_code": 0,
+        "run_count": 1,
+        "session_id": 77,
+        "cpu_used_s": 30,
+        "walltime_used_s": 90,
+        "max_rss_bytes": 5 << 20,
+        "gid": 100,
+    }
     return record(12, "wrf", **(base | status))  # type: ignore[arg-type]
 
 
@@ -69,15 +79,29 @@ def test_a_job_that_ended_well() -> None:
         ({"state": JobState.RUNNING, "end_time": None}, "QS", ""),
         ({"state": JobState.FAILED, "reason": Reason.NON_ZERO_EXIT, "exit_code": 3}, "QSE", "Exit_status=3 "),
         ({"state": JobState.TIMEOUT, "reason": Reason.TIME_LIMIT, "exit_code": None}, "QSE", "Exit_status=-29 "),
-        ({"state": JobState.DELETED, "reason": Reason.DELETED_BY_USER, "exit_code": None, "deleted_by": "root@adm"},
-         "QSDE", "requestor=root@adm"),
-        ({"state": JobState.DELETED, "reason": Reason.DELETED_BY_USER, "start_time": None}, "QD",
-         "requestor=tester@pbs1"),
-        ({"state": JobState.DELETED, "reason": Reason.DEPENDENCY_NEVER, "start_time": None,
-          "message": "Job deleted as\nresult of dependency"}, "QA", ";Job deleted as result of dependency\n"),
+        (
+            {"state": JobState.DELETED, "reason": Reason.DELETED_BY_USER, "exit_code": None, "deleted_by": "root@adm"},
+            "QSDE",
+            "requestor=root@adm",
+        ),
+        (
+            {"state": JobState.DELETED, "reason": Reason.DELETED_BY_USER, "start_time": None},
+            "QD",
+            "requestor=tester@pbs1",
+        ),
+        (
+            {
+                "state": JobState.DELETED,
+                "reason": Reason.DEPENDENCY_NEVER,
+                "start_time": None,
+                "message": "Job deleted as\nresult of dependency",
+            },
+            "QA",
+            ";Job deleted as result of dependency\n",
+        ),
         ({"state": JobState.FAILED, "reason": Reason.LAUNCH_FAILED, "start_time": None}, "QA", "Aborted by PBS Server"),
     ],
-)  # fmt: skip
+)
 def test_letters(status: dict[str, object], letters: str, told: str) -> None:
     found = lines(ended(**status))
     assert "".join(line.split(";")[1] for line in found) == letters

@@ -28,9 +28,15 @@ def read(*argv: str) -> Alteration:
 
 def submitted(*argv: str) -> JobSpec:
     return read_submission(
-        argv, script=lambda _: (None, b"#!/bin/sh\n"), environ={}, cwd="/w", host="login", user="u", server="pbs1",
+        argv,
+        script=lambda _: (None, b"#!/bin/sh\n"),
+        environ={},
+        cwd="/w",
+        host="login",
+        user="u",
+        server="pbs1",
         now=NOW,
-    ).submission.spec  # fmt: skip
+    ).submission.spec
 
 
 def job(*argv: str, state: JobState = JobState.QUEUED) -> JobRecord:
@@ -94,7 +100,7 @@ def test_streams_come_apart_again() -> None:
         ((), ("-l", "select=2:ncpus=3"), "2:ncpus=3", Arrangement.FREE),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_resources_go_over_those_asked_before(
     before: tuple[str, ...], argv: tuple[str, ...], select: str, arrangement: Arrangement
 ) -> None:
@@ -154,8 +160,20 @@ def test_command_lines_that_are_refused(argv: tuple[str, ...], complaint: str) -
     assert (caught.value.text, caught.value.code, caught.value.usage) == (complaint, 2, usage.QALTER)
 
 
-@pytest.mark.parametrize("argv", [("-N", "a b"), ("-p", "9999"), ("-m", "x"), ("-M", "a,,b"), ("-j", "y"), ("-k", "x"),
-                                  ("-W", "umask=9"), ("-o", "a\nb")], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("-N", "a b"),
+        ("-p", "9999"),
+        ("-m", "x"),
+        ("-M", "a,,b"),
+        ("-j", "y"),
+        ("-k", "x"),
+        ("-W", "umask=9"),
+        ("-o", "a\nb"),
+    ],
+    ids=str,
+)
 def test_values_that_no_job_can_have(argv: tuple[str, ...]) -> None:
     with pytest.raises(PbsError) as caught:
         altered(*argv)
@@ -195,8 +213,9 @@ def test_too_late_for_a_running_job(argv: tuple[str, ...], attribute: str) -> No
     with pytest.raises(PbsError) as caught:
         altered(*argv, before=job("-l", "select=1:ncpus=1", state=JobState.RUNNING))
     assert (caught.value.text, caught.value.code) == (
-        f"Cannot modify attribute while job running  {attribute}", 167,
-    )  # fmt: skip
+        f"Cannot modify attribute while job running  {attribute}",
+        167,
+    )
 
 
 def test_a_running_job_takes_some() -> None:

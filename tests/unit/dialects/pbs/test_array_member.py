@@ -18,8 +18,11 @@ MEMBER = Membership(array_id=106, array_name="pbs-a", index=3)
 def test_recorded_environment() -> None:
     found = environment(placed(member_of=MEMBER, name="envy"))
     recorded = {
-        "PBS_ARRAY_ID": "106[].pbs1", "PBS_ARRAY_INDEX": "3", "PBS_JOBID": "106[3].pbs1", "PBS_JOBNAME": "envy",
-    }  # fmt: skip
+        "PBS_ARRAY_ID": "106[].pbs1",
+        "PBS_ARRAY_INDEX": "3",
+        "PBS_JOBID": "106[3].pbs1",
+        "PBS_JOBNAME": "envy",
+    }
     assert {name: found[name] for name in recorded} == recorded
     assert found["PBS_ARRAYID"] == "3", "Torque's name for the index"
     assert "PBS_ARRAY_ID" not in environment(placed())

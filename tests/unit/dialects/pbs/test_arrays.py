@@ -85,8 +85,12 @@ def test_begun_array() -> None:
 
 def test_ended_array() -> None:
     ended = array(106, JobState.FINISHED, succeeded="3-4")
-    ended = replace(ended, spec=replace(ended.spec, name="envy", array=ARRAY.spec.array and replace(
-        ARRAY.spec.array, indices=Indices.parse("3-4"))))  # fmt: skip
+    ended = replace(
+        ended,
+        spec=replace(
+            ended.spec, name="envy", array=ARRAY.spec.array and replace(ARRAY.spec.array, indices=Indices.parse("3-4"))
+        ),
+    )
     own = {i: row_of(member(ended, i, JobState.FINISHED))._replace(name="envy") for i in (3, 4)}
     assert format_default(unfolded(row_of(ended), own)) == recorded("qstat_xt_ended.txt")
 
@@ -111,10 +115,15 @@ def test_full_member_without_a_record_is_the_recorded_one() -> None:
 def test_full_begun_array() -> None:
     found = dict(shown(BEGUN, own={1: row_of(RUNNING)}))
     wanted = {
-        "job_state": "B", "substate": "70", "comment": "Job Array Began at Sat Nov 21 at 02:59", "array": "True",
-        "array_state_count": "Queued:3 Running:1 Exiting:0 Expired:0", "array_indices_submitted": "1-4",
-        "array_indices_remaining": "2-4", "Output_Path": "pbs1:/home/tester/arr.o133.^array_index^",
-    }  # fmt: skip
+        "job_state": "B",
+        "substate": "70",
+        "comment": "Job Array Began at Sat Nov 21 at 02:59",
+        "array": "True",
+        "array_state_count": "Queued:3 Running:1 Exiting:0 Expired:0",
+        "array_indices_submitted": "1-4",
+        "array_indices_remaining": "2-4",
+        "Output_Path": "pbs1:/home/tester/arr.o133.^array_index^",
+    }
     assert {name: found[name] for name in wanted} == wanted
     assert not {"Exit_status", "exec_host", "exec_vnode", "session_id", "jobdir"} & found.keys()
 
@@ -122,9 +131,14 @@ def test_full_begun_array() -> None:
 def test_full_running_member() -> None:
     found = dict(shown(RUNNING, living={133}))
     wanted = {
-        "job_state": "R", "exec_vnode": "(pbs1:ncpus=1)", "substate": "42", "array_id": "133[].pbs1",
-        "array_index": "1", "Error_Path": "pbs1:/home/tester/arr.e133.1", "Output_Path": "pbs1:/home/tester/arr.o133.1",
-    }  # fmt: skip
+        "job_state": "R",
+        "exec_vnode": "(pbs1:ncpus=1)",
+        "substate": "42",
+        "array_id": "133[].pbs1",
+        "array_index": "1",
+        "Error_Path": "pbs1:/home/tester/arr.e133.1",
+        "Output_Path": "pbs1:/home/tester/arr.o133.1",
+    }
     assert {name: found[name] for name in wanted} == wanted
 
 
@@ -155,8 +169,10 @@ def test_comments_on_members_without_a_record() -> None:
     rows = list(rows_of(row_of(array(pending="4", succeeded="1", failed="2", deleted="3")), {}))
     text = format_alternate(rows, server="pbs1", now=BEGAN, comments=True, header=False)
     assert [line.strip() for line in text.splitlines()[1:6:2]] == [
-        "Subjob finished", "Subjob failed", "Subjob terminated",
-    ]  # fmt: skip
+        "Subjob finished",
+        "Subjob failed",
+        "Subjob terminated",
+    ]
 
 
 @given(st.lists(st.sampled_from(["pending", "active", "succeeded", "failed", "deleted"]), min_size=1, max_size=40))
@@ -168,8 +184,9 @@ def test_every_member_has_one_row(places: list[str]) -> None:
     row = WAITING._replace(array_indices=str(Indices.of(range(len(places)))), **sets)
     rows = list(rows_of(row, {}))
     assert [one.array_index for one in rows] == list(indices(row)) == list(range(len(places)))
-    assert all(is_made_up(one) and one.state.is_final == (places[i] not in {"pending", "active"})
-               for i, one in enumerate(rows))  # fmt: skip
+    assert all(
+        is_made_up(one) and one.state.is_final == (places[i] not in {"pending", "active"}) for i, one in enumerate(rows)
+    )
     assert set(unended(row)) == {i for i, place in enumerate(places) if place in {"pending", "active"}}
 
 

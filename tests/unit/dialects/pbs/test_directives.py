@@ -28,7 +28,7 @@ def words(script: str | bytes, prefix: str = "#PBS") -> list[list[str]]:
         ("#PBS -l a=1,\\\nb=2\n", [["-l", "a=1,b=2"]]),
         ("#PBS -N a\\ \t\n -l b \\\n  c\n#PBS -V\n", [["-N", "a", "-l", "b", "c"], ["-V"]]),
         ("#PBS -N a \\", [["-N", "a", ""]]),
-        ("#PBS -N \"a b\" 'c\"d' e\\ f g\"h i\"j\n", [["-N", "a b", 'c"d', "e f", "gh ij"]]),
+        ('#PBS -N "a b" \'c"d\' e\\ f g"h i"j\n', [["-N", "a b", 'c"d', "e f", "gh ij"]]),
         ('#PBS -M ""\n', [["-M", ""]]),
         ("#PBS -o $HOME/`x` ~\n", [["-o", "$HOME/`x`", "~"]]),
         ("#PBS -l a=1 # one hour\n", [["-l", "a=1"]]),
@@ -40,11 +40,29 @@ def words(script: str | bytes, prefix: str = "#PBS") -> list[list[str]]:
         ("#PBS -N a\u2028b\n", [["-N", "a\u2028b"]]),
     ],
     ids=[
-        "plain", "indented", "glued", "tabs", "not-directives", "comments-go-on", "command-ends", "indented-colon-ends",
-        "continued", "continued-twice", "backslash-at-end", "quotes", "empty-word", "no-expansion", "comment",
-        "hash-in-word", "only-comment", "no-newline", "empty", "vertical-tab", "unicode-line-separator",
+        "plain",
+        "indented",
+        "glued",
+        "tabs",
+        "not-directives",
+        "comments-go-on",
+        "command-ends",
+        "indented-colon-ends",
+        "continued",
+        "continued-twice",
+        "backslash-at-end",
+        "quotes",
+        "empty-word",
+        "no-expansion",
+        "comment",
+        "hash-in-word",
+        "only-comment",
+        "no-newline",
+        "empty",
+        "vertical-tab",
+        "unicode-line-separator",
     ],
-)  # fmt: skip
+)
 def test_words(script: str, expected: list[list[str]]) -> None:
     assert words(script) == expected
 

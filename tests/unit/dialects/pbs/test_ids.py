@@ -28,9 +28,17 @@ def test_malformed_ids(operand: str) -> None:
 
 @pytest.mark.parametrize(
     ("operand", "members"),
-    [("12[]", ""), ("12[].pbs1@pbs1", ""), ("12[3].pbs1", "3"), ("12[0]", "0"), ("12[1-9:2]", "1-9:2"),
-     ("12[1-9:3].pbs1", "1-7:3"), ("12[4-4]", "4"), ("12[1-999999999]", "1-999999999")],
-)  # fmt: skip
+    [
+        ("12[]", ""),
+        ("12[].pbs1@pbs1", ""),
+        ("12[3].pbs1", "3"),
+        ("12[0]", "0"),
+        ("12[1-9:2]", "1-9:2"),
+        ("12[1-9:3].pbs1", "1-7:3"),
+        ("12[4-4]", "4"),
+        ("12[1-999999999]", "1-999999999"),
+    ],
+)
 def test_ids_of_arrays(operand: str, members: str) -> None:
     found = parse_id(operand, "pbs1")
     assert (found.number, found.is_array) == (12, True)
@@ -46,10 +54,13 @@ def test_brackets_that_hold_no_range(operand: str) -> None:
 
 @pytest.mark.parametrize(
     ("row", "shown"),
-    [(ROWS[0], "85.pbs1"), (ROWS[0]._replace(array_indices="1-4"), "85[].pbs1"),
-     (ROWS[0]._replace(array_id=92, array_index=0), "92[0].pbs1")],
+    [
+        (ROWS[0], "85.pbs1"),
+        (ROWS[0]._replace(array_indices="1-4"), "85[].pbs1"),
+        (ROWS[0]._replace(array_id=92, array_index=0), "92[0].pbs1"),
+    ],
     ids=["job", "array", "member"],
-)  # fmt: skip
+)
 def test_shown_ids(row: JobRow, shown: str) -> None:
     assert row_id(row) == shown
     assert row_id(row._replace(server="pbs1.site"), is_short=True) == shown
@@ -72,8 +83,11 @@ def test_what_qstat_takes_for_an_id() -> None:
 
 def test_full_id() -> None:
     assert [full_id(text, "pbs1") for text in ("12", "12.pbs1", "12@pbs1", "12[].pbs1@h")] == [
-        "12.pbs1", "12.pbs1", "12.pbs1", "12[].pbs1",
-    ]  # fmt: skip
+        "12.pbs1",
+        "12.pbs1",
+        "12.pbs1",
+        "12[].pbs1",
+    ]
 
 
 @given(st.integers(0, 10**12 - 1))

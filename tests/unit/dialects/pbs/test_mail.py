@@ -18,9 +18,13 @@ from tests.unit.dialects.pbs.jobs import RUNNING_HOST, STARTED, record
 NOW = STARTED + timedelta(seconds=30)
 ENDED = STARTED + timedelta(seconds=15)
 RAN: dict[str, Any] = {
-    "start_time": STARTED, "run_count": 1, "hosts": RUNNING_HOST, "cpu_used_s": 3, "max_rss_bytes": 1724 << 10,
+    "start_time": STARTED,
+    "run_count": 1,
+    "hosts": RUNNING_HOST,
+    "cpu_used_s": 3,
+    "max_rss_bytes": 1724 << 10,
     "walltime_used_s": 15,
-}  # fmt: skip
+}
 OVER = RAN | {"end_time": ENDED}
 
 
@@ -117,8 +121,16 @@ def test_a_member_needs_j() -> None:
 def test_an_array_has_one_begin_and_one_end() -> None:
     array = Array(indices=Indices.parse("1-3"))
     status = ArrayStatus(succeeded=Indices.parse("1-2"), failed=Indices.parse("3"))
-    done = job("abe", JobState.FAILED, array=array, array_status=status, exit_code=1,
-               start_time=STARTED, end_time=ENDED, reason=Reason.NON_ZERO_EXIT)  # fmt: skip
+    done = job(
+        "abe",
+        JobState.FAILED,
+        array=array,
+        array_status=status,
+        exit_code=1,
+        start_time=STARTED,
+        end_time=ENDED,
+        reason=Reason.NON_ZERO_EXIT,
+    )
     begin, end = mails(done, NOW)
     assert begin.subject == "PBS JOB 12[].pbs1"
     assert end.body == "PBS Job Id: 12[].pbs1\nJob Name:   test\nExecution terminated\nExit_status=1\n"

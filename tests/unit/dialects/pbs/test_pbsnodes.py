@@ -74,10 +74,14 @@ def test_short_json() -> None:
 @pytest.mark.parametrize(
     ("changes", "state"),
     [
-        ({}, "free"), ({"cpus_used": 2}, "job-busy"), ({"ready": False}, "down"), ({"schedulable": False}, "offline"),
-        ({"ready": False, "schedulable": False, "cpus_used": 2}, "down,offline"), ({"cpus": 0}, "free"),
+        ({}, "free"),
+        ({"cpus_used": 2}, "job-busy"),
+        ({"ready": False}, "down"),
+        ({"schedulable": False}, "offline"),
+        ({"ready": False, "schedulable": False, "cpus_used": 2}, "down,offline"),
+        ({"cpus": 0}, "free"),
     ],
-)  # fmt: skip
+)
 def test_states(changes: dict[str, object], state: str) -> None:
     assert node_state(NODE._replace(**changes)) == state  # type: ignore[arg-type]
 

@@ -57,10 +57,22 @@ def placed(
         ({"keep": "e", "stdout_to_stderr": True}, "/home/tester/wrf.e12", None),
     ],
     ids=[
-        "default", "root", "oe", "eo", "paths", "one-path", "directory", "id", "home", "workdir", "keep", "keep-o",
-        "direct", "keep-eo",
+        "default",
+        "root",
+        "oe",
+        "eo",
+        "paths",
+        "one-path",
+        "directory",
+        "id",
+        "home",
+        "workdir",
+        "keep",
+        "keep-o",
+        "direct",
+        "keep-eo",
     ],
-)  # fmt: skip
+)
 def test_output_files(changes: dict[str, object], stdout: str, stderr: str | None) -> None:
     files = output_files(placed(**changes))  # type: ignore[arg-type]
     assert (files.stdout, files.stderr) == (stdout, stderr)
@@ -84,10 +96,14 @@ def test_what_is_kept_is_written_directly(keep: str, meanwhile: tuple[str, str])
 
 def test_names_in_a_directory() -> None:
     assert output_files(placed()) == OutputFiles(
-        stdout="/data/run/wrf.o12", stderr="/data/run/wrf.e12",
-        stdout_in_dir="12.pbs1.OU", stderr_in_dir="12.pbs1.ER", umask=0o077,
-        stdout_meanwhile="12.pbs1.OU.running", stderr_meanwhile="12.pbs1.ER.running",
-    )  # fmt: skip
+        stdout="/data/run/wrf.o12",
+        stderr="/data/run/wrf.e12",
+        stdout_in_dir="12.pbs1.OU",
+        stderr_in_dir="12.pbs1.ER",
+        umask=0o077,
+        stdout_meanwhile="12.pbs1.OU.running",
+        stderr_meanwhile="12.pbs1.ER.running",
+    )
     only_errors = output_files(placed(stdout_to_stderr=True))
     assert (only_errors.stdout_in_dir, only_errors.stdout_meanwhile) == ("12.pbs1.ER", "12.pbs1.ER.running")
     assert output_files(placed(stderr=None)).stderr_in_dir is None
@@ -128,10 +144,18 @@ def test_environment_of_an_mpi_job() -> None:
     job = placed(chunks=(chunk,), pods=pods, queue="long", account="acc", walltime_s=3600, interpreter="/bin/csh")
     found = environment(job)
     wanted = {
-        "OMP_NUM_THREADS": "2", "NCPUS": "2", "PBS_NP": "8", "PBS_NCPUS": "16", "PBS_NUM_NODES": "2",
-        "PBS_NUM_PPN": "4", "PBS_ACCOUNT": "acc", "PBS_WALLTIME": "3600", "SHELL": "/bin/csh",
-        "PBS_O_QUEUE": "long", "PBS_QUEUE": "workq",
-    }  # fmt: skip
+        "OMP_NUM_THREADS": "2",
+        "NCPUS": "2",
+        "PBS_NP": "8",
+        "PBS_NCPUS": "16",
+        "PBS_NUM_NODES": "2",
+        "PBS_NUM_PPN": "4",
+        "PBS_ACCOUNT": "acc",
+        "PBS_WALLTIME": "3600",
+        "SHELL": "/bin/csh",
+        "PBS_O_QUEUE": "long",
+        "PBS_QUEUE": "workq",
+    }
     assert {name: found[name] for name in wanted} == wanted
     assert nodefile(job) == "job-12-0\n" * 4 + "job-12-1\n" * 4
 

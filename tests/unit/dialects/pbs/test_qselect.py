@@ -31,21 +31,42 @@ def chosen(*argv: str) -> list[str]:
 
 EVERY = ["85", "86", "87", "88", "89", "90", "91", "92[]", "93", "94", "96"]
 RECORDED = [
-    ([], EVERY), (["-s", "R"], ["85", "86"]), (["-s", "QH"], ["87", "88", "89", "91", "92[]", "93", "94", "96"]),
-    (["-N", "held"], ["88"]), (["-u", "tester", "-s", "Q"], ["87", "91", "92[]", "93", "94", "96"]),
+    ([], EVERY),
+    (["-s", "R"], ["85", "86"]),
+    (["-s", "QH"], ["87", "88", "89", "91", "92[]", "93", "94", "96"]),
+    (["-N", "held"], ["88"]),
+    (["-u", "tester", "-s", "Q"], ["87", "91", "92[]", "93", "94", "96"]),
     (["-s", "R", "-J"], []),
-]  # fmt: skip
+]
 BY_SOURCE = [
-    (["-J"], ["92[]"]), (["-T", "-J"], ["92[1]", "92[2]", "92[3]", "92[4]"]), (["-T", "-s", "R"], ["85", "86"]),
-    (["-u", "a,b"], []), (["-u", "tester@pbs1,x", "-s", "H"], ["88", "89"]), (["-s", ".ne.QRH"], ["90"]),
-    (["-h", "u"], []), (["-h", ".gt.n", "-s", "Q"], []), (["-l", "ncpus.gt.1"], ["91"]), (["-r", "n"], []),
-    (["-l", "ncpus.eq.5,nodect.ge.5"], ["91"]), (["-l", "walltime.lt.00:10:01", "-N", "STDIN"], ["93"]),
-    (["-l", "walltime.ge.600", "-s", "R"], ["85", "86"]), (["-l", "mem.ge.1mb"], []), (["-p", ".gt.0"], []),
-    (["-p", "0", "-N", "dep"], ["89"]), (["-A", "x"], []), (["-P", "_pbs_project_default"], EVERY), (["-P", "x"], []),
-    (["-c", "u"], EVERY), (["-c", ".gt.u"], []), (["-ts.gt.202611210000", "-s", "R"], ["85", "86"]),
-    (["-ts.lt.202611210000", "-N", "held"], ["88"]), (["-tc.ge.202611210254.48"], EVERY), (["-H"], []),
-    (["-a", ".lt.202701010000", "-N", "held"], ["88"]), (["-l", "place.eq.free"], EVERY),
-]  # fmt: skip
+    (["-J"], ["92[]"]),
+    (["-T", "-J"], ["92[1]", "92[2]", "92[3]", "92[4]"]),
+    (["-T", "-s", "R"], ["85", "86"]),
+    (["-u", "a,b"], []),
+    (["-u", "tester@pbs1,x", "-s", "H"], ["88", "89"]),
+    (["-s", ".ne.QRH"], ["90"]),
+    (["-h", "u"], []),
+    (["-h", ".gt.n", "-s", "Q"], []),
+    (["-l", "ncpus.gt.1"], ["91"]),
+    (["-r", "n"], []),
+    (["-l", "ncpus.eq.5,nodect.ge.5"], ["91"]),
+    (["-l", "walltime.lt.00:10:01", "-N", "STDIN"], ["93"]),
+    (["-l", "walltime.ge.600", "-s", "R"], ["85", "86"]),
+    (["-l", "mem.ge.1mb"], []),
+    (["-p", ".gt.0"], []),
+    (["-p", "0", "-N", "dep"], ["89"]),
+    (["-A", "x"], []),
+    (["-P", "_pbs_project_default"], EVERY),
+    (["-P", "x"], []),
+    (["-c", "u"], EVERY),
+    (["-c", ".gt.u"], []),
+    (["-ts.gt.202611210000", "-s", "R"], ["85", "86"]),
+    (["-ts.lt.202611210000", "-N", "held"], ["88"]),
+    (["-tc.ge.202611210254.48"], EVERY),
+    (["-H"], []),
+    (["-a", ".lt.202701010000", "-N", "held"], ["88"]),
+    (["-l", "place.eq.free"], EVERY),
+]
 
 
 @pytest.mark.parametrize(("argv", "expected"), RECORDED + BY_SOURCE, ids=[" ".join(c[0]) for c in RECORDED + BY_SOURCE])
@@ -72,10 +93,23 @@ def test_members_that_have_ended() -> None:
     assert [row_id(one) for one in rows_of(row, {}) if options.accepts_state(one, {92})] == ["92[1].pbs1"]
 
 
-@pytest.mark.parametrize("argv", [
-    ["-a", "x"], ["-r", "z"], ["-tx202611210000"], ["-t", "s.gt.x"], ["-h", "k"], ["-c", "z"], ["-l", "ncpus"],
-    ["-l", "ncpus=1"], ["-l", "ncpus.gt."], ["-l", "ncpus.xx.1"], ["-l", "ncpus.gt.1,"],
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["-a", "x"],
+        ["-r", "z"],
+        ["-tx202611210000"],
+        ["-t", "s.gt.x"],
+        ["-h", "k"],
+        ["-c", "z"],
+        ["-l", "ncpus"],
+        ["-l", "ncpus=1"],
+        ["-l", "ncpus.gt."],
+        ["-l", "ncpus.xx.1"],
+        ["-l", "ncpus.gt.1,"],
+    ],
+    ids=str,
+)
 def test_illegal_values(argv: list[str]) -> None:
     with pytest.raises(PbsUsageError) as caught:
         parse_qselect(argv, NOW)

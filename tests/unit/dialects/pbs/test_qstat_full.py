@@ -143,9 +143,13 @@ def test_two_pods_with_memory() -> None:
 def test_measured_usage() -> None:
     job = replace(FAILED, status=replace(FAILED.status, walltime_used_s=100, cpu_used_s=150, max_rss_bytes=5 << 20))
     assert value(job, "resources_used") == {
-        "cpupercent": "150", "cput": "00:02:30", "mem": "5120kb", "ncpus": "1", "vmem": "5120kb",
+        "cpupercent": "150",
+        "cput": "00:02:30",
+        "mem": "5120kb",
+        "ncpus": "1",
+        "vmem": "5120kb",
         "walltime": "00:01:40",
-    }  # fmt: skip
+    }
 
 
 def test_reader_without_the_environment_sees_what_the_record_tells() -> None:
@@ -196,20 +200,42 @@ def test_job_of_another_dialect_has_resources_too() -> None:
     chunk = Chunk(count=2, cpus=4, ranks=4, mem_bytes=1 << 30)
     spec = replace(HELD.spec, dialect=Dialect.SLURM, chunks=(chunk,), attributes={"ntasks": "8"})
     assert value(replace(HELD, spec=spec), "Resource_List") == {
-        "mem": "2gb", "mpiprocs": "8", "ncpus": "8", "nodect": "2", "place": "free",
-        "select": "2:ncpus=4:mpiprocs=4:mem=1gb", "walltime": "00:10:00",
-    }  # fmt: skip
+        "mem": "2gb",
+        "mpiprocs": "8",
+        "ncpus": "8",
+        "nodect": "2",
+        "place": "free",
+        "select": "2:ncpus=4:mpiprocs=4:mem=1gb",
+        "walltime": "00:10:00",
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("40", "40"), ("-3", "-3"), ("007", "7"), ("1.5", "1.5"), ("1e5", "100000"), ("12345678901", "12345678901"),
-        ("00:10:00", '"00:10:00"'), ("4gb", '"4gb"'), ("", '""'), ("True", '"True"'), ("true", "true"),
-        ("null", "null"), ("+5", '"+5"'), ("1-2", '"1-2"'), ("[1, 2]", "[1, 2]"), ('"x"', '"x"'), ("{bad", '"{bad"'),
-        ('a"b\\c\x01', '"a\\"b\\\\c\\u0001"'), ("1e999", "null"), ("0.1", "0.1"), ("é", '"é"'),
+        ("40", "40"),
+        ("-3", "-3"),
+        ("007", "7"),
+        ("1.5", "1.5"),
+        ("1e5", "100000"),
+        ("12345678901", "12345678901"),
+        ("00:10:00", '"00:10:00"'),
+        ("4gb", '"4gb"'),
+        ("", '""'),
+        ("True", '"True"'),
+        ("true", "true"),
+        ("null", "null"),
+        ("+5", '"+5"'),
+        ("1-2", '"1-2"'),
+        ("[1, 2]", "[1, 2]"),
+        ('"x"', '"x"'),
+        ("{bad", '"{bad"'),
+        ('a"b\\c\x01', '"a\\"b\\\\c\\u0001"'),
+        ("1e999", "null"),
+        ("0.1", "0.1"),
+        ("é", '"é"'),
     ],
-)  # fmt: skip
+)
 def test_values_that_spell_json(text: str, expected: str) -> None:
     assert dump(parsed(text)) == expected
 

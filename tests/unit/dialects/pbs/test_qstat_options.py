@@ -41,10 +41,19 @@ def test_options(argv: tuple[str, ...], expected: QstatOptions) -> None:
 @pytest.mark.parametrize(
     ("argv", "is_alternate"),
     [
-        (("-w",), False), (("-x",), False), (("-f",), False), (("-a",), True), (("-u", "x"), True), (("-n",), True),
-        (("-f", "-a"), True), (("-w", "-f", "-a"), False), (("-G",), True), (("-T",), True), (("-E",), False),
+        (("-w",), False),
+        (("-x",), False),
+        (("-f",), False),
+        (("-a",), True),
+        (("-u", "x"), True),
+        (("-n",), True),
+        (("-f", "-a"), True),
+        (("-w", "-f", "-a"), False),
+        (("-G",), True),
+        (("-T",), True),
+        (("-E",), False),
     ],
-)  # fmt: skip
+)
 def test_alternate_table(argv: tuple[str, ...], is_alternate: bool) -> None:
     assert parse_qstat(argv).is_alternate is is_alternate
 
@@ -52,10 +61,19 @@ def test_alternate_table(argv: tuple[str, ...], is_alternate: bool) -> None:
 @pytest.mark.parametrize(
     "argv",
     [
-        ("-F", "json", "1"), ("-ai",), ("-rH",), ("-aq",), ("-M", "-G"), ("-1",), ("-a1",), ("-qf",), ("-Q", "-B"),
-        ("-a", "-Q"), ("-f", "-a", "-F", "json"),
+        ("-F", "json", "1"),
+        ("-ai",),
+        ("-rH",),
+        ("-aq",),
+        ("-M", "-G"),
+        ("-1",),
+        ("-a1",),
+        ("-qf",),
+        ("-Q", "-B"),
+        ("-a", "-Q"),
+        ("-f", "-a", "-F", "json"),
     ],
-)  # fmt: skip
+)
 def test_conflicts(argv: tuple[str, ...]) -> None:
     with pytest.raises(PbsUsageError) as caught:
         parse_qstat(argv)

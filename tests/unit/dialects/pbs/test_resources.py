@@ -26,13 +26,13 @@ def read(*texts: str) -> Resources:
         ("wd,mem=1", [("wd", ""), ("mem", "1")]),
         ("a = 1, b = 2", [("a", "1"), ("b", "2")]),
         ("a=1 b=2", [("a", "1"), ("b", "2")]),
-        ('a="x,y",b=\'p q\'', [("a", "x,y"), ("b", "p q")]),
-        ("a=x\"'\"y", [("a", "x'y")]),
+        ("a=\"x,y\",b='p q'", [("a", "x,y"), ("b", "p q")]),
+        ('a=x"\'"y', [("a", "x'y")]),
         ("a=", [("a", "")]),
         ("a=,b=1", [("a", ""), ("b", "1")]),
         ("", []),
     ],
-)  # fmt: skip
+)
 def test_resource_lists(text: str, expected: list[tuple[str, str]]) -> None:
     assert list(split_resources(text)) == expected
 
@@ -50,9 +50,14 @@ def test_bad_resource_lists(text: str) -> None:
 
 
 def chunk(
-    count: int = 1, cpus: int = 1, ranks: int = 1, mem: int | None = None, threads: int | None = None,
-    resources: dict[str, int] | None = None, properties: tuple[str, ...] = (),
-) -> Chunk:  # fmt: skip
+    count: int = 1,
+    cpus: int = 1,
+    ranks: int = 1,
+    mem: int | None = None,
+    threads: int | None = None,
+    resources: dict[str, int] | None = None,
+    properties: tuple[str, ...] = (),
+) -> Chunk:
     more = tuple(sorted((resources or {}).items()))
     return Chunk(
         count=count, cpus=cpus, ranks=ranks, mem_bytes=mem, threads=threads, resources=more, properties=properties
@@ -66,108 +71,207 @@ def chunk(
         (
             ("select=2:ncpus=36:mpiprocs=36:ompthreads=1", "walltime=01:00"),
             [chunk(2, 36, 36, threads=1)],
-            {"mpiprocs": "72", "ncpus": "72", "nodect": "2", "place": "free",
-             "select": "2:ncpus=36:mpiprocs=36:ompthreads=1", "walltime": "00:01:00"},
+            {
+                "mpiprocs": "72",
+                "ncpus": "72",
+                "nodect": "2",
+                "place": "free",
+                "select": "2:ncpus=36:mpiprocs=36:ompthreads=1",
+                "walltime": "00:01:00",
+            },
         ),
         (("select=4",), [chunk(4)], {"ncpus": "4", "nodect": "4", "place": "free", "select": "4:ncpus=1"}),
         (
-            ("select=ncpus=2",), [chunk(1, 2)],
+            ("select=ncpus=2",),
+            [chunk(1, 2)],
             {"ncpus": "2", "nodect": "1", "place": "free", "select": "1:ncpus=2"},
         ),
         (
             ("select=1:ncpus=2:mpiprocs=2+1:ncpus=1", "place=scatter"),
             [chunk(1, 2, 2), chunk(1, 1, 1)],
-            {"mpiprocs": "2", "ncpus": "3", "nodect": "2", "place": "scatter",
-             "select": "1:ncpus=2:mpiprocs=2+1:ncpus=1"},
+            {
+                "mpiprocs": "2",
+                "ncpus": "3",
+                "nodect": "2",
+                "place": "scatter",
+                "select": "1:ncpus=2:mpiprocs=2+1:ncpus=1",
+            },
         ),
         (
             ("select=2:mem=20GB+1:ncpus=0:mem=512mb",),
             [chunk(2, 1, 1, 20 * GB), chunk(1, 0, 0, GB // 2)],
-            {"mem": "41472mb", "ncpus": "2", "nodect": "3", "place": "free",
-             "select": "2:mem=20GB:ncpus=1+1:ncpus=0:mem=512mb"},
+            {
+                "mem": "41472mb",
+                "ncpus": "2",
+                "nodect": "3",
+                "place": "free",
+                "select": "2:mem=20GB:ncpus=1+1:ncpus=0:mem=512mb",
+            },
         ),
         (
-            ("ncpus=8,mem=4gb",), [chunk(1, 8, 1, 4 * GB)],
+            ("ncpus=8,mem=4gb",),
+            [chunk(1, 8, 1, 4 * GB)],
             {"mem": "4gb", "ncpus": "8", "nodect": "1", "place": "pack", "select": "1:ncpus=8:mem=4gb"},
         ),
         (
-            ("mem=4gb",), [chunk(1, 1, 1, 4 * GB)],
+            ("mem=4gb",),
+            [chunk(1, 1, 1, 4 * GB)],
             {"mem": "4gb", "ncpus": "1", "nodect": "1", "place": "pack", "select": "1:ncpus=1:mem=4gb"},
         ),
         (
-            ("nodes=1:ppn=2",), [chunk(1, 2, 2)],
-            {"mpiprocs": "2", "ncpus": "2", "nodect": "1", "nodes": "1:ppn=2", "place": "scatter",
-             "select": "1:ncpus=2:mpiprocs=2"},
+            ("nodes=1:ppn=2",),
+            [chunk(1, 2, 2)],
+            {
+                "mpiprocs": "2",
+                "ncpus": "2",
+                "nodect": "1",
+                "nodes": "1:ppn=2",
+                "place": "scatter",
+                "select": "1:ncpus=2:mpiprocs=2",
+            },
         ),
         (
-            ("nodes=4",), [chunk(4)],
+            ("nodes=4",),
+            [chunk(4)],
             {"ncpus": "4", "nodect": "4", "nodes": "4", "place": "scatter", "select": "4:ncpus=1"},
         ),
         (
-            ("nodes=18:ppn=8+1:ppn=6",), [chunk(18, 8, 8), chunk(1, 6, 6)],
-            {"mpiprocs": "150", "ncpus": "150", "nodect": "19", "nodes": "18:ppn=8+1:ppn=6", "place": "scatter",
-             "select": "18:ncpus=8:mpiprocs=8+1:ncpus=6:mpiprocs=6"},
+            ("nodes=18:ppn=8+1:ppn=6",),
+            [chunk(18, 8, 8), chunk(1, 6, 6)],
+            {
+                "mpiprocs": "150",
+                "ncpus": "150",
+                "nodect": "19",
+                "nodes": "18:ppn=8+1:ppn=6",
+                "place": "scatter",
+                "select": "18:ncpus=8:mpiprocs=8+1:ncpus=6:mpiprocs=6",
+            },
         ),
         (
-            ("nodes=2:ppn=2:ncpus=3",), [chunk(2, 6, 2)],
-            {"mpiprocs": "4", "ncpus": "12", "nodect": "2", "nodes": "2:ppn=2:ncpus=3", "place": "scatter",
-             "select": "2:ncpus=6:mpiprocs=2"},
+            ("nodes=2:ppn=2:ncpus=3",),
+            [chunk(2, 6, 2)],
+            {
+                "mpiprocs": "4",
+                "ncpus": "12",
+                "nodect": "2",
+                "nodes": "2:ppn=2:ncpus=3",
+                "place": "scatter",
+                "select": "2:ncpus=6:mpiprocs=2",
+            },
         ),
         (
-            ("nodes=2:ppn=2,mem=4gb",), [chunk(2, 2, 2, 2 * GB)],
-            {"mem": "4gb", "mpiprocs": "4", "ncpus": "4", "nodect": "2", "nodes": "2:ppn=2", "place": "scatter",
-             "select": "2:ncpus=2:mem=2097152kb:mpiprocs=2"},
+            ("nodes=2:ppn=2,mem=4gb",),
+            [chunk(2, 2, 2, 2 * GB)],
+            {
+                "mem": "4gb",
+                "mpiprocs": "4",
+                "ncpus": "4",
+                "nodect": "2",
+                "nodes": "2:ppn=2",
+                "place": "scatter",
+                "select": "2:ncpus=2:mem=2097152kb:mpiprocs=2",
+            },
         ),
         (
-            ("nodes=2,ncpus=8",), [chunk(2, 4)],
+            ("nodes=2,ncpus=8",),
+            [chunk(2, 4)],
             {"ncpus": "8", "nodect": "2", "nodes": "2", "place": "scatter", "select": "2:ncpus=4"},
         ),
         (
-            ("nodes=2#excl",), [chunk(2)],
+            ("nodes=2#excl",),
+            [chunk(2)],
             {"ncpus": "2", "nodect": "2", "nodes": "2#excl", "place": "scatter:excl", "select": "2:ncpus=1"},
         ),
         (
-            ("nodes=2+1#ppn=2",), [chunk(2, 2, 2), chunk(1, 2, 2)],
-            {"mpiprocs": "6", "ncpus": "6", "nodect": "3", "nodes": "2+1#ppn=2", "place": "scatter",
-             "select": "2:ncpus=2:mpiprocs=2+1:ncpus=2:mpiprocs=2"},
+            ("nodes=2+1#ppn=2",),
+            [chunk(2, 2, 2), chunk(1, 2, 2)],
+            {
+                "mpiprocs": "6",
+                "ncpus": "6",
+                "nodect": "3",
+                "nodes": "2+1#ppn=2",
+                "place": "scatter",
+                "select": "2:ncpus=2:mpiprocs=2+1:ncpus=2:mpiprocs=2",
+            },
         ),
         (
             ("select=2:ncpus=4:ngpus=2+1:ncpus=1:ngpus=0",),
             [chunk(2, 4, resources={"ngpus": 2}), chunk()],
-            {"ncpus": "9", "ngpus": "4", "nodect": "3", "place": "free",
-             "select": "2:ncpus=4:ngpus=2+1:ncpus=1:ngpus=0"},
+            {
+                "ncpus": "9",
+                "ngpus": "4",
+                "nodect": "3",
+                "place": "free",
+                "select": "2:ncpus=4:ngpus=2+1:ncpus=1:ngpus=0",
+            },
         ),
         (
             ("ngpus=2,ncpus=12", "mem=4gb", "foo= 3 "),
             [chunk(1, 12, 1, 4 * GB, resources={"foo": 3, "ngpus": 2})],
-            {"foo": "3", "mem": "4gb", "ncpus": "12", "ngpus": "2", "nodect": "1", "place": "pack",
-             "select": "1:ncpus=12:mem=4gb:ngpus=2:foo=3"},
+            {
+                "foo": "3",
+                "mem": "4gb",
+                "ncpus": "12",
+                "ngpus": "2",
+                "nodect": "1",
+                "place": "pack",
+                "select": "1:ncpus=12:mem=4gb:ngpus=2:foo=3",
+            },
         ),
         (
-            ("select=1:haswell=True:ib=t:arch=linux:ncpus=2",), [chunk(1, 2, properties=("haswell", "ib"))],
+            ("select=1:haswell=True:ib=t:arch=linux:ncpus=2",),
+            [chunk(1, 2, properties=("haswell", "ib"))],
             {"ncpus": "2", "nodect": "1", "place": "free", "select": "1:haswell=True:ib=t:arch=linux:ncpus=2"},
         ),
         (
             ("nodes=2:ppn=4:haswell:gpus=2:shared:16core+1:gpus=1",),
-            [chunk(2, 4, 4, resources={"ngpus": 2}, properties=("16core", "haswell")),
-             chunk(resources={"ngpus": 1})],
-            {"mpiprocs": "8", "ncpus": "9", "ngpus": "5", "nodect": "3",
-             "nodes": "2:ppn=4:haswell:gpus=2:shared:16core+1:gpus=1", "place": "scatter",
-             "select": "2:ncpus=4:haswell=True:16core=True:mpiprocs=4:ngpus=2+1:ncpus=1:ngpus=1"},
+            [chunk(2, 4, 4, resources={"ngpus": 2}, properties=("16core", "haswell")), chunk(resources={"ngpus": 1})],
+            {
+                "mpiprocs": "8",
+                "ncpus": "9",
+                "ngpus": "5",
+                "nodect": "3",
+                "nodes": "2:ppn=4:haswell:gpus=2:shared:16core+1:gpus=1",
+                "place": "scatter",
+                "select": "2:ncpus=4:haswell=True:16core=True:mpiprocs=4:ngpus=2+1:ncpus=1:ngpus=1",
+            },
         ),
         (
-            ("nodes=1:shared",), [chunk(properties=("shared",))],
+            ("nodes=1:shared",),
+            [chunk(properties=("shared",))],
             {"ncpus": "1", "nodect": "1", "nodes": "1:shared", "place": "scatter", "select": "1:ncpus=1:shared=True"},
         ),
-        (("walltime=1:00:00", "walltime=2:00:00"), [chunk()],
-         {"ncpus": "1", "nodect": "1", "place": "pack", "select": "1:ncpus=1", "walltime": "02:00:00"}),
+        (
+            ("walltime=1:00:00", "walltime=2:00:00"),
+            [chunk()],
+            {"ncpus": "1", "nodect": "1", "place": "pack", "select": "1:ncpus=1", "walltime": "02:00:00"},
+        ),
     ],
     ids=[
-        "nothing", "mpi", "count", "no-count", "hetero", "mem-sums", "ncpus-mem", "mem", "ppn", "nodes", "nodes-plus",
-        "nodes-cpp", "nodes-mem", "nodes-ncpus", "excl", "global", "gpus", "gpus-job-wide", "properties",
-        "nodes-gpus", "property-like-a-mode", "last-of-a-level",
+        "nothing",
+        "mpi",
+        "count",
+        "no-count",
+        "hetero",
+        "mem-sums",
+        "ncpus-mem",
+        "mem",
+        "ppn",
+        "nodes",
+        "nodes-plus",
+        "nodes-cpp",
+        "nodes-mem",
+        "nodes-ncpus",
+        "excl",
+        "global",
+        "gpus",
+        "gpus-job-wide",
+        "properties",
+        "nodes-gpus",
+        "property-like-a-mode",
+        "last-of-a-level",
     ],
-)  # fmt: skip
+)
 def test_chunks_and_what_is_shown(texts: tuple[str, ...], chunks: list[Chunk], shown: dict[str, str]) -> None:
     resources = read(*texts)
     assert list(resources.chunks) == chunks
@@ -215,22 +319,30 @@ def test_place(text: str, arrangement: Arrangement, sharing: Sharing) -> None:
         (("nodes=0",), "Illegal attribute or resource value Resource_List.nodes", 166),
         (("nodes=2:ppn=x",), "Illegal attribute or resource value Resource_List.nodes", 166),
         (("nodes=3,ncpus=8",), "Illegal attribute or resource value Resource_List.nodes", 166),
-        (("select=1:ncpus=1:ncpus=2",),
-         "duplicated resource within a section of a select specification, resource is: ncpus", 12),
+        (
+            ("select=1:ncpus=1:ncpus=2",),
+            "duplicated resource within a section of a select specification, resource is: ncpus",
+            12,
+        ),
         (("select=1:walltime=10",), 'Resource invalid in "select" specification: walltime', 4),
         (("select=1:foo=10gb",), "Unknown resource: foo", 187),
         (("select=1:ngpus=a",), "Unknown resource: ngpus", 187),
-        (("select=1:ngpus=1:ngpus=1",),
-         "duplicated resource within a section of a select specification, resource is: ngpus", 12),
-        (("select=1", "ngpus=1"),
-         '"-lresource=" cannot be used with "select" or "place", resource is: ngpus', 5),
+        (
+            ("select=1:ngpus=1:ngpus=1",),
+            "duplicated resource within a section of a select specification, resource is: ngpus",
+            12,
+        ),
+        (("select=1", "ngpus=1"), '"-lresource=" cannot be used with "select" or "place", resource is: ngpus', 5),
         (("nodes=2:ppn=2", "select=1"), "Cannot be used with select or place: nodes", 6),
         (("nodes=2", "place=scatter"), "Cannot be used with select or place: nodes", 6),
-        (("select=1", "ncpus=1", "mem=1gb"),
-         '"-lresource=" cannot be used with "select" or "place", resource is: ncpus', 5),
+        (
+            ("select=1", "ncpus=1", "mem=1gb"),
+            '"-lresource=" cannot be used with "select" or "place", resource is: ncpus',
+            5,
+        ),
         (("place=scatter",), 'Cannot have "place" without "select"', 7),
     ],
-)  # fmt: skip
+)
 def test_pbs_says_what_is_wrong(texts: tuple[str, ...], text: str, code: int) -> None:
     with pytest.raises(PbsError) as caught:
         read(*texts)
@@ -280,7 +392,7 @@ def test_what_is_not_supported_has_its_place(text: str, what: str) -> None:
         ("nodes=1:ppn=8,pmem=1gb,pvmem=2gb", [8 * GB], {"pvmem": "2gb"}, "pvmem pmem"),
         ("nodes=1:ppn=8,mem=2gb,pmem=1gb", [2 * GB], {"mem": "2gb", "pmem": "1gb"}, ""),
     ],
-)  # fmt: skip
+)
 def test_limits_of_processes(text: str, mem: list[int], shown: dict[str, str], noted: str) -> None:
     found = read(text)
     assert [chunk.mem_bytes for chunk in found.chunks] == mem

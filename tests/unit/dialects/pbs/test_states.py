@@ -37,17 +37,26 @@ def test_tables_are_total() -> None:
         (RUNNING, JobState.DELETED, Reason.DELETED_BY_USER, "", f"{RUN} and terminated"),
         (RUNNING, JobState.FINISHED, Reason.NONE, "warning: w", f"{RUN} and finished: warning: w"),
         (RUNNING, JobState.FAILED, Reason.SIGNALLED, "signal 9; warning: w", f"{RUN} and failed: warning: w"),
-        (RUNNING, JobState.FAILED, Reason.OUT_OF_MEMORY, "m; warning: w",
-         f"{RUN} and exceeded resource mem: warning: w"),
-        (RUNNING, JobState.TIMEOUT, Reason.TIME_LIMIT, "t; warning: w",
-         f"{RUN} and exceeded resource walltime: warning: w"),
+        (
+            RUNNING,
+            JobState.FAILED,
+            Reason.OUT_OF_MEMORY,
+            "m; warning: w",
+            f"{RUN} and exceeded resource mem: warning: w",
+        ),
+        (
+            RUNNING,
+            JobState.TIMEOUT,
+            Reason.TIME_LIMIT,
+            "t; warning: w",
+            f"{RUN} and exceeded resource walltime: warning: w",
+        ),
         (RUNNING, JobState.DELETED, Reason.DELETED_BY_USER, "warning: w", f"{RUN} and terminated: warning: w"),
         (QUEUED, JobState.QUEUED, Reason.NONE, "", None),
         (QUEUED, JobState.QUEUED, Reason.NONE, "odd", "Not Running: odd"),
         (QUEUED, JobState.QUEUED, Reason.RESOURCES, "", "Not Running: Not enough free nodes available"),
         (QUEUED, JobState.QUEUED, Reason.NEVER_FITS, "too big", "Can Never Run: too big"),
-        (QUEUED, JobState.QUEUED, Reason.PRIORITY, "",
-         "Not Running: Job would conflict with reservation or top job"),
+        (QUEUED, JobState.QUEUED, Reason.PRIORITY, "", "Not Running: Job would conflict with reservation or top job"),
         (QUEUED, JobState.RUNNING, Reason.STARTING, "", "Not Running: Job is being started"),
         (QUEUED, JobState.HELD, Reason.HELD_BY_USER, "held", None),
         (QUEUED, JobState.WAITING, Reason.BEGIN_TIME, "later", None),
@@ -55,7 +64,7 @@ def test_tables_are_total() -> None:
         (QUEUED, JobState.FAILED, Reason.LAUNCH_FAILED, "no /bin/x", "Job could not be started: no /bin/x"),
         (QUEUED, JobState.FAILED, Reason.LAUNCH_FAILED, "", "Job could not be started"),
     ],
-)  # fmt: skip
+)
 def test_comments(row: JobRow, state: JobState, reason: Reason, message: str, expected: str | None) -> None:
     assert comment(row._replace(state=state, reason=reason, message=message), timezone=UTC) == expected
 

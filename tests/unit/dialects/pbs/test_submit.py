@@ -267,7 +267,7 @@ def test_block() -> None:
         (("--foo", "j"), "qsub: invalid option -- '-'"),
         (("-N",), "qsub: option requires an argument -- 'N'"),
     ],
-)  # fmt: skip
+)
 def test_usage_errors_of_the_command_line(argv: tuple[str, ...], text: str) -> None:
     assert refusal(*argv) == (f"{text}\n{usage.QSUB}", 2)
 
@@ -323,10 +323,13 @@ def test_other_errors_of_the_command_line(argv: tuple[str, ...], text: str, code
         ("#PBS -W x", ["illegal -W value", "directive error: -W x "], 6),
         ("#PBS -- x", ["directive error: -- x "], 9),
         ("#PBS --", ["directive error: -- "], 6),
-        ("#PBS --dry-run", ["invalid option -- '-'", "invalid option -- 'd'", "illegal -r value",
-                            "directive error: --dry-run "], 6),
+        (
+            "#PBS --dry-run",
+            ["invalid option -- '-'", "invalid option -- 'd'", "illegal -r value", "directive error: --dry-run "],
+            6,
+        ),
     ],
-)  # fmt: skip
+)
 def test_directive_errors(line: str, lines: list[str], column: int) -> None:
     text, code = refusal("job", script=f"#!/bin/sh\n{line}\n")
     assert text.splitlines() == [f"qsub: {part}" for part in lines] + [f"qsub: in job, line 2, column {column}"]
@@ -479,9 +482,16 @@ def test_output_on_another_host_of_the_cluster() -> None:
 
     def read(host: str) -> PbsSubmission:
         return read_submission(
-            ["-o", f"{host}:/data/x", "-e", f"{host}:y", "j"], script=lambda path: (path, b""), environ=ENVIRON,
-            cwd="/data", host="login.site", user="u", server="pbs1", now=NOW, is_host=lambda name: name == "node-1",
-        )  # fmt: skip
+            ["-o", f"{host}:/data/x", "-e", f"{host}:y", "j"],
+            script=lambda path: (path, b""),
+            environ=ENVIRON,
+            cwd="/data",
+            host="login.site",
+            user="u",
+            server="pbs1",
+            now=NOW,
+            is_host=lambda name: name == "node-1",
+        )
 
     found = read("node-1").submission.spec
     assert (found.stdout, found.stderr) == (Output(path="/data/x"), Output(path="$HOME/y"))

@@ -17,10 +17,20 @@ from tests.unit.dialects.pbs.jobs import record, recorded
 SUBMITTED = datetime(2026, 11, 21, 2, 56, 31, tzinfo=UTC)
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 FAILER = record(
-    102, "failer", JobState.FAILED, reason=Reason.NON_ZERO_EXIT, hosts=(ExecHost(node="pbs1", pod="p", cpus=1),),
-    submit_time=SUBMITTED, start_time=SUBMITTED, end_time=SUBMITTED + timedelta(seconds=1), exit_code=3, run_count=1,
-    session_id=12369, walltime_used_s=0, cpu_used_s=0,
-)  # fmt: skip
+    102,
+    "failer",
+    JobState.FAILED,
+    reason=Reason.NON_ZERO_EXIT,
+    hosts=(ExecHost(node="pbs1", pod="p", cpus=1),),
+    submit_time=SUBMITTED,
+    start_time=SUBMITTED,
+    end_time=SUBMITTED + timedelta(seconds=1),
+    exit_code=3,
+    run_count=1,
+    session_id=12369,
+    walltime_used_s=0,
+    cpu_used_s=0,
+)
 
 
 def trace(*argv: str, job: object = FAILER, now: datetime = NOW, width: int = 0) -> str:
@@ -58,9 +68,15 @@ def test_a_run_after_which_it_ran_again(lost: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("argv", "logs"),
-    [(["-a"], "SLM"), (["-l"], "ASM"), (["-sm"], "AL"), (["-f", "sched", "-a"], "SM"), (["-f", "job", "-a"], "SLM"),
-     (["-f8", "-f", "job_usage", "-f", "debug", "-a"], "L")],
-)  # fmt: skip
+    [
+        (["-a"], "SLM"),
+        (["-l"], "ASM"),
+        (["-sm"], "AL"),
+        (["-f", "sched", "-a"], "SM"),
+        (["-f", "job", "-a"], "SLM"),
+        (["-f8", "-f", "job_usage", "-f", "debug", "-a"], "L"),
+    ],
+)
 def test_logs_can_be_left_out(argv: list[str], logs: str) -> None:
     assert {line[21] for line in trace(*argv).splitlines()[3:]} == set(logs)
 

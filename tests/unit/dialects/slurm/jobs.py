@@ -26,12 +26,22 @@ def recorded(name: str) -> str:
 
 
 def record(
-    job_id: int, name: str = "sleeper", state: JobState = JobState.QUEUED, reason: Reason = Reason.PRIORITY, *,
-    args: tuple[str, ...] = ("1",), cpus: int = 1, begin: datetime | None = None, walltime_s: int | None = 600,
-    path: str | None = "/home/tester/sleep.sh", attributes: dict[str, str] | None = None,
-    array: Array | None = None, array_status: ArrayStatus | None = None, member_of: Membership | None = None,
+    job_id: int,
+    name: str = "sleeper",
+    state: JobState = JobState.QUEUED,
+    reason: Reason = Reason.PRIORITY,
+    *,
+    args: tuple[str, ...] = ("1",),
+    cpus: int = 1,
+    begin: datetime | None = None,
+    walltime_s: int | None = 600,
+    path: str | None = "/home/tester/sleep.sh",
+    attributes: dict[str, str] | None = None,
+    array: Array | None = None,
+    array_status: ArrayStatus | None = None,
+    member_of: Membership | None = None,
     **status: object,
-) -> JobRecord:  # fmt: skip
+) -> JobRecord:
     spec = JobSpec(
         dialect=Dialect.SLURM,
         name=name,
@@ -49,9 +59,17 @@ def record(
         attributes=attributes or {},
     )
     base = JobStatus(
-        state=state, reason=reason, owner="tester", uid=1002, gid=1002, home="/home/tester", session_id=2309,
-        submit_time=SUBMITTED, eligible_time=SUBMITTED, array=array_status,
-    )  # fmt: skip
+        state=state,
+        reason=reason,
+        owner="tester",
+        uid=1002,
+        gid=1002,
+        home="/home/tester",
+        session_id=2309,
+        submit_time=SUBMITTED,
+        eligible_time=SUBMITTED,
+        array=array_status,
+    )
     full = replace(base, **status)  # type: ignore[arg-type]
     return JobRecord(
         job_id=job_id, namespace="tester", object_name=f"job-{job_id}", spec=spec, status=full, queue="debug"
@@ -62,13 +80,24 @@ HOST = (ExecHost(node="vm", pod="job-85-0", cpus=1),)
 RUNNING = {"hosts": HOST, "start_time": SUBMITTED, "run_count": 1}
 EARLIER = SUBMITTED - timedelta(seconds=1)
 QUEUE: tuple[JobRecord, ...] = (
-    record(85, state=JobState.RUNNING, reason=Reason.NONE, args=("25",), submit_time=EARLIER, eligible_time=EARLIER,
-           **RUNNING),  # type: ignore[arg-type]
+    record(
+        85,
+        state=JobState.RUNNING,
+        reason=Reason.NONE,
+        args=("25",),
+        submit_time=EARLIER,
+        eligible_time=EARLIER,
+        **RUNNING,
+    ),  # type: ignore[arg-type]
     record(86, state=JobState.RUNNING, reason=Reason.NONE, args=("25",), **RUNNING),  # type: ignore[arg-type]
     record(87, reason=Reason.RESOURCES, args=("5",)),
     record(88, "held", JobState.HELD, Reason.HELD_BY_USER, args=("5",), eligible_time=None),
     record(
-        89, "dep", JobState.HELD, Reason.DEPENDENCY, eligible_time=None,
+        89,
+        "dep",
+        JobState.HELD,
+        Reason.DEPENDENCY,
+        eligible_time=None,
         dependency=DependencyProgress(left="afterok:87"),
     ),
     record(90, "later", JobState.WAITING, Reason.BEGIN_TIME, begin=SUBMITTED + timedelta(hours=1), eligible_time=None),
@@ -77,7 +106,7 @@ QUEUE: tuple[JobRecord, ...] = (
     record(94),
     record(95, "sbatch", path=None, args=(), walltime_s=3600),
     record(96, "wrap", path=None, args=(), walltime_s=3600),
-)  # fmt: skip
+)
 
 
 def row(job: JobRecord) -> JobRow:
@@ -87,14 +116,17 @@ def row(job: JobRecord) -> JobRow:
 
 
 ARRAY = record(
-    93, "arr", array=Array(indices=Indices.parse("1-4"), limit=2, text="1-4%2"),
+    93,
+    "arr",
+    array=Array(indices=Indices.parse("1-4"), limit=2, text="1-4%2"),
     array_status=ArrayStatus(pending=Indices.parse("1-4"), limit=2),
-)  # fmt: skip
+)
 ARRAY_ROW = row(ARRAY)
 ROWS: tuple[JobRow, ...] = tuple(row(job) for job in QUEUE)
 
-NODE = NodeRow(name="vm", ready=True, schedulable=True, cpus=2, mem_bytes=20000 * 1024**2, cpus_used=0,
-               mem_used_bytes=0)  # fmt: skip
+NODE = NodeRow(
+    name="vm", ready=True, schedulable=True, cpus=2, mem_bytes=20000 * 1024**2, cpus_used=0, mem_used_bytes=0
+)
 QUEUES = (
     QueueRow(name="debug", is_default=True, is_open=True),
     QueueRow(name="long", is_default=False, is_open=True, max_walltime_s=7 * 86400),

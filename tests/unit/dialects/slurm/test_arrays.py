@@ -30,9 +30,14 @@ def array(job_id: int = 160, limit: int | None = None, reason: Reason = Reason.R
     """An array of 0-3 that has begun, whose members stand where `sets` say."""
     status = ArrayStatus(limit=limit, **{name: Indices.parse(text) for name, text in sets.items()})
     return record(
-        job_id, "arr", JobState.RUNNING, reason, array=Array(indices=Indices.parse("0-3"), limit=limit),
-        array_status=status, start_time=SUBMITTED,
-    )  # fmt: skip
+        job_id,
+        "arr",
+        JobState.RUNNING,
+        reason,
+        array=Array(indices=Indices.parse("0-3"), limit=limit),
+        array_status=status,
+        start_time=SUBMITTED,
+    )
 
 
 def member(
@@ -57,18 +62,26 @@ def squeue(*argv: str, rows: Sequence[JobRow] = ROWS) -> list[str]:
 
 LISTINGS = [
     # recorded
-    (["-j", "160", "-o", "%i %t %r %K %F %A"],
-     ["160_[2-3] PD Resources 2-3 160 160", "160_1 R None 1 160 162", "160_0 R None 0 160 161"]),
-    (["-r", "-j", "160", "-o", "%i %t %r"],
-     ["160_2 PD Resources", "160_3 PD Resources", "160_1 R None", "160_0 R None"]),
+    (
+        ["-j", "160", "-o", "%i %t %r %K %F %A"],
+        ["160_[2-3] PD Resources 2-3 160 160", "160_1 R None 1 160 162", "160_0 R None 0 160 161"],
+    ),
+    (
+        ["-r", "-j", "160", "-o", "%i %t %r"],
+        ["160_2 PD Resources", "160_3 PD Resources", "160_1 R None", "160_0 R None"],
+    ),
     # by the source
-    (["-o", "%i"], ["160_[2-3]", "160_0", "160_1"]), (["-j", "160_1", "-o", "%i"], ["160_1"]),
-    (["-j", "160_[1-2]", "-o", "%i"], ["160_[2]", "160_1"]), (["-j", "162", "-o", "%i"], ["160_1"]),
-    (["-j", "160_9", "-o", "%i"], []), (["-t", "R", "-o", "%i"], ["160_0", "160_1"]),
-    (["-t", "PD", "-o", "%i"], ["160_[2-3]"]), (["-r", "-o", "%i %A %K"], [
-        "160_2 160 2", "160_3 160 3", "160_0 161 0", "160_1 162 1"]),
-    (["-S", "i", "-r", "-o", "%i"], ["160_0", "160_1", "160_2", "160_3"]), (["-u", "nobody", "-o", "%i"], []),
-]  # fmt: skip
+    (["-o", "%i"], ["160_[2-3]", "160_0", "160_1"]),
+    (["-j", "160_1", "-o", "%i"], ["160_1"]),
+    (["-j", "160_[1-2]", "-o", "%i"], ["160_[2]", "160_1"]),
+    (["-j", "162", "-o", "%i"], ["160_1"]),
+    (["-j", "160_9", "-o", "%i"], []),
+    (["-t", "R", "-o", "%i"], ["160_0", "160_1"]),
+    (["-t", "PD", "-o", "%i"], ["160_[2-3]"]),
+    (["-r", "-o", "%i %A %K"], ["160_2 160 2", "160_3 160 3", "160_0 161 0", "160_1 162 1"]),
+    (["-S", "i", "-r", "-o", "%i"], ["160_0", "160_1", "160_2", "160_3"]),
+    (["-u", "nobody", "-o", "%i"], []),
+]
 
 
 @pytest.mark.parametrize(("argv", "expected"), LISTINGS, ids=[" ".join(case[0]) for case in LISTINGS])
@@ -89,17 +102,24 @@ def test_members_that_wait_are_shown_with_those_that_have_no_record() -> None:
     rows = [row_of(job) for job in (of, member(of, 0), member(of, 1, JobState.QUEUED, Reason.PRIORITY), member(of, 2))]
     assert squeue("-h", "-o", "%i %t %r", rows=rows) == ["160_[1,3%2] PD Priority", "160_0 R None", "160_2 R None"]
     assert squeue("-h", "-r", "-o", "%i %t %A", rows=rows) == [
-        "160_1 PD 162", "160_3 PD 160", "160_0 R 161", "160_2 R 163",
-    ]  # fmt: skip
+        "160_1 PD 162",
+        "160_3 PD 160",
+        "160_0 R 161",
+        "160_2 R 163",
+    ]
     renamed = [row._replace(name="new") if row.array_index == 1 else row for row in rows]
     assert squeue("-h", "-t", "PD", "-o", "%i %j", rows=renamed) == ["160_[3%2] arr", "160_1 new"]
 
 
 @pytest.mark.parametrize(
     ("reason", "shown", "priority"),
-    [(Reason.ARRAY_LIMIT, "JobArrayTaskLimit", 4294901600), (Reason.HELD_BY_USER, "JobHeldUser", 0),
-     (Reason.DEPENDENCY, "Dependency", 4294901600), (Reason.NONE, "None", 4294901600)],
-)  # fmt: skip
+    [
+        (Reason.ARRAY_LIMIT, "JobArrayTaskLimit", 4294901600),
+        (Reason.HELD_BY_USER, "JobHeldUser", 0),
+        (Reason.DEPENDENCY, "Dependency", 4294901600),
+        (Reason.NONE, "None", 4294901600),
+    ],
+)
 def test_reason_of_what_waits_of_a_begun_array(reason: Reason, shown: str, priority: int) -> None:
     rows = [row_of(array(pending="2-3", active="0-1", reason=reason)), *ROWS[1:]]
     assert squeue("-h", "-t", "PD", "-o", "%i %r %Q", rows=rows) == [f"160_[2-3] {shown} {priority}"]
@@ -118,8 +138,9 @@ def test_cancelled_members_that_never_had_a_record() -> None:
 def test_members_held_singly() -> None:
     rows = [row_of(BEGUN)._replace(array_held="1-2"), *ROWS[1:]]
     assert squeue("-h", "-t", "PD", "-o", "%i %r %Q", rows=rows) == [
-        "160_[3] Resources 4294901600", "160_2 JobHeldUser 0",
-    ]  # fmt: skip
+        "160_[3] Resources 4294901600",
+        "160_2 JobHeldUser 0",
+    ]
     assert squeue("-h", "-r", "-t", "PD", "-o", "%i %r", rows=rows) == ["160_3 Resources", "160_2 JobHeldUser"]
     with_record = [*rows, row_of(member(BEGUN, 2, JobState.HELD, Reason.HELD_BY_USER))]
     assert squeue("-h", "-t", "PD", "-o", "%i %r", rows=with_record) == ["160_[3] Resources", "160_2 JobHeldUser"]
@@ -231,10 +252,14 @@ def test_array_whose_members_are_forgotten() -> None:
 
 
 CHOSEN = [
-    (["--me"], ["160"]), (["-t", "PENDING", "160"], ["160_[2-3]"]), (["-t", "R"], ["160_[0-1]"]),
-    (["-t", "PD", "160_2"], ["160_2"]), (["-w", "vm", "160_[1-3]"], ["160_1"]), (["-n", "other"], []),
+    (["--me"], ["160"]),
+    (["-t", "PENDING", "160"], ["160_[2-3]"]),
+    (["-t", "R"], ["160_[0-1]"]),
+    (["-t", "PD", "160_2"], ["160_2"]),
+    (["-w", "vm", "160_[1-3]"], ["160_1"]),
+    (["-n", "other"], []),
     (["-t", "R", "162"], ["160_1"]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("argv", "ids"), CHOSEN, ids=[" ".join(case[0]) for case in CHOSEN])

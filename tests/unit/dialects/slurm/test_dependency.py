@@ -52,11 +52,27 @@ def test_none(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "foo:1", "afterok", "afterok:", "afterok:0", "afterok:x", "afterok:1,", "afterok:1 ", ",afterok:1", "after:1+0",
-        "after:1+x", "singleton:1", "singletons", "afterok:1_[3", "afterok:1_x", "-1", "1?2", "before:1", "afterok:1;2",
+        "foo:1",
+        "afterok",
+        "afterok:",
+        "afterok:0",
+        "afterok:x",
+        "afterok:1,",
+        "afterok:1 ",
+        ",afterok:1",
+        "after:1+0",
+        "after:1+x",
+        "singleton:1",
+        "singletons",
+        "afterok:1_[3",
+        "afterok:1_x",
+        "-1",
+        "1?2",
+        "before:1",
+        "afterok:1;2",
         "afterok:1_[0-999999999]",
     ],
-)  # fmt: skip
+)
 def test_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse_dependency(text)

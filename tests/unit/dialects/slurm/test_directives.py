@@ -10,18 +10,35 @@ from hpcbatch.dialects.slurm.directives import check_script, read_directives
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 
 LINES = [
-    ("#SBATCH -J a", ["-J", "a"]), ("#SBATCH-Jx", ["-Jx"]), ("#SBATCH -J a#b -n 2", ["-J", "a"]),
-    ("#SBATCH -J 'a#b' # c", ["-J", "a#b"]), ("#SBATCH -J a\"#\"b", ["-J", "a#b"]), ("#SBATCH -J a\\#b", ["-J", "a#b"]),
-    ("#SBATCH -J a\\ b", ["-J", "a", "b"]), ("#SBATCH -J a\\\\b", ["-J", "a\\b"]),
+    ("#SBATCH -J a", ["-J", "a"]),
+    ("#SBATCH-Jx", ["-Jx"]),
+    ("#SBATCH -J a#b -n 2", ["-J", "a"]),
+    ("#SBATCH -J 'a#b' # c", ["-J", "a#b"]),
+    ('#SBATCH -J a"#"b', ["-J", "a#b"]),
+    ("#SBATCH -J a\\#b", ["-J", "a#b"]),
+    ("#SBATCH -J a\\ b", ["-J", "a", "b"]),
+    ("#SBATCH -J a\\\\b", ["-J", "a\\b"]),
     ('#SBATCH -J "a\\"b"', ["-J", 'a"b']),
-    ("#SBATCH -J 'a\\'b'", ["-J", "a'b"]), ("#SBATCH -J a\\", ["-J", "a"]), ("#SBATCH \\-J x", ["-J", "x"]),
-    ("#SBATCH -J \"a b'c\"", ["-J", "a b'c"]), ("#SBATCH -J a''b", ["-J", "ab"]),
-    ('#SBATCH -J a -n "" 3', ["-J", "a", "-n"]), ("#SBATCH\t--time=1\t-n\t2", ["--time=1", "-n", "2"]),
-    ('#SBATCH "-J" "x y"', ["-J", "x y"]), ("#SBATCH it # don't", ["it"]), ("#SBATCHX -J x", ["X", "-J", "x"]),
-    ("#SBATCH -o $HOME/%j `x`", ["-o", "$HOME/%j", "`x`"]), (" #SBATCH -J x", []), ("# SBATCH -J x", []),
-    ("##SBATCH -J x", []), ("#sbatch -J x", []), ("#SBATCH", []), ("#SBATCH # all", []), ("#SLURM -J x", ["-J", "x"]),
+    ("#SBATCH -J 'a\\'b'", ["-J", "a'b"]),
+    ("#SBATCH -J a\\", ["-J", "a"]),
+    ("#SBATCH \\-J x", ["-J", "x"]),
+    ('#SBATCH -J "a b\'c"', ["-J", "a b'c"]),
+    ("#SBATCH -J a''b", ["-J", "ab"]),
+    ('#SBATCH -J a -n "" 3', ["-J", "a", "-n"]),
+    ("#SBATCH\t--time=1\t-n\t2", ["--time=1", "-n", "2"]),
+    ('#SBATCH "-J" "x y"', ["-J", "x y"]),
+    ("#SBATCH it # don't", ["it"]),
+    ("#SBATCHX -J x", ["X", "-J", "x"]),
+    ("#SBATCH -o $HOME/%j `x`", ["-o", "$HOME/%j", "`x`"]),
+    (" #SBATCH -J x", []),
+    ("# SBATCH -J x", []),
+    ("##SBATCH -J x", []),
+    ("#sbatch -J x", []),
+    ("#SBATCH", []),
+    ("#SBATCH # all", []),
+    ("#SLURM -J x", ["-J", "x"]),
     ("#SBATCH –N 1", ["–N", "1"]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("line", "words"), LINES, ids=[line[0] for line in LINES])
@@ -34,8 +51,11 @@ def test_places() -> None:
     script = b"#!/bin/sh\n\n#SBATCH  -J 'a b'  --time=5\n# x\n   \n#SBATCH -n2\necho\n#SBATCH -n3\n"
     found = read_directives(script, "s.sh")
     assert [(w.text, w.line, w.column) for w in found.words] == [
-        ("-J", 3, 10), ("a b", 3, 13), ("--time=5", 3, 20), ("-n2", 6, 9),
-    ]  # fmt: skip
+        ("-J", 3, 10),
+        ("a b", 3, 13),
+        ("--time=5", 3, 20),
+        ("-n2", 6, 9),
+    ]
 
 
 @pytest.mark.parametrize(("quote", "column"), [("'", 12), ('"', 12)])
@@ -64,11 +84,17 @@ SCRIPTS = [
     (b"  \n\t\n", "sbatch: error: Batch script contains only whitespace!"),
     (b"echo\n", NOT_SHELL),
     (b" #!/bin/sh\n", NOT_SHELL),
-    (b"#!/bin/sh\r\n", "sbatch: error: Batch script contains DOS line breaks (\\r\\n)\n"
-                       "sbatch: error: instead of expected UNIX line breaks (\\n)."),
-    (b"#!/bin/sh\n\0\n", "sbatch: error: The Slurm controller does not allow scripts that\n"
-                         "sbatch: error: contain a NULL character '\\0'."),
-]  # fmt: skip
+    (
+        b"#!/bin/sh\r\n",
+        "sbatch: error: Batch script contains DOS line breaks (\\r\\n)\n"
+        "sbatch: error: instead of expected UNIX line breaks (\\n).",
+    ),
+    (
+        b"#!/bin/sh\n\0\n",
+        "sbatch: error: The Slurm controller does not allow scripts that\n"
+        "sbatch: error: contain a NULL character '\\0'.",
+    ),
+]
 
 
 @pytest.mark.parametrize(("script", "text"), SCRIPTS, ids=[repr(s[0]) for s in SCRIPTS])

@@ -26,20 +26,28 @@ PAST = PastRun(start_time=SUBMITTED, end_time=SUBMITTED + timedelta(seconds=12))
 
 
 def job(
-    types: str, state: JobState, reason: Reason = Reason.NONE, *, limit_s: int | None = 3600,
-    users: tuple[str, ...] = (), array: Array | None = None, array_status: ArrayStatus | None = None,
-    member_of: Membership | None = None, **status: Any,
-) -> JobRecord:  # fmt: skip
+    types: str,
+    state: JobState,
+    reason: Reason = Reason.NONE,
+    *,
+    limit_s: int | None = 3600,
+    users: tuple[str, ...] = (),
+    array: Array | None = None,
+    array_status: ArrayStatus | None = None,
+    member_of: Membership | None = None,
+    **status: Any,
+) -> JobRecord:
     spec = JobSpec(
-        dialect=Dialect.SLURM, name="x", walltime_s=limit_s, mail_points=types, mail_users=users, array=array,
+        dialect=Dialect.SLURM,
+        name="x",
+        walltime_s=limit_s,
+        mail_points=types,
+        mail_users=users,
+        array=array,
         member_of=member_of,
-    )  # fmt: skip
-    given = JobStatus(
-        state=state, reason=reason, owner="tester", submit_time=SUBMITTED, array=array_status, **status
-    )  # fmt: skip
-    return JobRecord(
-        job_id=12, namespace="tester", object_name="slurm-12", spec=spec, status=given, queue="debug"
-    )  # fmt: skip
+    )
+    given = JobStatus(state=state, reason=reason, owner="tester", submit_time=SUBMITTED, array=array_status, **status)
+    return JobRecord(job_id=12, namespace="tester", object_name="slurm-12", spec=spec, status=given, queue="debug")
 
 
 def subjects(record: JobRecord, now: datetime = NOW) -> list[str]:

@@ -40,12 +40,22 @@ def test_sinfo(queue: QueueRow, expected: str) -> None:
 
 def test_partition() -> None:
     limited = GPU._replace(
-        max_walltime_s=86400, default_walltime_s=600, max_nodes=4, max_mem_per_node_bytes=2 << 30,
+        max_walltime_s=86400,
+        default_walltime_s=600,
+        max_nodes=4,
+        max_mem_per_node_bytes=2 << 30,
         default_mem_per_node_bytes=512 << 20,
-    )  # fmt: skip
+    )
     text = format_partition(limited, NODES, one_line=True)
-    for word in ("DefaultTime=00:10:00", "MaxNodes=4", "MaxTime=1-00:00:00", "Nodes=n2", "TotalNodes=1",
-                 "DefMemPerNode=512", "MaxMemPerNode=2048"):  # fmt: skip
+    for word in (
+        "DefaultTime=00:10:00",
+        "MaxNodes=4",
+        "MaxTime=1-00:00:00",
+        "Nodes=n2",
+        "TotalNodes=1",
+        "DefMemPerNode=512",
+        "MaxMemPerNode=2048",
+    ):
         assert f" {word} " in text
 
 

@@ -19,9 +19,16 @@ SPEC = JobSpec(
     dialect=Dialect.SLURM, name="env.sh", work_dir="/home/tester", submit_dir="/home/tester", submit_host="vm", umask=2
 )
 JOB = PlacedJob(
-    job_id=117, spec=SPEC, queue="debug", pods=(PlacedPod(host="vm", chunk=Chunk()),), owner="tester", uid=1002,
-    gid=1002, home="/home/tester", cluster="real",
-)  # fmt: skip
+    job_id=117,
+    spec=SPEC,
+    queue="debug",
+    pods=(PlacedPod(host="vm", chunk=Chunk()),),
+    owner="tester",
+    uid=1002,
+    gid=1002,
+    home="/home/tester",
+    cluster="real",
+)
 PODS = tuple(
     PlacedPod(host=f"job-117-{name}", chunk=Chunk(cpus=cpus, ranks=ranks))
     for name, cpus, ranks in (("mpimaster-0", 4, 2), ("mpiworker-0", 4, 2), ("mpiworker-1", 2, 1))
@@ -49,15 +56,20 @@ def test_several_nodes() -> None:
 OPTIONAL = [
     ({"ntasks": "5"}, {"SLURM_NTASKS": "5", "SLURM_NPROCS": "5"}),
     ({"ntasks_per_node": "2"}, {"SLURM_NTASKS_PER_NODE": "2", "SLURM_NTASKS": "5", "SLURM_NPROCS": "5"}),
-    ({"cpus_per_task": "2"}, {"SLURM_CPUS_PER_TASK": "2"}), ({"mem_per_node_mb": "500"}, {"SLURM_MEM_PER_NODE": "500"}),
-    ({"mem_per_cpu_mb": "50"}, {"SLURM_MEM_PER_CPU": "50"}), ({"cpus_per_gpu": "4"}, {"SLURM_CPUS_PER_GPU": "4"}),
-    ({"qos": "long"}, {}), ({"mem_per_gpu_mb": "50"}, {"SLURM_MEM_PER_GPU": "50"}),
+    ({"cpus_per_task": "2"}, {"SLURM_CPUS_PER_TASK": "2"}),
+    ({"mem_per_node_mb": "500"}, {"SLURM_MEM_PER_NODE": "500"}),
+    ({"mem_per_cpu_mb": "50"}, {"SLURM_MEM_PER_CPU": "50"}),
+    ({"cpus_per_gpu": "4"}, {"SLURM_CPUS_PER_GPU": "4"}),
+    ({"qos": "long"}, {}),
+    ({"mem_per_gpu_mb": "50"}, {"SLURM_MEM_PER_GPU": "50"}),
     ({"open_mode": "a"}, {"SLURM_OPEN_MODE": "a"}),
-    ({"export": "ALL"}, {}), ({"export": "NONE"}, {"SLURM_EXPORT_ENV": "NONE", "SLURM_GET_USER_ENV": "1"}),
+    ({"export": "ALL"}, {}),
+    ({"export": "NONE"}, {"SLURM_EXPORT_ENV": "NONE", "SLURM_GET_USER_ENV": "1"}),
     ({"export": "X"}, {"SLURM_EXPORT_ENV": "X", "SLURM_GET_USER_ENV": "1"}),
-    ({"export": "ALL,X=***"}, {"SLURM_GET_USER_ENV": "1"}), ({"comment": "x"}, {}),
+    ({"export": "ALL,X=***"}, {"SLURM_GET_USER_ENV": "1"}),
+    ({"comment": "x"}, {}),
     ({"get_user_env": "1"}, {"SLURM_GET_USER_ENV": "1"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("attributes", "variables"), OPTIONAL, ids=[str(o[0]) for o in OPTIONAL])
@@ -73,9 +85,12 @@ def test_gpus() -> None:
     plain = environment(replace(JOB, pods=PODS))
     found = environment(replace(JOB, pods=pods, spec=replace(SPEC, attributes=attributes)))
     assert {name: value for name, value in found.items() if name not in plain} == {
-        "SLURM_GPUS": "a100:9", "SLURM_GPUS_PER_NODE": "a100:3", "SLURM_GPUS_PER_TASK": "1",
-        "SLURM_GPUS_ON_NODE": "3", "SLURM_JOB_GPUS": "0,1,2",
-    }  # fmt: skip
+        "SLURM_GPUS": "a100:9",
+        "SLURM_GPUS_PER_NODE": "a100:3",
+        "SLURM_GPUS_PER_TASK": "1",
+        "SLURM_GPUS_ON_NODE": "3",
+        "SLURM_JOB_GPUS": "0,1,2",
+    }
     many = PlacedPod(host="vm", chunk=Chunk(resources=(("gpu", 2**62),)))
     assert environment(replace(JOB, pods=(many,))).keys() == plain.keys()
 
@@ -86,12 +101,19 @@ def test_account_and_restart() -> None:
 
 
 PATTERNS = [
-    (None, "/home/tester/slurm-117.out"), ("/x/%j", "/x/117"), ("%x-%j.out", "/home/tester/n m-117.out"),
-    ("p-%s-%J-%t-%n-%a-%b-%r-%S-%4j-%03A-%5x-%%-%z-%12j-%N-%u-%q-%",
-     "/home/tester/p-batch-117-0-0-4294967294-4-0-%S-0117-117-n m-%-%z-0000000117-node1-tester-%q-%"),
-    ("q\\%j-%j", "/home/tester/q%j-%j"), ("e%%%j\\\\%j", "/home/tester/e%%%j\\%j"), ("w2%j\\", "/home/tester/w2%j"),
-    ("/dev/null", "/dev/null"), ("%A_%a", "/home/tester/117_4294967294"),
-]  # fmt: skip
+    (None, "/home/tester/slurm-117.out"),
+    ("/x/%j", "/x/117"),
+    ("%x-%j.out", "/home/tester/n m-117.out"),
+    (
+        "p-%s-%J-%t-%n-%a-%b-%r-%S-%4j-%03A-%5x-%%-%z-%12j-%N-%u-%q-%",
+        "/home/tester/p-batch-117-0-0-4294967294-4-0-%S-0117-117-n m-%-%z-0000000117-node1-tester-%q-%",
+    ),
+    ("q\\%j-%j", "/home/tester/q%j-%j"),
+    ("e%%%j\\\\%j", "/home/tester/e%%%j\\%j"),
+    ("w2%j\\", "/home/tester/w2%j"),
+    ("/dev/null", "/dev/null"),
+    ("%A_%a", "/home/tester/117_4294967294"),
+]
 
 
 @pytest.mark.parametrize(("pattern", "path"), PATTERNS, ids=[str(p[0]) for p in PATTERNS])

@@ -38,16 +38,37 @@ def at(text: str) -> datetime:
 
 
 def ended(
-    job_id: int, name: str, submit: str, start: str | None, end: str | None, *,
-    state: JobState = JobState.FINISHED, reason: Reason = Reason.NONE, code: int | None = 0, cpus: int = 1,
-    eligible: str = "", walltime_s: int = 600, account: str | None = None, mem: int | None = MEM, **status: object,
-) -> JobRecord:  # fmt: skip
+    job_id: int,
+    name: str,
+    submit: str,
+    start: str | None,
+    end: str | None,
+    *,
+    state: JobState = JobState.FINISHED,
+    reason: Reason = Reason.NONE,
+    code: int | None = 0,
+    cpus: int = 1,
+    eligible: str = "",
+    walltime_s: int = 600,
+    account: str | None = None,
+    mem: int | None = MEM,
+    **status: object,
+) -> JobRecord:
     made = record(
-        job_id, name, state, reason, cpus=cpus, walltime_s=walltime_s, submit_time=at(submit),
-        eligible_time=at(eligible or submit), start_time=None if start is None else at(start),
-        end_time=None if end is None else at(end), exit_code=code,
-        hosts=() if start is None else (ExecHost(node="vm", pod=f"job-{job_id}-0", cpus=cpus),), **status,
-    )  # fmt: skip
+        job_id,
+        name,
+        state,
+        reason,
+        cpus=cpus,
+        walltime_s=walltime_s,
+        submit_time=at(submit),
+        eligible_time=at(eligible or submit),
+        start_time=None if start is None else at(start),
+        end_time=None if end is None else at(end),
+        exit_code=code,
+        hosts=() if start is None else (ExecHost(node="vm", pod=f"job-{job_id}-0", cpus=cpus),),
+        **status,
+    )
     return replace(made, spec=replace(made.spec, account=account, chunks=(Chunk(cpus=cpus, mem_bytes=mem),)))
 
 
@@ -78,24 +99,55 @@ JOBS = [
     ended(102, "sleeper", "02:51:01", "02:51:01", "02:51:02", code=1, **FAILED),  # type: ignore[arg-type]
     ended(103, "sleeper", "02:51:02", "02:51:02", "02:51:03", account="nosuchaccount"),
     ended(104, "sleeper", "02:51:03", "02:51:03", "02:51:04"),
-    ended(105, "sleeper", "02:51:04", "02:51:04", "02:51:05", state=JobState.FAILED, reason=Reason.OUTPUT_FAILED,
-          code=None),
+    ended(
+        105,
+        "sleeper",
+        "02:51:04",
+        "02:51:04",
+        "02:51:05",
+        state=JobState.FAILED,
+        reason=Reason.OUTPUT_FAILED,
+        code=None,
+    ),
     ended(107, "hostname", "02:51:05", "02:51:05", "02:51:06"),
     ended(108, "echo", "02:51:06", "02:51:06", "02:51:07", cpus=2),
-]  # fmt: skip
+]
 FAILER = ended(113, "failer", "02:46:06", "02:46:07", "02:46:07", code=3, walltime_s=60, **FAILED)  # type: ignore[arg-type]
 CANCELLED = ended(
-    159, "sleeper", "02:59:45", "02:59:46", "02:59:49", state=JobState.DELETED, reason=Reason.DELETED_BY_USER,
-    code=None, exit_signal=15, deleted_by="tester",
-)  # fmt: skip
+    159,
+    "sleeper",
+    "02:59:45",
+    "02:59:46",
+    "02:59:49",
+    state=JobState.DELETED,
+    reason=Reason.DELETED_BY_USER,
+    code=None,
+    exit_signal=15,
+    deleted_by="tester",
+)
 NEVER_RAN = ended(
-    163, "sleeper", "02:59:53", None, "02:59:54", state=JobState.DELETED, reason=Reason.DELETED_BY_USER, code=None,
+    163,
+    "sleeper",
+    "02:59:53",
+    None,
+    "02:59:54",
+    state=JobState.DELETED,
+    reason=Reason.DELETED_BY_USER,
+    code=None,
     deleted_by="tester@vm",
-)  # fmt: skip
+)
 TIMED_OUT = ended(
-    170, "sleeper", "03:00:01", "03:00:01", "03:01:06", state=JobState.TIMEOUT, reason=Reason.TIME_LIMIT, code=None,
-    exit_signal=15, walltime_s=60,
-)  # fmt: skip
+    170,
+    "sleeper",
+    "03:00:01",
+    "03:00:01",
+    "03:01:06",
+    state=JobState.TIMEOUT,
+    reason=Reason.TIME_LIMIT,
+    code=None,
+    exit_signal=15,
+    walltime_s=60,
+)
 RUNNING = replace(
     TIMED_OUT, status=replace(TIMED_OUT.status, state=JobState.RUNNING, reason=Reason.NONE, end_time=None)
 )
@@ -157,28 +209,46 @@ def test_the_list_of_fields_is_as_recorded() -> None:
 @pytest.mark.parametrize(
     ("line", "jobs", "expected"),
     [
-        ("-j 113 -o JobID,State,NodeList --parsable2", [FAILER],
-         "JobID|State|NodeList\n113|FAILED|vm\n113.batch|FAILED|vm\n"),
-        ("-j 113 --parsable -o JobID,State,ExitCode", [FAILER],
-         "JobID|State|ExitCode|\n113|FAILED|3:0|\n113.batch|FAILED|3:0|\n"),
+        (
+            "-j 113 -o JobID,State,NodeList --parsable2",
+            [FAILER],
+            "JobID|State|NodeList\n113|FAILED|vm\n113.batch|FAILED|vm\n",
+        ),
+        (
+            "-j 113 --parsable -o JobID,State,ExitCode",
+            [FAILER],
+            "JobID|State|ExitCode|\n113|FAILED|3:0|\n113.batch|FAILED|3:0|\n",
+        ),
         ("-n -X -j 113 -o state%30", [FAILER], "                        FAILED \n"),
         ("-j 999999 -n -P -o State", [FAILER], ""),
         ("-S now-1hour -s FAILED,CANCELLED -X -n -P -o jobid,state,exitcode", [FAILER], ""),
-        ("-j 85 -P -o JobID,State,ExitCode,Reason", JOBS[1:2],
-         "JobID|State|ExitCode|Reason\n85|COMPLETED|0:0|None\n85.batch|COMPLETED|0:0|\n"),
+        (
+            "-j 85 -P -o JobID,State,ExitCode,Reason",
+            JOBS[1:2],
+            "JobID|State|ExitCode|Reason\n85|COMPLETED|0:0|None\n85.batch|COMPLETED|0:0|\n",
+        ),
         ("-X -n -P -j 158,159 -o jobid,state,exitcode,start,end,elapsed,nodelist", [], ""),
-        ("-P -j 159 -o jobid,state,exitcode,end", [CANCELLED],
-         "JobID|State|ExitCode|End\n159|CANCELLED by 1002|0:0|2026-11-21T02:59:49\n"
-         "159.batch|CANCELLED|0:15|2026-11-21T02:59:49\n"),
+        (
+            "-P -j 159 -o jobid,state,exitcode,end",
+            [CANCELLED],
+            "JobID|State|ExitCode|End\n159|CANCELLED by 1002|0:0|2026-11-21T02:59:49\n"
+            "159.batch|CANCELLED|0:15|2026-11-21T02:59:49\n",
+        ),
         ("-X -n -j 159 -o state", [CANCELLED], "CANCELLED+ \n"),
         ("-X -n -j 159 -o state%30", [CANCELLED], "             CANCELLED by 1002 \n"),
-        ("-X -n -P -j 163 -o state,start,end,elapsed,nodelist", [NEVER_RAN],
-         "CANCELLED by 1002|2026-11-21T02:59:54|2026-11-21T02:59:54|00:00:00|None assigned\n"),
+        (
+            "-X -n -P -j 163 -o state,start,end,elapsed,nodelist",
+            [NEVER_RAN],
+            "CANCELLED by 1002|2026-11-21T02:59:54|2026-11-21T02:59:54|00:00:00|None assigned\n",
+        ),
         ("-X -n -P -j 172 -o state,exitcode", [NO_OUTPUT], "FAILED|0:53\n"),
-        ("-P -j 170 -o jobid,state,exitcode,elapsed,timelimit", [TIMED_OUT],
-         "JobID|State|ExitCode|Elapsed|Timelimit\n170|TIMEOUT|0:0|00:01:05|00:01:00\n170.batch|CANCELLED|0:15|00:01:05|\n"),
+        (
+            "-P -j 170 -o jobid,state,exitcode,elapsed,timelimit",
+            [TIMED_OUT],
+            "JobID|State|ExitCode|Elapsed|Timelimit\n170|TIMEOUT|0:0|00:01:05|00:01:00\n170.batch|CANCELLED|0:15|00:01:05|\n",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_was_recorded_of_single_jobs(line: str, jobs: list[JobRecord], expected: str) -> None:
     assert sacct(line, jobs) == expected
 
@@ -330,8 +400,10 @@ def test_a_job_whose_dependency_can_never_be_met_was_cancelled_by_nobody() -> No
         ("-s R", ["170"]),
         ("-s R -S 02:50:10 -E 02:50:20", ["85", "86"]),
         ("-s PD", ["92"]),
-        ("-s PD -S 02:50:10 -E 02:50:30",
-         ["87", "88", "89", "91", "92", "94", "95", "96", "93_1", "93_2", "93_3", "93_4"]),
+        (
+            "-s PD -S 02:50:10 -E 02:50:30",
+            ["87", "88", "89", "91", "92", "94", "95", "96", "93_1", "93_2", "93_3", "93_4"],
+        ),
         ("-s F -S 02:00 -E 03:00", ["2", "113", "102", "105"]),
         ("-s CD -j 85,86,102", ["85", "86"]),
         ("-S 02:50:40 -E 02:50:50", ["88", "89", "92"]),
@@ -352,7 +424,7 @@ def test_a_job_whose_dependency_can_never_be_met_was_cancelled_by_nobody() -> No
         ("-j 85 -j 86", ["85", "86"]),
         ("-S 2026-11-22 -E 2026-11-23", []),
     ],
-)  # fmt: skip
+)
 def test_selection(line: str, expected: list[str]) -> None:
     if "2026-11-22" in line:
         expected = ["92", "170"]  # not over yet: eligible before the end, and no end before the start
@@ -429,8 +501,13 @@ def test_json() -> None:
     batch, extern = gang["steps"]
     assert (batch["step"]["id"], batch["tasks"]["count"], extern["step"]["id"]) == ("batch", 1, "extern")
     assert extern["tres"]["requested"]["max"][1] == {
-        "type": "mem", "name": None, "id": 2, "count": 300 * 2**20, "node": "n2", "task": 1,
-    }  # fmt: skip
+        "type": "mem",
+        "name": None,
+        "id": 2,
+        "count": 300 * 2**20,
+        "node": "n2",
+        "task": 1,
+    }
 
 
 # The command line
@@ -444,10 +521,16 @@ def test_json() -> None:
         ("-s X", "sacct: fatal: unrecognized job state value 'X'", 1),
         ("-s CG", "sacct: fatal: job state CG is not supported / accounted", 1),
         ("-S nonsense", "Invalid time specification (pos=0): nonsense", 1),
-        ("-S now -E now-1hour",
-         "sacct: error: Start time (2026-11-21T03:10:00) requested is after end time (2026-11-21T02:10:00).", 1),
-        ("-l -o jobid",
-         "sacct: fatal: Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.", 1),
+        (
+            "-S now -E now-1hour",
+            "sacct: error: Start time (2026-11-21T03:10:00) requested is after end time (2026-11-21T02:10:00).",
+            1,
+        ),
+        (
+            "-l -o jobid",
+            "sacct: fatal: Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.",
+            1,
+        ),
         ("-o AllocGRES", "sacct: fatal: AllocGRES has been removed, please use AllocTRES", 1),
         ("--units=X", "sacct: fatal: Invalid unit type", 1),
         ("-k x", "sacct: fatal: Invalid time limit specification", 1),
@@ -457,7 +540,7 @@ def test_json() -> None:
         ("-Z", "sacct: invalid option -- 'Z'", 1),
         ("--nosuch", "sacct: unrecognized option '--nosuch'", 1),
     ],
-)  # fmt: skip
+)
 def test_refusals(line: str, text: str, code: int) -> None:
     with pytest.raises(SlurmUsageError) as error:
         sacct(line, [])
@@ -488,8 +571,13 @@ def test_names_may_be_cut_short_and_come_from_a_variable() -> None:
 
 @pytest.mark.parametrize(
     ("text", "start"),
-    [("23:00", at("23:00")), ("now-7days", NOW - timedelta(days=7)), ("1120", datetime(2026, 11, 20, tzinfo=UTC)),
-     ("12/24", datetime(2025, 12, 24, tzinfo=UTC)), ("today", datetime(2026, 11, 21, tzinfo=UTC))],
-)  # fmt: skip
+    [
+        ("23:00", at("23:00")),
+        ("now-7days", NOW - timedelta(days=7)),
+        ("1120", datetime(2026, 11, 20, tzinfo=UTC)),
+        ("12/24", datetime(2025, 12, 24, tzinfo=UTC)),
+        ("today", datetime(2026, 11, 21, tzinfo=UTC)),
+    ],
+)
 def test_a_time_without_a_day_or_year_is_today_or_the_last_one(text: str, start: datetime) -> None:
     assert read_options(["-S", text, "-E", "2026-11-30"], {}, "tester", NOW).start == start

@@ -23,10 +23,16 @@ def options(*argv: str) -> ScancelOptions:
 
 
 MATCHING = [
-    (["-n", "sleeper"], [85, 86, 87, 94]), (["--me", "-t", "RUNNING"], [85, 86]), (["-u", "alice"], []),
-    (["-t", "pending", "-n", "held"], [88]), (["-p", "debug", "85", "86"], [85, 86]), (["-w", "vm"], [85, 86]),
-    (["-t", "PD", "85", "87"], [87]), (["-A", "x"], []), (["--state=PENDING", "--user=tester", "-n", "wrap"], [96]),
-]  # fmt: skip
+    (["-n", "sleeper"], [85, 86, 87, 94]),
+    (["--me", "-t", "RUNNING"], [85, 86]),
+    (["-u", "alice"], []),
+    (["-t", "pending", "-n", "held"], [88]),
+    (["-p", "debug", "85", "86"], [85, 86]),
+    (["-w", "vm"], [85, 86]),
+    (["-t", "PD", "85", "87"], [87]),
+    (["-A", "x"], []),
+    (["--state=PENDING", "--user=tester", "-n", "wrap"], [96]),
+]
 
 
 @pytest.mark.parametrize(("argv", "ids"), MATCHING, ids=[" ".join(m[0]) for m in MATCHING])
@@ -44,13 +50,16 @@ def test_ids() -> None:
 
 
 ERRORS = [
-    ([], "scancel: error: No job identification provided"), (["abc"], "scancel: error: Invalid job id abc"),
-    (["1", "abc"], "scancel: error: Invalid job id abc"), ([""], "scancel: error: Invalid job id "),
+    ([], "scancel: error: No job identification provided"),
+    (["abc"], "scancel: error: Invalid job id abc"),
+    (["1", "abc"], "scancel: error: Invalid job id abc"),
+    ([""], "scancel: error: Invalid job id "),
     (["1_x"], "scancel: error: Invalid job id 1_x"),
     (["-t", "foo"], "Invalid job state specified: foo\nValid job states are PENDING, RUNNING, and SUSPENDED"),
-    (["-s", "foo", "1"], "Unknown job signal: foo"), (["-s", "0", "1"], "Unknown job signal: 0"),
+    (["-s", "foo", "1"], "Unknown job signal: foo"),
+    (["-s", "0", "1"], "Unknown job signal: 0"),
     (["--foo"], "scancel: unrecognized option '--foo'\nTry \"scancel --help\" for more information"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("argv", "text"), ERRORS, ids=[" ".join(e[0]) for e in ERRORS])
@@ -60,8 +69,7 @@ def test_error(argv: list[str], text: str) -> None:
     assert describe(error.value, "scancel") == (text, 1)
 
 
-@pytest.mark.parametrize("argv", [["-i", "1"], ["1.0"],
-                                  ["12+1"], ["-M", "x", "1"], ["-q", "x"]], ids=str)  # fmt: skip
+@pytest.mark.parametrize("argv", [["-i", "1"], ["1.0"], ["12+1"], ["-M", "x", "1"], ["-q", "x"]], ids=str)
 def test_not_supported(argv: list[str]) -> None:
     with pytest.raises(NotSupportedError):
         options(*argv)
@@ -95,16 +103,26 @@ KILL = "scancel: error: Kill job error on job id"
 OUTCOMES = [
     (["-v", "-s", "USR1"], None, "scancel: Signal 10 to job 9", 0),
     (["-s", "USR1"], RefusedError("NotRunning", "x"), f"{KILL} 9: Job can not be altered now, try again later", 1),
-    ([], None, "", 0), ([], UnknownJobError("9"), "", 0), ([], JobFinishedError("9"), "", 0),
+    ([], None, "", 0),
+    ([], UnknownJobError("9"), "", 0),
+    ([], JobFinishedError("9"), "", 0),
     (["-v"], None, "scancel: Terminating job 9", 0),
-    (["-v"], JobFinishedError("9"),
-    f"scancel: Terminating job 9\n{KILL} 9: Job/step already completing or completed", 0),
+    (
+        ["-v"],
+        JobFinishedError("9"),
+        f"scancel: Terminating job 9\n{KILL} 9: Job/step already completing or completed",
+        0,
+    ),
     (["-v"], UnknownJobError("9"), f"scancel: Terminating job 9\n{KILL} 9: Invalid job id specified", 0),
     (["-Q"], UnknownJobError("9"), "", 0),
     ([], ForbiddenError(403, "Forbidden", "no"), f"{KILL} 9: Access/permission denied", 1),
-    ([], UnreachableError("start it"),
-     f"{KILL} 9: Unable to contact slurm controller (connect failure)\nscancel: start it", 1),
-]  # fmt: skip
+    (
+        [],
+        UnreachableError("start it"),
+        f"{KILL} 9: Unable to contact slurm controller (connect failure)\nscancel: start it",
+        1,
+    ),
+]
 
 
 @pytest.mark.parametrize(("argv", "error", "text", "code"), OUTCOMES, ids=[f"{o[0]}{o[1]!r}" for o in OUTCOMES])
@@ -117,8 +135,9 @@ def test_no_match() -> None:
     assert no_match(ROWS, options("999")) == ("", 0)
     assert no_match(ROWS, options("-n", "x")) == ("", 0)
     assert no_match(ROWS, options("-n", "x", "-t", "PD", "-v")) == (
-        "scancel: error: No active jobs match ALL job filters, including: job_name=x state=PENDING ", 0
-    )  # fmt: skip
+        "scancel: error: No active jobs match ALL job filters, including: job_name=x state=PENDING ",
+        0,
+    )
 
 
 def test_variables() -> None:

@@ -28,8 +28,16 @@ from hpcbatch.model.spec import Chunk, JobSpec, Output, Sharing
 from hpcbatch.model.state import JobState, Reason
 from tests.unit.dialects.slurm.jobs import NODE, NOW, QUEUE, QUEUES, SUBMITTED, record, recorded
 
-FAILED = record(113, "failer", JobState.FAILED, Reason.NON_ZERO_EXIT, args=(), path="/home/tester/fail.sh",
-                walltime_s=3600, exit_code=3)  # fmt: skip
+FAILED = record(
+    113,
+    "failer",
+    JobState.FAILED,
+    Reason.NON_ZERO_EXIT,
+    args=(),
+    path="/home/tester/fail.sh",
+    walltime_s=3600,
+    exit_code=3,
+)
 
 
 def masked(text: str) -> str:
@@ -55,8 +63,15 @@ def test_recorded_waiting_job() -> None:
 
 def test_recorded_failed_job() -> None:
     at = SUBMITTED + timedelta(seconds=162)
-    status = replace(FAILED.status, submit_time=at, eligible_time=at, start_time=at + timedelta(seconds=1),
-                     end_time=at + timedelta(seconds=1), hosts=by_id(85).status.hosts, run_count=1)  # fmt: skip
+    status = replace(
+        FAILED.status,
+        submit_time=at,
+        eligible_time=at,
+        start_time=at + timedelta(seconds=1),
+        end_time=at + timedelta(seconds=1),
+        hosts=by_id(85).status.hosts,
+        run_count=1,
+    )
     found = format_job(replace(FAILED, status=status), NOW, UTC, group="tester")
     assert masked(found) == masked(recorded("scontrol-113.txt"))
 
@@ -68,20 +83,44 @@ def test_recorded_one_line() -> None:
 
 def test_what_was_asked_is_shown() -> None:
     spec = JobSpec(
-        dialect=Dialect.SLURM, name="x", chunks=(Chunk(count=2, cpus=4, ranks=2, mem_bytes=2048 * 1024**2, threads=2),),
-        sharing=Sharing.EXCLUSIVE, work_dir="/w", mail_points="END,FAIL", mail_users=("x@y",), account="acc",
-        stdout=Output(path="/w/o %x"), stderr=Output(path="/w/e-%j"), nice=100000, rerunnable=False,
-        attributes={"nodes": "2-2", "ntasks": "4", "cpus_per_task": "2", "ntasks_per_node": "2",
-                    "mem_per_node_mb": "2048", "comment": "a c"},
-    )  # fmt: skip
+        dialect=Dialect.SLURM,
+        name="x",
+        chunks=(Chunk(count=2, cpus=4, ranks=2, mem_bytes=2048 * 1024**2, threads=2),),
+        sharing=Sharing.EXCLUSIVE,
+        work_dir="/w",
+        mail_points="END,FAIL",
+        mail_users=("x@y",),
+        account="acc",
+        stdout=Output(path="/w/o %x"),
+        stderr=Output(path="/w/e-%j"),
+        nice=100000,
+        rerunnable=False,
+        attributes={
+            "nodes": "2-2",
+            "ntasks": "4",
+            "cpus_per_task": "2",
+            "ntasks_per_node": "2",
+            "mem_per_node_mb": "2048",
+            "comment": "a c",
+        },
+    )
     text = format_job(replace(record(7), spec=spec), NOW, UTC)
     for part in (
-        "Nice=100000 Account=acc", "Requeue=0", "TimeLimit=UNLIMITED", "GroupId=1002(1002)",
-        "NumNodes=2-2 NumCPUs=8 NumTasks=4 CPUs/Task=2", "TRES=cpu=8,mem=4G,node=2,billing=8",
-        "NtasksPerN:B:S:C=2:0:*:*", "MinCPUsNode=4 MinMemoryNode=2G MinTmpDiskNode=0", "OverSubscribe=NO",
-        "Command=(null)", "   Comment=a c \n", "StdErr=/w/e-7", "StdOut=/w/o x",
+        "Nice=100000 Account=acc",
+        "Requeue=0",
+        "TimeLimit=UNLIMITED",
+        "GroupId=1002(1002)",
+        "NumNodes=2-2 NumCPUs=8 NumTasks=4 CPUs/Task=2",
+        "TRES=cpu=8,mem=4G,node=2,billing=8",
+        "NtasksPerN:B:S:C=2:0:*:*",
+        "MinCPUsNode=4 MinMemoryNode=2G MinTmpDiskNode=0",
+        "OverSubscribe=NO",
+        "Command=(null)",
+        "   Comment=a c \n",
+        "StdErr=/w/e-7",
+        "StdOut=/w/o x",
         "   Power=\n   MailUser=x@y MailType=END,FAIL\n   \n\n",
-    ):  # fmt: skip
+    ):
         assert part in text
     tres = {
         "tres_per_node": "gres:gpu:2",
@@ -117,8 +156,9 @@ EXITS = [
 def test_exit_code(
     state: JobState, reason: Reason, code: int | None, signal: int | None, shown: str, exit_code: str
 ) -> None:
-    job = record(1, state=state, reason=reason, exit_code=code, exit_signal=signal, start_time=SUBMITTED,
-                 end_time=SUBMITTED)  # fmt: skip
+    job = record(
+        1, state=state, reason=reason, exit_code=code, exit_signal=signal, start_time=SUBMITTED, end_time=SUBMITTED
+    )
     text = format_job(job, NOW, UTC)
     assert f"JobState={shown} " in text
     assert f" ExitCode={exit_code}\n" in text
@@ -144,27 +184,38 @@ def test_recorded_node() -> None:
 
 
 COMMANDS = [
-    (["show", "job", "85"], Verb.SHOW_JOB, "", ("85",)), (["show", "job"], Verb.SHOW_JOB, "", ()),
-    (["show", "jobs"], Verb.SHOW_JOB, "", ()), (["show", "job=85"], Verb.SHOW_JOB, "", ("85",)),
-    (["show", "jobid", "85"], Verb.SHOW_JOB, "", ("85",)), (["sho", "j", "85"], Verb.SHOW_JOB, "", ("85",)),
-    (["SHOW", "JOB", "85"], Verb.SHOW_JOB, "", ("85",)), (["show", "job", ""], Verb.SHOW_JOB, "", ()),
-    (["show", "node"], Verb.SHOW_NODE, "", ()), (["show", "nodes", "vm"], Verb.SHOW_NODE, "vm", ()),
-    (["show", "part"], Verb.SHOW_PARTITION, "", ()), (["show", "partition=x"], Verb.SHOW_PARTITION, "x", ()),
+    (["show", "job", "85"], Verb.SHOW_JOB, "", ("85",)),
+    (["show", "job"], Verb.SHOW_JOB, "", ()),
+    (["show", "jobs"], Verb.SHOW_JOB, "", ()),
+    (["show", "job=85"], Verb.SHOW_JOB, "", ("85",)),
+    (["show", "jobid", "85"], Verb.SHOW_JOB, "", ("85",)),
+    (["sho", "j", "85"], Verb.SHOW_JOB, "", ("85",)),
+    (["SHOW", "JOB", "85"], Verb.SHOW_JOB, "", ("85",)),
+    (["show", "job", ""], Verb.SHOW_JOB, "", ()),
+    (["show", "node"], Verb.SHOW_NODE, "", ()),
+    (["show", "nodes", "vm"], Verb.SHOW_NODE, "vm", ()),
+    (["show", "part"], Verb.SHOW_PARTITION, "", ()),
+    (["show", "partition=x"], Verb.SHOW_PARTITION, "x", ()),
     (["show", "hostname", "n[1-2]"], Verb.SHOW_HOSTNAMES, "n[1-2]", ()),
     (["show", "hostnames"], Verb.SHOW_HOSTNAMES, "e[1-2]", ()),
     (["show", "hostlist", "a,b"], Verb.SHOW_HOSTLIST, "a,b", ()),
     (["show", "hostlistsorted", "b,a"], Verb.SHOW_HOSTLIST_SORTED, "b,a", ()),
-    (["hold", "1", "2"], Verb.HOLD, "", ("1", "2")), (["uhold", "1,2"], Verb.UHOLD, "", ("1", "2")),
-    (["holdu", "1"], Verb.UHOLD, "", ("1",)), (["hold", "Name=x"], Verb.HOLD, "", ("Name=x",)),
+    (["hold", "1", "2"], Verb.HOLD, "", ("1", "2")),
+    (["uhold", "1,2"], Verb.UHOLD, "", ("1", "2")),
+    (["holdu", "1"], Verb.UHOLD, "", ("1",)),
+    (["hold", "Name=x"], Verb.HOLD, "", ("Name=x",)),
     (["req", "1,2", "jobid=3"], Verb.REQUEUE, "", ("1", "2", "3")),
     (["requeuehold", "1"], Verb.REQUEUE_HOLD, "", ("1",)),
-    (["su", "1"], Verb.SUSPEND, "", ("1",)), (["res", "1"], Verb.RESUME, "", ("1",)),
+    (["su", "1"], Verb.SUSPEND, "", ("1",)),
+    (["res", "1"], Verb.RESUME, "", ("1",)),
     (["top", "1"], Verb.TOP, "", ("1",)),
     (["u", "JobId=1", "Nice"], Verb.UPDATE, "", ()),
-    (["release", "job=1"], Verb.RELEASE, "", ("1",)), (["rel", "1"], Verb.RELEASE, "", ("1",)),
-    (["ping"], Verb.PING, "", ()), (["version"], Verb.VERSION, "", ()),
+    (["release", "job=1"], Verb.RELEASE, "", ("1",)),
+    (["rel", "1"], Verb.RELEASE, "", ("1",)),
+    (["ping"], Verb.PING, "", ()),
+    (["version"], Verb.VERSION, "", ()),
     (["hold", "abc"], Verb.HOLD, "", ("abc",)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("argv", "verb", "operand", "ids"), COMMANDS, ids=[" ".join(c[0]) for c in COMMANDS])
@@ -177,9 +228,11 @@ def test_command(argv: list[str], verb: Verb, operand: str, ids: tuple[str, ...]
 
 
 ERRORS = [
-    (["foo"], "invalid keyword: foo", 1), (["ver"], "invalid keyword: ver", 1),
+    (["foo"], "invalid keyword: foo", 1),
+    (["ver"], "invalid keyword: ver", 1),
     (["hol", "1"], "invalid keyword: hol", 1),
-    (["show"], "too few arguments for keyword:show", 1), (["hold"], "too few arguments for keyword:hold", 1),
+    (["show"], "too few arguments for keyword:show", 1),
+    (["hold"], "too few arguments for keyword:hold", 1),
     (["show", "job", "1", "2"], "too many arguments for keyword:show", 1),
     (["ping", "x"], "too many arguments for keyword:ping", 1),
     (["top", "1", "2"], "too many arguments for keyword:top", 1),
@@ -189,7 +242,7 @@ ERRORS = [
     (["show", "hostnames"], "scontrol: error: host list is empty", 0),
     (["show", "hostlist"], "invalid encode argument", 1),
     (["--foo"], "scontrol: unrecognized option '--foo'\nTry \"scontrol --help\" for more information", 1),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("argv", "text", "code"), ERRORS, ids=[" ".join(e[0]) for e in ERRORS])
@@ -199,8 +252,18 @@ def test_error(argv: list[str], text: str, code: int) -> None:
     assert describe(error.value, "scontrol") == (text, code)
 
 
-@pytest.mark.parametrize("argv", [[], ["requeue", "state=se", "1"], ["show", "config"], ["show", "res"],
-                                  ["-M", "x", "ping"], ["write", "batch_script", "1"]], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["requeue", "state=se", "1"],
+        ["show", "config"],
+        ["show", "res"],
+        ["-M", "x", "ping"],
+        ["write", "batch_script", "1"],
+    ],
+    ids=str,
+)
 def test_not_supported(argv: list[str]) -> None:
     with pytest.raises(NotSupportedError):
         read_command(argv, {})
@@ -222,9 +285,14 @@ def test_ids_of_what_is_shown() -> None:
 
 
 def test_hosts() -> None:
-    shown = [format_hosts(read_command(["show", *words], {})) for words in (
-        ["hostnames", "n[1-3,7],m01"], ["hostlist", "n1,n2,n3,n7,m01"], ["hostlistsorted", "n3,n1,n2"],
-    )]  # fmt: skip
+    shown = [
+        format_hosts(read_command(["show", *words], {}))
+        for words in (
+            ["hostnames", "n[1-3,7],m01"],
+            ["hostlist", "n1,n2,n3,n7,m01"],
+            ["hostlistsorted", "n3,n1,n2"],
+        )
+    ]
     assert shown == ["n1\nn2\nn3\nn7\nm01\n", "n[1-3,7],m01\n", "n[1-3]\n"]
 
 

@@ -25,9 +25,14 @@ def node(name: str, used: int = 0, *, cpus: int = 4, ready: bool = True, schedul
 
 
 CLUSTER = (
-    node("n3"), node("n1", 4), node("n2", 2), node("n4", ready=False), node("n5", schedulable=False),
-    node("n6", 1, schedulable=False, cpus=8), node("n10"),
-)  # fmt: skip
+    node("n3"),
+    node("n1", 4),
+    node("n2", 2),
+    node("n4", ready=False),
+    node("n5", schedulable=False),
+    node("n6", 1, schedulable=False, cpus=8),
+    node("n10"),
+)
 
 
 def show(*argv: str, nodes: Sequence[NodeRow] = (NODE,), queues: Sequence[QueueRow] = QUEUES) -> str:
@@ -35,10 +40,15 @@ def show(*argv: str, nodes: Sequence[NodeRow] = (NODE,), queues: Sequence[QueueR
 
 
 RECORDED = [
-    ([], "sinfo.txt"), (["-N"], "sinfo-N.txt"), (["-l"], "sinfo-l.txt"), (["-Nel"], "sinfo-Nel.txt"),
-    (["-s"], "sinfo-s.txt"), (["-R"], "sinfo-R.txt"), (["-h", "-o", "%P|%a|%l|%D|%T|%N|%C|%m|%G"], "sinfo-o.txt"),
+    ([], "sinfo.txt"),
+    (["-N"], "sinfo-N.txt"),
+    (["-l"], "sinfo-l.txt"),
+    (["-Nel"], "sinfo-Nel.txt"),
+    (["-s"], "sinfo-s.txt"),
+    (["-R"], "sinfo-R.txt"),
+    (["-h", "-o", "%P|%a|%l|%D|%T|%N|%C|%m|%G"], "sinfo-o.txt"),
     (["-O", "partition,available,time,nodes,statecompact,nodelist,cpus,memory,gres"], "sinfo-O.txt"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("argv", "name"), RECORDED, ids=[" ".join(r[0]) or "plain" for r in RECORDED])
@@ -49,24 +59,35 @@ def test_recorded(argv: list[str], name: str) -> None:
 def test_a_cluster() -> None:
     found = show("-h", "-p", "debug", nodes=CLUSTER)
     assert [line.split()[3:] for line in found.splitlines()] == [
-        ["1", "drng", "n6"], ["1", "drain", "n5"], ["1", "mix", "n2"], ["1", "alloc", "n1"], ["2", "idle", "n[3,10]"],
+        ["1", "drng", "n6"],
+        ["1", "drain", "n5"],
+        ["1", "mix", "n2"],
+        ["1", "alloc", "n1"],
+        ["2", "idle", "n[3,10]"],
         ["1", "down*", "n4"],
-    ]  # fmt: skip
+    ]
 
 
 VIEWS = [
     (["-h", "-p", "debug", "-o", "%D %F %C %c %P"], "7 3/2/2/7 7/10/15/32 4+ debug*\n"),
-    (["-h", "-o", "%D"], "7\n"), (["-h", "-t", "idle", "-o", "%P %N"], "debug* n[3,10]\nlong n[3,10]\n"),
-    (["-h", "-t", "alloc", "-o", "%N"], "n[1-2]\n"), (["-h", "-t", "MIXED", "-o", "%N"], "n2\n"),
+    (["-h", "-o", "%D"], "7\n"),
+    (["-h", "-t", "idle", "-o", "%P %N"], "debug* n[3,10]\nlong n[3,10]\n"),
+    (["-h", "-t", "alloc", "-o", "%N"], "n[1-2]\n"),
+    (["-h", "-t", "MIXED", "-o", "%N"], "n2\n"),
     (["-h", "-t", "resv", "-p", "long"], "long         up 7-00:00:00      0    n/a \n"),
-    (["-h", "-n", "n[1-2]", "-o", "%N"], "n[1-2]\n"), (["-h", "-d", "-o", "%N"], "n4\n"),
+    (["-h", "-n", "n[1-2]", "-o", "%N"], "n[1-2]\n"),
+    (["-h", "-d", "-o", "%N"], "n4\n"),
     (["-h", "-r", "-o", "%n %t", "-t", "idle"], "n10 idle\nn3 idle\n"),
-    (["-h", "-N", "-p", "long", "-o", "%N", "-t", "drain"], "n5\nn6\n"), (["-h", "-p", "nosuch"], ""),
-    (["-h", "-e", "-p", "debug", "-o", "%c %D"], "8 1\n4 6\n"), (["-h", "-t", "all", "-o", "%D"], "7\n"),
+    (["-h", "-N", "-p", "long", "-o", "%N", "-t", "drain"], "n5\nn6\n"),
+    (["-h", "-p", "nosuch"], ""),
+    (["-h", "-e", "-p", "debug", "-o", "%c %D"], "8 1\n4 6\n"),
+    (["-h", "-t", "all", "-o", "%D"], "7\n"),
     (["-aho", "%F/%C"], "3/2/2/7/7/10/15/32\n"),
-    (["-h", "-p", "long", "-O", "nodehost:10,gres:8,gresused:.8,statelong", "-n", "n2"],
-     "n2        (null)    (null)mixed               \n"),
-]  # fmt: skip
+    (
+        ["-h", "-p", "long", "-O", "nodehost:10,gres:8,gresused:.8,statelong", "-n", "n2"],
+        "n2        (null)    (null)mixed               \n",
+    ),
+]
 
 
 @pytest.mark.parametrize(("argv", "text"), VIEWS, ids=[" ".join(v[0]) for v in VIEWS])
@@ -90,8 +111,9 @@ def test_error() -> None:
     with pytest.raises(SlurmUsageError) as error:
         show("--foo")
     assert describe(error.value, "sinfo") == (
-        "sinfo: unrecognized option '--foo'\nTry \"sinfo --help\" for more information", 1
-    )  # fmt: skip
+        "sinfo: unrecognized option '--foo'\nTry \"sinfo --help\" for more information",
+        1,
+    )
     with pytest.raises(SlurmUsageError, match='Bad state string: "foo"'):
         show("-t", "foo")
     assert show("-hO", "foo,partition:8") == "debug*  \nlong    \n"
@@ -115,9 +137,12 @@ def test_every_name_has_a_field() -> None:
 
 
 NODES = st.builds(
-    node, st.from_regex(r"n[0-9]{1,3}", fullmatch=True), st.integers(0, 4), ready=st.booleans(),
+    node,
+    st.from_regex(r"n[0-9]{1,3}", fullmatch=True),
+    st.integers(0, 4),
+    ready=st.booleans(),
     schedulable=st.booleans(),
-)  # fmt: skip
+)
 
 
 @given(st.lists(NODES, max_size=8, unique_by=lambda n: n.name))

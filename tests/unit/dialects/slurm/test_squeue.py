@@ -21,11 +21,23 @@ from hpcbatch.model.state import JobState, Reason
 from tests.unit.dialects.slurm.jobs import ARRAY_ROW, NOW, ROWS, SUBMITTED, record, recorded, row
 
 FINISHED = (
-    row(record(113, state=JobState.FAILED, reason=Reason.NON_ZERO_EXIT, exit_code=3, start_time=SUBMITTED,
-               end_time=SUBMITTED, hosts=())),
-    row(record(116, state=JobState.FAILED, reason=Reason.SIGNALLED, exit_signal=9, start_time=SUBMITTED,
-               end_time=SUBMITTED)),
-)  # fmt: skip
+    row(
+        record(
+            113,
+            state=JobState.FAILED,
+            reason=Reason.NON_ZERO_EXIT,
+            exit_code=3,
+            start_time=SUBMITTED,
+            end_time=SUBMITTED,
+            hosts=(),
+        )
+    ),
+    row(
+        record(
+            116, state=JobState.FAILED, reason=Reason.SIGNALLED, exit_signal=9, start_time=SUBMITTED, end_time=SUBMITTED
+        )
+    ),
+)
 
 
 WITH_ARRAY = (*ROWS, ARRAY_ROW)
@@ -41,11 +53,15 @@ def ids(*argv: str, rows: tuple[JobRow, ...] = ROWS) -> list[int]:
 
 @pytest.mark.parametrize(
     ("argv", "name"),
-    [([], "squeue.txt"), (["-l"], "squeue-l.txt"), (["-r"], "squeue-r.txt"),
-     (["-O", "JobArrayID,StateCompact,Reason", "-t", "all", "--me"], "squeue-O.txt"),
-     (["-o", "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"], "squeue.txt")],
+    [
+        ([], "squeue.txt"),
+        (["-l"], "squeue-l.txt"),
+        (["-r"], "squeue-r.txt"),
+        (["-O", "JobArrayID,StateCompact,Reason", "-t", "all", "--me"], "squeue-O.txt"),
+        (["-o", "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"], "squeue.txt"),
+    ],
     ids=["plain", "long", "unfolded", "names", "the default as a format"],
-)  # fmt: skip
+)
 def test_recorded(argv: list[str], name: str) -> None:
     assert show(*argv).splitlines() == recorded(name).splitlines()
 
@@ -82,8 +98,17 @@ def test_recorded_widths() -> None:
 
 
 def test_recorded_finished_jobs() -> None:
-    done = row(record(85, state=JobState.FINISHED, reason=Reason.NONE, exit_code=0, start_time=SUBMITTED,
-                      end_time=SUBMITTED + timedelta(seconds=25), hosts=record(85).status.hosts))  # fmt: skip
+    done = row(
+        record(
+            85,
+            state=JobState.FINISHED,
+            reason=Reason.NONE,
+            exit_code=0,
+            start_time=SUBMITTED,
+            end_time=SUBMITTED + timedelta(seconds=25),
+            hosts=record(85).status.hosts,
+        )
+    )
     done = done._replace(hosts=("vm",))
     rows = (*FINISHED, done)
     assert show("-h", "-t", "all", "-j", "113,116,85", "-o", "%i %t %T %r %M %R", rows=rows) == recorded(
@@ -93,17 +118,30 @@ def test_recorded_finished_jobs() -> None:
 
 
 FILTERS = [
-    (["-t", "PD"], [87, 89, 91, 92, 94, 95, 96, 90, 88]), (["-t", "running"], [85, 86]), (["-t", "R,CG"], [85, 86]),
-    (["-j", "85,86,88"], [88, 85, 86]), (["-j85"], [85]), (["--jobs=85,85"], [85]),
+    (["-t", "PD"], [87, 89, 91, 92, 94, 95, 96, 90, 88]),
+    (["-t", "running"], [85, 86]),
+    (["-t", "R,CG"], [85, 86]),
+    (["-j", "85,86,88"], [88, 85, 86]),
+    (["-j85"], [85]),
+    (["--jobs=85,85"], [85]),
     (["-j", "85", "-j", "86"], [85, 86]),
-    (["-j", "85+0"], [85]), (["-n", "sleeper"], [87, 94, 85, 86]), (["-n", "held,wrap"], [96, 88]),
-    (["-u", "nosuchuser"], []), (["--user=tester,x", "-j", "85"], [85]), (["--me", "-j", "85"], [85]),
-    (["-p", "nosuch"], []), (["-A", "x"], []), (["-q", "normal", "-j", "85"], [85]), (["-w", "vm,x"], [85, 86]),
-    (["-w", "n[1-3]"], []), (["-S", "i"], [85, 86, 87, 88, 89, 90, 91, 92, 94, 95, 96]),
+    (["-j", "85+0"], [85]),
+    (["-n", "sleeper"], [87, 94, 85, 86]),
+    (["-n", "held,wrap"], [96, 88]),
+    (["-u", "nosuchuser"], []),
+    (["--user=tester,x", "-j", "85"], [85]),
+    (["--me", "-j", "85"], [85]),
+    (["-p", "nosuch"], []),
+    (["-A", "x"], []),
+    (["-q", "normal", "-j", "85"], [85]),
+    (["-w", "vm,x"], [85, 86]),
+    (["-w", "n[1-3]"], []),
+    (["-S", "i"], [85, 86, 87, 88, 89, 90, 91, 92, 94, 95, 96]),
     (["-S", "-i", "-t", "R"], [86, 85]),
-    (["-S", "t,-i", "-j", "85,86,87"], [87, 86, 85]), (["-S", "M,j", "-j", "85,87,96"], [87, 96, 85]),
+    (["-S", "t,-i", "-j", "85,86,87"], [87, 86, 85]),
+    (["-S", "M,j", "-j", "85,87,96"], [87, 96, 85]),
     (["-S", "-C", "-j", "85,92"], [92, 85]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("argv", "expected"), FILTERS, ids=[" ".join(f[0]) for f in FILTERS])
@@ -142,9 +180,11 @@ ERRORS = [
     (["-t"], "squeue: option requires an argument -- 't'\nTry \"squeue --help\" for more information"),
     (["-S", "xx"], "squeue: error: Invalid sort specification: x"),
     (["-o", "%i", "-O", "jobid"], "squeue: error: -O (--Format) is incompatible with -o (--format)"),
-    (["-l", "-o", "%i"], "squeue: fatal: Options -o(--format) and -l(--long) are mutually exclusive. "
-                         "Please remove one and retry."),
-]  # fmt: skip
+    (
+        ["-l", "-o", "%i"],
+        "squeue: fatal: Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.",
+    ),
+]
 
 
 @pytest.mark.parametrize(("argv", "text"), ERRORS, ids=[" ".join(e[0]) for e in ERRORS])
@@ -202,13 +242,14 @@ def test_answers() -> None:
 
 FORMATS = [
     (["-o", "%10i|%.10i|%3j|%.3j"], "JOBID     |     JOBID|NAM|NAM\n85        |        85|sle|sle\n"),
-    (["-o", "abc"], "abc\nabc\n"), (["-h", "-o", '"%u"^^^%i'], '"tester"^^^85\n'),
+    (["-o", "abc"], "abc\nabc\n"),
+    (["-h", "-o", '"%u"^^^%i'], '"tester"^^^85\n'),
     (["-O", "jobid:5,name:.10,state:5,username:|"], "JOBID      NAMESTATEUSER|\n85      sleeperRUNNItester|\n"),
     (["-h", "-O", "jobid,username:\x1f"], "85                  tester\x1f\n"),
     (["-h", "-o", "%S %e %V"], "2026-11-21T02:50:04 2026-11-21T03:00:04 2026-11-21T02:50:03\n"),
     (["-h", "-O", "exit_code:,pendingtime:"], "01\n"),
     (["-o", ""], "\n\n"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("argv", "text"), FORMATS, ids=[" ".join(f[0]) for f in FORMATS])
@@ -230,8 +271,13 @@ def test_variables() -> None:
 
 
 def test_time_formats() -> None:
-    for form, text in (("%s", "1795229404"), ("standard", "2026-11-21T02:50:04"), ("relative", "02:50:04"),
-                       ("%H", "02"), ("%%s", "%s")):  # fmt: skip
+    for form, text in (
+        ("%s", "1795229404"),
+        ("standard", "2026-11-21T02:50:04"),
+        ("relative", "02:50:04"),
+        ("%H", "02"),
+        ("%%s", "%s"),
+    ):
         assert show("-h", "-j", "85", "-o", "%S", environ={"SLURM_TIME_FORMAT": form}) == f"{text}\n"
     zone = timezone(timedelta(hours=1))
     options = read_options(["-h", "-j", "85", "-o", "%S"], {}, "u")

@@ -64,7 +64,7 @@ def test_shown_reason(state: JobState, reason: Reason, message: str, shown: str)
         (JobState.TIMEOUT, Reason.TIME_LIMIT, "walltime 12 s; warning: w", "warning: w"),
         (JobState.RUNNING, Reason.NONE, "pod y on node n1: FailedMount: no", "pod y on node n1: FailedMount: no"),
     ],
-)  # fmt: skip
+)
 def test_system_comment(state: JobState, reason: Reason, message: str, told: str) -> None:
     assert states.system_comment(state, reason, message) == told
 
@@ -76,10 +76,17 @@ def test_earlier_jobs_come_first() -> None:
 
 
 IDS = [
-    ("12", 12, None), ("12+0", 12, None), ("007", 7, None), ("12_4", 12, "4"), ("12_[1-3]", 12, "1-3"),
-    ("12_[1,3%2]", 12, "1,3"), ("12_[5,1-3]", 12, "1-3,5"), ("12_[0-8:4]", 12, "0-8:4"), ("12_1-3", 12, "1-3"),
+    ("12", 12, None),
+    ("12+0", 12, None),
+    ("007", 7, None),
+    ("12_4", 12, "4"),
+    ("12_[1-3]", 12, "1-3"),
+    ("12_[1,3%2]", 12, "1,3"),
+    ("12_[5,1-3]", 12, "1-3,5"),
+    ("12_[0-8:4]", 12, "0-8:4"),
+    ("12_1-3", 12, "1-3"),
     ("12_*", 12, None),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "number", "members"), IDS, ids=[i[0] for i in IDS])
@@ -103,11 +110,17 @@ def test_id_that_is_said_is_read(number: int, members: set[int] | None) -> None:
 
 
 TASKS = [
-    ("3", None, "3"), ("1-4", 2, "1-4%2"), ("2-3", None, "2-3"), ("1,3", None, "1,3"), ("1-7:2", 4, "1,3,5,7%4"),
-    ("1-21:4", None, "1-21:4"), ("0-98:2", 5, "0-98:2%5"), ("1-9:2,10", None, "1,3,5,7,9-10"),
+    ("3", None, "3"),
+    ("1-4", 2, "1-4%2"),
+    ("2-3", None, "2-3"),
+    ("1,3", None, "1,3"),
+    ("1-7:2", 4, "1,3,5,7%4"),
+    ("1-21:4", None, "1-21:4"),
+    ("0-98:2", 5, "0-98:2%5"),
+    ("1-9:2,10", None, "1,3,5,7,9-10"),
     ("1-2,4-5,8", None, "1-2,4-5,8"),
     (",".join(map(str, range(100, 160, 2))) + ",161", None, f"{','.join(map(str, range(100, 130, 2)))},..."),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("indices", "limit", "text"), TASKS, ids=[t[2] for t in TASKS])
@@ -133,8 +146,13 @@ def test_lists_of_ids() -> None:
     assert split_ids("1,2_[1,3],, 4") == ["1", "2_[1,3]", "4"]
 
 
-DURATIONS = [(0, "0:00", "00:00:00"), (9 * 60 + 58, "9:58", "00:09:58"), (3600, "1:00:00", "01:00:00"),
-             (86400 + 3723, "1-01:02:03", "1-01:02:03"), (-5, "0:00", "00:00:00")]  # fmt: skip
+DURATIONS = [
+    (0, "0:00", "00:00:00"),
+    (9 * 60 + 58, "9:58", "00:09:58"),
+    (3600, "1:00:00", "01:00:00"),
+    (86400 + 3723, "1-01:02:03", "1-01:02:03"),
+    (-5, "0:00", "00:00:00"),
+]
 
 
 @pytest.mark.parametrize(("seconds", "as_short", "as_full"), DURATIONS, ids=[d[1] for d in DURATIONS])
@@ -142,8 +160,14 @@ def test_duration(seconds: int, as_short: str, as_full: str) -> None:
     assert (short(seconds), full(seconds)) == (as_short, as_full)
 
 
-RELATIVE = [(0, "02:50:06"), (-1, "Ystday 02:50"), (1, "Tomorr 02:50"), (3, "Tue 02:50"), (30, "21 Dec 02:50"),
-            (-400, "17 Oct 2025")]  # fmt: skip
+RELATIVE = [
+    (0, "02:50:06"),
+    (-1, "Ystday 02:50"),
+    (1, "Tomorr 02:50"),
+    (3, "Tue 02:50"),
+    (30, "21 Dec 02:50"),
+    (-400, "17 Oct 2025"),
+]
 
 
 @pytest.mark.parametrize(("days", "text"), RELATIVE, ids=[r[1] for r in RELATIVE])

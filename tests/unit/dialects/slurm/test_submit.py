@@ -34,8 +34,14 @@ def read(words: Sequence[str], content: bytes, environ: Mapping[str, str] = ENVI
     return read_submission(
         words,
         script=lambda path: (None if path is None else f"/work dir/{path}", content),
-        environ=environ, cwd="/work dir", host="login", user="u", server="cluster", now=NOW, umask=0o22,
-    )  # fmt: skip
+        environ=environ,
+        cwd="/work dir",
+        host="login",
+        user="u",
+        server="cluster",
+        now=NOW,
+        umask=0o22,
+    )
 
 
 def spec(*argv: str, **kwargs: object) -> JobSpec:
@@ -49,10 +55,18 @@ def directives(*lines: str) -> str:
 def test_defaults() -> None:
     found = submit().submission
     expected = JobSpec(
-        dialect=found.spec.dialect, name="job.sh", arrangement=Arrangement.SCATTER, script_path="/work dir/job.sh",
-        work_dir="/work dir", submit_dir="/work dir", submit_host="login", stdout=Output(), umask=0o22,
-        server="cluster", attributes={},
-    )  # fmt: skip
+        dialect=found.spec.dialect,
+        name="job.sh",
+        arrangement=Arrangement.SCATTER,
+        script_path="/work dir/job.sh",
+        work_dir="/work dir",
+        submit_dir="/work dir",
+        submit_host="login",
+        stdout=Output(),
+        umask=0o22,
+        server="cluster",
+        attributes={},
+    )
     assert found.spec == expected
     assert found.script == PLAIN.encode()
     assert dict(found.environment) == ENVIRON
@@ -61,32 +75,49 @@ def test_defaults() -> None:
 
 
 FIELDS: list[tuple[list[str], str, object]] = [
-    (["-J", "x"], "name", "x"), (["--job-name="], "name", "job.sh"), (["-p", "long"], "queue", "long"),
-    (["-A", "acc"], "account", "acc"), (["-t", "1:30"], "walltime_s", 120), (["-t", "0"], "walltime_s", None),
-    (["-H"], "hold", True), (["--no-requeue"], "rerunnable", False),
+    (["-J", "x"], "name", "x"),
+    (["--job-name="], "name", "job.sh"),
+    (["-p", "long"], "queue", "long"),
+    (["-A", "acc"], "account", "acc"),
+    (["-t", "1:30"], "walltime_s", 120),
+    (["-t", "0"], "walltime_s", None),
+    (["-H"], "hold", True),
+    (["--no-requeue"], "rerunnable", False),
     (["--no-requeue", "--requeue"], "rerunnable", True),
-    (["--requeue", "--no-requeue"], "rerunnable", False), (["--exclusive"], "sharing", Sharing.EXCLUSIVE),
-    (["-D", "/x"], "work_dir", "/x"), (["-D", "x"], "work_dir", "/work dir/x"), (["--workdir=/x"], "work_dir", "/x"),
-    (["-o", "a-%j"], "stdout", Output(path="/work dir/a-%j")), (["-o", "/a"], "stdout", Output(path="/a")),
-    (["-D", "/x", "-o", "a"], "stdout", Output(path="/x/a")), (["-o", "none"], "stdout", Output(path="/dev/null")),
+    (["--requeue", "--no-requeue"], "rerunnable", False),
+    (["--exclusive"], "sharing", Sharing.EXCLUSIVE),
+    (["-D", "/x"], "work_dir", "/x"),
+    (["-D", "x"], "work_dir", "/work dir/x"),
+    (["--workdir=/x"], "work_dir", "/x"),
+    (["-o", "a-%j"], "stdout", Output(path="/work dir/a-%j")),
+    (["-o", "/a"], "stdout", Output(path="/a")),
+    (["-D", "/x", "-o", "a"], "stdout", Output(path="/x/a")),
+    (["-o", "none"], "stdout", Output(path="/dev/null")),
     (["-e", "b"], "stderr", Output(path="/work dir/b")),
     (["-o", "a", "--open-mode=append"], "stdout", Output(path="/work dir/a", append=True)),
     (["-e", "a", "--open-mode=A"], "stderr", Output(path="/work dir/a", append=True)),
-    (["--open-mode=truncate"], "stdout", Output()), (["--nice"], "nice", 100), (["--nice=-5"], "nice", -5),
-    (["--nice=100000"], "nice", 100000), (["--priority=0"], "hold", True),
-    (["--priority=5"], "hold", False), (["--begin=now+1hour"], "begin_time", NOW + timedelta(hours=1)),
-    (["--mail-type=end,FAIL"], "mail_points", "END,FAIL"), (["--mail-type=END"], "mail_users", ("u",)),
+    (["--open-mode=truncate"], "stdout", Output()),
+    (["--nice"], "nice", 100),
+    (["--nice=-5"], "nice", -5),
+    (["--nice=100000"], "nice", 100000),
+    (["--priority=0"], "hold", True),
+    (["--priority=5"], "hold", False),
+    (["--begin=now+1hour"], "begin_time", NOW + timedelta(hours=1)),
+    (["--mail-type=end,FAIL"], "mail_points", "END,FAIL"),
+    (["--mail-type=END"], "mail_users", ("u",)),
     (["--mail-type=FAIL", "--mail-type=BEGIN,FAIL"], "mail_points", "BEGIN,FAIL"),
     (["--mail-type=END", "--mail-type=NONE"], "mail_points", "END"),
-    (["--mail-user=a,b"], "mail_users", ("a", "b")), (["--mail-type=NONE"], "mail_users", ()),
-    (["--comment=a b"], "attributes", {"comment": "a b"}), (["--oversubscribe"], "attributes", {"oversubscribe": ""}),
+    (["--mail-user=a,b"], "mail_users", ("a", "b")),
+    (["--mail-type=NONE"], "mail_users", ()),
+    (["--comment=a b"], "attributes", {"comment": "a b"}),
+    (["--oversubscribe"], "attributes", {"oversubscribe": ""}),
     (["--export=ALL,X=1"], "attributes", {"export": "ALL,X=***"}),
     (["--signal=B:USR1@30"], "warn_signal", WarnSignal(signal=10, before_s=30, is_batch_only=True)),
     (["-N2-4", "-n3"], "attributes", {"ntasks": "3", "nodes": "2-3"}),
     (["-c2", "--mem=1G"], "attributes", {"cpus_per_task": "2", "mem_per_node_mb": "1024"}),
     (["--mem-per-cpu=50", "--ntasks-per-node=2"], "attributes", {"mem_per_cpu_mb": "50", "ntasks_per_node": "2"}),
     (["--no-kill=off", "--gres=none", "--gpus=0"], "attributes", {}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("argv", "field", "value"), FIELDS, ids=[" ".join(f[0]) for f in FIELDS])
@@ -171,23 +202,29 @@ def test_gpus(argv: str, arrangement: Arrangement, chunks: tuple[Chunk, ...], pe
 NOT_AVAILABLE = "sbatch: error: Batch job submission failed: Requested node configuration is not available"
 GRES = "Invalid generic resource (gres) specification"
 CONTRADICTIONS = [
-    ("-N4 -G 2", NOT_AVAILABLE), ("-N2 -G 2 --gpus-per-node=2", NOT_AVAILABLE),
-    ("-G 3 --gpus-per-node=2", NOT_AVAILABLE), ("-G 4 --gpus-per-node=2 -n1", NOT_AVAILABLE),
-    ("-n2 -G 4 --gpus-per-task=1", NOT_AVAILABLE), ("-G 3 --gpus-per-task=2", NOT_AVAILABLE),
+    ("-N4 -G 2", NOT_AVAILABLE),
+    ("-N2 -G 2 --gpus-per-node=2", NOT_AVAILABLE),
+    ("-G 3 --gpus-per-node=2", NOT_AVAILABLE),
+    ("-G 4 --gpus-per-node=2 -n1", NOT_AVAILABLE),
+    ("-n2 -G 4 --gpus-per-task=1", NOT_AVAILABLE),
+    ("-G 3 --gpus-per-task=2", NOT_AVAILABLE),
     ("-N1 -n4 --gres=gpu:2 --gpus-per-task=1", NOT_AVAILABLE),
     ("--gres=gpu:1 --gpus-per-node=2", f"{NOT_AVAILABLE[:43]} Duplicate generic resource (gres) specification"),
     ("--gres=gpu:a:1,gpu:b:1 --gpus=2", f"{NOT_AVAILABLE[:43]} {GRES}"),
     ("-N 200000", f"{NOT_AVAILABLE[:43]} Node count specification invalid"),
-    ("--gres=gpu:x:y:1", f"sbatch: error: {GRES}"), ("--gres=gpu:%n", f"sbatch: error: {GRES}"),
-    ("--gres=gpu:1,gpu:1", f"sbatch: error: {GRES}"), ("--gres=", f"sbatch: error: {GRES}"),
-    ("--gres=gpu:-1", f"sbatch: error: {GRES}"), ("--gpus=x", f"sbatch: error: {GRES}"),
+    ("--gres=gpu:x:y:1", f"sbatch: error: {GRES}"),
+    ("--gres=gpu:%n", f"sbatch: error: {GRES}"),
+    ("--gres=gpu:1,gpu:1", f"sbatch: error: {GRES}"),
+    ("--gres=", f"sbatch: error: {GRES}"),
+    ("--gres=gpu:-1", f"sbatch: error: {GRES}"),
+    ("--gpus=x", f"sbatch: error: {GRES}"),
     ("--gpus-per-task=1:2:3", f"sbatch: error: {GRES}"),
-    ("--cpus-per-gpu=2", f"{NOT_AVAILABLE[:43]} {GRES}"), ("-n4 --mem-per-gpu=2", f"{NOT_AVAILABLE[:43]} {GRES}"),
+    ("--cpus-per-gpu=2", f"{NOT_AVAILABLE[:43]} {GRES}"),
+    ("-n4 --mem-per-gpu=2", f"{NOT_AVAILABLE[:43]} {GRES}"),
     ("-c2 --cpus-per-gpu=2 -G1", "sbatch: fatal: --cpus-per-task and --cpus-per-gpu are mutually exclusive."),
-    ("--mem=1 --mem-per-gpu=2 -G1",
-     "sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."),
+    ("--mem=1 --mem-per-gpu=2 -G1", "sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."),
     (f"--gres=x:{10**17}p", f"sbatch: error: {GRES}"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("argv", "text"), CONTRADICTIONS, ids=[c[0] for c in CONTRADICTIONS])
@@ -262,8 +299,9 @@ def test_image_that_is_none() -> None:
     with pytest.raises(SlurmUsageError) as error:
         submit(script=directives("--container-image=/x.sqsh"))
     assert describe(error.value, "sbatch") == (
-        f"sbatch: error: --container-image: {text}\nsbatch: error: job.sh:2:9: refused here", 255
-    )  # fmt: skip
+        f"sbatch: error: --container-image: {text}\nsbatch: error: job.sh:2:9: refused here",
+        255,
+    )
     with pytest.raises(SlurmUsageError) as error:
         submit(environ={"HPCBATCH_IMAGE": "/x.sqsh"})
     assert describe(error.value, "sbatch") == (f"sbatch: error: HPCBATCH_IMAGE: {text}", 255)
@@ -272,10 +310,13 @@ def test_image_that_is_none() -> None:
 @pytest.mark.parametrize(
     ("line", "image"),
     [
-        ("--container-image=reg.io\\#a", "reg.io/a"), ('--container-image "reg.io#a"', "reg.io/a"),
-        ("--container-image=a # b", "a"), ("--container-image a -Jx#y", "a"), ("--container-image=a -Jx#y", "a"),
+        ("--container-image=reg.io\\#a", "reg.io/a"),
+        ('--container-image "reg.io#a"', "reg.io/a"),
+        ("--container-image=a # b", "a"),
+        ("--container-image a -Jx#y", "a"),
+        ("--container-image=a -Jx#y", "a"),
     ],
-)  # fmt: skip
+)
 def test_image_in_a_directive(line: str, image: str) -> None:
     assert spec(script=directives(line)).image == image
 
@@ -312,9 +353,11 @@ def test_more_nodes_than_tasks() -> None:
 
 
 PRECEDENCE = [
-    ([], {}, "script"), ([], {"SBATCH_JOB_NAME": "env"}, "env"), (["-J", "cli"], {"SBATCH_JOB_NAME": "env"}, "cli"),
+    ([], {}, "script"),
+    ([], {"SBATCH_JOB_NAME": "env"}, "env"),
+    (["-J", "cli"], {"SBATCH_JOB_NAME": "env"}, "cli"),
     (["-J", "first", "--job-name=last"], {}, "last"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("argv", "variables", "name"), PRECEDENCE, ids=[p[2] for p in PRECEDENCE])
@@ -323,12 +366,15 @@ def test_command_line_over_environment_over_script(argv: list[str], variables: d
 
 
 VARIABLES = [
-    ({"SBATCH_PARTITION": "long"}, "queue", "long"), ({"SBATCH_TIMELIMIT": "5"}, "walltime_s", 300),
-    ({"SBATCH_EXCLUSIVE": ""}, "sharing", Sharing.EXCLUSIVE), ({"SBATCH_NO_REQUEUE": ""}, "rerunnable", False),
-    ({"SBATCH_OUTPUT": "o"}, "stdout", Output(path="/work dir/o")), ({"SBATCH_ACCOUNT": "x"}, "account", "x"),
+    ({"SBATCH_PARTITION": "long"}, "queue", "long"),
+    ({"SBATCH_TIMELIMIT": "5"}, "walltime_s", 300),
+    ({"SBATCH_EXCLUSIVE": ""}, "sharing", Sharing.EXCLUSIVE),
+    ({"SBATCH_NO_REQUEUE": ""}, "rerunnable", False),
+    ({"SBATCH_OUTPUT": "o"}, "stdout", Output(path="/work dir/o")),
+    ({"SBATCH_ACCOUNT": "x"}, "account", "x"),
     ({"SBATCH_MEM_PER_NODE": "5G"}, "chunks", (chunk(1, 1, 1, 5120),)),
     ({"SBATCH_NTASKS": "3", "SBATCH_NODES": "2", "SBATCH_HOLD": "1"}, "attributes", {}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("variables", "field", "value"), VARIABLES, ids=[next(iter(v[0])) for v in VARIABLES])
@@ -337,13 +383,15 @@ def test_input_variable(variables: dict[str, str], field: str, value: object) ->
 
 
 ENVIRONMENTS = [
-    (None, ENVIRON, False), ("ALL", ENVIRON, False),
+    (None, ENVIRON, False),
+    ("ALL", ENVIRON, False),
     ("ALL,FOO=2,NEW=x", {**ENVIRON, "FOO": "2", "NEW": "x", "SLURM_EXPORT_ENV": "ALL,FOO=2,NEW=x"}, False),
     ("NONE", {"SLURM_CONF": "/etc/x"}, True),
     ("NONE,FOO=1", {"SLURM_CONF": "/etc/x", "FOO": "1", "SLURM_EXPORT_ENV": "NONE,FOO=1"}, True),
-    ("HOME,ABSENT", {"SLURM_CONF": "/etc/x", "HOME": "/home/u"}, True), ("NIL", {"SLURM_CONF": "/etc/x"}, False),
+    ("HOME,ABSENT", {"SLURM_CONF": "/etc/x", "HOME": "/home/u"}, True),
+    ("NIL", {"SLURM_CONF": "/etc/x"}, False),
     ("A='x,y'", {"SLURM_CONF": "/etc/x", "A": "x,y", "SLURM_EXPORT_ENV": "A='x,y'"}, True),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("export", "variables", "none"), ENVIRONMENTS, ids=[str(e[0]) for e in ENVIRONMENTS])
@@ -355,13 +403,18 @@ def test_environment(export: str | None, variables: dict[str, str], none: bool) 
 @pytest.mark.parametrize(
     ("argv", "login", "attribute"),
     [
-        ([], False, None), (["--get-user-env"], True, "1"), (["--get-user-env=L"], True, "1"),
-        (["--get-user-env=10"], True, "1"), (["--get-user-env=10l"], True, "1"), (["--get-user-env=S"], False, "0"),
-        (["--get-user-env=5s"], False, "0"), (["--get-user-env=S", "--export=NONE"], True, "0"),
+        ([], False, None),
+        (["--get-user-env"], True, "1"),
+        (["--get-user-env=L"], True, "1"),
+        (["--get-user-env=10"], True, "1"),
+        (["--get-user-env=10l"], True, "1"),
+        (["--get-user-env=S"], False, "0"),
+        (["--get-user-env=5s"], False, "0"),
+        (["--get-user-env=S", "--export=NONE"], True, "0"),
         (["--get-user-env=S", "--get-user-env"], True, "1"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_get_user_env(argv: list[str], login: bool, attribute: str | None) -> None:
     found = submit(*argv).submission
     assert (found.export_none, found.spec.attributes.get("get_user_env")) == (login, attribute)
@@ -440,16 +493,18 @@ ERRORS: list[tuple[list[str], str, int]] = [
     (["--priority=-1"], "sbatch: error: Priority must be >= 0", 255),
     (["--priority=4294967294"], "sbatch: error: Priority must be < 4294967294", 255),
     (["--nice=99999999999"], "sbatch: error: Invalid --nice value, out of range (+/- 2147483645)", 255),
-    (["--begin=yesterday"],
-     "Invalid time specification (pos=0): yesterday\nsbatch: error: Invalid --begin specification", 255),
+    (
+        ["--begin=yesterday"],
+        "Invalid time specification (pos=0): yesterday\nsbatch: error: Invalid --begin specification",
+        255,
+    ),
     (["--mem=1", "--mem-per-cpu=1"], f"sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu {EXCLUSIVE}", 1),
     (["-v", "-Q"], "sbatch: error: don't specify both --verbose (-v) and --quiet (-Q)", 1),
-    (["-p", ""], "sbatch: error: invalid partition specified: (null)\n"
-                 f"{FAILED}Invalid partition name specified", 1),
+    (["-p", ""], f"sbatch: error: invalid partition specified: (null)\n{FAILED}Invalid partition name specified", 1),
     (["-J", "x" * 1025], f"{FAILED}Pathname of a file, directory or other parameter too long", 1),
     (["-N1", "-n2", "--ntasks-per-node=1"], f"{FAILED}Requested node configuration is not available", 1),
     (["--wait-all-nodes=2"], "sbatch: error: Invalid --wait-all-nodes specification", 255),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("argv", "text", "code"), ERRORS, ids=[" ".join(e[0])[:40] for e in ERRORS])
@@ -477,17 +532,21 @@ def test_an_error_in_a_script_says_where() -> None:
     with pytest.raises(SlurmUsageError) as error:
         submit(script=directives("-J x", "-N 1 --time=abc"))
     assert describe(error.value, "sbatch") == (
-        "sbatch: error: Invalid --time specification\nsbatch: error: job.sh:3:14: refused here", 255
-    )  # fmt: skip
+        "sbatch: error: Invalid --time specification\nsbatch: error: job.sh:3:14: refused here",
+        255,
+    )
 
 
 INVALID = "sbatch: error: Invalid directive found in batch script:"
 PLACES = [
-    ("--foo=1", "sbatch: unrecognized option '--foo=1'", 255, 9), ("-J a foo", f"{INVALID} foo", 255, 14),
-    ("-n", "sbatch: option requires an argument -- 'n'", 255, 9), ("–N 1", f"{INVALID} –N", 255, 9),
-    ("--dry-run", "sbatch: unrecognized option '--dry-run'", 255, 9), ("-- -J x", f"{INVALID} -J", 255, 12),
+    ("--foo=1", "sbatch: unrecognized option '--foo=1'", 255, 9),
+    ("-J a foo", f"{INVALID} foo", 255, 14),
+    ("-n", "sbatch: option requires an argument -- 'n'", 255, 9),
+    ("–N 1", f"{INVALID} –N", 255, 9),
+    ("--dry-run", "sbatch: unrecognized option '--dry-run'", 255, 9),
+    ("-- -J x", f"{INVALID} -J", 255, 12),
     ("-t x --foo", "sbatch: error: Invalid --time specification", 255, 9),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("line", "text", "code", "column"), PLACES, ids=[p[0] for p in PLACES])

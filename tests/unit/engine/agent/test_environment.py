@@ -32,11 +32,21 @@ def fetch(resource: Resource, name: str) -> Any:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("plain", "plain"), ("$(A)", "1"), ("x$(A)y$(B)", "x1y$(C)"), ("$(NONE)", "$(NONE)"), ("$$(A)", "$(A)"),
-        ("$$", "$"), ("$", "$"), ("$A", "$A"), ("$(A", "$(A"), ("$$$(A)", "$1"), ("${A}", "${A}"),
-        ("$()", "$()"), ("", ""),
+        ("plain", "plain"),
+        ("$(A)", "1"),
+        ("x$(A)y$(B)", "x1y$(C)"),
+        ("$(NONE)", "$(NONE)"),
+        ("$$(A)", "$(A)"),
+        ("$$", "$"),
+        ("$", "$"),
+        ("$A", "$A"),
+        ("$(A", "$(A"),
+        ("$$$(A)", "$1"),
+        ("${A}", "${A}"),
+        ("$()", "$()"),
+        ("", ""),
     ],
-)  # fmt: skip
+)
 def test_expand(text: str, expected: str) -> None:
     assert expand(text, {"A": "1", "B": "$(C)"}) == expected
 
@@ -66,7 +76,7 @@ def test_nothing_is_lost_without_variables(text: str) -> None:
         ({"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]}, {"A": "10.0.0.1"}),
         ({"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "x", "optional": True}}}]}, {}),
     ],
-)  # fmt: skip
+)
 def test_environment(container: dict[str, Any], expected: dict[str, str]) -> None:
     assert environment(POD, container, fetch, FACTS) == expected
 
@@ -83,7 +93,7 @@ def test_environment(container: dict[str, Any], expected: dict[str, str]) -> Non
             "resourceFieldRef: container x is not in the pod",
         ),
     ],
-)  # fmt: skip
+)
 def test_missing_sources(source: dict[str, Any], message: str) -> None:
     with pytest.raises(NotReadyError) as caught:
         environment(POD, {"env": [{"name": "A", "valueFrom": source}]}, fetch, FACTS)
@@ -93,11 +103,16 @@ def test_missing_sources(source: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("metadata.name", "p"), ("metadata.namespace", "n"), ("metadata.uid", "u"), ("spec.nodeName", "node-0"),
-        ("metadata.labels['b']", "2"), ("metadata.labels['none']", ""), ("metadata.labels", 'a="x\\"y\\n"\nb="2"\n'),
+        ("metadata.name", "p"),
+        ("metadata.namespace", "n"),
+        ("metadata.uid", "u"),
+        ("spec.nodeName", "node-0"),
+        ("metadata.labels['b']", "2"),
+        ("metadata.labels['none']", ""),
+        ("metadata.labels", 'a="x\\"y\\n"\nb="2"\n'),
         ("metadata.annotations", ""),
     ],
-)  # fmt: skip
+)
 def test_pod_field(path: str, expected: str) -> None:
     assert pod_field(POD, path, FACTS) == expected
 

@@ -11,9 +11,16 @@ from hpcbatch.engine.agent.spec import Host, hostname, never_starts, own_network
 from hpcbatch.engine.agent.volumes import Volume, pod_volumes
 
 USER = Host(
-    mode="user", why_plain="", uid=1001, gid=1002, groups=(1002, 1003), home="/home/u", path="/bin", ip="192.0.2.9",
+    mode="user",
+    why_plain="",
+    uid=1001,
+    gid=1002,
+    groups=(1002, 1003),
+    home="/home/u",
+    path="/bin",
+    ip="192.0.2.9",
     ssh_dir="/state/ssh",
-)  # fmt: skip
+)
 ROOT = dataclasses.replace(USER, mode="root", uid=0, gid=0, groups=(), home="/root")
 
 
@@ -36,10 +43,12 @@ def start(pod: dict[str, Any], host: Host, volumes: dict[str, Volume] | None = N
 @pytest.mark.parametrize(
     ("spec", "own"),
     [
-        ({}, False), ({"hostname": "h"}, True), ({"subdomain": "s"}, True),
+        ({}, False),
+        ({"hostname": "h"}, True),
+        ({"subdomain": "s"}, True),
         ({"hostname": "h", "hostNetwork": True}, False),
     ],
-)  # fmt: skip
+)
 def test_own_network(spec: dict[str, Any], own: bool) -> None:
     assert own_network(spec) is own
 
@@ -77,7 +86,7 @@ def test_the_containers_own_variables_win() -> None:
             {"uid": 54321, "gid": 7, "groups": [5, 7, 8, 9]},
         ),
     ],
-)  # fmt: skip
+)
 def test_root_runs_as_whom_the_pod_names(context: dict[str, Any], user: dict[str, Any] | None) -> None:
     message = start(a_pod(securityContext=context), ROOT)
     assert message["user"] == user
@@ -111,7 +120,7 @@ def test_an_ordinary_user_may_run_as_himself(context: dict[str, Any]) -> None:
         ({"containers": None}, ROOT, ""),
         ({"initContainers": [{"name": "i"}]}, ROOT, "container i: no command specified"),
     ],
-)  # fmt: skip
+)
 def test_what_never_starts(spec: dict[str, Any], host: Host, why: str) -> None:
     said = never_starts(a_pod(**spec)["spec"], host)
     assert said.startswith(why) and bool(said) is bool(why)
@@ -138,16 +147,28 @@ VOLUMES = {"s": Volume("s", "/w/s", read_only=True, files=()), "e": Volume("e", 
 @pytest.mark.parametrize(
     ("mount", "host", "expected"),
     [
-        ({"name": "s", "mountPath": "/root/.ssh/", "subPath": ".ssh"}, ROOT,
-         {"target": "/root/.ssh", "source": "/w/s/.ssh", "read_only": True, "make_source": False, "beneath": "/w/s"}),
-        ({"name": "s", "mountPath": "/root/.ssh"}, USER,
-         {"target": "/home/u/.ssh", "source": "/w/s", "read_only": True, "make_source": False, "beneath": ""}),
-        ({"name": "e", "mountPath": "/rooted"}, USER,
-         {"target": "/rooted", "source": "/w/e", "read_only": False, "make_source": False, "beneath": ""}),
-        ({"name": "e", "mountPath": "/d", "subPathExpr": "x/$(A)", "readOnly": True}, USER,
-         {"target": "/d", "source": "/w/e/x/1", "read_only": True, "make_source": True, "beneath": "/w/e"}),
+        (
+            {"name": "s", "mountPath": "/root/.ssh/", "subPath": ".ssh"},
+            ROOT,
+            {"target": "/root/.ssh", "source": "/w/s/.ssh", "read_only": True, "make_source": False, "beneath": "/w/s"},
+        ),
+        (
+            {"name": "s", "mountPath": "/root/.ssh"},
+            USER,
+            {"target": "/home/u/.ssh", "source": "/w/s", "read_only": True, "make_source": False, "beneath": ""},
+        ),
+        (
+            {"name": "e", "mountPath": "/rooted"},
+            USER,
+            {"target": "/rooted", "source": "/w/e", "read_only": False, "make_source": False, "beneath": ""},
+        ),
+        (
+            {"name": "e", "mountPath": "/d", "subPathExpr": "x/$(A)", "readOnly": True},
+            USER,
+            {"target": "/d", "source": "/w/e/x/1", "read_only": True, "make_source": True, "beneath": "/w/e"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_mounts(mount: dict[str, Any], host: Host, expected: dict[str, Any]) -> None:
     assert start(a_pod(container={"volumeMounts": [mount]}), host, VOLUMES)["mounts"] == [expected]
 
@@ -207,7 +228,7 @@ def test_volume_modes_and_sources() -> None:
     }
     (volume,) = pod_volumes(
         a_pod(volumes=[{"name": "v", "configMap": source}]), lambda *_: config, {}, files_dir="/f", empty_dir="/e"
-    )  # fmt: skip
+    )
     assert volume.path == "/f/v"
     assert [(file["path"], file["mode"]) for file in volume.files or ()] == [("b", 0o711), ("x/a", 0o400)]
     assert volume.uses == (("configmaps", "c"),)

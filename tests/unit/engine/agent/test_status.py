@@ -58,9 +58,12 @@ def test_others_conditions_and_unchanged_times_are_kept() -> None:
     second = pod_status(run, {**first, "conditions": [*first["conditions"], foreign]}, 1, LATER)
     times = {one["type"]: one["lastTransitionTime"] for one in second["conditions"]}
     assert times == {
-        "PodReadyToStartContainers": NOW, "Initialized": NOW, "Ready": LATER, "ContainersReady": LATER,
+        "PodReadyToStartContainers": NOW,
+        "Initialized": NOW,
+        "Ready": LATER,
+        "ContainersReady": LATER,
         "DisruptionTarget": NOW,
-    }  # fmt: skip
+    }
     assert second["qosClass"] == "BestEffort"
 
 
@@ -102,8 +105,10 @@ def test_what_had_ended_is_kept() -> None:
     assert second.restarts == 2
     assert second.terminated is not None
     assert (second.terminated["reason"], second.terminated["startedAt"], second.terminated["finishedAt"]) == (
-        LOST_REASON, NOW, LATER,
-    )  # fmt: skip
+        LOST_REASON,
+        NOW,
+        LATER,
+    )
 
 
 def test_all_ended_before_the_engine_did() -> None:
@@ -117,7 +122,7 @@ STATES = st.one_of(
     st.just(RUNNING),
     st.integers(0, 255).map(ended),
     st.sampled_from(["ContainerCreating", "CrashLoopBackOff"]).map(waiting),
-)  # fmt: skip
+)
 
 
 @given(st.lists(STATES, min_size=1, max_size=3), st.lists(STATES, max_size=2), st.booleans(), st.booleans())
@@ -136,5 +141,6 @@ def test_statuses_make_sense(main: list[Any], init: list[Any], sandbox: bool, ov
 def test_new_containers_wait_for_the_init_containers() -> None:
     made = new_containers({"containers": [{"name": "c"}], "initContainers": [{"name": "i"}]})
     assert [(one.name, one.init, one.state["waiting"]["reason"]) for one in made] == [
-        ("i", True, "PodInitializing"), ("c", False, "PodInitializing"),
-    ]  # fmt: skip
+        ("i", True, "PodInitializing"),
+        ("c", False, "PodInitializing"),
+    ]

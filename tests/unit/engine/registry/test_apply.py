@@ -15,13 +15,29 @@ from hpcbatch.engine.registry.writes import WriteOptions
 from hpcbatch.errors import ApiError, ConflictError
 
 CUSTOM = Kind(
-    resource=Resource("x.io", "v1", "things", "Thing"), singular="thing", list_kind="ThingList", custom=True,
-    schema={"type": "object", "properties": {"spec": {"type": "object", "properties": {
-        "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"],
-                  "items": {"type": "object"}},
-        "tags": {"type": "array", "x-kubernetes-list-type": "set"}, "plain": {"type": "array"},
-    }}}},
-)  # fmt: skip
+    resource=Resource("x.io", "v1", "things", "Thing"),
+    singular="thing",
+    list_kind="ThingList",
+    custom=True,
+    schema={
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {
+                    "ports": {
+                        "type": "array",
+                        "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": ["port", "protocol"],
+                        "items": {"type": "object"},
+                    },
+                    "tags": {"type": "array", "x-kubernetes-list-type": "set"},
+                    "plain": {"type": "array"},
+                },
+            }
+        },
+    },
+)
 
 
 class Applier:
@@ -32,9 +48,16 @@ class Applier:
     def apply(self, manager: str, body: dict[str, Any], *, force: bool = False) -> tuple[dict[str, Any], bool]:
         given_ = {"apiVersion": "v1", "kind": "ConfigMap", **body}
         return apply_object(
-            self.registry, self.kind, "c", "default", given_, manager=manager, force=force, subresource="",
+            self.registry,
+            self.kind,
+            "c",
+            "default",
+            given_,
+            manager=manager,
+            force=force,
+            subresource="",
             options=WriteOptions(),
-        )  # fmt: skip
+        )
 
     def data(self) -> dict[str, str]:
         found: dict[str, str] = self.registry.get(resources.CONFIGMAPS, "c", "default").get("data", {})
@@ -43,9 +66,11 @@ class Applier:
 
 def test_fields() -> None:
     body = {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"a": "b"}},
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "labels": {"a": "b"}},
         "spec": {"containers": [{"name": "m", "image": "i"}], "tolerations": [{"key": "k"}], "nodeSelector": {}},
-    }  # fmt: skip
+    }
     assert field_set(body, patches.core_merge_key) == {
         ("f:metadata", "f:labels", "f:a"),
         ("f:spec", "f:containers", 'k:{"name":"m"}', "f:name"),
@@ -64,8 +89,10 @@ def test_lists_of_custom_kinds() -> None:
         key,
     )
     assert merged["spec"] == {
-        "ports": [{"port": 1, "protocol": "UDP"}, {"port": 1, "protocol": "TCP"}], "tags": ["a", "b"], "plain": [2],
-    }  # fmt: skip
+        "ports": [{"port": 1, "protocol": "UDP"}, {"port": 1, "protocol": "TCP"}],
+        "tags": ["a", "b"],
+        "plain": [2],
+    }
 
 
 def test_other_writers_fields_stay() -> None:

@@ -32,15 +32,18 @@ def test_every_builtin_kind_has_a_type() -> None:
 
 def test_cleaning() -> None:
     given_ = pod(
-        containers=[{"name": "a", "comand": ["x"], "args": None, "resources": {"requests": {"cpu": 1}}}], foo=1,
-        terminationGracePeriodSeconds=5.0, volumes=[{"name": "v", "csi": {"anything": None, "x": 1}}],
-    )  # fmt: skip
+        containers=[{"name": "a", "comand": ["x"], "args": None, "resources": {"requests": {"cpu": 1}}}],
+        foo=1,
+        terminationGracePeriodSeconds=5.0,
+        volumes=[{"name": "v", "csi": {"anything": None, "x": 1}}],
+    )
     cleaned, unknown = clean_core(PODS, given_, None)
     assert unknown == ["spec.containers[0].comand", "spec.foo"]
     assert cleaned["spec"] == {
-        "containers": [{"name": "a", "resources": {"requests": {"cpu": "1"}}}], "terminationGracePeriodSeconds": 5,
+        "containers": [{"name": "a", "resources": {"requests": {"cpu": "1"}}}],
+        "terminationGracePeriodSeconds": 5,
         "volumes": [{"name": "v", "csi": {"x": 1}}],
-    }  # fmt: skip
+    }
     assert isinstance(cleaned["spec"]["terminationGracePeriodSeconds"], int)
 
 
@@ -49,23 +52,30 @@ def test_cleaning() -> None:
     [
         ({"containers": {}}, "object into Go struct field PodSpec.spec.containers of type []v1.Container"),
         ({"containers": [3]}, "number into Go struct field PodSpec.spec.containers of type v1.Container"),
-        ({"containers": [{"command": "sleep"}]},
-         "string into Go struct field Container.spec.containers.command of type []string"),
-        ({"containers": [{"env": [{"name": 1}]}]},
-         "number into Go struct field EnvVar.spec.containers.env.name of type string"),
+        (
+            {"containers": [{"command": "sleep"}]},
+            "string into Go struct field Container.spec.containers.command of type []string",
+        ),
+        (
+            {"containers": [{"env": [{"name": 1}]}]},
+            "number into Go struct field EnvVar.spec.containers.env.name of type string",
+        ),
         ({"nodeSelector": {"a": 1}}, "number into Go struct field PodSpec.spec.nodeSelector of type string"),
         ({"hostNetwork": "yes"}, "string into Go struct field PodSpec.spec.hostNetwork of type bool"),
-        ({"activeDeadlineSeconds": 1.5},
-         "number into Go struct field PodSpec.spec.activeDeadlineSeconds of type int64"),
+        (
+            {"activeDeadlineSeconds": 1.5},
+            "number into Go struct field PodSpec.spec.activeDeadlineSeconds of type int64",
+        ),
         ({"activeDeadlineSeconds": True}, "bool into Go struct field PodSpec.spec.activeDeadlineSeconds of type int64"),
     ],
-)  # fmt: skip
+)
 def test_wrong_types(spec: dict[str, Any], text: str) -> None:
     with pytest.raises(ApiError) as caught:
         clean_core(PODS, pod(**spec), None)
     assert (caught.value.code, caught.value.message) == (
-        400, f'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal {text}',
-    )  # fmt: skip
+        400,
+        f'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal {text}',
+    )
 
 
 def test_shared_parts_stay_shared() -> None:

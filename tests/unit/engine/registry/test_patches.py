@@ -92,15 +92,23 @@ def test_json_patch_must_be_a_list() -> None:
 STRATEGIC = [
     pytest.param(
         {"spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]}},
-        {"spec": {"$setElementOrder/containers": [{"name": "a"}, {"name": "b"}],
-                  "containers": [{"name": "b", "image": "2"}]}},
+        {
+            "spec": {
+                "$setElementOrder/containers": [{"name": "a"}, {"name": "b"}],
+                "containers": [{"name": "b", "image": "2"}],
+            }
+        },
         {"spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]}},
         id="set-image",
     ),
     pytest.param(
         {"spec": {"ports": [{"port": 80}, {"port": 82}]}},
-        {"spec": {"$setElementOrder/ports": [{"port": 80}, {"port": 81}],
-                  "ports": [{"name": "q", "port": 81}, {"$patch": "delete", "port": 82}]}},
+        {
+            "spec": {
+                "$setElementOrder/ports": [{"port": 80}, {"port": 81}],
+                "ports": [{"name": "q", "port": 81}, {"$patch": "delete", "port": 82}],
+            }
+        },
         {"spec": {"ports": [{"port": 80}, {"port": 81, "name": "q"}]}},
         id="service-ports",
     ),
@@ -113,13 +121,18 @@ STRATEGIC = [
     pytest.param(
         {"status": {"conditions": [{"type": "A", "status": "x"}, {"type": "B", "status": "y"}]}},
         {"status": {"conditions": [{"type": "B", "status": "z"}, {"type": "C", "status": "1"}]}},
-        {"status": {"conditions": [{"type": "A", "status": "x"}, {"type": "B", "status": "z"},
-                                   {"type": "C", "status": "1"}]}},
+        {
+            "status": {
+                "conditions": [{"type": "A", "status": "x"}, {"type": "B", "status": "z"}, {"type": "C", "status": "1"}]
+            }
+        },
         id="conditions",
     ),
     pytest.param(
-        {"spec": {"tolerations": [{"key": "a"}]}}, {"spec": {"tolerations": [{"key": "b"}]}},
-        {"spec": {"tolerations": [{"key": "b"}]}}, id="tolerations-are-replaced",
+        {"spec": {"tolerations": [{"key": "a"}]}},
+        {"spec": {"tolerations": [{"key": "b"}]}},
+        {"spec": {"tolerations": [{"key": "b"}]}},
+        id="tolerations-are-replaced",
     ),
     pytest.param(
         {"metadata": {"finalizers": ["a", "b"]}},
@@ -152,7 +165,7 @@ STRATEGIC = [
         {"spec": {"containers": [{"name": "b"}, {"name": "a"}]}},
         id="order-only",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("target", "patch", "result"), STRATEGIC)

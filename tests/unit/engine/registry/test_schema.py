@@ -51,43 +51,107 @@ def of(**spec: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("spec", "reason", "field", "message"),
     [
-        ({"tasks": 99}, "FieldValueInvalid", "spec.tasks",
-         "Invalid value: 99: spec.tasks in body should be less than or equal to 64"),
-        ({"tasks": 0}, "FieldValueInvalid", "spec.tasks",
-         "Invalid value: 0: spec.tasks in body should be greater than or equal to 1"),
-        ({"tasks": "2"}, "FieldValueTypeInvalid", "spec.tasks",
-         'Invalid value: "string": spec.tasks in body must be of type integer: "string"'),
-        ({"tasks": 2.5}, "FieldValueTypeInvalid", "spec.tasks",
-         'Invalid value: "number": spec.tasks in body must be of type integer: "number"'),
-        ({"tasks": True}, "FieldValueTypeInvalid", "spec.tasks",
-         'Invalid value: "boolean": spec.tasks in body must be of type integer: "boolean"'),
+        (
+            {"tasks": 99},
+            "FieldValueInvalid",
+            "spec.tasks",
+            "Invalid value: 99: spec.tasks in body should be less than or equal to 64",
+        ),
+        (
+            {"tasks": 0},
+            "FieldValueInvalid",
+            "spec.tasks",
+            "Invalid value: 0: spec.tasks in body should be greater than or equal to 1",
+        ),
+        (
+            {"tasks": "2"},
+            "FieldValueTypeInvalid",
+            "spec.tasks",
+            'Invalid value: "string": spec.tasks in body must be of type integer: "string"',
+        ),
+        (
+            {"tasks": 2.5},
+            "FieldValueTypeInvalid",
+            "spec.tasks",
+            'Invalid value: "number": spec.tasks in body must be of type integer: "number"',
+        ),
+        (
+            {"tasks": True},
+            "FieldValueTypeInvalid",
+            "spec.tasks",
+            'Invalid value: "boolean": spec.tasks in body must be of type integer: "boolean"',
+        ),
         ({"env": [{}]}, "FieldValueRequired", "spec.env[0].name", "Required value"),
-        ({"mode": "x"}, "FieldValueNotSupported", "spec.mode",
-         'Unsupported value: "x": supported values: "fast", "slow"'),
-        ({"queue": "MAIN9"}, "FieldValueInvalid", "spec.queue",
-         "Invalid value: \"MAIN9\": spec.queue in body should match '^[a-z]+$'"),
-        ({"script": ""}, "FieldValueInvalid", "spec.script",
-         'Invalid value: "": spec.script in body should be at least 1 chars long'),
+        (
+            {"mode": "x"},
+            "FieldValueNotSupported",
+            "spec.mode",
+            'Unsupported value: "x": supported values: "fast", "slow"',
+        ),
+        (
+            {"queue": "MAIN9"},
+            "FieldValueInvalid",
+            "spec.queue",
+            "Invalid value: \"MAIN9\": spec.queue in body should match '^[a-z]+$'",
+        ),
+        (
+            {"script": ""},
+            "FieldValueInvalid",
+            "spec.script",
+            'Invalid value: "": spec.script in body should be at least 1 chars long',
+        ),
         ({"script": "123456789"}, "FieldValueTooLong", "spec.script", "Too long: may not be more than 8 bytes"),
-        ({"size": True}, "FieldValueTypeInvalid", "spec.size",
-         'Invalid value: "boolean": spec.size in body must be of type integer,string: "boolean"'),
-        ({"start": "bad"}, "FieldValueInvalid", "spec.start",
-         'Invalid value: "bad": start in body must be of type date-time: "bad"'),
-        ({"share": 0}, "FieldValueInvalid", "spec.share",
-         "Invalid value: 0: spec.share in body should be greater than 0"),
-        ({"env": [{"name": "a"}, {"name": "a"}]}, "FieldValueDuplicate", "spec.env[1]",
-         'Duplicate value: {"name":"a"}'),
+        (
+            {"size": True},
+            "FieldValueTypeInvalid",
+            "spec.size",
+            'Invalid value: "boolean": spec.size in body must be of type integer,string: "boolean"',
+        ),
+        (
+            {"start": "bad"},
+            "FieldValueInvalid",
+            "spec.start",
+            'Invalid value: "bad": start in body must be of type date-time: "bad"',
+        ),
+        (
+            {"share": 0},
+            "FieldValueInvalid",
+            "spec.share",
+            "Invalid value: 0: spec.share in body should be greater than 0",
+        ),
+        (
+            {"env": [{"name": "a"}, {"name": "a"}]},
+            "FieldValueDuplicate",
+            "spec.env[1]",
+            'Duplicate value: {"name":"a"}',
+        ),
         ({"tags": ["a", "a"]}, "FieldValueDuplicate", "spec.tags[1]", 'Duplicate value: "a"'),
-        ({"env": [{"name": str(i)} for i in range(4)]}, "FieldValueTooMany", "spec.env",
-         "Too many: 4: must have at most 3 items"),
-        ({"steps": []}, "FieldValueInvalid", "spec.steps",
-         "Invalid value: 0: spec.steps in body should have at least 1 items"),
-        ({"steps": None}, "FieldValueTypeInvalid", "spec.steps",
-         'Invalid value: "null": spec.steps in body must be of type array: "null"'),
-        ({"labels": {"a": "", "b": "", "c": ""}}, "FieldValueInvalid", "spec.labels",
-         "Invalid value: 3: spec.labels in body should have at most 2 properties"),
+        (
+            {"env": [{"name": str(i)} for i in range(4)]},
+            "FieldValueTooMany",
+            "spec.env",
+            "Too many: 4: must have at most 3 items",
+        ),
+        (
+            {"steps": []},
+            "FieldValueInvalid",
+            "spec.steps",
+            "Invalid value: 0: spec.steps in body should have at least 1 items",
+        ),
+        (
+            {"steps": None},
+            "FieldValueTypeInvalid",
+            "spec.steps",
+            'Invalid value: "null": spec.steps in body must be of type array: "null"',
+        ),
+        (
+            {"labels": {"a": "", "b": "", "c": ""}},
+            "FieldValueInvalid",
+            "spec.labels",
+            "Invalid value: 3: spec.labels in body should have at most 2 properties",
+        ),
     ],
-)  # fmt: skip
+)
 def test_faults(spec: dict[str, Any], reason: str, field: str, message: str) -> None:
     causes = COMPILED.check(COMPILED.default(of(**spec)))
     assert [(cause.reason, cause.field, cause.message) for cause in causes] == [(reason, field, message)]
@@ -103,16 +167,23 @@ def test_unknown_fields_are_dropped_and_told() -> None:
     pruned, unknown = COMPILED.prune(obj)
     assert sorted(unknown) == ["bar", "spec.env[0].zz", "spec.foo"]
     assert pruned["spec"] == {
-        "script": "s", "env": [{"name": "a"}], "free": {"anything": {"goes": 1}}, "labels": {"any": "x"},
-    }  # fmt: skip
+        "script": "s",
+        "env": [{"name": "a"}],
+        "free": {"anything": {"goes": 1}},
+        "labels": {"any": "x"},
+    }
     assert pruned["metadata"] == {"name": "x"}
 
 
 def test_defaults() -> None:
     filled = COMPILED.default(of(env=[{"name": "a"}], tasks=None, note=None))
     assert filled["spec"] == {
-        "script": "s", "queue": "main", "tasks": 1, "note": None, "env": [{"name": "a", "value": "-"}],
-    }  # fmt: skip
+        "script": "s",
+        "queue": "main",
+        "tasks": 1,
+        "note": None,
+        "env": [{"name": "a", "value": "-"}],
+    }
     assert COMPILED.check(filled) == []
 
 

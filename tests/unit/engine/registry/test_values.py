@@ -12,11 +12,20 @@ OBJ = {"a": {"b": [1, {"c": "x"}], "d.e/f": "y"}, "conditions": [{"type": "A"}, 
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (".a.b[0]", 1), (".a.b[1].c", "x"), (".a.b[2]", None), (".a['d.e/f']", "y"), (".a.d\\.e/f", "y"),
-        (".a.b[*]", 1), ('.conditions[?(@.type=="B")].status', "True"), (".conditions[?(@.type=='C')].status", None),
-        (".a.b.c", None), (".x.y", None), ("", OBJ), (".a[0]", None),
+        (".a.b[0]", 1),
+        (".a.b[1].c", "x"),
+        (".a.b[2]", None),
+        (".a['d.e/f']", "y"),
+        (".a.d\\.e/f", "y"),
+        (".a.b[*]", 1),
+        ('.conditions[?(@.type=="B")].status', "True"),
+        (".conditions[?(@.type=='C')].status", None),
+        (".a.b.c", None),
+        (".x.y", None),
+        ("", OBJ),
+        (".a[0]", None),
     ],
-)  # fmt: skip
+)
 def test_read_path(path: str, value: Any) -> None:
     assert read_path(OBJ, path) == value
 
@@ -54,11 +63,16 @@ def test_share_changes_nothing(new: dict[str, Any], old: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     ("one", "other", "equal"),
     [
-        ({"a": 1}, {"a": 1}, True), ({"a": 1}, {"a": True}, False), ([0], [False], False),
+        ({"a": 1}, {"a": 1}, True),
+        ({"a": 1}, {"a": True}, False),
+        ([0], [False], False),
         ({"a": None}, {"b": None}, False),
-        ({"a": None}, {}, False), ([1, [2]], [1, [2]], True), ([1], [1, 2], False), ("a", "a", True),
+        ({"a": None}, {}, False),
+        ([1, [2]], [1, [2]], True),
+        ([1], [1, 2], False),
+        ("a", "a", True),
     ],
-)  # fmt: skip
+)
 def test_same(one: Any, other: Any, equal: bool) -> None:
     assert same(one, other) is equal
     assert same(other, one) is equal

@@ -109,22 +109,34 @@ def test_tail_of_a_long_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("query", "code", "message"),
     [
-        ({"tailLines": "-1"}, 422,
-         'PodLogOptions "x" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0'),
-        ({"sinceSeconds": "0"}, 422,
-         'PodLogOptions "x" is invalid: sinceSeconds: Invalid value: 0: must be greater than 0'),
-        ({"limitBytes": "0"}, 422,
-         'PodLogOptions "x" is invalid: limitBytes: Invalid value: 0: must be greater than 0'),
-        ({"sinceSeconds": "1", "sinceTime": "2026-11-21T10:00:00Z"}, 422,
-         'PodLogOptions "x" is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified'),
+        (
+            {"tailLines": "-1"},
+            422,
+            'PodLogOptions "x" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0',
+        ),
+        (
+            {"sinceSeconds": "0"},
+            422,
+            'PodLogOptions "x" is invalid: sinceSeconds: Invalid value: 0: must be greater than 0',
+        ),
+        (
+            {"limitBytes": "0"},
+            422,
+            'PodLogOptions "x" is invalid: limitBytes: Invalid value: 0: must be greater than 0',
+        ),
+        (
+            {"sinceSeconds": "1", "sinceTime": "2026-11-21T10:00:00Z"},
+            422,
+            'PodLogOptions "x" is invalid: []: Forbidden: '
+            "at most one of `sinceTime` or `sinceSeconds` may be specified",
+        ),
         ({"stream": "Stderr"}, 422, 'PodLogOptions "x" is invalid: stream: Forbidden: may not be specified'),
         ({"tailLines": "x"}, 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
-        ({"sinceTime": "bad"}, 400,
-         'parsing time "bad" as "2006-01-02T15:04:05Z07:00": cannot parse "bad" as "2006"'),
+        ({"sinceTime": "bad"}, 400, 'parsing time "bad" as "2006-01-02T15:04:05Z07:00": cannot parse "bad" as "2006"'),
         ({"container": "nosuch"}, 400, "container nosuch is not valid for pod x"),
         ({}, 400, "a container name must be specified for pod x, choose one of: [a b]"),
     ],
-)  # fmt: skip
+)
 def test_bad_options(query: dict[str, str], code: int, message: str) -> None:
     with pytest.raises(ApiError) as caught:
         log_options(pod("a", "b"), query, NOW)

@@ -40,27 +40,56 @@ META = field(1, "c1") + field(2, "") + field(3, "ns") + field(8, b"") + field(11
     [
         pytest.param(
             body("v1", "ConfigMap", field(1, META) + field(2, entry("k", "v")) + field(3, entry("b", b"\x00\xff"))),
-            {"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"}, "binaryData": {"b": "AP8="},
-             "metadata": {"name": "c1", "namespace": "ns", "labels": {"a": "b"}}},
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "data": {"k": "v"},
+                "binaryData": {"b": "AP8="},
+                "metadata": {"name": "c1", "namespace": "ns", "labels": {"a": "b"}},
+            },
             id="configmap",
         ),
         pytest.param(
             body("v1", "Secret", field(1, META) + field(2, entry("k", b"v")) + field(3, "Opaque") + field(5, 1)),
-            {"apiVersion": "v1", "kind": "Secret", "data": {"k": "dg=="}, "type": "Opaque", "immutable": True,
-             "metadata": {"name": "c1", "namespace": "ns", "labels": {"a": "b"}}},
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "data": {"k": "dg=="},
+                "type": "Opaque",
+                "immutable": True,
+                "metadata": {"name": "c1", "namespace": "ns", "labels": {"a": "b"}},
+            },
             id="secret",
         ),
         pytest.param(
             body("v1", "Namespace", field(1, field(1, "n")) + field(2, field(1, "kubernetes")) + field(3, b"")),
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"},
-             "spec": {"finalizers": ["kubernetes"]}, "status": {}},
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": "n"},
+                "spec": {"finalizers": ["kubernetes"]},
+                "status": {},
+            },
             id="namespace",
         ),
         pytest.param(
-            body("v1", "Service", field(1, field(1, "s")) + field(2, field(1, field(3, 80) + field(4, field(1, 1)
-                 + field(3, "http"))) + field(2, entry("a", "b")) + field(3, "None"))),
-            {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
-             "spec": {"ports": [{"port": 80, "targetPort": "http"}], "selector": {"a": "b"}, "clusterIP": "None"}},
+            body(
+                "v1",
+                "Service",
+                field(1, field(1, "s"))
+                + field(
+                    2,
+                    field(1, field(3, 80) + field(4, field(1, 1) + field(3, "http")))
+                    + field(2, entry("a", "b"))
+                    + field(3, "None"),
+                ),
+            ),
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": "s"},
+                "spec": {"ports": [{"port": 80, "targetPort": "http"}], "selector": {"a": "b"}, "clusterIP": "None"},
+            },
             id="service",
         ),
         pytest.param(
@@ -69,14 +98,21 @@ META = field(1, "c1") + field(2, "") + field(3, "ns") + field(8, b"") + field(11
             id="negative-number",
         ),
         pytest.param(
-            body("authorization.k8s.io/v1", "SelfSubjectAccessReview",
-                 field(1, b"") + field(2, field(1, field(1, "ns") + field(2, "get") + field(5, "pods")))),
-            {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "metadata": {},
-             "spec": {"resourceAttributes": {"namespace": "ns", "verb": "get", "resource": "pods"}}},
+            body(
+                "authorization.k8s.io/v1",
+                "SelfSubjectAccessReview",
+                field(1, b"") + field(2, field(1, field(1, "ns") + field(2, "get") + field(5, "pods"))),
+            ),
+            {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SelfSubjectAccessReview",
+                "metadata": {},
+                "spec": {"resourceAttributes": {"namespace": "ns", "verb": "get", "resource": "pods"}},
+            },
             id="review",
         ),
     ],
-)  # fmt: skip
+)
 def test_decode(content: bytes, obj: dict[str, Any]) -> None:
     assert decode(content) == obj
 

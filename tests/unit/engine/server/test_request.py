@@ -39,12 +39,17 @@ def test_paths(path: str, parsed: ResourcePath | None) -> None:
 @pytest.mark.parametrize(
     ("header", "form", "aggregated"),
     [
-        ("", "object", ""), ("*/*", "object", ""), ("application/json, */*", "object", ""), (TABLE, "table", ""),
-        (AGGREGATED, "object", "v2"), ("application/vnd.kubernetes.protobuf,application/json", "object", ""),
+        ("", "object", ""),
+        ("*/*", "object", ""),
+        ("application/json, */*", "object", ""),
+        (TABLE, "table", ""),
+        (AGGREGATED, "object", "v2"),
+        ("application/vnd.kubernetes.protobuf,application/json", "object", ""),
         ("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "partial", ""),
-        ("application/yaml", "yaml", ""), ("text/html;q=0.9, */*;q=0.1", "object", ""),
+        ("application/yaml", "yaml", ""),
+        ("text/html;q=0.9, */*;q=0.1", "object", ""),
     ],
-)  # fmt: skip
+)
 def test_negotiation(header: str, form: str, aggregated: str) -> None:
     accepted = negotiate(header)
     assert (accepted.form, accepted.aggregated) == (form, aggregated)
@@ -90,7 +95,12 @@ def test_bad_watch_options(query: dict[str, str], code: int) -> None:
 
 def test_streaming_list() -> None:
     options = watch_options(
-        {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true",
-         "resourceVersion": "5", "timeoutSeconds": "7"}
-    )  # fmt: skip
+        {
+            "sendInitialEvents": "true",
+            "resourceVersionMatch": "NotOlderThan",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": "5",
+            "timeoutSeconds": "7",
+        }
+    )
     assert (options.since, options.bookmarks, options.timeout_s, options.initial_events) == (None, True, 7.0, True)

@@ -65,7 +65,7 @@ RUNNING: dict[str, Any] = {"running": {}}
         (pod(INITIALIZING, inits=[ended("Completed")], phase="Pending"), "0/1", "PodInitializing"),
         (pod(RUNNING, metadata={"deletionTimestamp": "2026-11-21T10:00:00Z"}), "1/1", "Terminating"),
     ],
-)  # fmt: skip
+)
 def test_pods(row: dict[str, Any], ready: str, status: str) -> None:
     assert (row["Ready"], row["Status"], row["Age"], row["Restarts"]) == (ready, status, "10m", "0")
 
@@ -74,10 +74,15 @@ def test_restarts() -> None:
     status = {
         "phase": "Running",
         "containerStatuses": [
-            {"name": "c", "ready": True, "restartCount": 4, "state": RUNNING,
-             "lastState": {"terminated": {"finishedAt": "2026-11-21T10:09:22Z"}}}
+            {
+                "name": "c",
+                "ready": True,
+                "restartCount": 4,
+                "state": RUNNING,
+                "lastState": {"terminated": {"finishedAt": "2026-11-21T10:09:22Z"}},
+            }
         ],
-    }  # fmt: skip
+    }
     row = cells(resources.PODS, spec={"containers": [{}], "nodeName": "n"}, status=status)
     assert (row["Restarts"], row["Node"], row["IP"]) == ("4 (38s ago)", "n", "<none>")
 
@@ -93,23 +98,42 @@ def test_restarts() -> None:
 )
 def test_nodes(conditions: list[dict[str, str]], spec: dict[str, Any], status: str) -> None:
     row = cells(
-        resources.NODES, spec=spec,
+        resources.NODES,
+        spec=spec,
         status={"conditions": conditions, "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]},
-    )  # fmt: skip
+    )
     assert (row["Status"], row["Roles"], row["Internal-IP"], row["OS-Image"]) == (
-        status, "<none>", "10.0.0.1", "<unknown>",
-    )  # fmt: skip
+        status,
+        "<none>",
+        "10.0.0.1",
+        "<unknown>",
+    )
 
 
 def test_events() -> None:
     row = cells(
-        resources.EVENTS, involvedObject={"kind": "Pod", "name": "p", "fieldPath": "spec.containers{main}"},
-        source={"component": "kubelet", "host": "node-1"}, type="Normal", reason="Pulled", message="there\n", count=2,
-        firstTimestamp="2026-11-21T10:00:00Z", lastTimestamp="2026-11-21T10:09:58Z",
-    )  # fmt: skip
+        resources.EVENTS,
+        involvedObject={"kind": "Pod", "name": "p", "fieldPath": "spec.containers{main}"},
+        source={"component": "kubelet", "host": "node-1"},
+        type="Normal",
+        reason="Pulled",
+        message="there\n",
+        count=2,
+        firstTimestamp="2026-11-21T10:00:00Z",
+        lastTimestamp="2026-11-21T10:09:58Z",
+    )
     assert list(row.values()) == [
-        "2s", "Normal", "Pulled", "pod/p", "spec.containers{main}", "kubelet, node-1", "there", "10m", 2, "x",
-    ]  # fmt: skip
+        "2s",
+        "Normal",
+        "Pulled",
+        "pod/p",
+        "spec.containers{main}",
+        "kubelet, node-1",
+        "there",
+        "10m",
+        2,
+        "x",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -121,14 +145,16 @@ def test_events() -> None:
         (resources.NAMESPACES, {"status": {"phase": "Active"}}, ["x", "Active", "10m"]),
         (resources.LEASES, {"spec": {"holderIdentity": "n"}}, ["x", "n", "10m"]),
         (resources.CRDS, {}, ["x", "2026-11-21T10:00:00Z"]),
-        (resources.SERVICES, {"spec": {"clusterIP": "None", "type": "ClusterIP", "ports": [{"port": 80}],
-                                       "selector": {"a": "b"}}},
-         ["x", "ClusterIP", "None", "<none>", "80/TCP", "10m", "a=b"]),
+        (
+            resources.SERVICES,
+            {"spec": {"clusterIP": "None", "type": "ClusterIP", "ports": [{"port": 80}], "selector": {"a": "b"}}},
+            ["x", "ClusterIP", "None", "<none>", "80/TCP", "10m", "a=b"],
+        ),
         (resources.NETWORK_POLICIES, {"spec": {"podSelector": {"matchLabels": {"a": "b"}}}}, ["x", "a=b", "10m"]),
         (resources.PRIORITY_CLASSES, {"value": 5, "preemptionPolicy": "Never"}, ["x", 5, False, "10m", "Never"]),
     ],
     ids=lambda value: value.plural if isinstance(value, Resource) else None,
-)  # fmt: skip
+)
 def test_other_kinds(resource: Resource, obj: dict[str, Any], row: list[Any]) -> None:
     assert list(cells(resource, **obj).values()) == row
 
@@ -139,28 +165,40 @@ def test_every_kind_has_a_printer() -> None:
 
 
 CUSTOM = Kind(
-    resource=Resource("x.io", "v1", "things", "Thing"), singular="thing", list_kind="ThingList", custom=True,
+    resource=Resource("x.io", "v1", "things", "Thing"),
+    singular="thing",
+    list_kind="ThingList",
+    custom=True,
     columns=(
-        PrinterColumn("Text", "string", ".spec.text"), PrinterColumn("Number", "integer", ".spec.number"),
-        PrinterColumn("Flag", "boolean", ".spec.flag"), PrinterColumn("When", "date", ".status.when"),
-        PrinterColumn("Item", "string", ".spec.items[1]"), PrinterColumn("Label", "string", ".metadata.labels.a\\.b/c"),
-        PrinterColumn("Ready", "string", ".status.conditions[?(@.type==\"Ready\")].status"),
+        PrinterColumn("Text", "string", ".spec.text"),
+        PrinterColumn("Number", "integer", ".spec.number"),
+        PrinterColumn("Flag", "boolean", ".spec.flag"),
+        PrinterColumn("When", "date", ".status.when"),
+        PrinterColumn("Item", "string", ".spec.items[1]"),
+        PrinterColumn("Label", "string", ".metadata.labels.a\\.b/c"),
+        PrinterColumn("Ready", "string", '.status.conditions[?(@.type=="Ready")].status'),
     ),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(
     ("spec", "status", "row"),
     [
         ({}, {}, [None, None, None, None, None]),
-        ({"text": "t", "number": 6, "flag": True, "items": ["a", "b"]}, {"when": "2026-11-21T09:42:00Z"},
-         ["t", 6, True, "28m", "b"]),
-        ({"text": True, "number": True, "flag": 1, "items": ["a"]}, {"when": "bad"},
-         ["true", None, None, "<unknown>", None]),
+        (
+            {"text": "t", "number": 6, "flag": True, "items": ["a", "b"]},
+            {"when": "2026-11-21T09:42:00Z"},
+            ["t", 6, True, "28m", "b"],
+        ),
+        (
+            {"text": True, "number": True, "flag": 1, "items": ["a"]},
+            {"when": "bad"},
+            ["true", None, None, "<unknown>", None],
+        ),
         ({"text": {"a": [1]}, "number": "6"}, {}, ['{"a":[1]}', None, None, None, None]),
         ({"text": 5, "items": {}}, {}, ["5", None, None, None, None]),
     ],
-)  # fmt: skip
+)
 def test_custom_columns(spec: dict[str, Any], status: dict[str, Any], row: list[Any]) -> None:
     conditions = [{"type": "Other"}, {"type": "Ready", "status": "True"}]
     meta = META | {"labels": {"a.b/c": "l"}}
@@ -177,8 +215,10 @@ def test_what_goes_with_a_row() -> None:
         for include in ("Metadata", "Object", "None")
     ]
     assert beside == [
-        {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": META}, obj, None,
-    ]  # fmt: skip
+        {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": META},
+        obj,
+        None,
+    ]
     assert table(CUSTOM, [], NOW, metadata={}, with_columns=False)["columnDefinitions"] is None
 
 

@@ -21,12 +21,15 @@ def cache(clock: Clock | None = None) -> SchedulerCache:
 def group(name: str, version: int, phase: str = "", **spec: Any) -> dict[str, Any]:
     return {
         "metadata": {
-            "namespace": "d", "name": name, "uid": name, "resourceVersion": str(version),
+            "namespace": "d",
+            "name": name,
+            "uid": name,
+            "resourceVersion": str(version),
             "creationTimestamp": "2026-11-21T10:00:00Z",
         },
         "spec": {"minMember": 2, "queue": "default", **spec},
         "status": {"phase": phase} if phase else {},
-    }  # fmt: skip
+    }
 
 
 def pod(
@@ -34,13 +37,17 @@ def pod(
 ) -> Any:
     return {
         "metadata": {
-            "namespace": "d", "name": name, "uid": uid or name, "resourceVersion": str(version),
-            "creationTimestamp": "2026-11-21T10:00:00Z", **meta,
+            "namespace": "d",
+            "name": name,
+            "uid": uid or name,
+            "resourceVersion": str(version),
+            "creationTimestamp": "2026-11-21T10:00:00Z",
+            **meta,
             "annotations": {"scheduling.k8s.io/group-name": member},
         },
         "spec": {"schedulerName": "volcano", "containers": [{"name": "c"}], **({"nodeName": node} if node else {})},
         "status": {"phase": phase},
-    }  # fmt: skip
+    }
 
 
 def put(kept: SchedulerCache, obj: dict[str, Any], kind: str = "MODIFIED") -> bool:
