@@ -10,8 +10,7 @@ from hpcbatch.dialects.slurm.array_spec import limit_note
 from hpcbatch.dialects.slurm.dependency import parse_dependency
 from hpcbatch.dialects.slurm.directives import check_script
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
-from hpcbatch.dialects.slurm.request import (
-    Request,
+from hpcbatch.dialects.slurm.read_request import (
     apply_command_line,
     apply_environment,
     apply_script,
@@ -19,6 +18,7 @@ from hpcbatch.dialects.slurm.request import (
     check_together,
     read_command_line,
 )
+from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.dialects.slurm.sizes import failed, size_of
 from hpcbatch.dialects.slurm.values import names_only, split_export
 from hpcbatch.errors import HpcBatchError, NotSupportedError
@@ -78,7 +78,7 @@ def read_submission(
     `script` reads the script of that name, or standard input for None, once at most, and raises OSError if it cannot.
     `now` is aware; its zone is that of --begin. Raises SlurmUsageError with the real sbatch's text,
     NotSupportedError for what only the real one can, SlurmAnswer for --help and --version.
-    """  # fmt: skip
+    """
     given, operands, asked = read_command_line(argv, now)
     source = _read_source(operands, asked, script)
     request = Request()
@@ -91,9 +91,16 @@ def read_submission(
         check_foreign(request, directives, source.shown)
     check_together(request)
     spec = _spec(
-        request, source, tuple(operands[1:]), cwd=cwd, host=host, user=user, server=server, umask=umask,
+        request,
+        source,
+        tuple(operands[1:]),
+        cwd=cwd,
+        host=host,
+        user=user,
+        server=server,
+        umask=umask,
         image=request.image or _default_image(environ),
-    )  # fmt: skip
+    )
     check_text(spec)
     environment, export_none = _environment(request.export, environ)
     submission = Submission(
@@ -105,9 +112,14 @@ def read_submission(
         mail_note="" if request.quiet or not (request.mail_types or request.mail_users) else _MAIL_NOTE,
     )
     return SlurmSubmission(
-        submission=submission, parsable=request.parsable, quiet=request.quiet, verbose=request.verbose,
-        dry_run=request.dry_run, wait=request.wait, priority=request.priority or None,
-    )  # fmt: skip
+        submission=submission,
+        parsable=request.parsable,
+        quiet=request.quiet,
+        verbose=request.verbose,
+        dry_run=request.dry_run,
+        wait=request.wait,
+        priority=request.priority or None,
+    )
 
 
 def _read_source(operands: Sequence[str], asked: Request, script: ReadScript) -> _Source:
@@ -127,9 +139,17 @@ def _read_source(operands: Sequence[str], asked: Request, script: ReadScript) ->
 
 
 def _spec(
-    request: Request, source: _Source, script_args: tuple[str, ...], *, cwd: str, host: str, user: str, server: str,
-    umask: int, image: str | None,
-) -> JobSpec:  # fmt: skip
+    request: Request,
+    source: _Source,
+    script_args: tuple[str, ...],
+    *,
+    cwd: str,
+    host: str,
+    user: str,
+    server: str,
+    umask: int,
+    image: str | None,
+) -> JobSpec:
     work_dir = _absolute(request.chdir or cwd, cwd)
     name = request.job_name or source.name
     if len(name) > MAX_NAME:
@@ -231,11 +251,25 @@ def _attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, st
     return {name: str(value) for name, value in found.items() if value is not None}
 
 
-SIZE_ATTRIBUTES = frozenset({
-    "ntasks", "ntasks_per_node", "cpus_per_task", "nodes", "mem_per_node_mb", "mem_per_cpu_mb", "cpus_per_gpu",
-    "mem_per_gpu_mb", "gpus", "gpus_per_node", "gpus_per_task", "tres_per_node", "tres_per_job", "tres_per_task",
-    "constraint",
-})  # fmt: skip
+SIZE_ATTRIBUTES = frozenset(
+    {
+        "ntasks",
+        "ntasks_per_node",
+        "cpus_per_task",
+        "nodes",
+        "mem_per_node_mb",
+        "mem_per_cpu_mb",
+        "cpus_per_gpu",
+        "mem_per_gpu_mb",
+        "gpus",
+        "gpus_per_node",
+        "gpus_per_task",
+        "tres_per_node",
+        "tres_per_job",
+        "tres_per_task",
+        "constraint",
+    }
+)
 """All that `size_attributes` may give."""
 
 

@@ -13,7 +13,8 @@ from hpcbatch.dialects.slurm.begin import parse_begin
 from hpcbatch.dialects.slurm.dependency import parse_dependency
 from hpcbatch.dialects.slurm.errors import NOT_PENDING, SlurmUsageError
 from hpcbatch.dialects.slurm.ids import split_ids
-from hpcbatch.dialects.slurm.request import Request, read_option, request_of
+from hpcbatch.dialects.slurm.read_request import read_option, request_of
+from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.dialects.slurm.sizes import size_of
 from hpcbatch.dialects.slurm.submit import SIZE_ATTRIBUTES, node_range, output_path, size_attributes
 from hpcbatch.errors import NotSupportedError
@@ -32,27 +33,115 @@ _NOT_RUNNING = "Job is not running"
 # Tags with the length down to which they may be cut short, in the order in which they are looked for.
 # Source: scontrol_update_job(), 22.05.
 _TAGS = {
-    "JobId": 3, "AdminComment": 6, "SiteFactor": 5, "ArrayTaskThrottle": 10, "Comment": 3, "Clusters": 8,
-    "ClusterFeatures": 8, "DelayBoot": 5, "TimeLimit": 5, "TimeMin": 5, "Priority": 2, "Nice": 2, "CPUsPerTask": 9,
-    "CpusPerTres": 9, "NumCPUs": 6, "NumTasks": 8, "ReqProcs": 8, "Requeue": 4, "ReqNodes": 8, "NumNodes": 8,
-    "ReqSockets": 4, "ReqCores": 4, "TasksPerNode": 2, "ReqThreads": 4, "MinCPUsNode": 4, "MinMemoryNode": 10,
-    "MinMemoryCPU": 10, "MinTmpDiskNode": 5, "Partition": 2, "QOS": 2, "ReservationName": 3, "Name": 2, "JobName": 4,
-    "WCKey": 1, "StdOut": 6, "Switches": 5, "wait-for-switch": 5, "OverSubscribe": 2, "Shared": 2, "Contiguous": 3,
-    "CoreSpec": 4, "MemPerTres": 5, "ThreadSpec": 4, "TresBind": 5, "TresFreq": 5, "TresPerJob": 8, "TresPerNode": 8,
-    "TresPerSocket": 8, "TresPerTask": 8, "ExcNodeList": 3, "NodeList": 8, "ReqNodeList": 8, "Features": 1,
-    "Prefer": 3, "Gres": 2, "Account": 1, "BurstBuffer": 1, "Dependency": 1, "Licenses": 1, "EligibleTime": 2,
-    "StartTime": 2, "EndTime": 2, "Reboot": 3, "UserID": 3, "Deadline": 3, "WorkDir": 2, "MailType": 5, "MailUser": 5,
-}  # fmt: skip
-_SAME_AS = {"ReqProcs": "NumTasks", "ReqNodes": "NumNodes", "JobName": "Name", "EligibleTime": "StartTime",
-            "TresPerNode": "Gres"}  # fmt: skip
+    "JobId": 3,
+    "AdminComment": 6,
+    "SiteFactor": 5,
+    "ArrayTaskThrottle": 10,
+    "Comment": 3,
+    "Clusters": 8,
+    "ClusterFeatures": 8,
+    "DelayBoot": 5,
+    "TimeLimit": 5,
+    "TimeMin": 5,
+    "Priority": 2,
+    "Nice": 2,
+    "CPUsPerTask": 9,
+    "CpusPerTres": 9,
+    "NumCPUs": 6,
+    "NumTasks": 8,
+    "ReqProcs": 8,
+    "Requeue": 4,
+    "ReqNodes": 8,
+    "NumNodes": 8,
+    "ReqSockets": 4,
+    "ReqCores": 4,
+    "TasksPerNode": 2,
+    "ReqThreads": 4,
+    "MinCPUsNode": 4,
+    "MinMemoryNode": 10,
+    "MinMemoryCPU": 10,
+    "MinTmpDiskNode": 5,
+    "Partition": 2,
+    "QOS": 2,
+    "ReservationName": 3,
+    "Name": 2,
+    "JobName": 4,
+    "WCKey": 1,
+    "StdOut": 6,
+    "Switches": 5,
+    "wait-for-switch": 5,
+    "OverSubscribe": 2,
+    "Shared": 2,
+    "Contiguous": 3,
+    "CoreSpec": 4,
+    "MemPerTres": 5,
+    "ThreadSpec": 4,
+    "TresBind": 5,
+    "TresFreq": 5,
+    "TresPerJob": 8,
+    "TresPerNode": 8,
+    "TresPerSocket": 8,
+    "TresPerTask": 8,
+    "ExcNodeList": 3,
+    "NodeList": 8,
+    "ReqNodeList": 8,
+    "Features": 1,
+    "Prefer": 3,
+    "Gres": 2,
+    "Account": 1,
+    "BurstBuffer": 1,
+    "Dependency": 1,
+    "Licenses": 1,
+    "EligibleTime": 2,
+    "StartTime": 2,
+    "EndTime": 2,
+    "Reboot": 3,
+    "UserID": 3,
+    "Deadline": 3,
+    "WorkDir": 2,
+    "MailType": 5,
+    "MailUser": 5,
+}
+_SAME_AS = {
+    "ReqProcs": "NumTasks",
+    "ReqNodes": "NumNodes",
+    "JobName": "Name",
+    "EligibleTime": "StartTime",
+    "TresPerNode": "Gres",
+}
 _KEPT = {"Comment": "comment", "QOS": "qos", "WCKey": "wckey", "TimeMin": "time_min"}
 _OTHERS = {"NodeName": 3, "PartitionName": 3, "StepId": 4, "FrontendName": 2, "ReservationName": 3, "SlurmctldDebug": 2}
 # Of these the size of the job follows; each is read as sbatch's option.
-_SIZE = {"NumNodes": "nodes", "NumTasks": "ntasks", "CPUsPerTask": "cpus-per-task", "TasksPerNode": "ntasks-per-node",
-         "MinMemoryNode": "mem", "MinMemoryCPU": "mem-per-cpu", "Gres": "gres", "Features": "constraint",
-         "NumCPUs": ""}  # fmt: skip
-_TAKEN = {*_KEPT, *_SIZE, "Account", "ArrayTaskThrottle", "Dependency", "EndTime", "MailType", "MailUser", "Name",
-          "Nice", "Partition", "Priority", "Requeue", "StartTime", "StdOut", "TimeLimit", "WorkDir"}  # fmt: skip
+_SIZE = {
+    "NumNodes": "nodes",
+    "NumTasks": "ntasks",
+    "CPUsPerTask": "cpus-per-task",
+    "TasksPerNode": "ntasks-per-node",
+    "MinMemoryNode": "mem",
+    "MinMemoryCPU": "mem-per-cpu",
+    "Gres": "gres",
+    "Features": "constraint",
+    "NumCPUs": "",
+}
+_TAKEN = {
+    *_KEPT,
+    *_SIZE,
+    "Account",
+    "ArrayTaskThrottle",
+    "Dependency",
+    "EndTime",
+    "MailType",
+    "MailUser",
+    "Name",
+    "Nice",
+    "Partition",
+    "Priority",
+    "Requeue",
+    "StartTime",
+    "StdOut",
+    "TimeLimit",
+    "WorkDir",
+}
 
 
 class Change(NamedTuple):

@@ -8,22 +8,36 @@ from hypothesis import strategies as st
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Takes
+from hpcbatch.dialects.slurm.option_values import READERS
 from hpcbatch.dialects.slurm.options import OPTIONS, PARSER, SCRIPT_PARSER, Support
-from hpcbatch.dialects.slurm.request import _READERS
 
 GIVEN = [
-    (["-N4"], [("nodes", "4")]), (["-N", "4"], [("nodes", "4")]), (["-N=4"], [("nodes", "=4")]),
-    (["--nodes=4"], [("nodes", "4")]), (["--nodes", "4"], [("nodes", "4")]), (["--out=x"], [("output", "x")]),
-    (["--job=x"], [("job-name", "x")]), (["--exclusiv"], [("exclusive", None)]), (["--err", "x"], [("error", "x")]),
-    (["--tasks=8"], [("ntasks-per-node", "8")]), (["--tasks-per-node=8"], [("ntasks-per-node", "8")]),
-    (["--cluster=x"], [("clusters", "x")]), (["--exclusive=user"], [("exclusive", "user")]),
-    (["--exclusive", "-H"], [("exclusive", None), ("hold", None)]), (["-k", "-Q"], [("no-kill", None),
-    ("quiet", None)]),
-    (["-koff"], [("no-kill", "off")]), (["-vvQ"], [("verbose", None), ("verbose", None), ("quiet", None)]),
-    (["-HJx"], [("hold", None), ("job-name", "x")]), (["--workdir=/x"], [("chdir", "/x")]),
-    (["--share"], [("oversubscribe", None)]), (["--nice"], [("nice", None)]), (["--job-name="], [("job-name", "")]),
-    (["-J", "-n"], [("job-name", "-n")]), (["--dry-run"], [("dry-run", None)]), (["-J", ""], [("job-name", "")]),
-]  # fmt: skip
+    (["-N4"], [("nodes", "4")]),
+    (["-N", "4"], [("nodes", "4")]),
+    (["-N=4"], [("nodes", "=4")]),
+    (["--nodes=4"], [("nodes", "4")]),
+    (["--nodes", "4"], [("nodes", "4")]),
+    (["--out=x"], [("output", "x")]),
+    (["--job=x"], [("job-name", "x")]),
+    (["--exclusiv"], [("exclusive", None)]),
+    (["--err", "x"], [("error", "x")]),
+    (["--tasks=8"], [("ntasks-per-node", "8")]),
+    (["--tasks-per-node=8"], [("ntasks-per-node", "8")]),
+    (["--cluster=x"], [("clusters", "x")]),
+    (["--exclusive=user"], [("exclusive", "user")]),
+    (["--exclusive", "-H"], [("exclusive", None), ("hold", None)]),
+    (["-k", "-Q"], [("no-kill", None), ("quiet", None)]),
+    (["-koff"], [("no-kill", "off")]),
+    (["-vvQ"], [("verbose", None), ("verbose", None), ("quiet", None)]),
+    (["-HJx"], [("hold", None), ("job-name", "x")]),
+    (["--workdir=/x"], [("chdir", "/x")]),
+    (["--share"], [("oversubscribe", None)]),
+    (["--nice"], [("nice", None)]),
+    (["--job-name="], [("job-name", "")]),
+    (["-J", "-n"], [("job-name", "-n")]),
+    (["--dry-run"], [("dry-run", None)]),
+    (["-J", ""], [("job-name", "")]),
+]
 
 
 @pytest.mark.parametrize(("words", "expected"), GIVEN, ids=[" ".join(g[0]) for g in GIVEN])
@@ -35,18 +49,23 @@ def test_given(words: list[str], expected: list[tuple[str, str | None]]) -> None
 
 TRY = '\nTry "sbatch --help" for more information'
 REFUSED = [
-    (["--foo"], "unrecognized option '--foo'"), (["--foo=1"], "unrecognized option '--foo=1'"),
-    (["-Z"], "invalid option -- 'Z'"), (["-n"], "option requires an argument -- 'n'"),
+    (["--foo"], "unrecognized option '--foo'"),
+    (["--foo=1"], "unrecognized option '--foo=1'"),
+    (["-Z"], "invalid option -- 'Z'"),
+    (["-n"], "option requires an argument -- 'n'"),
     (["--time"], "option '--time' requires an argument"),
     (["--parsable=2"], "option '--parsable' doesn't allow an argument"),
     (["--requeue=1"], "option '--requeue' doesn't allow an argument"),
-    (["--no"], "option '--no' is ambiguous; possibilities: '--no-kill' '--no-requeue' '--nodefile' '--nodelist' "
-               "'--nodes'"),
+    (
+        ["--no"],
+        "option '--no' is ambiguous; possibilities: '--no-kill' '--no-requeue' '--nodefile' '--nodelist' '--nodes'",
+    ),
     (["--mem-per=1"], "option '--mem-per=1' is ambiguous; possibilities: '--mem-per-cpu' '--mem-per-gpu'"),
     (["--a"], "option '--a' is ambiguous; possibilities: '--account' '--acctg-freq' '--array'"),
-    (["--workdi=/x"], "unrecognized option '--workdi=/x'"), (["--dry"], "unrecognized option '--dry'"),
+    (["--workdi=/x"], "unrecognized option '--workdi=/x'"),
+    (["--dry"], "unrecognized option '--dry'"),
     (["--x"], "unrecognized option '--x'"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("words", "text"), REFUSED, ids=[" ".join(r[0]) for r in REFUSED])
@@ -68,7 +87,7 @@ def test_dry_run_is_no_directive() -> None:
 
 
 def test_every_honoured_option_is_read() -> None:
-    assert {o.name for o in OPTIONS if o.support is Support.HONOURED} == _READERS.keys()
+    assert {o.name for o in OPTIONS if o.support is Support.HONOURED} == READERS.keys()
 
 
 def test_names_are_unique() -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
-from hpcbatch.dialects.slurm.request import Request, read_option, request_of
+from hpcbatch.dialects.slurm.read_request import read_option, request_of
+from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.dialects.slurm.sizes import size_of
 from hpcbatch.dialects.slurm.submit import SIZE_ATTRIBUTES, node_range, read_submission, size_attributes
 from hpcbatch.dialects.slurm.update import RELEASE, altered, read_update, without_sizes
@@ -29,9 +30,16 @@ MIB = 1024**2
 
 def submitted(*argv: str) -> JobSpec:
     return read_submission(
-        [*argv, "--wrap", "true"], script=lambda _: (None, b""), environ={}, cwd="/w", host="h", user="u", server="c",
-        now=NOW, umask=0o22,
-    ).submission.spec  # fmt: skip
+        [*argv, "--wrap", "true"],
+        script=lambda _: (None, b""),
+        environ={},
+        cwd="/w",
+        host="h",
+        user="u",
+        server="c",
+        now=NOW,
+        umask=0o22,
+    ).submission.spec
 
 
 def job(*argv: str, state: JobState = JobState.QUEUED, **status: Any) -> JobRecord:
@@ -77,8 +85,11 @@ def test_fields(words: tuple[str, ...], expected: dict[str, Any]) -> None:
 def test_kept_ones_and_a_dependency() -> None:
     found = updated("Comment=a b", "QOS=q", "WCKey=w", "TimeMin=3")
     assert {name: found.attributes[name] for name in ("comment", "qos", "wckey", "time_min")} == {
-        "comment": "a b", "qos": "q", "wckey": "w", "time_min": "3",
-    }  # fmt: skip
+        "comment": "a b",
+        "qos": "q",
+        "wckey": "w",
+        "time_min": "3",
+    }
     assert "comment" not in updated("Comment=", before=job("--comment=x")).attributes
     dependency = updated("Dependency=afterok:3").dependency
     assert dependency is not None
@@ -88,11 +99,15 @@ def test_kept_ones_and_a_dependency() -> None:
 @pytest.mark.parametrize(
     ("words", "expected_s"),
     [
-        (("TimeLimit+=5",), 900), (("TimeLimit=+5",), 900), (("TimeLimit-=5",), 300), (("TimeLimit=-5",), 300),
-        (("TimeLimit=-1",), None), (("TimeLimit=+1:00:00",), 4200),
+        (("TimeLimit+=5",), 900),
+        (("TimeLimit=+5",), 900),
+        (("TimeLimit-=5",), 300),
+        (("TimeLimit=-5",), 300),
+        (("TimeLimit=-1",), None),
+        (("TimeLimit=+1:00:00",), 4200),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_more_and_less_time(words: tuple[str, ...], expected_s: int | None) -> None:
     assert updated(*words, before=job("-t", "10", walltime_s=600)).walltime_s == expected_s
 
@@ -152,13 +167,21 @@ def test_generic_resources_and_features() -> None:
 @pytest.mark.parametrize(
     "argv",
     [
-        (), ("-N", "3"), ("-n", "7"), ("-N", "2-4", "-n", "8"), ("-N", "2", "--ntasks-per-node=3", "-c", "2"),
-        ("-n", "5", "--mem=100"), ("-N", "2", "--mem-per-cpu=10"), ("-N", "2", "--gres=gpu:2,x:1", "-C", "a&b"),
-        ("--gpus=4", "-N", "2"), ("--gpus-per-node=a100:2", "-N", "2", "--gres=shm:1"),
-        ("-n", "4", "--gpus-per-task=1"), ("-N", "1", "--gpus=2", "--cpus-per-gpu=3", "--mem-per-gpu=100"),
+        (),
+        ("-N", "3"),
+        ("-n", "7"),
+        ("-N", "2-4", "-n", "8"),
+        ("-N", "2", "--ntasks-per-node=3", "-c", "2"),
+        ("-n", "5", "--mem=100"),
+        ("-N", "2", "--mem-per-cpu=10"),
+        ("-N", "2", "--gres=gpu:2,x:1", "-C", "a&b"),
+        ("--gpus=4", "-N", "2"),
+        ("--gpus-per-node=a100:2", "-N", "2", "--gres=shm:1"),
+        ("-n", "4", "--gpus-per-task=1"),
+        ("-N", "1", "--gpus=2", "--cpus-per-gpu=3", "--mem-per-gpu=100"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_was_asked_for_is_read_again_from_the_job(argv: tuple[str, ...]) -> None:
     spec = submitted(*argv)
     request = request_of(spec)
@@ -174,9 +197,25 @@ def test_sizes_asked_before_in_other_words_are_forgotten() -> None:
     assert {"mem_per_cpu_mb", "nodes", "comment"} <= found.attributes.keys()
     assert "mem_per_node_mb" not in found.attributes
     assert without_sizes(found).attributes == {"comment": "c"}
-    everything = ("-N", "2", "-n", "4", "-c", "1", "--ntasks-per-node=2", "--gpus-per-node=1", "--gres=x:1", "-C", "a",
-                  "--mem-per-cpu=1", "--mem-per-gpu=1", "--cpus-per-gpu=1", "--mem=1", "--gpus=2",
-                  "--gpus-per-task=1")  # fmt: skip
+    everything = (
+        "-N",
+        "2",
+        "-n",
+        "4",
+        "-c",
+        "1",
+        "--ntasks-per-node=2",
+        "--gpus-per-node=1",
+        "--gres=x:1",
+        "-C",
+        "a",
+        "--mem-per-cpu=1",
+        "--mem-per-gpu=1",
+        "--cpus-per-gpu=1",
+        "--mem=1",
+        "--gpus=2",
+        "--gpus-per-task=1",
+    )
     request = Request()
     for name, value in ((word, "1") for word in everything if word.startswith("--")):
         option, _, given = name.removeprefix("--").partition("=")
@@ -207,11 +246,14 @@ def test_a_filled_job_becomes_a_scattered_one() -> None:
         (("JobId=1", "Requeue=x"), "scontrol: error: Invalid Requeue value: x"),
         (("JobId=1", "ArrayTaskThrottle=-1"), "scontrol: error: Invalid ArrayTaskThrottle value"),
         (("JobId=1", "MailType=x"), "Invalid MailType: x"),
-        (("Foo=1",), 'No valid entity in update command\nInput line must include "NodeName", "PartitionName", '
-                     '"Reservation", "JobId", or "SlurmctldDebug"'),
+        (
+            ("Foo=1",),
+            'No valid entity in update command\nInput line must include "NodeName", "PartitionName", '
+            '"Reservation", "JobId", or "SlurmctldDebug"',
+        ),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_command_lines_that_are_refused(words: tuple[str, ...], text: str) -> None:
     with pytest.raises(SlurmUsageError) as caught:
         read_update(words)
