@@ -17,6 +17,11 @@ class UsageError(HpcBatchError):
     exit_code = 2
 
 
+def place(path: str | None, line: int | None = None, column: int | None = None) -> str:
+    """`path:line:column` of a value in a file, of what is known of it; lines and columns count from 1."""
+    return ":".join(str(part) for part in (path, line, column) if part is not None)
+
+
 class DirectiveError(HpcBatchError):
     """A directive or option that cannot be honoured: where it stands, and what was expected.
 
@@ -27,7 +32,7 @@ class DirectiveError(HpcBatchError):
         self, message: str, *, path: str | None = None, line: int | None = None, column: int | None = None
     ) -> None:
         self.message, self.path, self.line, self.column = message, path, line, column
-        where = ":".join(str(part) for part in (path, line, column) if part is not None)
+        where = place(path, line, column)
         super().__init__(f"{where}: {message}" if where else message)
 
 

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hpcbatch.errors import HpcBatchError, UnreachableError
+from hpcbatch.errors import HpcBatchError, UnreachableError, place
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _NOTHING = "no cluster is configured: `hpcbatch up` starts one on this machine, or set KUBECONFIG to the file of yours"
@@ -166,8 +166,8 @@ def _parse(path: Path) -> dict[str, Any]:
             config = yaml.safe_load(text)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
-            line = f" (line {mark.line + 1})" if mark is not None else ""
-            raise HpcBatchError(f"the kubeconfig {path} is not valid YAML{line}") from None
+            where = place(str(path)) if mark is None else place(str(path), mark.line + 1, mark.column + 1)
+            raise HpcBatchError(f"{where}: the kubeconfig is not valid YAML") from None
     if config is None:
         return {}
     if not isinstance(config, dict):

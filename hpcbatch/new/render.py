@@ -16,7 +16,7 @@ from jinja2 import (
 )
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from hpcbatch.errors import HpcBatchError
+from hpcbatch.errors import HpcBatchError, place
 from hpcbatch.new.definition import MissingFileError
 from hpcbatch.new.parameters import Value
 from hpcbatch.new.quoting import directive_word, mebibytes, shellquote
@@ -56,7 +56,7 @@ def render(name: str, values: Mapping[str, Value], dialect: str, read: ReadFile)
         return text.rstrip() + "\n"
     except TemplateSyntaxError as error:
         path = loader.paths.get(error.name or file, error.name or file)
-        raise HpcBatchError(f"template {path}, line {error.lineno}: {error.message}") from None
+        raise HpcBatchError(f"template {place(path, error.lineno)}: {error.message}") from None
     except TemplateNotFound as error:
         _fail(loader, error, f"there is no {error.name} to include")
     except HpcBatchError as error:
@@ -95,6 +95,6 @@ def _fail(loader: _Files, error: Exception, message: str) -> NoReturn:
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename in paths:
-            where = f"template {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}: "
+            where = f"template {place(trace.tb_frame.f_code.co_filename, trace.tb_lineno)}: "
         trace = trace.tb_next
     raise HpcBatchError(" ".join(f"{where or 'template: '}{message}".split())) from None

@@ -148,7 +148,9 @@ def read_site(
 
     loader, problems = try_template(config, template)
     if problems:
-        raise SiteFileError([Problem(TEMPLATE_KEY if template is not None else file, None, "", p) for p in problems])
+        raise SiteFileError(
+            [Problem(TEMPLATE_KEY if template is not None else file, None, None, "", p) for p in problems]
+        )
     return Site(config=config, loader=loader)
 
 

@@ -12,21 +12,23 @@ from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
+from hpcbatch.errors import place
+
 _T = TypeVar("_T")
 _NULL = "tag:yaml.org,2002:null"
 
 
 class Problem(NamedTuple):
-    """One fault of a file. `line` counts from 1; None: it is about the whole file. `key` is a path or ""."""
+    """One fault of a file. `line` and `column` count from 1; None: the file as a whole. `key` is a path or ""."""
 
     file: str
     line: int | None
+    column: int | None
     key: str
     message: str
 
     def __str__(self) -> str:
-        where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return ": ".join(filter(None, (where, self.key, self.message)))
+        return ": ".join(filter(None, (place(self.file, self.line, self.column), self.key, self.message)))
 
 
 class UnfitError(Exception):
@@ -124,7 +126,12 @@ class Fields:
         self._add(self._values.get(name, self.node), self.key(name) if name else self.path, message)
 
     def _add(self, node: yaml.Node | None, key: str, message: str) -> None:
-        self.problems.append(Problem(self.file, None if node is None else node.start_mark.line + 1, key, message))
+        self.problems.append(Problem(self.file, *_start(node.start_mark if node else None), key, message))
+
+
+def _start(mark: yaml.Mark | None) -> tuple[int | None, int | None]:
+    """Line and column, from 1."""
+    return (None, None) if mark is None else (mark.line + 1, mark.column + 1)
 
 
 def compose(text: str, file: str) -> yaml.Node | None:
@@ -132,13 +139,12 @@ def compose(text: str, file: str) -> yaml.Node | None:
     try:
         return yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = 1 if mark is None else mark.line + 1
-        raise NoYamlError(Problem(file, line, "", f"not YAML: {error.problem or error.context}")) from None
+        at = _start(error.problem_mark or error.context_mark)
+        raise NoYamlError(Problem(file, *at, "", f"not YAML: {error.problem or error.context}")) from None
     except yaml.YAMLError as error:
-        raise NoYamlError(Problem(file, None, "", f"not YAML: {' '.join(str(error).split())}")) from None
+        raise NoYamlError(Problem(file, None, None, "", f"not YAML: {' '.join(str(error).split())}")) from None
     except RecursionError:
-        raise NoYamlError(Problem(file, None, "", "not YAML: nested too deeply")) from None
+        raise NoYamlError(Problem(file, None, None, "", "not YAML: nested too deeply")) from None
 
 
 class NoYamlError(Exception):

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hpcbatch.errors import HpcBatchError
+from hpcbatch.errors import HpcBatchError, place
 from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
@@ -180,7 +180,7 @@ def _volcano_job(
     except TemplateNotFound:
         raise HpcBatchError(f"template {TEMPLATE}: not found") from None
     except TemplateSyntaxError as error:
-        raise HpcBatchError(f"template {TEMPLATE}, line {error.lineno}: {error.message}") from None
+        raise HpcBatchError(f"template {place(TEMPLATE, error.lineno)}: {error.message}") from None
     except TemplateError as error:
         raise HpcBatchError(f"template {TEMPLATE}: {error}") from None
     except yaml.YAMLError as error:

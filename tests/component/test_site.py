@@ -229,7 +229,7 @@ def test_a_change_rules_from_then_on(site: Site) -> None:
 
 def test_a_bad_file_changes_nothing(site: Site) -> None:
     put(site, LIMITS.replace("maxWalltime: 01:00:00", "maxWaltime: 03:00:00"))
-    assert fault(site) == "site.yaml:8: queues[0].maxWaltime: unknown key; did you mean maxWalltime?"
+    assert fault(site) == "site.yaml:8:55: queues[0].maxWaltime: unknown key; did you mean maxWalltime?"
     assert in_force(site) == LIMITS
     assert site.run("qsub", "-l", "walltime=02:00:00", stdin="true\n", check=False).returncode == 188
     described = site.run("kubectl", *NS, "describe", "configmap", "hpcbatch-site").stdout
@@ -297,7 +297,7 @@ def test_a_bad_file_starts_no_engine(env: dict[str, str], tmp_path: Path) -> Non
             check=False,
             timeout=60,
         )
-        fault = f"{tmp_path}/site.yaml:3: images: unknown key; did you mean image?\n"
+        fault = f"{tmp_path}/site.yaml:3:1: images: unknown key; did you mean image?\n"
         assert (done.stdout, done.stderr, done.returncode) == ("", fault, 1)
     assert not (tmp_path / "state" / "store.db").exists()
 
@@ -311,7 +311,7 @@ def test_a_file_in_order(site: Site) -> None:
     assert site.run("hpcbatch", "site", "check", "--engine", "site.yaml").stdout == "site.yaml: ok\n"
     wants_image = site.run("hpcbatch", "site", "check", "site.yaml", check=False)
     assert wants_image.returncode == 1
-    assert "site.yaml:8: queues[0].image: missing: neither the queue nor the site" in wants_image.stderr
+    assert "site.yaml:8:3: queues[0].image: missing: neither the queue nor the site" in wants_image.stderr
 
 
 @pytest.mark.slow

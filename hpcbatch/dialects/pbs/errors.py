@@ -18,6 +18,7 @@ from hpcbatch.errors import (
     UnknownQueueError,
     UnreachableError,
     UsageError,
+    place,
 )
 from hpcbatch.model.refusal import RefusalCode
 
@@ -190,8 +191,7 @@ def _no_connection(error: Exception, command: str, operand: str, number: int) ->
 def _pbs_text(error: PbsError, command: str) -> str:
     lines = [f"{command}: {line}" for line in error.text.split("\n")] if error.text else []
     if error.origin.in_script:
-        path, line, column = error.origin.path, error.origin.line, error.origin.column
-        lines.append(f"{command}: in {path or 'the script'}, line {line}, column {column}")
+        lines.append(f"{command}: {place(error.path or '<stdin>', error.line, error.column)}: refused here")
     return "\n".join(lines + ([error.usage] if error.usage else []))
 
 

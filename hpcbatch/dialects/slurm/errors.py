@@ -14,6 +14,7 @@ from hpcbatch.errors import (
     UnknownJobError,
     UnknownQueueError,
     UnreachableError,
+    place,
 )
 from hpcbatch.model import dialect
 from hpcbatch.model.refusal import RefusalCode
@@ -109,7 +110,7 @@ def describe(error: Exception, command: str, operand: str = "") -> tuple[str, in
     if isinstance(error, SlurmAnswer):
         return "", 0
     if isinstance(error, SlurmUsageError):
-        where = ":".join(str(part) for part in (error.path, error.line, error.column) if part is not None)
+        where = place(error.path, error.line, error.column)
         return error.text + (f"\n{command}: error: {where}: refused here" if where else ""), error.code
     if isinstance(error, DirectiveError):
         return f"{command}: error: {error}", USAGE_EXIT.get(command, 1)

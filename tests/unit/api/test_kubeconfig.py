@@ -122,7 +122,7 @@ def broken(**changes: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [", "not valid YAML (line 1)"),
+        ("a: [", "config:1:5: the kubeconfig is not valid YAML"),
         ("[]", "is not a kubeconfig"),
         ("just text", "is not a kubeconfig"),
         ("", "no current-context"),

@@ -114,7 +114,7 @@ def test_a_site_template(tmp_path: Path) -> None:
         assert done.stdout == "#!/bin/sh\n#PBS -l nodes=2\naprun './a b'\n"
     (place / "mpi.sh.j2").write_text("#!/bin/sh\n\n{{ colour }}\n")
     text = error(tmp_path, "--templates", "mine", "mpi", *REQUIRED, "./a", code=1)
-    assert text == "template mine/mpi.sh.j2, line 3: 'colour' is undefined"
+    assert text == "template mine/mpi.sh.j2:3: 'colour' is undefined"
 
 
 WRF = ("wrf", "--nodes", "1", "--ranks-per-node", "4", "--dialect", "slurm")

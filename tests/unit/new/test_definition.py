@@ -48,9 +48,9 @@ parameters:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("parameters:\n- {name: n, type: number, help: h}", "/site/t.yaml:2: parameters[0].type: expected one of c"),
-        ("parameters:\n- {name: n, type: text}", "/site/t.yaml:2: parameters[0].help: missing"),
-        ("parameters:\n- {type: text, help: h}", "/site/t.yaml:2: parameters[0].name: missing"),
+        ("parameters:\n- {name: n, type: number, help: h}", "/site/t.yaml:2:19: parameters[0].type: expected one of c"),
+        ("parameters:\n- {name: n, type: text}", "/site/t.yaml:2:3: parameters[0].help: missing"),
+        ("parameters:\n- {type: text, help: h}", "/site/t.yaml:2:3: parameters[0].name: missing"),
         ("parameters:\n- {name: N_x, type: text, help: h}", "parameters[0].name: expected lower-case letters"),
         ("parameters:\n- {name: force, type: text, help: h}", "parameters[0].name: force is an option of"),
         ("parameters:\n- {name: n, type: count, default: x, help: h}", "parameters[0].default: expected a whole"),
@@ -59,13 +59,13 @@ parameters:
         ("parameters:\n- {name: n, type: text, minimum: 1, help: h}", "parameters[0].minimum: expected with the"),
         ("parameters:\n- {name: n, type: text, required: true, default: x, help: h}", "[0].default: expected none"),
         ("parameters:\n- {name: n, type: text, help: h, defualt: 1}", "defualt: unknown key; did you mean default?"),
-        ("parameters:\n- &n {name: n, type: text, help: h}\n- *n", ":2: parameters[1].name: n is there twice"),
+        ("parameters:\n- &n {name: n, type: text, help: h}\n- *n", ":2:13: parameters[1].name: n is there twice"),
         ("parameters:\n- {name: a, type: command, help: h}\n- {name: b, type: command, help: h}", "found a, b"),
         ("inherit: t", "inherit: expected the name of another definition, which does not inherit this one"),
         ("inherit: ../x", "inherit: expected the name"),
         ("inherit: gone", "gone.yaml is missing"),
-        ("parametres: []", "/site/t.yaml:1: parametres: unknown key; did you mean parameters?"),
-        ("a: [", "/site/t.yaml:1: not YAML"),
+        ("parametres: []", "/site/t.yaml:1:1: parametres: unknown key; did you mean parameters?"),
+        ("a: [", "/site/t.yaml:1:5: not YAML"),
     ],
 )
 def test_faults(text: str, message: str) -> None:

@@ -106,17 +106,17 @@ def site(**files: str):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\n{{ nodez }}\n", "template /site/t.sh.j2, line 2: 'nodez' is undefined"),
-        ("a\n\n{% if nodez > 1 %}{% endif %}\n", "template /site/t.sh.j2, line 3: 'nodez' is undefined"),
-        ("a\n{{ nodes.x }}\n", "template /site/t.sh.j2, line 2: 'int object' has no attribute 'x'"),
-        ("a\n{{ nodes / 0 }}\n", "template /site/t.sh.j2, line 2: ZeroDivisionError: division by zero"),
-        ("a\n{{ none | shellquote }}\n", "template /site/t.sh.j2, line 2: shellquote: expected a text, a number or"),
-        ('a\n{{ "x\\ny" | directive }}\n', "template /site/t.sh.j2, line 2: 'x\\ny' cannot stand in a script"),
-        ("a\n{% if %}\n", "template /site/t.sh.j2, line 2: Expected an expression"),
-        ("a\n{{ nodes | quote }}\n", "template /site/t.sh.j2, line 2: No filter named 'quote'."),
-        ('a\n{% include "gone.sh.j2" %}\n', "template /site/t.sh.j2, line 2: there is no gone.sh.j2 to include"),
-        ('a\n{% include "part.sh.j2" %}\n', "template /site/part.sh.j2, line 3: 'lost' is undefined"),
-        ("{{ ''.__class__.__mro__ }}", "template /site/t.sh.j2, line 1: access to attribute '__class__'"),
+        ("a\n{{ nodez }}\n", "template /site/t.sh.j2:2: 'nodez' is undefined"),
+        ("a\n\n{% if nodez > 1 %}{% endif %}\n", "template /site/t.sh.j2:3: 'nodez' is undefined"),
+        ("a\n{{ nodes.x }}\n", "template /site/t.sh.j2:2: 'int object' has no attribute 'x'"),
+        ("a\n{{ nodes / 0 }}\n", "template /site/t.sh.j2:2: ZeroDivisionError: division by zero"),
+        ("a\n{{ none | shellquote }}\n", "template /site/t.sh.j2:2: shellquote: expected a text, a number or"),
+        ('a\n{{ "x\\ny" | directive }}\n', "template /site/t.sh.j2:2: 'x\\ny' cannot stand in a script"),
+        ("a\n{% if %}\n", "template /site/t.sh.j2:2: Expected an expression"),
+        ("a\n{{ nodes | quote }}\n", "template /site/t.sh.j2:2: No filter named 'quote'."),
+        ('a\n{% include "gone.sh.j2" %}\n', "template /site/t.sh.j2:2: there is no gone.sh.j2 to include"),
+        ('a\n{% include "part.sh.j2" %}\n', "template /site/part.sh.j2:3: 'lost' is undefined"),
+        ("{{ ''.__class__.__mro__ }}", "template /site/t.sh.j2:1: access to attribute '__class__'"),
     ],
 )
 def test_faults_of_a_template(text: str, message: str) -> None:

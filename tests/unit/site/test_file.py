@@ -88,10 +88,10 @@ def test_what_is_missing_has_its_default(text: str) -> None:
 
 
 def test_a_real_cluster_needs_an_image() -> None:
-    assert problems("", CLUSTER_DEFAULTS) == ["site.yaml:1: image: missing: jobs need an image to run in"]
+    assert problems("", CLUSTER_DEFAULTS) == ["site.yaml:1:1: image: missing: jobs need an image to run in"]
     queues = "queues: [{name: a, default: true, image: x}, {name: b}]"
     assert problems(queues, CLUSTER_DEFAULTS) == [
-        "site.yaml:3: queues[1].image: missing: neither the queue nor the site names an image for its jobs"
+        "site.yaml:3:46: queues[1].image: missing: neither the queue nor the site names an image for its jobs"
     ]
     assert read_config(HEAD + "queues: [{name: a, default: true, image: x}]").image_of  # all its queues have one
 
@@ -120,7 +120,7 @@ def test_durations(text: str, seconds: int) -> None:
 @pytest.mark.parametrize("text", ["1:30", "-5", "1.5h", "5x", "0", "00:00:00", "1:60:00", "soon", "[1]", "٣", "''"])
 def test_no_durations(text: str) -> None:
     (problem,) = problems(f"startTimeout: {text}\n")
-    assert problem.startswith("site.yaml:3: startTimeout: expected")
+    assert problem.startswith("site.yaml:3:15: startTimeout: expected")
 
 
 @pytest.mark.parametrize(
@@ -160,61 +160,67 @@ VOLUME = "volumes:\n- name: v\n  mountPath: /v\n  emptyDir: {}\n"
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("images: x", ["3: images: unknown key; did you mean image?"]),
-        ("IMAGE: x", ["3: IMAGE: unknown key; did you mean image?"]),
-        ("xyzzy: 1", ["3: xyzzy: unknown key; known here: apiVersion, kind,"]),
-        ("killDelay: 1\nkillDelay: 2", ["4: killDelay: given twice, first in line 3"]),
-        ("image: Not An Image", ["3: image: expected an image such as"]),
-        ("image: [a]", ["3: image: expected a text, found a list"]),
-        ("allowedImages: x", ["3: allowedImages: expected a list, found 'x'"]),
-        ("allowedImages:\n- a*\n- b c", ["5: allowedImages: expected an image, with `*`"]),
-        ("allowedImages: ['a[bc]']", ["3: allowedImages: expected an image, with `*`"]),
+        ("images: x", ["3:1: images: unknown key; did you mean image?"]),
+        ("IMAGE: x", ["3:1: IMAGE: unknown key; did you mean image?"]),
+        ("xyzzy: 1", ["3:1: xyzzy: unknown key; known here: apiVersion, kind,"]),
+        ("killDelay: 1\nkillDelay: 2", ["4:1: killDelay: given twice, first in line 3"]),
+        ("image: Not An Image", ["3:8: image: expected an image such as"]),
+        ("image: [a]", ["3:8: image: expected a text, found a list"]),
+        ("allowedImages: x", ["3:16: allowedImages: expected a list, found 'x'"]),
+        ("allowedImages:\n- a*\n- b c", ["5:3: allowedImages: expected an image, with `*`"]),
+        ("allowedImages: ['a[bc]']", ["3:17: allowedImages: expected an image, with `*`"]),
         ("serverName: a_b", ["3: serverName: expected a host name"]),
-        ("sshPort: 0", ["3: sshPort: expected a whole number from 1 to 65535"]),
-        ("sshPort: 0x16", ["3: sshPort: expected a whole number"]),
-        ("mountPasswd: yes", ["3: mountPasswd: expected true or false, found 'yes'"]),
-        ("launcher: both", ["3: launcher: expected shared or dedicated"]),
-        ("launcherCPU: -1", ["3: launcherCPU: expected CPUs such as"]),
-        ("queues: {}", ["3: queues: expected a list, found keys and values"]),
-        ("queues:\n- q", ["4: queues[0]: expected keys and values, found 'q'", "no default"]),
-        ("queues:\n- default: true", ["4: queues[0].name: missing"]),
-        ("queues:\n- name: q", ["4: queues: no default queue: one of them needs `default: true`"]),
-        (QUEUE + "- name: q", ["6: queues[1].name: a second queue 'q', the first is in line 4"]),
-        (QUEUE + "- {name: r, default: true}", ["6: queues[1].default: a second default queue"]),
-        (QUEUE + "- name: Big", ["6: queues[1].name: no Volcano Queue can be called 'Big'"]),
-        (QUEUE + "- name: a b", ["6: queues[1].name: expected up to 63", "can be called"]),
-        (QUEUE + "  volcanoQueue: root", ["6: queues[0].volcanoQueue: Volcano's queue root takes no jobs"]),
-        (QUEUE + "  maxNodes: 0", ["6: queues[0].maxNodes: expected a whole number from 1"]),
-        (QUEUE + "  maxMemoryPerNode: 4gb", ["6: queues[0].maxMemoryPerNode: expected an amount of memory such as"]),
-        (QUEUE + "  maxMemoryPerNode: 1e999", ["6: queues[0].maxMemoryPerNode: expected an amount of memory"]),
-        (QUEUE + "  maxWalltime: 1h\n  defaultWalltime: 2h", ["7: queues[0].defaultWalltime: more than maxWalltime"]),
+        ("sshPort: 0", ["3:10: sshPort: expected a whole number from 1 to 65535"]),
+        ("sshPort: 0x16", ["3:10: sshPort: expected a whole number"]),
+        ("mountPasswd: yes", ["3:14: mountPasswd: expected true or false, found 'yes'"]),
+        ("launcher: both", ["3:11: launcher: expected shared or dedicated"]),
+        ("launcherCPU: -1", ["3:14: launcherCPU: expected CPUs such as"]),
+        ("queues: {}", ["3:9: queues: expected a list, found keys and values"]),
+        ("queues:\n- q", ["4:3: queues[0]: expected keys and values, found 'q'", "no default"]),
+        ("queues:\n- default: true", ["4:3: queues[0].name: missing"]),
+        ("queues:\n- name: q", ["4:1: queues: no default queue: one of them needs `default: true`"]),
+        (QUEUE + "- name: q", ["6:9: queues[1].name: a second queue 'q', the first is in line 4"]),
+        (QUEUE + "- {name: r, default: true}", ["6:22: queues[1].default: a second default queue"]),
+        (QUEUE + "- name: Big", ["6:9: queues[1].name: no Volcano Queue can be called 'Big'"]),
+        (QUEUE + "- name: a b", ["6:9: queues[1].name: expected up to 63", "can be called"]),
+        (QUEUE + "  volcanoQueue: root", ["6:17: queues[0].volcanoQueue: Volcano's queue root takes no jobs"]),
+        (QUEUE + "  maxNodes: 0", ["6:13: queues[0].maxNodes: expected a whole number from 1"]),
+        (QUEUE + "  maxMemoryPerNode: 4gb", ["6:21: queues[0].maxMemoryPerNode: expected an amount of memory such as"]),
+        (QUEUE + "  maxMemoryPerNode: 1e999", ["6:21: queues[0].maxMemoryPerNode: expected an amount of memory"]),
+        (
+            QUEUE + "  maxWalltime: 1h\n  defaultWalltime: 2h",
+            ["7:20: queues[0].defaultWalltime: more than max"],
+        ),
         (
             QUEUE + "  maxMemoryPerNode: 1Gi\n  defaultMemoryPerNode: 2Gi",
-            ["7: queues[0].defaultMemoryPerNode: more than maxMemoryPerNode allows"],
+            ["7:25: queues[0].defaultMemoryPerNode: more than maxMemoryPerNode allows"],
         ),
-        (QUEUE + "  nodeSelector: {a: b c}", ["6: queues[0].nodeSelector: a: expected a label's value"]),
-        (QUEUE + "  nodeSelector: {a/b/c: d}", ["6: queues[0].nodeSelector: 'a/b/c' is no label key"]),
-        (VOLUME + "  readOnly: 1", ["7: volumes[0].readOnly: expected true or false"]),
-        (VOLUME + "  subPath: ../x", ["7: volumes[0].subPath: expected a relative path"]),
-        (VOLUME + "  nfs: {server: s, path: /p}", ["6: volumes[0].emptyDir: a second source beside nfs"]),
-        (VOLUME + "- {name: v, mountPath: /w, emptyDir: {}}", ["7: volumes[1].name: a second volume 'v'"]),
-        (VOLUME + "- {name: w, mountPath: /v/, emptyDir: {}}", ["7: volumes[1].mountPath: volume 'v' is"]),
-        ("volumes:\n- {name: v, mountPath: /v}", ["4: volumes[0]: no source: expected one of persist"]),
-        ("volumes:\n- {name: V, mountPath: /v, emptyDir: {}}", ["4: volumes[0].name: expected up to 58 lower-case"]),
-        ("volumes:\n- {name: v, mountPath: /v, nfs: {server: s}}", ["4: volumes[0].nfs.path: missing"]),
+        (QUEUE + "  nodeSelector: {a: b c}", ["6:17: queues[0].nodeSelector: a: expected a label's value"]),
+        (QUEUE + "  nodeSelector: {a/b/c: d}", ["6:17: queues[0].nodeSelector: 'a/b/c' is no label key"]),
+        (VOLUME + "  readOnly: 1", ["7:13: volumes[0].readOnly: expected true or false"]),
+        (VOLUME + "  subPath: ../x", ["7:12: volumes[0].subPath: expected a relative path"]),
+        (VOLUME + "  nfs: {server: s, path: /p}", ["6:13: volumes[0].emptyDir: a second source beside nfs"]),
+        (VOLUME + "- {name: v, mountPath: /w, emptyDir: {}}", ["7:10: volumes[1].name: a second volume 'v'"]),
+        (VOLUME + "- {name: w, mountPath: /v/, emptyDir: {}}", ["7:24: volumes[1].mountPath: volume 'v' is"]),
+        ("volumes:\n- {name: v, mountPath: /v}", ["4:3: volumes[0]: no source: expected one of persist"]),
+        ("volumes:\n- {name: V, mountPath: /v, emptyDir: {}}", ["4:10: volumes[0].name: expected up to 58 lower-case"]),
+        ("volumes:\n- {name: v, mountPath: /v, nfs: {server: s}}", ["4:33: volumes[0].nfs.path: missing"]),
         ("volumes:\n- {name: v, mountPath: /v, nfs: {server: s, path: p}}", ["nfs.path: expected an absolute"]),
         (
             "volumes:\n- {name: v, mountPath: /v, persistentVolumeClaim: {claim: c}}",
-            ["4: volumes[0].persistentVolumeClaim.claim: unknown key; did you mean claimName?", "claimName: missing"],
+            [
+                "4:52: volumes[0].persistentVolumeClaim.claim: unknown key; did you mean claimName?",
+                "claimName: missing",
+            ],
         ),
         ("volumes:\n- {name: v, mountPath: /v, emptyDir: {sizeLimit: 2026-01-01}}", ["expected what JSON has"]),
-        ("nodeProperties: {a: {}}", ["3: nodeProperties.a: expected one label at least"]),
+        ("nodeProperties: {a: {}}", ["3:21: nodeProperties.a: expected one label at least"]),
         ("nodeProperties: {a b: {c: d}}", ["3: nodeProperties.a b: 'a b' cannot be a property"]),
-        ("nodeProperties: {a: {c: d, c: e}}", ["3: nodeProperties.a.c: given twice"]),
-        ("resources: {ngpus: gpu}", ["3: resources: ngpus: expected an extended resource such as nvidia.com/gpu"]),
-        ("resources: {x: kubernetes.io/x}", ["3: resources: x: expected an extended resource"]),
-        ("resources: [a]", ["3: resources: expected keys and values, found a list"]),
-        ("<<: {killDelay: 1}", ["3: <<: unknown key"]),
+        ("nodeProperties: {a: {c: d, c: e}}", ["3:28: nodeProperties.a.c: given twice"]),
+        ("resources: {ngpus: gpu}", ["3:12: resources: ngpus: expected an extended resource such as nvidia.com/gpu"]),
+        ("resources: {x: kubernetes.io/x}", ["3:12: resources: x: expected an extended resource"]),
+        ("resources: [a]", ["3:12: resources: expected keys and values, found a list"]),
+        ("<<: {killDelay: 1}", ["3:1: <<: unknown key"]),
     ],
 )
 def test_faults(body: str, expected: list[str]) -> None:
@@ -248,7 +254,7 @@ def test_faults(body: str, expected: list[str]) -> None:
 )
 def test_paths_that_belong_to_the_pod(path: str) -> None:
     (problem,) = problems(f"volumes:\n- {{name: v, mountPath: '{path}', emptyDir: {{}}}}\n")
-    assert problem.startswith("site.yaml:4: volumes[0].mountPath: ")
+    assert problem.startswith("site.yaml:4:24: volumes[0].mountPath: ")
 
 
 def test_all_faults_of_a_file_in_its_order() -> None:
@@ -258,13 +264,13 @@ def test_all_faults_of_a_file_in_its_order() -> None:
 
 def test_a_text_that_is_no_site_file() -> None:
     cases = {
-        "a: [": "site.yaml:1: not YAML: ",
-        "a: 1\nb:\n\t- x": "site.yaml:3: not YAML: ",
-        "a: 1\n---\nb: 2\n": "site.yaml:2: not YAML: ",
-        "- a": "site.yaml:1: expected keys and values, found a list",
-        "kind: SiteConfiguration": "site.yaml:1: apiVersion: missing",
-        "apiVersion: v1\nkind: SiteConfiguration": "site.yaml:1: apiVersion: expected hpcbatch.io/v1alpha1, found 'v1'",
-        "&a [*a]": "site.yaml:1: expected keys and values, found a list",
+        "a: [": "site.yaml:1:5: not YAML: ",
+        "a: 1\nb:\n\t- x": "site.yaml:3:1: not YAML: ",
+        "a: 1\n---\nb: 2\n": "site.yaml:2:1: not YAML: ",
+        "- a": "site.yaml:1:1: expected keys and values, found a list",
+        "kind: SiteConfiguration": "site.yaml:1:1: apiVersion: missing",
+        "apiVersion: v1\nkind: SiteConfiguration": "site.yaml:1:13: apiVersion: expected hpcbatch.io/v1alpha1",
+        "&a [*a]": "site.yaml:1:1: expected keys and values, found a list",
         "[" * 5000: "site.yaml: not YAML: nested too deeply",
         "a: \x01": "site.yaml: not YAML: ",
     }
@@ -275,9 +281,9 @@ def test_a_text_that_is_no_site_file() -> None:
 
 
 def test_the_error_is_one_line() -> None:
-    with pytest.raises(SiteFileError, match=r"^f: .*|^f:\d+: .* \(and 1 more\)$") as raised:
+    with pytest.raises(SiteFileError, match=r"^f:\d+:\d+: .* \(and 1 more\)$") as raised:
         read_config(HEAD + "image: a\nsshPort: x\nkillDelay: y\n", file="f")
-    assert str(raised.value) == "f:4: sshPort: expected a whole number from 1 to 65535, found 'x' (and 1 more)"
+    assert str(raised.value) == "f:4:10: sshPort: expected a whole number from 1 to 65535, found 'x' (and 1 more)"
 
 
 _VALUES = st.recursive(

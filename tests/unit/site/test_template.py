@@ -39,7 +39,7 @@ def test_a_site_may_add_to_it() -> None:
         (BUILTIN, "", "gives no object"),
         (BUILTIN, "{{ nosuch }}", "'nosuch' is undefined"),
         (BUILTIN, "{{ 1 / 0 }}", "ZeroDivisionError"),
-        (BUILTIN, "{% if %}", "line 1: "),
+        (BUILTIN, "{% if %}", "volcano/job.yaml.j2:1: "),
         (BUILTIN, "a: [", "gives no YAML"),
         (BUILTIN, "{{ ''.__class__.__mro__ }}", "unsafe"),
         (BUILTIN, "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}", "expected a Job of batch.volcano.sh"),

@@ -390,7 +390,7 @@ def test_site_template() -> None:
     ("text", "said"),
     [
         ("a: {{ unknown }}", "template volcano/job.yaml.j2: 'unknown' is undefined"),
-        ("\na: {% if %}", "template volcano/job.yaml.j2, line 2: "),
+        ("\na: {% if %}", "template volcano/job.yaml.j2:2: "),
         ("a: [", "template volcano/job.yaml.j2 gives no YAML: "),
         ("just text", "template volcano/job.yaml.j2 gives no object"),
         (None, "template volcano/job.yaml.j2: not found"),

@@ -144,7 +144,7 @@ def test_the_command_line_goes_before_the_script() -> None:
 def test_a_wrong_one_in_a_script_is_a_directive_error() -> None:
     printed, code = refusal("job", script="#PBS -N x\n#PBS -W depend=foo:1\n")
     assert printed.splitlines()[:2] == ["qsub: illegal -W value", "qsub: directive error: -W depend=foo:1 "]
-    assert "line 2" in printed
+    assert "job:2:6: " in printed
     assert code == 1
 
 

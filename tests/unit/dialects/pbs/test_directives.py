@@ -98,7 +98,7 @@ def test_refused_scripts(script: bytes, text: str, line: int) -> None:
         list(scan(script, path="job.pbs"))
     printed, code = describe(caught.value, "qsub")
     assert printed.splitlines()[0] == f"qsub: {text}"
-    assert f"in job.pbs, line {line}, column " in printed
+    assert f"qsub: job.pbs:{line}:" in printed
     assert code == 1
 
 

@@ -154,7 +154,7 @@ from hpcbatch.model.refusal import RefusalCode
         (not_supported("-J", Origin("j", 2, 3)), "qsub", "", "qsub: j:2:3: -J is not supported yet", 1),
         (PbsError("a\nb", 7, usage="usage"), "qsub", "", "qsub: a\nqsub: b\nusage", 7),
         (PbsError("", 2, usage="usage"), "qsub", "", "usage", 2),
-        (PbsError("a", 7, origin=Origin(None, 2, 3)), "qsub", "", "qsub: a\nqsub: in the script, line 2, column 3", 7),
+        (PbsError("a", 7, origin=Origin(None, 2, 3)), "qsub", "", "qsub: a\nqsub: <stdin>:2:3: refused here", 7),
     ],
 )
 def test_words_and_exit_code(error: Exception, command: str, operand: str, text: str, code: int) -> None:

@@ -332,7 +332,7 @@ def test_other_errors_of_the_command_line(argv: tuple[str, ...], text: str, code
 )
 def test_directive_errors(line: str, lines: list[str], column: int) -> None:
     text, code = refusal("job", script=f"#!/bin/sh\n{line}\n")
-    assert text.splitlines() == [f"qsub: {part}" for part in lines] + [f"qsub: in job, line 2, column {column}"]
+    assert text.splitlines() == [f"qsub: {part}" for part in lines] + [f"qsub: job:2:{column}: refused here"]
     assert code == 1
 
 
@@ -347,7 +347,7 @@ def test_directive_errors(line: str, lines: list[str], column: int) -> None:
 )
 def test_values_checked_at_submission_are_no_directive_errors(line: str, text: str, code: int) -> None:
     printed, found = refusal("job", script=f"{line}\n")
-    assert printed.splitlines()[:2] == [text, "qsub: in job, line 1, column 6"]
+    assert printed.splitlines()[:2] == [text, "qsub: job:1:6: refused here"]
     assert found == code
 
 
@@ -460,7 +460,7 @@ def test_image(argv: list[str], script: str, variables: dict[str, str], image: s
 def test_image_that_is_none() -> None:
     text = "CONTAINER_IMAGE: '/x.sif' is no image in a registry: expected [registry/]name[:tag]"
     script = "#PBS -N x\n#PBS -v CONTAINER_IMAGE=/x.sif\n"
-    assert refusal("job", script=script) == (f"qsub: {text}\nqsub: in job, line 2, column 6", 166)
+    assert refusal("job", script=script) == (f"qsub: {text}\nqsub: job:2:6: refused here", 166)
     assert refusal("-v", "CONTAINER_IMAGE=/x.sif", "job") == (f"qsub: {text}", 166)
 
 
