@@ -27,8 +27,8 @@ _SUBMITTERS = 4
 
 
 @contextmanager
-def engine(nodes: int = 3, cpus: int = 2) -> Iterator[tuple[dict[str, str], Path]]:
-    """A fresh engine and an empty directory; yields the environment that leads to it."""
+def engine(nodes: int = 3, cpus: int = 2, programs: Path = BIN) -> Iterator[tuple[dict[str, str], Path]]:
+    """A fresh engine and an empty directory; yields the environment that leads to it. `programs` holds `hpcbatch`."""
     run = partial(subprocess.run, check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory(prefix="hpcbatch-bench-") as scratch:
         state, work = Path(scratch) / "state", Path(scratch) / "work"
@@ -37,13 +37,13 @@ def engine(nodes: int = 3, cpus: int = 2) -> Iterator[tuple[dict[str, str], Path
             **os.environ,
             "HPCBATCH_STATE_DIR": str(state),
             "KUBECONFIG": str(state / "kubeconfig"),
-            "PATH": f"{BIN}:{os.environ['PATH']}:/usr/sbin",
+            "PATH": f"{programs}:{os.environ['PATH']}:/usr/sbin",
         }
-        run(["hpcbatch", "up", "--nodes", str(nodes), "--cpus", str(cpus)], env=env)
+        run([str(programs / "hpcbatch"), "up", "--nodes", str(nodes), "--cpus", str(cpus)], env=env)
         try:
             yield env, work
         finally:
-            run(["hpcbatch", "down"], env=env)
+            run([str(programs / "hpcbatch"), "down"], env=env)
 
 
 def engine_memory_mib(env: Mapping[str, str]) -> float:

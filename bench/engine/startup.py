@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
-from bench.engine.rig import engine
-from bench.timing import compare
+from bench.engine.rig import BIN, engine
+from bench.timing import Action, compare
 
 ROUNDS = 21
+_KUBECTL = "kubectl get batchjobs"
+_COMMANDS = {
+    "qstat": ["qstat"],
+    "squeue": ["squeue"],
+    "qsub": ["qsub", "-h", "true.pbs"],
+    "sbatch": ["sbatch", "--hold", "true.pbs"],
+}
 
 
-def main() -> None:
-    with engine() as (env, work):
-        (work / "true.pbs").write_text("#!/bin/sh\ntrue\n")
-        for _ in range(10):
-            subprocess.run(["qsub", "-h", "true.pbs"], env=env, cwd=work, check=True, stdout=subprocess.DEVNULL)
-        commands = {
-            "kubectl get batchjobs": ["kubectl", "get", "batchjobs"],
-            "qstat": ["qstat"],
-            "squeue": ["squeue"],
-            "qsub": ["qsub", "-h", "true.pbs"],
-            "sbatch": ["sbatch", "--hold", "true.pbs"],
-        }
-        run = partial(subprocess.run, env=env, cwd=work, check=True, stdout=subprocess.DEVNULL)
-        times = compare({name: partial(run, argv) for name, argv in commands.items()}, ROUNDS)
-    kubectl = times["kubectl get batchjobs"]
+def main(beside: Path | None = None) -> None:
+    """`beside` is the directory of another hpcbatch's programs: they take turns with ours, each on its own engine."""
+    actions: dict[str, Action] = {}
+    with ExitStack() as stack:
+        for programs in [BIN] if beside is None else [BIN, beside]:
+            env, work = stack.enter_context(engine(programs=programs))
+            (work / "true.pbs").write_text("#!/bin/sh\ntrue\n")
+            run = partial(subprocess.run, env=env, cwd=work, check=True, stdout=subprocess.DEVNULL)
+            for _ in range(10):
+                run([programs / "qsub", "-h", "true.pbs"])
+            if programs == BIN:
+                actions[_KUBECTL] = partial(run, [BIN / "kubectl", "get", "batchjobs"])
+            for name, (command, *arguments) in _COMMANDS.items():
+                label = name if programs == BIN else f"{name}, the other"
+                actions[label] = partial(run, [programs / command, *arguments])
+        times = compare(actions, ROUNDS)
     print(f"start-up, median of {ROUNDS}, whole process, some 10 to 60 waiting jobs:")
-    for name, spent in times.items():
-        print(f"  {name:24} {spent * 1000:6.0f} ms   {spent / kubectl:.2f} x kubectl get")
+    for label, spent in times.items():
+        other = times.get(f"{label}, the other")
+        ratio = "" if other is None else f"   {spent / other:.3f} x the other"
+        print(f"  {label:24} {spent * 1000:6.1f} ms   {spent / times[_KUBECTL]:.2f} x kubectl get{ratio}")
