@@ -14,7 +14,8 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.stored import ANY_INDICES, COUNTED_INDICES, INDICES, OBJECT_NAME, Kind, Stored, stored_fields
-from hpcbatch.record.batchjob import full_status_to_json, to_manifest
+from hpcbatch.record.batchjob import full_status_to_json
+from hpcbatch.record.manifest import to_manifest
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.units import rfc3339
 from tests import schema_values

@@ -29,7 +29,8 @@ def alter(
 
     Raises RefusedError with what the controller said, JobFinishedError, or UnreachableError if it did not answer.
     """
-    from hpcbatch.record.batchjob import record_from, spec_to_json
+    from hpcbatch.record.batchjob import record_from
+    from hpcbatch.record.manifest import spec_to_json
 
     def ask(obj: Object) -> Object:
         record = record_from(obj)

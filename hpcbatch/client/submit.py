@@ -53,7 +53,7 @@ def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float
     """
     name = f"{submission.spec.dialect}-{random_id(10)}"
     secret = submission_secret(name, submission)
-    from hpcbatch.record.batchjob import to_manifest
+    from hpcbatch.record.manifest import to_manifest
 
     job = to_manifest(submission.spec, name=name, submission_secret=name, export_none=submission.export_none)
     _check_text(job)

@@ -1,4 +1,4 @@
-"""The BatchJob custom resource: the record of a job in its JSON form and as the model's values."""
+"""The BatchJob custom resource read as the model's values, and a job's status written in its JSON form."""
 
 from __future__ import annotations
 
@@ -8,35 +8,14 @@ from typing import Any
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.indices import check_size
-from hpcbatch.model.labels import MANAGED_BY
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.row import parse_time
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.stored import Json, attributes_from_json, stored_fields, struct_to_json
 from hpcbatch.model.text import printable_tree
-from hpcbatch.record import GROUP, KIND, VERSION
 from hpcbatch.record.fields import COMPUTED
 from hpcbatch.record.rows import UNREADABLE, unreadable
-
-
-def to_manifest(spec: JobSpec, *, name: str, submission_secret: str, export_none: bool = False) -> Json:
-    """The BatchJob to create for `spec`; script and environment lie in the Secret named."""
-    body = spec_to_json(spec)
-    body["submissionSecret"] = submission_secret
-    if export_none:
-        body["exportNone"] = True
-    return {
-        "apiVersion": f"{GROUP}/{VERSION}",
-        "kind": KIND,
-        "metadata": {"name": name, "labels": dict(MANAGED_BY)},
-        "spec": body,
-    }
-
-
-def spec_to_json(spec: JobSpec) -> Json:
-    """`spec` as the BatchJob's spec, without what only the submission knows. What holds its default is left out."""
-    return struct_to_json(spec, stored_fields(type(spec)))
 
 
 def spec_from_json(spec: Mapping[str, Any], cls: type[JobSpec] = JobSpec) -> JobSpec:

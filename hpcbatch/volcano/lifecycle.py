@@ -23,7 +23,7 @@ What Volcano 1.14.1 does otherwise, and plainly by mistake, is not imitated:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -468,17 +468,3 @@ def lost_between(job: JobView, pods: Sequence[PodView], recorded: dict[str, int]
 def unchanged(job: JobView) -> SetState:
     """The state as it is."""
     return SetState(job.phase, job.version, job.retry_count, job.reason, job.target)
-
-
-def with_state(job: JobView, state: SetState, now: datetime) -> JobView:
-    """The job as it is after `state` has been written."""
-    since = job.since if state.phase is job.phase else now
-    return replace(
-        job,
-        phase=state.phase,
-        version=state.version,
-        retry_count=state.retry_count,
-        reason=state.reason,
-        target=state.target,
-        since=since,
-    )

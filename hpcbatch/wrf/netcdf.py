@@ -45,7 +45,6 @@ class ShortError(NotClassicError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variable:
     dimensions: tuple[str, ...]
-    type_size: int
     is_record: bool
     begin: int
     """Where its values begin in the file, of a record variable those of the first record."""
@@ -184,7 +183,6 @@ class _Header:
         size = math.prod(lengths[each] for each in ids[is_record:]) * _SIZES[number]
         return name, Variable(
             dimensions=tuple(names[each] for each in ids),
-            type_size=_SIZES[number],
             is_record=is_record,
             begin=begin,
             record_bytes=size,

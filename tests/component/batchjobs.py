@@ -14,7 +14,8 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState
-from hpcbatch.record.batchjob import full_status_to_json, record_from, spec_from_json, spec_to_json
+from hpcbatch.record.batchjob import full_status_to_json, record_from, spec_from_json
+from hpcbatch.record.manifest import spec_to_json
 
 NS = "default"
 

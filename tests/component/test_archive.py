@@ -31,7 +31,7 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState
-from hpcbatch.record.batchjob import to_manifest
+from hpcbatch.record.manifest import to_manifest
 from tests.component.api_server import Cluster, cluster
 from tests.component.batchjobs import NS, admitted
 from tests.waiting import wait_for

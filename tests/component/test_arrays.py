@@ -24,7 +24,8 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
-from hpcbatch.record.batchjob import record_from, to_manifest
+from hpcbatch.record.batchjob import record_from
+from hpcbatch.record.manifest import to_manifest
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.test_controller_requests import Recorder
 from tests.component.volcano_cluster import NS, Cluster, running

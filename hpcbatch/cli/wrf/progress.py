@@ -98,7 +98,6 @@ class _Watcher:
         self._file: LogFile | None = None
         self._settings: Settings | None = None
         self._progress: Progress | None = None
-        self._shown_bytes = -1
         self._searched_at = float("-inf")
         if job is None and run_dir is not None and not (run_dir / MAIN_LOG).is_file():
             raise HpcBatchError(f"{run_dir / MAIN_LOG}: no such file: neither real.exe nor wrf.exe was started there")

@@ -130,7 +130,6 @@ class _Init:
         self._main = 0
         self._status: int | None = None
         self._early: list[int] = []
-        self._kill_all = False
 
     def run(self) -> None:
         self._take_signals()
@@ -165,7 +164,6 @@ class _Init:
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if number == KILL_ALL:
-            self._kill_all = True
             number = signal.SIGKILL
         if not self._main:
             self._early.append(number)

@@ -15,8 +15,9 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.record import crd
-from hpcbatch.record.batchjob import altered_spec, spec_from_json, spec_to_json
+from hpcbatch.record.batchjob import altered_spec, spec_from_json
 from hpcbatch.record.fields import ALTERABLE
+from hpcbatch.record.manifest import spec_to_json
 from tests.job_values import specs
 
 (VERSION,) = crd.definition()["spec"]["versions"]

@@ -19,7 +19,8 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.holds import behind_others
-from hpcbatch.record.batchjob import full_status_to_json, record_from, spec_to_json
+from hpcbatch.record.batchjob import full_status_to_json, record_from
+from hpcbatch.record.manifest import spec_to_json
 
 BEGIN = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 

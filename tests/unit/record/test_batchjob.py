@@ -12,6 +12,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.record import batchjob, crd
+from hpcbatch.record.manifest import to_manifest
 from tests.job_values import batchjob_of, specs, statuses
 
 SCHEMA = crd.definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -20,7 +21,7 @@ VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 
 @given(specs())
 def test_a_spec_comes_back_from_its_manifest_and_fits_the_schema(spec: JobSpec) -> None:
-    manifest = batchjob.to_manifest(spec, name="x", submission_secret="s")
+    manifest = to_manifest(spec, name="x", submission_secret="s")
     VALIDATOR.validate(manifest)
     assert batchjob.spec_from_json(manifest["spec"]) == spec
 

@@ -16,6 +16,7 @@ from hpcbatch.model.stored import NAME, Alterable, stored, stored_fields
 from hpcbatch.record import batchjob, crd
 from hpcbatch.record.cells import cells_of
 from hpcbatch.record.fields import ALTERABLE, OF_SIZE, WHILE_RUNNING, alterations, open_fields
+from hpcbatch.record.manifest import spec_to_json
 from tests.job_values import specs
 
 
@@ -41,7 +42,7 @@ VALIDATOR = jsonschema.Draft7Validator(SPEC)
 
 @given(specs(Asked))
 def test_json_both_ways(spec: Asked) -> None:
-    body = batchjob.spec_to_json(spec)
+    body = spec_to_json(spec)
     assert {name: body.get(name) for name in NEW} == {name: getattr(spec, name) for name in NEW}
     VALIDATOR.validate(body)
     assert batchjob.spec_from_json(body, Asked) == spec

@@ -26,11 +26,24 @@ from hpcbatch.volcano.lifecycle import (
     decide,
     lost_between,
     unchanged,
-    with_state,
 )
 from tests.thoroughness import examples
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+
+
+def with_state(job: JobView, state: SetState, now: datetime) -> JobView:
+    """The job as it is after `state` has been written."""
+    since = job.since if state.phase is job.phase else now
+    return replace(
+        job,
+        phase=state.phase,
+        version=state.version,
+        retry_count=state.retry_count,
+        reason=state.reason,
+        target=state.target,
+        since=since,
+    )
 
 
 def job(*tasks: TaskView, **more: Any) -> JobView:
