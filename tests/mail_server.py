@@ -16,7 +16,7 @@ DROP = "drop"
 """For an answer: hang up instead."""
 
 
-class Letter(NamedTuple):
+class Received(NamedTuple):
     sender: str
     to: tuple[str, ...]
     message: EmailMessage
@@ -31,7 +31,7 @@ class Letter(NamedTuple):
 
 
 class MailServer:
-    """`refusals` holds answers to the next commands of a kind (MAIL, RCPT, DATA; `.` is the end of a letter) in place
+    """`refusals` holds answers to the next commands of a kind (MAIL, RCPT, DATA; `.` is the end of a mail) in place
     of the good one. With `tls` it offers STARTTLS, and with `users` takes nothing without a login."""
 
     def __init__(
@@ -42,7 +42,7 @@ class MailServer:
         tls: ssl.SSLContext | None = None,
         users: Mapping[str, str] | None = None,
     ) -> None:
-        self.letters: list[Letter] = []
+        self.mails: list[Received] = []
         self.refusals: defaultdict[str, deque[str]] = defaultdict(deque)
         self.tls, self.users = tls, users or {}
         self.connections = 0
@@ -73,9 +73,9 @@ class MailServer:
         self._server.server_close()
         self._thread.join(10)
 
-    def about(self, text: str) -> list[Letter]:
-        """The letters with `text` in their subjects."""
-        return [letter for letter in self.letters if text in letter.subject]
+    def about(self, text: str) -> list[Received]:
+        """The mails with `text` in their subjects."""
+        return [mail for mail in self.mails if text in mail.subject]
 
 
 class _Conversation:
@@ -136,10 +136,10 @@ class _Conversation:
             return self._say("250 ok")
         if word == "DATA":
             self._say("354 go on")
-            return self._say(self._letter())
+            return self._say(self._receive_mail())
         return self._say("250 ok" if word in {"RSET", "NOOP"} else "502 what?")
 
-    def _letter(self) -> str:
+    def _receive_mail(self) -> str:
         lines = []
         while (line := self._handler.rfile.readline()) != b".\r\n":
             if not line:
@@ -150,7 +150,7 @@ class _Conversation:
             return refusals.popleft()
         message = message_from_bytes(b"".join(lines), policy=policy.default)
         assert isinstance(message, EmailMessage)
-        self._site.letters.append(Letter(self._sender, tuple(self._to), message))
+        self._site.mails.append(Received(self._sender, tuple(self._to), message))
         return "250 taken"
 
     def _encrypt(self, context: ssl.SSLContext) -> None:

@@ -1,9 +1,9 @@
-"""Mail about jobs: which letters are due, and the thread that sends them.
+"""Mail about jobs: which mails are due, and the thread that sends them.
 
-What is due follows from a job's record alone, so that nothing is missed where a controller was killed. A letter's id
-goes into `status.mailed` when the mail server has accepted sender and recipients, right before the letter itself: it is
-sent once, whichever controller acts. Killed in that very moment, the letter is lost, and never sent twice. Where the
-server refused the letter after all, the id is taken out again, and it is tried later.
+What is due follows from a job's record alone, so that nothing is missed where a controller was killed. A mail's id
+goes into `status.mailed` when the mail server has accepted sender and recipients, right before the mail itself: it is
+sent once, whichever controller acts. Killed in that very moment, the mail is lost, and never sent twice. Where the
+server refused the mail after all, the id is taken out again, and it is tried later.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hpcbatch.api.informer import Workers, WorkQueue, object_key
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS
-from hpcbatch.controller.mail_limit import Letters, LimitError
+from hpcbatch.controller.mail_limit import LimitError, MailCount
 from hpcbatch.controller.mail_send import ClosedError, MailError, compose, send
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError, NotFoundError, UnreachableError
@@ -28,7 +28,7 @@ from hpcbatch.record.batchjob import record_from
 
 _LOG = logging.getLogger(__name__)
 KEPT = timedelta(hours=4)
-"""A letter that could not be sent so long after its cause is given up; one about something older is not begun with."""
+"""A mail that could not be sent so long after its cause is given up; one about something older is not begun with."""
 _MARKS_KEPT = 1000  # of one job, the last ones: more than its record can give cause for at once (past_runs.KEPT)
 _STOP_S = 1.0
 _FIRST_PAUSE_S = 2.0
@@ -39,7 +39,7 @@ Key = tuple[str, str]
 
 
 def due(record: JobRecord, now: datetime) -> list[Mail]:
-    """The letters about this job that are still to be sent, the oldest first."""
+    """The mails about this job that are still to be sent, the oldest first."""
     if not record.spec.mail_points:
         return []
     found = door(record.spec.dialect).mails(record, now)
@@ -47,7 +47,7 @@ def due(record: JobRecord, now: datetime) -> list[Mail]:
 
 
 def next_look_s(record: JobRecord, now: datetime) -> float | None:
-    """In how many seconds a letter is due that only time brings."""
+    """In how many seconds a mail is due that only time brings."""
     if not record.spec.mail_points:
         return None
     when = door(record.spec.dialect).next_mail(record, now)
@@ -64,9 +64,9 @@ class Mailer:
         self._tries: dict[tuple[Key, str], int] = {}
         self._to_unmark: set[tuple[Key, str]] = set()  # perhaps marked, certainly not sent
         self._closed_until, self._pause_s = 0.0, _FIRST_PAUSE_S
-        self._letters = Letters()
+        self._count = MailCount()
         self.sent = self.failed = 0
-        """Letters that the mail server has taken, and those given up, since the start."""
+        """Mails that the mail server has taken, and those given up, since the start."""
 
     def start(self) -> None:
         self._workers.start()
@@ -76,11 +76,11 @@ class Mailer:
         return self._workers.dead
 
     def stop(self) -> None:
-        """A letter on its way to a slow server is not waited for long."""
+        """A mail on its way to a slow server is not waited for long."""
         self._workers.stop(_STOP_S)
 
     def look(self, obj: Object, record: JobRecord) -> None:
-        """See to it that the letters about this job are sent, those that only time brings too."""
+        """See to it that the mails about this job are sent, those that only time brings too."""
         now = datetime.now(UTC)
         if self._config() is None:
             return
@@ -90,12 +90,12 @@ class Mailer:
             self._queue.add_after(object_key(obj), later_s)
 
     def owes(self, record: JobRecord) -> bool:
-        """Whether a letter about this job is still to be sent: its record must not go away before."""
+        """Whether a mail about this job is still to be sent: its record must not go away before."""
         return self._config() is not None and bool(due(record, datetime.now(UTC)))
 
     @property
     def waiting(self) -> int:
-        """Jobs about which a letter could not be sent yet."""
+        """Jobs about which a mail could not be sent yet."""
         return len({key for key, _ in self._tries.copy()})
 
     # The thread
@@ -115,9 +115,9 @@ class Mailer:
             self._forget(key)
             return
         record = record_from(obj)
-        letters = due(record, now)
-        self._give_up_old(key, letters)
-        for mail in letters:
+        mails = due(record, now)
+        self._give_up_old(key, mails)
+        for mail in mails:
             try:
                 obj = self._send(key, obj, record, mail, config)
             except ClosedError as error:
@@ -132,9 +132,9 @@ class Mailer:
             self._queue.add_after(key, later_s)
 
     def _send(self, key: Key, obj: Object, record: JobRecord, mail: Mail, config: MailConfig) -> Object:
-        """Send one letter; the record as it is then. Raises LimitError while its user has had as many as may be."""
+        """Send one mail; the record as it is then. Raises LimitError while its user has had as many as may be."""
         to, bad = recipients(mail.to, config, f"{record.status.owner}@{record.spec.submit_host}")
-        if (wait_s := self._letters.wait_s(key[0], len(to), config.max_per_hour)) > 0:
+        if (wait_s := self._count.wait_s(key[0], len(to), config.max_per_hour)) > 0:
             raise LimitError(wait_s)
         for why in bad:
             _LOG.warning("mail %s about job %s/%s: %s", mail.mail_id, *key, why)
@@ -142,7 +142,7 @@ class Mailer:
             self.failed += 1
             return self._mark(obj, add=mail.mail_id)
         message_id = f"{mail.mail_id}.{record.job_id}.{obj['metadata']['uid']}@{record.spec.server}"
-        letter = compose(mail, to, config, message_id if is_address(message_id) else message_id.partition("@")[0])
+        message = compose(mail, to, config, message_id if is_address(message_id) else message_id.partition("@")[0])
         taken = obj
 
         def commit() -> None:
@@ -153,17 +153,17 @@ class Mailer:
                 self._to_unmark.add((key, mail.mail_id))
                 raise
 
-        for refusal in send(letter, to, config, self._login(config), commit):
+        for refusal in send(message, to, config, self._login(config), commit):
             _LOG.warning("mail %s about job %s/%s: %s", mail.mail_id, *key, refusal)
         self.sent += 1
-        self._letters.add(key[0], len(to))
+        self._count.add(key[0], len(to))
         self._closed_until, self._pause_s = 0.0, _FIRST_PAUSE_S
         self._tries.pop((key, mail.mail_id), None)
         _LOG.info("mail %s about job %s/%s sent to %s", mail.mail_id, *key, ", ".join(to))
         return taken
 
     def _mark(self, obj: Object, *, add: str = "", remove: str = "") -> Object:
-        """Write that a letter goes out now, or that it did not. ConflictError if the record is another one by now."""
+        """Write that a mail goes out now, or that it did not. ConflictError if the record is another one by now."""
         mailed = [entry for entry in obj["status"].get("mailed", ()) if entry != remove]
         if add:
             mailed = [*mailed, add][-_MARKS_KEPT:]
@@ -172,7 +172,7 @@ class Mailer:
         return self._api.patch(BATCHJOBS, metadata["name"], patch, metadata["namespace"], subresource="status")
 
     def _unmark(self, key: Key, mail_id: str) -> Object:
-        """Take back the mark of a letter that was certainly not sent."""
+        """Take back the mark of a mail that was certainly not sent."""
         self._to_unmark.add((key, mail_id))  # in case that this fails
         obj = self._api.get(BATCHJOBS, key[1], key[0])
         if mail_id in obj["status"].get("mailed", ()):
@@ -181,7 +181,7 @@ class Mailer:
         return obj
 
     def _not_sent(self, key: Key, mail: Mail, error: MailError) -> Object:
-        """The server did not take the letter: try it again later, unless that is no use or might send it twice."""
+        """The server did not take the mail: try it again later, unless that is no use or might send it twice."""
         tried = (key, mail.mail_id)
         if error.is_permanent or error.is_unsure:
             _LOG.error("mail %s about job %s/%s given up: %s", mail.mail_id, *key, error)
@@ -197,7 +197,7 @@ class Mailer:
         return self._unmark(key, mail.mail_id)
 
     def _close(self, key: Key, mail: Mail, error: ClosedError) -> None:
-        """No letter can be sent now: all of them wait together, and one tries again."""
+        """No mail can be sent now: all of them wait together, and one tries again."""
         _LOG.warning("mail waits: %s; next try in %.0f s", error, self._pause_s)
         self._tries[key, mail.mail_id] = self._tries.get((key, mail.mail_id), 0) + 1
         self._closed_until = time.monotonic() + self._pause_s
@@ -206,16 +206,16 @@ class Mailer:
         self._unmark(key, mail.mail_id)  # a program that cannot be started was marked before
 
     def _wait(self, key: Key, mail: Mail, wait_s: float, config: MailConfig) -> None:
-        """This user's letters wait; those of others go on."""
+        """This user's mails wait; those of others go on."""
         if (key, mail.mail_id) not in self._tries:
             text = "mail %s about job %s/%s waits: %s of this user's were sent within an hour"
             _LOG.warning(text, mail.mail_id, *key, config.max_per_hour)
         self._tries.setdefault((key, mail.mail_id), 0)
         self._queue.add_after(key, wait_s)
 
-    def _give_up_old(self, key: Key, letters: Collection[Mail]) -> None:
+    def _give_up_old(self, key: Key, mails: Collection[Mail]) -> None:
         """Those that were tried in vain until they were too old."""
-        wanted = {mail.mail_id for mail in letters}
+        wanted = {mail.mail_id for mail in mails}
         for tried in [entry for entry in self._tries if entry[0] == key and entry[1] not in wanted]:
             _LOG.error("mail %s about job %s/%s given up after %s", tried[1], *key, KEPT)
             self.failed += 1

@@ -1,4 +1,4 @@
-"""How many letters the jobs of one user may give cause for within an hour."""
+"""How many mails the jobs of one user may give cause for within an hour."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _WINDOW_S = 3600.0
 
 
 class LimitError(Exception):
-    """The letter has to wait, `wait_s` seconds at least."""
+    """The mail has to wait, `wait_s` seconds at least."""
 
     def __init__(self, wait_s: float) -> None:
         super().__init__(f"wait {wait_s:.0f} s")
         self.wait_s = wait_s
 
 
-class Letters:
+class MailCount:
     """What was sent for whom since the controller's start; what is older than an hour is forgotten."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -28,7 +28,7 @@ class Letters:
         self._sent.setdefault(user, deque()).append((self._clock(), count))
 
     def wait_s(self, user: str, count: int, most: int) -> float:
-        """In how many seconds `count` more may be sent; 0.0: now. A letter to more than `most` goes out alone."""
+        """In how many seconds `count` more may be sent; 0.0: now. A mail to more than `most` goes out alone."""
         now, sent = self._clock(), self._sent.get(user, deque())
         while sent and sent[0][0] <= now - _WINDOW_S:
             sent.popleft()

@@ -1,4 +1,4 @@
-"""One letter on its way: to a mail server, or to a program that takes it as sendmail does."""
+"""One mail on its way: to a mail server, or to a program that takes it as sendmail does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TEMPORARY = 75  # EX_TEMPFAIL of sysexits.h
 
 
 class MailError(HpcBatchError):
-    """A letter was not taken. `is_permanent`: another try would end the same. `is_unsure`: it may have been taken."""
+    """A mail was not taken. `is_permanent`: another try would end the same. `is_unsure`: it may have been taken."""
 
     def __init__(self, text: str, *, is_permanent: bool = False, is_unsure: bool = False) -> None:
         self.is_permanent, self.is_unsure = is_permanent, is_unsure
@@ -32,20 +32,20 @@ class MailError(HpcBatchError):
 
 
 class ClosedError(MailError):
-    """Nobody takes letters at all now: the server is away, or the login fails."""
+    """Nobody takes mails at all now: the server is away, or the login fails."""
 
 
 def compose(mail: Mail, to: Sequence[str], config: MailConfig, message_id: str) -> bytes:
-    """The letter with its headers. What the user has named is text here and nothing else."""
-    letter = EmailMessage(policy=SMTP.clone(max_line_length=_MAX_LINE, cte_type="7bit"))
-    letter["From"] = config.sender
-    letter["To"] = ", ".join(to)
-    letter["Subject"] = "".join(char if char.isprintable() else "?" for char in _utf8(mail.subject))
-    letter["Date"] = format_datetime(mail.when)
-    letter["Message-ID"] = f"<{message_id}>"
-    letter["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office replies
-    letter.set_content(_utf8(mail.body))
-    return letter.as_bytes()
+    """The mail with its headers. What the user has named is text here and nothing else."""
+    message = EmailMessage(policy=SMTP.clone(max_line_length=_MAX_LINE, cte_type="7bit"))
+    message["From"] = config.sender
+    message["To"] = ", ".join(to)
+    message["Subject"] = "".join(char if char.isprintable() else "?" for char in _utf8(mail.subject))
+    message["Date"] = format_datetime(mail.when)
+    message["Message-ID"] = f"<{message_id}>"
+    message["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office replies
+    message.set_content(_utf8(mail.body))
+    return message.as_bytes()
 
 
 def _utf8(text: str) -> str:
@@ -53,17 +53,17 @@ def _utf8(text: str) -> str:
 
 
 def send(
-    letter: bytes, to: Sequence[str], config: MailConfig, login: Mapping[str, str], commit: Callable[[], None]
+    message: bytes, to: Sequence[str], config: MailConfig, login: Mapping[str, str], commit: Callable[[], None]
 ) -> list[str]:
-    """Hand the letter over. `commit` is called when everything but the letter itself has been accepted, right before
+    """Hand the mail over. `commit` is called when everything but the mail itself has been accepted, right before
     that: what it raises ends the attempt. Returns what the server said to recipients that it refused beside others.
     Raises MailError.
     """
-    return (_by_program if config.sendmail else _by_smtp)(letter, to, config, login, commit)
+    return (_by_program if config.sendmail else _by_smtp)(message, to, config, login, commit)
 
 
 def _by_smtp(
-    letter: bytes, to: Sequence[str], config: MailConfig, login: Mapping[str, str], commit: Callable[[], None]
+    message: bytes, to: Sequence[str], config: MailConfig, login: Mapping[str, str], commit: Callable[[], None]
 ) -> list[str]:
     import smtplib
     import ssl
@@ -91,11 +91,11 @@ def _by_smtp(
             raise MailError("; ".join(refusal.text for refusal in refused), is_permanent=is_permanent)
         commit()
         try:
-            code, answer = server.data(letter)
+            code, answer = server.data(message)
         except smtplib.SMTPDataError as error:
             code, answer = error.smtp_code, _bytes(error.smtp_error)
         except (OSError, smtplib.SMTPException) as error:
-            raise MailError(f"{name}: the connection broke in the letter: {_said(error)}", is_unsure=True) from None
+            raise MailError(f"{name}: the connection broke in the mail: {_said(error)}", is_unsure=True) from None
         if code != _OK:
             raise MailError(f"{name}: {code} {_text(answer)}", is_permanent=code >= _PERMANENT)
     finally:
@@ -132,11 +132,11 @@ def _said(error: Exception) -> str:
 
 
 def _by_program(
-    letter: bytes, to: Sequence[str], config: MailConfig, _login: Mapping[str, str], commit: Callable[[], None]
+    message: bytes, to: Sequence[str], config: MailConfig, _login: Mapping[str, str], commit: Callable[[], None]
 ) -> list[str]:
     commit()
     argv = [config.sendmail, "-i", "-f", config.sender, "--", *to]
-    text = letter.replace(b"\r\n", b"\n")
+    text = message.replace(b"\r\n", b"\n")
     try:
         done = subprocess.run(argv, input=text, capture_output=True, timeout=_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:

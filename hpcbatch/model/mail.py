@@ -1,4 +1,4 @@
-"""Mail on what becomes of a job: how a site sends it, and one letter."""
+"""Mail on what becomes of a job: how a site sends it, and one mail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_RECIPIENTS, MAX_PER_HOUR = 10, 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailConfig:
-    """A site's way of sending mail: a mail server, or a program that takes a letter on standard input."""
+    """A site's way of sending mail: a mail server, or a program that takes a mail on standard input."""
 
     smtp_host: str = ""
     """Empty: `sendmail` is given."""
@@ -37,12 +37,12 @@ class MailConfig:
     max_recipients: int = MAX_RECIPIENTS
     """Of one job."""
     max_per_hour: int = MAX_PER_HOUR
-    """Letters that one user's jobs give cause for, each counted for each of its recipients."""
+    """Mails that one user's jobs give cause for, each counted for each of its recipients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
-    """One letter about one job."""
+    """One mail about one job."""
 
     mail_id: str
     """What happened and in which run, as `begin.1`; each is sent once."""

@@ -1,4 +1,4 @@
-"""Letters about jobs, from the records to a mail server: each once, whatever fails on the way."""
+"""Mails about jobs, from the records to a mail server: each once, whatever fails on the way."""
 
 from __future__ import annotations
 
@@ -99,14 +99,14 @@ def test_sent_once_by_whichever_controller(registry: Registry, server: MailServe
     first = controllers.start()
     assert first.owes(record_of(registry, name))
     look(first, registry, name)
-    wait_for("the letter", lambda: first.sent)
-    letter = server.letters[0]
-    assert (letter.sender, letter.to) == ("adm@here", ("a@b",))
-    assert letter.subject == "Slurm Job_id=1 Name=j Ended, Run time 00:00:05, COMPLETED, ExitCode 0"
-    assert letter.body.strip() == ""
+    wait_for("the mail", lambda: first.sent)
+    mail = server.mails[0]
+    assert (mail.sender, mail.to) == ("adm@here", ("a@b",))
+    assert mail.subject == "Slurm Job_id=1 Name=j Ended, Run time 00:00:05, COMPLETED, ExitCode 0"
+    assert mail.body.strip() == ""
     uid = registry.get(BATCHJOBS, name, NS)["metadata"]["uid"]
-    assert letter.message["Message-ID"] == f"<end.1.{uid}@here>"
-    assert letter.message["Auto-Submitted"] == "auto-generated"
+    assert mail.message["Message-ID"] == f"<end.1.{uid}@here>"
+    assert mail.message["Auto-Submitted"] == "auto-generated"
     assert mailed(registry, name) == ["end"]
     assert not first.owes(record_of(registry, name))
     second = controllers.start()
@@ -114,8 +114,8 @@ def test_sent_once_by_whichever_controller(registry: Registry, server: MailServe
         look(mailer, registry, name)
     other = ended_job(registry, 2)
     look(second, registry, other)
-    wait_for("the other letter", lambda: len(server.letters) == 2)
-    assert [letter.subject[:14] for letter in server.letters] == ["Slurm Job_id=1", "Slurm Job_id=2"]
+    wait_for("the other mail", lambda: len(server.mails) == 2)
+    assert [mail.subject[:14] for mail in server.mails] == ["Slurm Job_id=1", "Slurm Job_id=2"]
 
 
 def test_two_controllers_at_once(registry: Registry, server: MailServer, controllers: Controllers) -> None:
@@ -124,9 +124,9 @@ def test_two_controllers_at_once(registry: Registry, server: MailServer, control
     for name in names:
         for mailer in mailers:
             look(mailer, registry, name)
-    wait_for("all letters", lambda: sum(mailer.sent for mailer in mailers) >= 10)
+    wait_for("all mails", lambda: sum(mailer.sent for mailer in mailers) >= 10)
     wait_for("all queues empty", lambda: not any(len(mailer._queue) for mailer in mailers))
-    assert len({letter.subject for letter in server.letters}) == len(server.letters) == 10
+    assert len({mail.subject for mail in server.mails}) == len(server.mails) == 10
 
 
 REFUSALS = [
@@ -146,8 +146,8 @@ def test_tried_again(
     server.refusals[command].extend([answer, answer])
     mailer, name = controllers.start(), ended_job(registry)
     look(mailer, registry, name)
-    wait_for("the letter", lambda: mailer.sent)
-    assert (len(server.letters), mailer.failed, mailer.waiting) == (1, 0, 0)
+    wait_for("the mail", lambda: mailer.sent)
+    assert (len(server.mails), mailer.failed, mailer.waiting) == (1, 0, 0)
     assert mailed(registry, name) == ["end"]
 
 
@@ -160,7 +160,7 @@ def test_given_up(
     answer: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """For good, where another try would end the same; and where the letter may have been taken."""
+    """For good, where another try would end the same; and where the mail may have been taken."""
     server.refusals[command].append(answer)
     mailer, name = controllers.start(), ended_job(registry)
     look(mailer, registry, name)
@@ -169,8 +169,8 @@ def test_given_up(
     look(mailer, registry, name)
     other = ended_job(registry, 2)
     look(mailer, registry, other)
-    wait_for("the other letter", lambda: mailer.sent)
-    assert [letter.subject[:14] for letter in server.letters] == ["Slurm Job_id=2"]
+    wait_for("the other mail", lambda: mailer.sent)
+    assert [mail.subject[:14] for mail in server.mails] == ["Slurm Job_id=2"]
     assert "mail end about job default/pbs-1 given up" in caplog.text
 
 
@@ -180,8 +180,8 @@ def test_one_good_recipient_is_enough(
     server.refusals["RCPT"].append("550 nobody")
     mailer = controllers.start()
     look(mailer, registry, ended_job(registry, users=("gone@b", "here@b")))
-    wait_for("the letter", lambda: mailer.sent)
-    assert server.letters[0].to == ("here@b",)
+    wait_for("the mail", lambda: mailer.sent)
+    assert server.mails[0].to == ("here@b",)
     assert "gone@b: 550 nobody" in caplog.text
 
 
@@ -194,8 +194,8 @@ def test_waits_for_a_server_that_is_away(registry: Registry, controllers: Contro
         look(mailer, registry, ended_job(registry, number))
     wait_for("a try", lambda: mailer.waiting)
     with MailServer(port=port) as server:
-        wait_for("the letters", lambda: mailer.sent == 3)
-        assert len(server.letters) == 3
+        wait_for("the mails", lambda: mailer.sent == 3)
+        assert len(server.mails) == 3
     assert (mailer.waiting, mailer.failed) == (0, 0)
 
 
@@ -205,12 +205,12 @@ def test_nothing_of_the_users_gets_into_the_headers(
     evil = ("a@b Bcc: c@d", "-oX/tmp/x", "|sh", "/etc/passwd", "good@here")
     mailer = controllers.start()
     look(mailer, registry, ended_job(registry, users=evil, name="n Bcc: victim@example.org body ä"))
-    wait_for("the letter", lambda: mailer.sent)
-    letter = server.letters[0]
-    assert letter.to == ("good@here",)
-    assert letter.message["Bcc"] is None
-    assert letter.message["To"] == "good@here"
-    assert "Name=n Bcc: victim@example.org body ä Ended" in letter.subject
+    wait_for("the mail", lambda: mailer.sent)
+    mail = server.mails[0]
+    assert mail.to == ("good@here",)
+    assert mail.message["Bcc"] is None
+    assert mail.message["To"] == "good@here"
+    assert "Name=n Bcc: victim@example.org body ä Ended" in mail.subject
     look(mailer, registry, ended_job(registry, 2, users=("|sh",)))
     wait_for("the other to be given up", lambda: mailer.failed)
     assert mailed(registry, "pbs-2") == ["end"]
@@ -220,13 +220,13 @@ def test_domain_of_the_site(registry: Registry, server: MailServer, controllers:
     controllers.config = MailConfig(smtp_host="127.0.0.1", smtp_port=server.port, domain="site.org")
     mailer = controllers.start()
     look(mailer, registry, ended_job(registry, users=("bare", "full@else.org")))
-    wait_for("the letter", lambda: mailer.sent)
-    assert server.letters[0].to == ("bare@site.org", "full@else.org")
+    wait_for("the mail", lambda: mailer.sent)
+    assert server.mails[0].to == ("bare@site.org", "full@else.org")
     spec = JobSpec(dialect=Dialect.PBS, name="x", mail_points="a", server="here", submit_host="login-1")
     put_job(registry, 2, JobState.TIMEOUT, spec=spec, reason=Reason.TIME_LIMIT, end_time=datetime.now(UTC))
     look(mailer, registry, "pbs-2")
     wait_for("the other", lambda: mailer.sent == 2)
-    assert server.letters[1].to == ("alice@site.org",)
+    assert server.mails[1].to == ("alice@site.org",)
 
 
 class Breaking:
@@ -251,13 +251,13 @@ def test_a_mark_whose_answer_was_lost(registry: Registry, server: MailServer, co
     mailer = controllers.start(Breaking(registry, lambda: LostError("broke")))
     name = ended_job(registry)
     look(mailer, registry, name)
-    wait_for("the letter", lambda: mailer.sent)
-    assert (len(server.letters), mailed(registry, name)) == (1, ["end"])
+    wait_for("the mail", lambda: mailer.sent)
+    assert (len(server.mails), mailed(registry, name)) == (1, ["end"])
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_killed_between_mark_and_letter(registry: Registry, server: MailServer, controllers: Controllers) -> None:
-    """The letter is lost, and no other controller sends it: it might have been on its way."""
+def test_killed_between_mark_and_mail(registry: Registry, server: MailServer, controllers: Controllers) -> None:
+    """The mail is lost, and no other controller sends it: it might have been on its way."""
     api = Breaking(registry, SystemExit)
     name = ended_job(registry)
     look(controllers.start(api), registry, name)
@@ -265,7 +265,7 @@ def test_killed_between_mark_and_letter(registry: Registry, server: MailServer, 
     next_one = controllers.start()
     look(next_one, registry, name)
     look(next_one, registry, ended_job(registry, 2))
-    wait_for("the other letter", lambda: next_one.sent)
+    wait_for("the other mail", lambda: next_one.sent)
     assert len(server.about("Job_id=1 ")) == 0
 
 
@@ -294,8 +294,8 @@ def test_login_over_tls(
         registry.create(SECRETS, secret, SYSTEM_NAMESPACE)
         wait_for("the refusal", lambda: "who are you" in caplog.text)
         registry.patch(SECRETS, "login", {"stringData": {"password": "pass word"}}, SYSTEM_NAMESPACE)
-        wait_for("the letter", lambda: mailer.sent)
-    assert len(server.letters) == 1
+        wait_for("the mail", lambda: mailer.sent)
+    assert len(server.mails) == 1
     assert "pass word" not in caplog.text
 
 
@@ -310,13 +310,13 @@ def test_an_unknown_certificate_is_not_trusted(
         mailer = controllers.start()
         look(mailer, registry, ended_job(registry))
         wait_for("the complaint", lambda: "CERTIFICATE_VERIFY_FAILED" in caplog.text)
-        assert (mailer.sent, server.letters) == (0, [])
+        assert (mailer.sent, server.mails) == (0, [])
 
 
 PROGRAM = """#!/bin/sh
 echo "$@" >>{0}/arguments
 [ ! -e {0}/code ] || { read -r code <{0}/code; rm {0}/code; echo no >&2; exit "$code"; }
-cat >>{0}/letters
+cat >>{0}/mails
 """
 
 
@@ -333,11 +333,11 @@ def test_by_a_program(registry: Registry, controllers: Controllers, program: Pat
     (program / "code").write_text("75\n")  # a temporary failure
     mailer = controllers.start()
     look(mailer, registry, ended_job(registry, users=("a@b", "c")))
-    wait_for("the letter", lambda: mailer.sent)
+    wait_for("the mail", lambda: mailer.sent)
     assert (program / "arguments").read_text() == "-i -f adm@here -- a@b c\n" * 2
-    letter = (program / "letters").read_text()
-    assert "\r" not in letter
-    assert letter.count("Subject: Slurm Job_id=1 Name=j Ended, Run time 00:00:05, COMPLETED, ExitCode 0\n") == 1
+    mail = (program / "mails").read_text()
+    assert "\r" not in mail
+    assert mail.count("Subject: Slurm Job_id=1 Name=j Ended, Run time 00:00:05, COMPLETED, ExitCode 0\n") == 1
 
 
 def test_by_a_program_that_fails(registry: Registry, controllers: Controllers, program: Path) -> None:
@@ -349,8 +349,8 @@ def test_by_a_program_that_fails(registry: Registry, controllers: Controllers, p
     look(mailer, registry, ended_job(registry, 2))
     wait_for("a try", lambda: mailer.waiting)
     (program / "elsewhere").rename(program / "sendmail")
-    wait_for("the other letter", lambda: mailer.sent)
-    assert (program / "letters").read_text().count("Subject:") == 1
+    wait_for("the other mail", lambda: mailer.sent)
+    assert (program / "mails").read_text().count("Subject:") == 1
 
 
 def test_what_is_long_past_is_not_mailed(registry: Registry, server: MailServer, controllers: Controllers) -> None:
@@ -362,11 +362,11 @@ def test_what_is_long_past_is_not_mailed(registry: Registry, server: MailServer,
     assert not mailer.owes(record_of(registry, "pbs-1"))
     look(mailer, registry, "pbs-1")
     look(mailer, registry, ended_job(registry, 2))
-    wait_for("the other letter", lambda: mailer.sent)
-    assert len(server.letters) == 1
+    wait_for("the other mail", lambda: mailer.sent)
+    assert len(server.mails) == 1
 
 
-def test_letters_that_only_time_brings(registry: Registry, server: MailServer, controllers: Controllers) -> None:
+def test_mails_that_only_time_brings(registry: Registry, server: MailServer, controllers: Controllers) -> None:
     spec = JobSpec(
         dialect=Dialect.SLURM,
         name="t",
@@ -378,8 +378,8 @@ def test_letters_that_only_time_brings(registry: Registry, server: MailServer, c
     put_job(registry, 1, JobState.RUNNING, spec=spec, start_time=datetime.now(UTC), walltime_s=4, run_count=1)
     mailer = controllers.start()
     look(mailer, registry, "pbs-1")
-    wait_for("both letters", lambda: len(server.letters) == 2)
-    assert [letter.subject.rpartition(",")[0] for letter in server.letters] == [
+    wait_for("both mails", lambda: len(server.mails) == 2)
+    assert [mail.subject.rpartition(",")[0] for mail in server.mails] == [
         "Slurm Job_id=1 Name=t Reached 50% of time limit",
         "Slurm Job_id=1 Name=t Reached 80% of time limit",
     ]
@@ -395,7 +395,7 @@ def test_a_silent_server_holds_nobody_up(registry: Registry, controllers: Contro
         assert time.monotonic() - began < 5
 
 
-def test_a_user_has_so_many_letters_an_hour(
+def test_a_user_has_so_many_mails_an_hour(
     registry: Registry, server: MailServer, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others wait for their time, and hold up nobody else's."""
@@ -406,7 +406,7 @@ def test_a_user_has_so_many_letters_an_hour(
         look(mailer, registry, ended_job(registry, number, users=("a@b", "c@d")))
     wait_for("what may go at once", lambda: mailer.sent == 2)
     wait_for("the others to wait", lambda: mailer.waiting == 2)
-    assert len(server.letters) == 2
+    assert len(server.mails) == 2
     wait_for("the others", lambda: mailer.sent == 4, limit_s=30)
     assert mailer.waiting == 0
-    assert len({letter.subject for letter in server.letters}) == len(server.letters) == 4
+    assert len({mail.subject for mail in server.mails}) == len(server.mails) == 4

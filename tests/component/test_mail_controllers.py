@@ -1,4 +1,4 @@
-"""Letters and controllers that are killed: nothing is sent twice, and what waits for the mail server is not lost."""
+"""Mails and controllers that are killed: nothing is sent twice, and what waits for the mail server is not lost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def site(tmp_path: Path, port: int) -> Iterator[Site]:
 
 
 def run_jobs(site: Site) -> None:
-    """Some jobs that ask for a letter at their end, which comes at once."""
+    """Some jobs that ask for a mail at their end, which comes at once."""
     spec = JobSpec(
         dialect=Dialect.SLURM,
         name="j",
@@ -71,13 +71,13 @@ def test_the_next_controller_sends_what_waits(site: Site, port: int) -> None:
     wait_for("a try", lambda: "hpcbatch_mails_waiting 1" in leader.page("/metrics")[1])
     leader.signal(signal.SIGKILL)
     with MailServer(port=port) as server:
-        wait_for("the letters", lambda: len(server.letters) >= COUNT, 60)
+        wait_for("the mails", lambda: len(server.mails) >= COUNT, 60)
         wait_for("the count", lambda: f"hpcbatch_mails_sent_total {COUNT}\n" in other.page("/metrics")[1])
-        assert max(Counter(letter.subject for letter in server.letters).values()) == 1
+        assert max(Counter(mail.subject for mail in server.mails).values()) == 1
 
 
 def test_controllers_killed_in_the_midst_of_sending(site: Site, port: int) -> None:
-    """A letter may be lost with each kill, and none comes twice."""
+    """A mail may be lost with each kill, and none comes twice."""
     kills = 3
     with MailServer(port=port) as server:
         server.refusals["RCPT"].extend(["450 later"] * 4)
@@ -85,7 +85,7 @@ def test_controllers_killed_in_the_midst_of_sending(site: Site, port: int) -> No
             site.controller()
             if number == 0:
                 run_jobs(site)
-            wait_for("some letters", lambda n=number: len(server.letters) > 2 * n, 40)
+            wait_for("some mails", lambda n=number: len(server.mails) > 2 * n, 40)
             site.controllers[-1].signal(signal.SIGKILL)
             site.controllers[-1].wait()
         site.controller()
@@ -93,12 +93,12 @@ def test_controllers_killed_in_the_midst_of_sending(site: Site, port: int) -> No
         def are_settled() -> bool:
             return all("end" in job["status"].get("mailed", ()) for job in site.jobs())
 
-        wait_for("all letters to be settled", are_settled, 60)
-        wait_for("what was begun", lambda: len(server.letters) >= COUNT - kills)
-        assert max(Counter(str(letter.message["Message-ID"]) for letter in server.letters).values()) == 1
+        wait_for("all mails to be settled", are_settled, 60)
+        wait_for("what was begun", lambda: len(server.mails) >= COUNT - kills)
+        assert max(Counter(str(mail.message["Message-ID"]) for mail in server.mails).values()) == 1
 
 
-def test_a_record_does_not_move_before_its_letter_is_sent(
+def test_a_record_does_not_move_before_its_mail_is_sent(
     tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(controller_module, "_WAITING_LOOK_S", 0.2)
@@ -126,7 +126,7 @@ def test_a_record_does_not_move_before_its_letter_is_sent(
             wait_for("its end", lambda: cluster.registry.list(BATCHJOBS, NS).items[0]["status"].get("cleaned"))
             with MailServer(port=port) as server:
                 assert history.by_number(1) is None
-                wait_for("the letter", lambda: server.letters)
+                wait_for("the mail", lambda: server.mails)
                 moved = wait_for("the move", lambda: history.by_number(1))
             assert moved["status"]["mailed"] == ["end"]
             wait_for("the BatchJob to go", lambda: not cluster.registry.list(BATCHJOBS, NS).items)

@@ -1,4 +1,4 @@
-"""Mail about jobs in both dialects, through the site's mail server: who gets which letter, and each once."""
+"""Mail about jobs in both dialects, through the site's mail server: who gets which mail, and each once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.conformance.rigs import Rig
 from tests.conformance.site import Site
-from tests.mail_server import Letter, MailServer
+from tests.mail_server import MailServer, Received
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.alone
@@ -60,11 +60,11 @@ def published(admin: Site) -> dict[str, object]:
     return {} if found.returncode else dict(json.loads(json.loads(found.stdout)["data"]["queues.json"]))
 
 
-def letters(server: MailServer, subject: str, count: int) -> list[Letter]:
+def mails(server: MailServer, subject: str, count: int) -> list[Received]:
     """Those whose subject has this; waits for `count` of them, and for no more than these."""
-    wait_for(f"{count} letters {subject!r}", lambda: len(server.about(subject)) >= count)
+    wait_for(f"{count} mails {subject!r}", lambda: len(server.about(subject)) >= count)
     found = server.about(subject)
-    assert len(found) == count, [letter.subject for letter in found]
+    assert len(found) == count, [mail.subject for mail in found]
     return found
 
 
@@ -73,7 +73,7 @@ def test_pbs(site: Site, server: MailServer) -> None:
     assert done.stderr == ""
     shown = done.stdout.strip()
     site.wait_end(shown)
-    begin, end = letters(server, f"PBS JOB {shown}", 2)
+    begin, end = mails(server, f"PBS JOB {shown}", 2)
     assert begin.sender == end.sender == "pbs@site.example"
     assert begin.to == end.to == ("me@example.org", "you@site.example")
     head = f"PBS Job Id: {shown}\nJob Name:   post\n"
@@ -85,11 +85,11 @@ def test_pbs(site: Site, server: MailServer) -> None:
 def test_slurm(site: Site, server: MailServer) -> None:
     job = site.sbatch("--mail-type=ALL", "--mail-user=me@example.org", "-J", "s", "-o", "/dev/null", "--wrap", "exit 4")
     good = site.sbatch("--mail-type=end,fail", "-J", "g", "-o", "/dev/null", "--wrap", "true")
-    began, failed = letters(server, f"Slurm Job_id={job} ", 2)
+    began, failed = mails(server, f"Slurm Job_id={job} ", 2)
     assert re.fullmatch(rf"Slurm Job_id={job} Name=s Began, Queued time \d\d:\d\d:\d\d", began.subject)
     assert re.fullmatch(rf"Slurm Job_id={job} Name=s Failed, Run time [\d:]+, FAILED, ExitCode 4", failed.subject)
     assert began.to == ("me@example.org",)
-    (ended,) = letters(server, f"Slurm Job_id={good} ", 1)
+    (ended,) = mails(server, f"Slurm Job_id={good} ", 1)
     assert re.fullmatch(rf"Slurm Job_id={good} Name=g Ended, Run time [\d:]+, COMPLETED, ExitCode 0", ended.subject)
     assert ended.to == (f"{site.env['USER']}@site.example",)
 
@@ -98,11 +98,9 @@ def test_what_is_cut_off_at_its_walltime(site: Site, server: MailServer) -> None
     """PBS tells the owner of that without being asked."""
     pbs = site.qsub("-l", "walltime=1", "-N", "slow", "-j", "oe", stdin="sleep 600\n")
     site.wait_end(pbs)
-    (letter,) = letters(server, f"PBS JOB {pbs}.", 1)
-    assert letter.to == (f"{site.env['USER']}@site.example",)
-    assert letter.body.endswith(
-        "\nAborted by PBS Server \nJob exceeded resource walltime\nSee job standard error file\n"
-    )
+    (mail,) = mails(server, f"PBS JOB {pbs}.", 1)
+    assert mail.to == (f"{site.env['USER']}@site.example",)
+    assert mail.body.endswith("\nAborted by PBS Server \nJob exceeded resource walltime\nSee job standard error file\n")
 
 
 def test_who_asks_for_none_gets_none(site: Site, server: MailServer) -> None:
@@ -115,7 +113,7 @@ def test_who_asks_for_none_gets_none(site: Site, server: MailServer) -> None:
     for job in quiet:
         site.wait_end(job)
     last = site.qsub("-m", "e", "-N", "q", "-j", "oe", stdin="true\n")
-    letters(server, f"PBS JOB {last}.", 1)
+    mails(server, f"PBS JOB {last}.", 1)
     for job in quiet:
         assert not server.about(f"PBS JOB {job}.")
         assert not server.about(f"Job_id={job} ")
@@ -126,25 +124,25 @@ def test_arrays(site: Site, server: MailServer) -> None:
         "--mail-type=BEGIN,END,FAIL", "--array=0-2", "-J", "a", "-o", "/dev/null", "--wrap", "exit $SLURM_ARRAY_TASK_ID"
     )
     tasks = site.sbatch("--mail-type=END,ARRAY_TASKS", "--array=7,8", "-J", "t", "-o", "/dev/null", "--wrap", "true")
-    began, ended = letters(server, f"Slurm Array Summary Job_id={slurm}_* ({slurm}) Name=a ", 2)
+    began, ended = mails(server, f"Slurm Array Summary Job_id={slurm}_* ({slurm}) Name=a ", 2)
     assert began.subject.endswith(" Began")
     assert re.search(r" Failed, Mixed, ExitCode \[0-\d\]\Z", ended.subject)
     for index in (7, 8):
-        (letter,) = letters(server, f"Slurm Array Task Job_id={tasks}_{index} (", 1)
-        assert letter.subject.endswith(", COMPLETED, ExitCode 0")
+        (mail,) = mails(server, f"Slurm Array Task Job_id={tasks}_{index} (", 1)
+        assert mail.subject.endswith(", COMPLETED, ExitCode 0")
     assert not server.about(f"Array Task Job_id={slurm}_")
 
 
 def test_a_user_can_only_send_mail(site: Site, server: MailServer) -> None:
-    """Not letters of one's own making, and not to what is no address."""
+    """Not mails of one's own making, and not to what is no address."""
     bad = site.run("qsub", "-m", "e", "-M", "|sh,ok@example.org", "-N", "evil", "-j", "oe", stdin="true\n")
     assert bad.stderr == "qsub: '|sh' is no mail address; nothing is sent to it\n"
-    (letter,) = letters(server, f"PBS JOB {bad.stdout.strip()}", 1)
-    assert letter.to == ("ok@example.org",)
+    (mail,) = mails(server, f"PBS JOB {bad.stdout.strip()}", 1)
+    assert mail.to == ("ok@example.org",)
     job = site.sbatch("--mail-type=END", "-J", "x Bcc: victim@example.org", "-o", "/dev/null", "--wrap", "true")
-    (letter,) = letters(server, f"Slurm Job_id={job} ", 1)
-    assert letter.to == (f"{site.env['USER']}@site.example",)
-    assert letter.message["Bcc"] is None
+    (mail,) = mails(server, f"Slurm Job_id={job} ", 1)
+    assert mail.to == (f"{site.env['USER']}@site.example",)
+    assert mail.message["Bcc"] is None
 
 
 def test_a_job_writes_to_few_and_where_the_site_allows(site: Site, server: MailServer) -> None:
@@ -154,10 +152,10 @@ def test_a_job_writes_to_few_and_where_the_site_allows(site: Site, server: MailS
         "qsub: mail goes to example.org only; nothing is sent to b@evil.example\n"
         "qsub: a job's mail goes to 3 addresses; nothing is sent to e@example.org\n"
     )
-    (letter,) = letters(server, f"PBS JOB {told.stdout.strip()}", 1)
-    assert letter.to == ("a@example.org", "c@lab.example.org", "d@site.example")
+    (mail,) = mails(server, f"PBS JOB {told.stdout.strip()}", 1)
+    assert mail.to == ("a@example.org", "c@lab.example.org", "d@site.example")
     many = ",".join(f"v{n}@example.org" for n in range(200))
     done = site.run("sbatch", "--mail-type=END", f"--mail-user={many}", "-o", "/dev/null", "--wrap", "true")
     assert done.stderr == "sbatch: a job's mail goes to 3 addresses; nothing is sent to v3@example.org and 196 more\n"
-    (letter,) = letters(server, f"Slurm Job_id={done.stdout.split()[-1]} ", 1)
-    assert letter.to == ("v0@example.org", "v1@example.org", "v2@example.org")
+    (mail,) = mails(server, f"Slurm Job_id={done.stdout.split()[-1]} ", 1)
+    assert mail.to == ("v0@example.org", "v1@example.org", "v2@example.org")
