@@ -46,7 +46,7 @@ class Moments:
             return sorted(self._at[ENDED].values())[count - 1]
 
     def first_start(self) -> float:
-        """When the first job started; only jobs that did are asked for."""
+        """When the first job started; only jobs that did are requested."""
         with self._changed:
             return min(self._at[STARTED].values())
 

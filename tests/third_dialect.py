@@ -33,7 +33,7 @@ STATE = {state: state.value.lower() for state in JobState}
 
 
 def read_script(path: str, content: bytes, _now: datetime) -> JobSpec:
-    """What the script asks for. Raises HpcBatchError with all lines that are wrong."""
+    """What the script requests. Raises HpcBatchError with all lines that are wrong."""
     spec, wrong = JobSpec(dialect=NAME, name=Path(path).name), []
     for number, line in enumerate(content.decode().splitlines(), 1):
         if not line.startswith("#TINY "):

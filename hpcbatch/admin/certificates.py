@@ -37,7 +37,7 @@ class Issued(NamedTuple):
 
 def issue(api: Api, user: str, group: str, name: str, lifetime: timedelta) -> Issued:
     """A certificate for `user` in `group`, requested, approved and fetched. `name` begins the request's name.
-    Raises HpcBatchError if nobody signs it, or if what comes back is not what was asked for.
+    Raises HpcBatchError if nobody signs it, or if what comes back is not what was requested.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization

@@ -33,7 +33,7 @@ def object_key(obj: Object) -> Key:
 
 
 class Informer:
-    """Holds the present objects of one resource and tells every change of them to `on_event`.
+    """Holds the present objects of one resource and reports every change of them to `on_event`.
 
     `on_event` runs in the informer's own thread, after the cache has changed, and never sees a BOOKMARK. What an
     interrupted watch missed arrives as made-up events from the next list, so the events alone give the right picture;
@@ -67,14 +67,14 @@ class Informer:
 
     @property
     def has_died(self) -> bool:
-        """Whether it was started and tells nothing any more, though nobody stopped it."""
+        """Whether it was started and reports nothing any more, though nobody stopped it."""
         return self._thread.ident is not None and not self._thread.is_alive() and not self._stopping.is_set()
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the watch and wait for the thread, so that no event is told afterwards. Safe more than once."""
+        """End the watch and wait for the thread, so that no event is reported afterwards. Safe more than once."""
         self._stopping.set()
         with self._lock:
             watch = self._watch
@@ -142,7 +142,7 @@ class Informer:
         return listed.resource_version
 
     def _follow(self) -> None:
-        """Watch until it ends; `_version` is always that up to which everything was told."""
+        """Watch until it ends; `_version` is always that up to which everything was reported."""
         watch = self._api.watch(
             self._resource,
             self._namespace,

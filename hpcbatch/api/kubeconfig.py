@@ -59,7 +59,7 @@ def state_dir(environ: Mapping[str, str]) -> Path:
 
 
 def _homes(environ: Mapping[str, str]) -> Iterator[Path]:
-    """$HOME, then the home in the password file, which is read only when it is asked for: it may lie on a server.
+    """$HOME, then the home in the password file, which is read only when it is requested: it may lie on a server.
     Raises UnreachableError if there is neither.
     """
     home = environ.get("HOME")
@@ -96,7 +96,7 @@ def find(environ: Mapping[str, str]) -> list[Path]:
 
 
 def load(environ: Mapping[str, str]) -> Connection:
-    """The connection that the user's environment asks for.
+    """The connection that the user's environment requests.
     Raises UnreachableError if none is configured, HpcBatchError if a kubeconfig cannot be used.
     """
     files = find(environ)

@@ -46,7 +46,7 @@ class Wire:
         self._sock.settimeout(timeout_s)
 
     def is_stale(self) -> bool:
-        """Whether the server has closed it, or sent what nobody asked for: not to be used again."""
+        """Whether the server has closed it, or sent what nobody requested: not to be used again."""
         if not self.is_usable:
             return True
         poll = select.poll()

@@ -42,7 +42,7 @@ class EndedError(Exception):
 
 
 class Session:
-    """The user's surroundings, each read when it is first asked for."""
+    """The user's surroundings, each read when it is first requested."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ

@@ -137,7 +137,7 @@ class Engine:
         )
 
     def _start_server(self) -> int:
-        """On the port asked for; else on the last one, so that open clients go on, or on any free one."""
+        """On the port requested; else on the last one, so that open clients go on, or on any free one."""
         remembered = self._state_dir / "port"
         if self._options.port:
             self._server = self._make_server(self._options.port)

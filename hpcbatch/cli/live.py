@@ -93,13 +93,13 @@ class LinesView:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._said: dict[str, tuple[str, str]] = {}
+        self._shown: dict[str, tuple[str, str]] = {}
 
     def show(self, rows: Mapping[str, JobRow]) -> None:
         for name, row in rows.items():
             now = (row.state.value, _where(row))
-            if self._said.get(name) != now:
-                self._said[name] = now
+            if self._shown.get(name) != now:
+                self._shown[name] = now
                 clock = datetime.now(UTC).astimezone(self._session.zone).strftime("%H:%M:%S")
                 print(f"{clock} job {_id(row)} ({row.name}) {row.state.value.lower()} {now[1]}".rstrip(), flush=True)
 

@@ -11,16 +11,16 @@ from hpcbatch.model.spec import Arrangement, Submission
 
 
 def send(session: Session, submission: Submission, command: str) -> Submitted:
-    """Submit, and tell the submitter what there is to tell."""
+    """Submit, and print the notes for the submitter."""
     submitted = submit(session.api, session.namespace, submission)
     tell(submission, command)
     if submission.mail_note:
-        _tell_of_mail(session, submission, command)
+        _print_mail_notes(session, submission, command)
     return submitted
 
 
-def _tell_of_mail(session: Session, submission: Submission, command: str) -> None:
-    """What of the mail that was asked for will not come."""
+def _print_mail_notes(session: Session, submission: Submission, command: str) -> None:
+    """What of the mail that was requested will not come."""
     from hpcbatch.client.queues import mail_rules
     from hpcbatch.model.mail import recipients
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SPLIT_S = 20.0
 _FEW = 4
-"""So many records are asked for by name; more are picked out of one listing."""
+"""So many records are requested by name; more are picked out of one listing."""
 
 
 def own_rows(api: TableApi, array: JobRow, wanted: Indices | None = None, *, ended: bool = True) -> dict[int, JobRow]:

@@ -119,7 +119,7 @@ def request(api: Api, row: JobRow, change: Mapping[str, Any]) -> Object:
     try:
         return api.patch(BATCHJOBS, row.object_name, {"spec": dict(change)}, row.namespace)
     except NotFoundError:
-        raise _gone(api, row) from None
+        raise _finished_error(api, row) from None
     except ConflictError as error:
         raise _busy(row, error) from None
 
@@ -143,7 +143,7 @@ def change_spec(api: Api, row: JobRow, change: Callable[[Object], Object], *, ki
         try:
             return api.patch(BATCHJOBS, row.object_name, {"metadata": version, "spec": spec}, row.namespace)
         except NotFoundError:
-            raise _gone(api, row) from None
+            raise _finished_error(api, row) from None
         except ConflictError as error:
             if time.monotonic() > give_up:
                 raise _busy(row, error) from None
@@ -156,7 +156,7 @@ def _is_open(obj: Object, kind: str) -> bool:
     return bool(requested) and not is_answered and not state_of(obj).is_final
 
 
-def _gone(api: Api, row: JobRow) -> JobFinishedError:
+def _finished_error(api: Api, row: JobRow) -> JobFinishedError:
     get_object(api, row)  # it may have ended and moved just now; else this says that it is unknown
     return JobFinishedError(f"job {row.job_id} has finished")
 

@@ -108,7 +108,7 @@ def find(api: TableApi, namespace: str, number: int) -> JobRow:
 
 
 def find_all(api: TableApi, namespace: str, numbers: Iterable[int]) -> dict[int, JobRow]:
-    """Those of `numbers` that exist, finished or not: a few BatchJobs are asked for one by one, many are picked out of
+    """Those of `numbers` that exist, finished or not: a few BatchJobs are requested one by one, many are picked out of
     one listing.
     """
     wanted = dict.fromkeys(numbers)

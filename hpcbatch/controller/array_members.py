@@ -17,7 +17,7 @@ from hpcbatch.record.batchjob import altered_spec
 from hpcbatch.record.rows import state_of
 
 HELD_BY_ARRAY = "hpcbatch.io/held-by-array"
-"""Annotation of a member that was held because of what was asked of its array."""
+"""Annotation of a member that was held by a request to its array."""
 _OF_THE_ARRAY = frozenset(
     {
         "array",

@@ -143,10 +143,10 @@ class Arrays:
             now=datetime.now(UTC),
             delete_requested=deletes,
             is_suspended=bool(obj["spec"].get("suspended")),
-            # whatever is wrong with what was asked before, an array can be deleted
-            asked_deleted=Indices() if deletes else _asked(obj, "deleted"),
-            asked_held=Indices() if deletes else _asked(obj, "held"),
-            asked_own=Indices() if deletes else _asked(obj, "own"),
+            # whatever is wrong with what was requested before, an array can be deleted
+            asked_deleted=Indices() if deletes else _requested_indices(obj, "deleted"),
+            asked_held=Indices() if deletes else _requested_indices(obj, "held"),
+            asked_own=Indices() if deletes else _requested_indices(obj, "own"),
             unstarted={index: view_of(member) for index, member in unstarted.items()},
             running=running,
             ended={index: state_of(member) for index, member in ended.items()},
@@ -199,7 +199,7 @@ class Arrays:
         try:
             return self._api.create(BATCHJOBS, manifest, record.namespace)
         except AlreadyExistsError:
-            return None  # before a kill; its event tells
+            return None  # before a kill; its event follows
 
     def _admit_all(self, key: Key, record: JobRecord, made: Mapping[int, Object | None]) -> None:
         """Give the new members their numbers, in the order of their indices, and those that a kill left without one."""
@@ -286,7 +286,7 @@ class Arrays:
         try:
             self._api.patch(BATCHJOBS, member["metadata"]["name"], body, member["metadata"]["namespace"])
         except NotFoundError:
-            pass  # its own event tells
+            pass  # its own event follows
 
     def _forget(self, key: Key, array: ArrayStatus | None) -> None:
         """The members that the array has counted."""
@@ -353,7 +353,7 @@ class Arrays:
         return spec_from_json(obj["spec"]).array
 
 
-def _asked(array: Object, name: str) -> Indices:
+def _requested_indices(array: Object, name: str) -> Indices:
     try:
         return Indices.parse(array["spec"].get("arrayRequest", {}).get(name, ""))
     except HpcBatchError as error:

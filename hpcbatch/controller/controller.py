@@ -32,7 +32,7 @@ from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.observer import Observer
 from hpcbatch.controller.own_writes import LAG_S, OwnWrites
-from hpcbatch.controller.pod_requests import pass_on, tell_of_requeue
+from hpcbatch.controller.pod_requests import announce_requeue, pass_on
 from hpcbatch.controller.records import Admitted, remove, write_status
 from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.runs import Runs
@@ -404,7 +404,7 @@ class Controller:
         record, namespace = job.record, job.record.namespace
         name = job_names.job_name(record.job_id)
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
-        if decision.terminate and (left_s := self._tell_of_requeue(job, seen)):
+        if decision.terminate and (left_s := self._announce_requeue(job, seen)):
             decision = replace(decision, terminate=False, look_again_s=left_s)
         if decision.terminate:
             self._volcano_jobs.terminate(namespace, name)
@@ -436,16 +436,16 @@ class Controller:
             return _WAITING_LOOK_S
         return decision.look_again_s
 
-    def _tell_of_requeue(self, job: Admitted, seen: Observed) -> float:
+    def _announce_requeue(self, job: Admitted, seen: Observed) -> float:
         """Seconds until the pods of a job that is to run again may be ended."""
         is_requeued = job.record.status.is_rerunning and not seen.delete_requested
         if not is_requeued or not door(job.record.spec.dialect).rules.warns_before_requeue:
             return 0.0
         pod = self._job_pods.running_first(job.record, seen)
-        return 0.0 if pod is None else tell_of_requeue(self._api, pod, seen.now)
+        return 0.0 if pod is None else announce_requeue(self._api, pod, seen.now)
 
     def _ask_pod(self, job: Admitted, seen: Observed, record: JobRecord) -> JobStatus:
-        """Pass on what is asked of the running job."""
+        """Pass on the requests to the running job."""
         pod = self._job_pods.running_first(record, seen)
         may_start = pod is not None and self._start_bar.may_start(record, pod["metadata"]["uid"])
         return pass_on(self._api, job.obj["spec"], record, pod, may_start=may_start)

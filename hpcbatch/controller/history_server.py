@@ -95,10 +95,10 @@ class Permissions:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._allowed: dict[tuple[User, serving.Asked], float] = {}
+        self._allowed: dict[tuple[User, serving.ResourceRequest], float] = {}
         self._lock = threading.Lock()
 
-    def check(self, user: User, asked: serving.Asked) -> None:
+    def check(self, user: User, asked: serving.ResourceRequest) -> None:
         """Raises ForbiddenError."""
         now = time.monotonic()
         with self._lock:

@@ -74,7 +74,7 @@ def _by_smtp(
         here = os.uname().nodename
         server = smtplib.SMTP(config.smtp_host, config.smtp_port, local_hostname=here, timeout=_TIMEOUT_S)
     except (OSError, smtplib.SMTPException) as error:
-        raise ClosedError(f"{name}: {_said(error)}") from None
+        raise ClosedError(f"{name}: {_reply(error)}") from None
     try:
         try:
             if config.starttls:
@@ -85,7 +85,7 @@ def _by_smtp(
             _accepted(server.mail(config.sender))
             refused = [refusal for address in to if (refusal := _refusal(server, address)) is not None]
         except (OSError, smtplib.SMTPException) as error:
-            raise ClosedError(f"{name}: {_said(error)}") from None
+            raise ClosedError(f"{name}: {_reply(error)}") from None
         if len(refused) == len(to):
             is_permanent = all(refusal.code >= _PERMANENT for refusal in refused)
             raise MailError("; ".join(refusal.text for refusal in refused), is_permanent=is_permanent)
@@ -95,7 +95,7 @@ def _by_smtp(
         except smtplib.SMTPDataError as error:
             code, answer = error.smtp_code, _bytes(error.smtp_error)
         except (OSError, smtplib.SMTPException) as error:
-            raise MailError(f"{name}: the connection broke in the mail: {_said(error)}", is_unsure=True) from None
+            raise MailError(f"{name}: the connection broke in the mail: {_reply(error)}", is_unsure=True) from None
         if code != _OK:
             raise MailError(f"{name}: {code} {_text(answer)}", is_permanent=code >= _PERMANENT)
     finally:
@@ -127,7 +127,7 @@ def _text(answer: bytes) -> str:
     return " ".join(answer.decode(errors="replace").split())
 
 
-def _said(error: Exception) -> str:
+def _reply(error: Exception) -> str:
     return " ".join((str(error) or type(error).__name__).split())
 
 

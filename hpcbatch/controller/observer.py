@@ -81,7 +81,7 @@ class Observer:
         )
 
     def _with_events(self, namespace: str, views: Iterable[PodView], now: datetime) -> list[PodView]:
-        """What only Events tell of pods that take long to start; of a few, since they mostly share their trouble."""
+        """What only Events say of pods that take long to start; of a few, since they mostly share their trouble."""
         silent = [
             view for view in views if view.is_silent and view.bound_at is not None and now - view.bound_at > _SILENT
         ][:_SILENT_ASKED]

@@ -1,4 +1,4 @@
-"""What is asked of a running job, on its way to the runner in its first pod: signals, another walltime, suspension;
+"""Requests to a running job, on their way to the runner in its first pod: signals, another walltime, suspension;
 that it is ended to run again; and the word to start that a job waits for which must not run twice.
 
 Pods do not talk to the API. An annotation of the pod holds what is asked; a downwardAPI volume shows it as a file,
@@ -63,7 +63,7 @@ def requests_text(
     return "".join(f"{line}\n" for line in lines)
 
 
-def tell_of_requeue(api: Api, pod: Object, now: datetime) -> float:
+def announce_requeue(api: Api, pod: Object, now: datetime) -> float:
     """Tell the pod of a running job that its run is ended to be queued again, which its runner writes into the
     output. Returns the seconds until it knows. Raises ConflictError where the pod has changed since.
     """

@@ -1,6 +1,6 @@
 """Requests in a BatchJob's spec: what becomes of alterations and reruns, decided and written into the record.
 
-What a request asks for and its answer are one write of the status, so it is done once, whenever the controller dies.
+What a request changes and its answer are one write of the status, so it is done once, whenever the controller dies.
 """
 
 from __future__ import annotations

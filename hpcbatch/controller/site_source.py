@@ -109,7 +109,7 @@ class SiteSource:
             self._keep(QUEUES_CONFIGMAP, {QUEUES_KEY: queues_to_json(self._in_force.config)})
             self._keep(IN_FORCE_CONFIGMAP, self._texts_in_force.data())
         if configmap is not None:
-            self._tell(configmap, problems)
+            self._report(configmap, problems)
 
     def _try(self, texts: _Texts) -> tuple[str, ...]:
         """Put `texts` in force if they are in order and not in force yet; else say what is wrong."""
@@ -173,7 +173,7 @@ class SiteSource:
                 self._api.replace(CONFIGMAPS, found | {"data": dict(data)}, SYSTEM_NAMESPACE)
         self._written[name] = dict(data)
 
-    def _tell(self, configmap: Object, problems: tuple[str, ...]) -> None:
+    def _report(self, configmap: Object, problems: tuple[str, ...]) -> None:
         """Annotation and Event at the ConfigMap; nothing is written that stands there already."""
         told = (configmap["metadata"].get("annotations") or {}).get(SITE_ERROR_ANNOTATION)
         text = "\n".join(problems)[:_MAX_ANNOTATION] or None

@@ -33,7 +33,7 @@ class VolcanoJobs:
         self._removed: dict[Key, str] = {}  # by BatchJob, uids of those that we removed, which it may still show
 
     def of(self, job: Admitted) -> Object | None:
-        """As the cache has it; asked for anew where the cache may lag behind our own creation."""
+        """As the cache has it; requested anew where the cache may lag behind our own creation."""
         name = job_names.job_name(job.record.job_id)
         key = job.record.namespace, name
         found = self.informer.get(*key)

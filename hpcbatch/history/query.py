@@ -1,4 +1,4 @@
-"""What is asked of the history: a field selector as in URLs, read into values."""
+"""Queries of the history: a field selector as in URLs, read into values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Query:
 
 def read_query(namespace: str | None, selector: str) -> Query | None:
     """`status.owner=alice|bob,status.state!=Finished,endedAfter=2026-11-01T00:00:00Z`; `|` stands between several
-    values. None: nothing can have all of that. Raises InvalidError for a field that cannot be asked for.
+    values. None: nothing can have all of that. Raises InvalidError for a field that cannot be requested.
     """
     sets: dict[str, tuple[str, ...]] = {}
     other_states: tuple[str, ...] = ()

@@ -22,12 +22,12 @@ GROUP, VERSION, PLURAL = ENDED_JOBS.group, ENDED_JOBS.version, ENDED_JOBS.plural
 PREFIX = f"/apis/{GROUP}"
 _GROUP_VERSION = ENDED_JOBS.api_version
 _VERBS = ("get", "list")
-"""Those that discovery tells. `delete` is served as well; if it were told, Kubernetes would empty the history of a
+"""Those that discovery lists. `delete` is served as well; if it were listed, Kubernetes would empty the history of a
 namespace that is deleted, and wait for that."""
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _MOST = 10_000  # jobs of one answer
 _COUNTED = 1
-"""The limit up to which an answer says how many there are: who asks for one job asks how many there are."""
+"""The limit up to which an answer says how many there are: who requests one job asks how many there are."""
 
 
 class Reply(NamedTuple):
@@ -42,15 +42,15 @@ class Reply(NamedTuple):
         return value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
 
 
-class Asked(NamedTuple):
-    """What is asked of the jobs themselves, in the words of RBAC. `namespace` None: all; `name` "": a list."""
+class ResourceRequest(NamedTuple):
+    """A request about the jobs themselves, as RBAC names it. `namespace` None: all; `name` "": a list."""
 
     verb: str
     namespace: str | None
     name: str
 
 
-def asked(method: str, path: str) -> Asked | None:
+def asked(method: str, path: str) -> ResourceRequest | None:
     """None for discovery, which anybody may read. Raises NotFoundError for a path that is none of ours, and ApiError
     405.
     """
@@ -75,10 +75,12 @@ def asked(method: str, path: str) -> Asked | None:
     verb = {"GET": "get" if name else "list", "DELETE": "delete" if name else ""}.get(method, "")
     if not verb:
         raise _not_allowed()
-    return Asked(verb, namespace, name)
+    return ResourceRequest(verb, namespace, name)
 
 
-def answer(store: HistoryStore, request: Asked, query: Mapping[str, str], accept: str, body: bytes = b"") -> Reply:
+def answer(
+    store: HistoryStore, request: ResourceRequest, query: Mapping[str, str], accept: str, body: bytes = b""
+) -> Reply:
     """Raises ApiError."""
     try:
         match request.verb:
@@ -91,7 +93,7 @@ def answer(store: HistoryStore, request: Asked, query: Mapping[str, str], accept
         raise ApiError(503, "ServiceUnavailable", str(error)) from error
 
 
-def _list(store: HistoryStore, request: Asked, query: Mapping[str, str], accept: str) -> Reply:
+def _list(store: HistoryStore, request: ResourceRequest, query: Mapping[str, str], accept: str) -> Reply:
     if query.get("watch", "").lower() in {"1", "t", "true"}:
         raise ApiError(405, "MethodNotAllowed", "the history cannot be watched: what stands in it does not change")
     if query.get("labelSelector"):
@@ -149,7 +151,7 @@ def _beside(row: Listed, include: str) -> str:
     return f'{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{metadata}}}'
 
 
-def _get(store: HistoryStore, request: Asked, query: Mapping[str, str], accept: str) -> Reply:
+def _get(store: HistoryStore, request: ResourceRequest, query: Mapping[str, str], accept: str) -> Reply:
     job = _found(store, request)
     if _wants_table(accept):
         metadata = job["metadata"]
@@ -158,7 +160,7 @@ def _get(store: HistoryStore, request: Asked, query: Mapping[str, str], accept: 
     return Reply(200, _as_ours(job))
 
 
-def _delete(store: HistoryStore, request: Asked, query: Mapping[str, str], body: bytes) -> Reply:
+def _delete(store: HistoryStore, request: ResourceRequest, query: Mapping[str, str], body: bytes) -> Reply:
     try:
         options = json.loads(body) if body.strip() else {}
         uid = (options.get("preconditions") or {}).get("uid")
@@ -175,14 +177,14 @@ def _delete(store: HistoryStore, request: Asked, query: Mapping[str, str], body:
     return Reply(200, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 
 
-def _found(store: HistoryStore, request: Asked) -> Object:
+def _found(store: HistoryStore, request: ResourceRequest) -> Object:
     found = store.get(request.namespace or "", request.name)
     if found is None:
         raise NotFoundError(404, "NotFound", f'{PLURAL}.{GROUP} "{request.name}" not found', _about(request))
     return found
 
 
-def _about(request: Asked) -> dict[str, object]:
+def _about(request: ResourceRequest) -> dict[str, object]:
     return {"name": request.name, "group": GROUP, "kind": PLURAL}
 
 
@@ -199,7 +201,7 @@ def _limit(text: str) -> int:
 
 
 def _wants_table(accept: str) -> bool:
-    """The first of the forms asked for that we have counts."""
+    """The first of the forms requested that we have counts."""
     for entry in accept.split(","):
         media, *words = (word.strip() for word in entry.split(";"))
         if media in {"application/json", "application/*", "*/*"}:
@@ -210,7 +212,7 @@ def _wants_table(accept: str) -> bool:
 
 
 def status_of(error: ApiError) -> Object:
-    """The Status object that tells of an error."""
+    """The Status object of an error."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -223,7 +225,7 @@ def status_of(error: ApiError) -> Object:
     }
 
 
-def forbidden(user: str, request: Asked, reason: str) -> ForbiddenError:
+def forbidden(user: str, request: ResourceRequest, reason: str) -> ForbiddenError:
     """In the words of Kubernetes."""
     where = "at the cluster scope" if request.namespace is None else f'in the namespace "{request.namespace}"'
     about = f'{PLURAL}.{GROUP} "{request.name}"' if request.name else f"{PLURAL}.{GROUP}"

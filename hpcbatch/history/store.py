@@ -1,4 +1,4 @@
-"""The table of ended jobs: each as its whole BatchJob, compressed, beside the few columns that are asked for."""
+"""The table of ended jobs: each as its whole BatchJob, compressed, beside the few columns that are requested."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ Usage = list[list[Any]]
 
 
 class Page(NamedTuple):
-    """Some of the jobs asked for. `more` continues behind them; "" at the end."""
+    """Some of the jobs requested. `more` continues behind them; "" at the end."""
 
     jobs: list[Object]
     more: str
@@ -103,7 +103,7 @@ class Listed(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Some of the jobs asked for. `more` as in Page."""
+    """Some of the jobs requested. `more` as in Page."""
 
     rows: list[Listed]
     more: str

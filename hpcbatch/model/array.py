@@ -10,13 +10,13 @@ from hpcbatch.model.stored import BOOLEAN, COUNTED_INDICES, INDICES, PRINTABLE, 
 MAX_MEMBERS = 100_000
 """Of one array, unless the site says less."""
 MAX_OWN = 1000
-"""Waiting members of one array that have a record of their own: what a user asks for beyond that is not done."""
+"""Waiting members of one array that have a record of their own: what a user requests beyond that is not done."""
 _NONE = Indices()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Array:
-    """What was asked (`-J`, `--array`)."""
+    """What was requested (`-J`, `--array`)."""
 
     indices: Indices = field(metadata=stored("indices", INDICES))
     limit: int | None = field(

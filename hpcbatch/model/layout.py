@@ -14,7 +14,7 @@ _MAX_PARTS = 100  # a job in more parts is left as it is: each part is looked at
 
 
 class NodeSize(NamedTuple):
-    """What a node can give to one pod. None: as much as one asks for."""
+    """What a node can give to one pod. None: as much as one requests."""
 
     cpus: int
     mem_bytes: int | None = None
@@ -29,7 +29,7 @@ def lay_out(spec: JobSpec, nodes: Sequence[NodeSize]) -> tuple[Chunk, ...]:
     PACK gives one pod with the sum of all. FILL merges chunks, in order, into as few pods as the nodes allow; one that
     fits no node stays alone and will wait. SCATTER is left as it is. So is FREE, but where there are more equal chunks
     than nodes to hold them, some would share a node in any case: these share pods, as evenly as it goes.
-    What the job says of each pod, whatever chunks it holds, is what each pod asks for.
+    What the job says of each pod, whatever chunks it holds, is what each pod requests.
     """
     pods = _pods(spec, Counter(nodes))
     return tuple(replace(_with_extra(pod, spec), count=len(list(same))) for pod, same in groupby(pods))
@@ -128,7 +128,7 @@ def _merge(parts: Sequence[tuple[Chunk, int]]) -> Chunk:
 
 
 def _with_extra(pod: Chunk, spec: JobSpec) -> Chunk:
-    """The pod with what the job asks for each of its pods."""
+    """The pod with what the job requests for each of its pods."""
     more = tuple(sorted((Counter(dict(pod.resources)) + Counter(dict(spec.resources_per_pod))).items()))
     mem = pod.mem_bytes if spec.mem_per_pod_bytes is None else spec.mem_per_pod_bytes
     return replace(pod, mem_bytes=mem, resources=more)

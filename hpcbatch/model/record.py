@@ -133,7 +133,7 @@ class JobStatus:
             "walltimeSeconds", integer(1), description="Limit in force: the one asked for, or the queue's."
         ),
     )
-    """Wall-clock limit in force, fixed at admission: the one asked for, or the queue's."""
+    """Wall-clock limit in force, fixed at admission: the one requested, or the queue's."""
     layout: tuple[Chunk, ...] = field(
         default=(), metadata=stored("layout", list_of(struct(Chunk, is_cached=True), most=MAX_CHUNKS))
     )
@@ -150,7 +150,7 @@ class JobStatus:
     walltime_used_s: int | None = field(default=None, metadata=stored("walltimeUsedSeconds", COUNT))
     cpu_used_s: int | None = field(default=None, metadata=stored("cpuUsedSeconds", COUNT))
     max_rss_bytes: int | None = field(default=None, metadata=stored("maxRssBytes", COUNT))
-    """Of all its hosts together, each at its most; as is `cpu_used_s`, while it runs what was told last."""
+    """Of all its hosts together, each at its most; as is `cpu_used_s`, while it runs the last report."""
     past_runs: tuple[PastRun, ...] = field(
         default=(),
         metadata=stored(
@@ -248,11 +248,11 @@ class JobRecord:
     spec: JobSpec
     status: JobStatus
     queue: str
-    """The queue it is in: the one asked for, or the site's default."""
+    """The queue it is in: the one requested, or the site's default."""
 
     @property
     def layout(self) -> tuple[Chunk, ...]:
-        """Its pods; before it is admitted, the chunks asked for."""
+        """Its pods; before it is admitted, the chunks requested."""
         return self.status.layout or self.spec.chunks
 
     @property
@@ -261,7 +261,7 @@ class JobRecord:
 
     @property
     def mem_bytes(self) -> int | None:
-        """Of all pods together; None when no memory was asked."""
+        """Of all pods together; None when no memory was requested."""
         mems = [c.count * c.mem_bytes for c in self.layout if c.mem_bytes is not None]
         return sum(mems) if mems else None
 

@@ -31,7 +31,7 @@ class JobRow(NamedTuple):
     nodes: int
     cpus: int
     mem_bytes: int | None
-    """Of all chunks together; None when no memory was asked."""
+    """Of all chunks together; None when no memory was requested."""
     walltime_s: int | None
     cpu_used_s: int | None
     hosts: tuple[str, ...]

@@ -39,7 +39,7 @@ class QueueConfig:
     max_mem_per_node_bytes: int | None = None
     """Memory of each pod."""
     default_mem_per_node_bytes: int | None = None
-    """For pods whose job asks for none."""
+    """For pods whose job requests none."""
     node_selector: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -62,7 +62,7 @@ class SiteModule:
     name: str
     """May hold `*` and `?`, as `intel/*`."""
     image: str | None = None
-    """The image that has it; a job in another is told."""
+    """The image that has it; a job in another gets a warning."""
     environment: Mapping[str, str] = field(default_factory=dict)
     prepend_path: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Variable → directories that come in front of what it has."""
@@ -99,7 +99,7 @@ class SiteConfig:
     """Whether nodes come when jobs wait for them: sbatch refuses none for what no present node has."""
     launcher: Launcher = Launcher.SHARED
     launcher_cpu_milli: int = 100
-    """What a dedicated launcher asks for."""
+    """What a dedicated launcher requests."""
     history_kept_s: int = 14 * 86400
     """How long the record of an ended job stays. PBS job_history_duration: two weeks."""
     history_moved_after_s: int = 60

@@ -1,4 +1,4 @@
-"""What was asked: the neutral job specification that every dialect reads its scripts into."""
+"""What was requested: the neutral job specification that every dialect reads its scripts into."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Chunk:
     threads: int | None = field(
         default=None, metadata=stored("threads", integer(1, 2**31 - 1), description="OpenMP threads of a rank.")
     )
-    """OpenMP threads of a rank: PBS ompthreads, Slurm cpus-per-task. None: not asked."""
+    """OpenMP threads of a rank: PBS ompthreads, Slurm cpus-per-task. None: not requested."""
     resources: tuple[tuple[str, int], ...] = field(default=(), metadata=stored("resources", AMOUNTS))
     """Further countable resources of one chunk under the site's names for them, sorted: `(("ngpus", 2),)`."""
     properties: tuple[str, ...] = field(
@@ -139,7 +139,7 @@ _ATTRIBUTES = mapping_of(string(most=MAX_ATTRIBUTES, pattern=PRINTABLE), most=12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """One job as asked, complete: defaults of the dialect are filled in, defaults of the site are not."""
+    """One job as requested, complete: defaults of the dialect are filled in, defaults of the site are not."""
 
     dialect: str = field(
         metadata=stored(
@@ -269,7 +269,7 @@ class JobSpec:
     rerunnable: bool = field(default=True, metadata=stored("rerunnable", BOOLEAN, Alterable.RUNNING, is_always=True))
     account: str | None = field(default=None, metadata=stored("account", TEXT, Alterable.WAITING))
     mail_points: str = field(default="", metadata=stored("mailPoints", TEXT, Alterable.RUNNING))
-    """When mail was asked for, in the dialect's own letters or words."""
+    """When mail was requested, in the dialect's own letters or words."""
     mail_users: tuple[str, ...] = field(
         default=(), metadata=stored("mailUsers", list_of(TEXT, most=1024), Alterable.RUNNING)
     )
@@ -328,7 +328,7 @@ class JobSpec:
 
     @property
     def resource_names(self) -> tuple[str, ...]:
-        """Of all further resources that it asks for, each once, sorted."""
+        """Of all further resources that it requests, each once, sorted."""
         chunks = (pair for chunk in self.chunks for pair in chunk.resources)
         return tuple(sorted({name for name, _ in (*self.resources_per_pod, *chunks)}))
 
@@ -350,6 +350,6 @@ class Submission:
     notes: tuple[str, ...] = ()
     """Lines to tell the submitter once, on stderr, e.g. that fewer nodes are taken."""
     mail_note: str = ""
-    """A further one, for a site that sends no mail; "" where none was asked for."""
+    """A further one, for a site that sends no mail; "" where none was requested."""
     export_none: bool = False
     """Slurm --export=NONE: the job gets a login environment instead of the submitter's."""

@@ -28,7 +28,7 @@ class Granted:
 
 
 def choose_queue(spec: JobSpec, site: SiteConfig) -> QueueConfig:
-    """The queue asked for, or the site's default. Raises RefusedError (UNKNOWN_QUEUE)."""
+    """The queue requested, or the site's default. Raises RefusedError (UNKNOWN_QUEUE)."""
     name = spec.queue or site.default_queue
     queue = site.queue(name)
     if queue is None or queue.volcano_queue == "root":  # the parent of all Volcano Queues takes no jobs
@@ -130,7 +130,7 @@ def _check_some_node_has(layout: Sequence[Chunk], nodes: Sequence[NodeSize]) -> 
 
 
 def _with_memory(layout: Sequence[Chunk], queue: QueueConfig) -> tuple[Chunk, ...]:
-    """A pod that asks for none gets the default, or where only a limit is set, that: without, it could take more."""
+    """A pod that requests none gets the default, or where only a limit is set, that: without, it could take more."""
     mem = queue.default_mem_per_node_bytes or queue.max_mem_per_node_bytes
     return tuple(replace(chunk, mem_bytes=mem) if chunk.mem_bytes is None else chunk for chunk in layout)
 

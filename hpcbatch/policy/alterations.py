@@ -1,4 +1,4 @@
-"""What was altered of a job and when: accounting tells it."""
+"""What was altered of a job and when: accounting reports it."""
 
 from __future__ import annotations
 

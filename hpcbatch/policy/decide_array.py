@@ -21,7 +21,7 @@ LEAST_WINDOW = 10
 numbers. Each that waits costs the scheduler something, and where few run, few start at once."""
 OWN_AT_ONCE = 50
 _OWN_PAUSE_S = 0.1
-"""Records that are asked for before their members may run are made in steps, each of which looks at the array again:
+"""Records that are requested before their members may run are made in steps, each of which looks at the array again:
 one that was deleted meanwhile, or of which less is wanted, gets no more of them."""
 _NONE = Indices()
 
@@ -32,7 +32,7 @@ class Unstarted:
 
     is_held: bool = False
     is_held_by_array: bool = False
-    """By what was asked of the array: that is taken back the same way. Its user's own hold is not."""
+    """By a request to the array: that is taken back the same way. Its user's own hold is not."""
     reason: Reason = Reason.NONE
     message: str = ""
 
@@ -104,7 +104,7 @@ def decide_array(seen: ArraySeen) -> ArrayDecision:
     array = replace(array, pending=array.pending - dropped, deleted=array.deleted | dropped)
     status = replace(status, array=array, start_time=status.start_time or seen.began)
     if array.is_over:
-        return ArrayDecision(status=_over(seen, status, array))
+        return ArrayDecision(status=_ended(seen, status, array))
     is_held = record.spec.hold or bool(record.spec.admin_holds) or seen.is_suspended
     waits = {index: view for index, view in sorted(seen.unstarted.items()) if index in array.active}
     end = array.active & asked_deleted
@@ -218,7 +218,7 @@ def _state(
     return state, reason, message
 
 
-def _over(seen: ArraySeen, status: JobStatus, array: ArrayStatus) -> JobStatus:
+def _ended(seen: ArraySeen, status: JobStatus, array: ArrayStatus) -> JobStatus:
     ended = replace(status, end_time=seen.now, message="", eligible_time=status.eligible_time)
     exit_code = None if status.start_time is None else 1
     if seen.delete_requested or not (array.succeeded or array.failed):

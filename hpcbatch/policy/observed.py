@@ -42,7 +42,7 @@ class PodView:
     uid: str = ""
     is_deleting: bool = False
     is_lost: bool = False
-    """Its node or its engine went away under it, or it was evicted: nobody asked for its end."""
+    """Its node or its engine went away under it, or it was evicted: nobody requested its end."""
     is_preempted: bool = False
     """The scheduler took it away for a job of more weight; it is lost then, too."""
     is_out_of_memory: bool = False
@@ -140,7 +140,7 @@ class Observed:
     is_suspended: bool = False
     """Its processes are to be stopped."""
     usage: tuple[HostUsage, ...] = ()
-    """What the pods of the running job have told of their use so far."""
+    """What the pods of the running job have reported of their use so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

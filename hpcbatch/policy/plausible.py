@@ -34,7 +34,7 @@ class ContainerEnd:
     seconds: int | None
     """For how long it ran, as far as known."""
     was_told: bool = False
-    """Somebody asked for its end, or took its node away."""
+    """Somebody requested its end, or took its node away."""
 
 
 def node_size(node: Mapping[str, Any]) -> NodeSize:

@@ -87,7 +87,7 @@ def _too_much_memory(pod: PodView) -> str:
 
 
 def _has_run(seen: Observed) -> bool:
-    """A run of it has been lost that is still to be told: it left its count behind, its bar, or a completed task."""
+    """A run of it was lost that is still to be reported: it left its count behind, its bar, or a completed task."""
     status = seen.record.status
     if status.reason in {Reason.NODE_LOST, Reason.PREEMPTED}:
         return False
@@ -109,7 +109,7 @@ def _never_made(seen: Observed) -> Decision:
 
 
 def given_up_for(seen: Observed) -> str:
-    """What was lost of a run that is over although nobody asked for its end, as far as its pods still tell."""
+    """What was lost of a run that is over although nobody requested its end, as far as its pods still tell."""
     first = next((pod for pod in seen.pods if pod.index == 0), None)
     if first is None or seen.record.status.is_rerunning or seen.delete_requested:
         return ""

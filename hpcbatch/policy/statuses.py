@@ -119,7 +119,7 @@ def _walltime_used_s(seen: Observed, report: RunReport, end: datetime, elapsed_s
 
 
 def _usage(seen: Observed) -> dict[str, Any]:
-    """What all pods used: as they have reported it at their end, else as they told it last."""
+    """What all pods used: as they have reported it at their end, else as they reported it last."""
     told = {usage.pod: usage for usage in (*seen.record.status.usage, *seen.usage)}
     used = []
     for pod in sorted(seen.pods, key=lambda pod: pod.index):

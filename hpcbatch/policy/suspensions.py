@@ -1,4 +1,4 @@
-"""When a job was suspended: accounting tells it, and takes it off the time that the job ran."""
+"""When a job was suspended: accounting reports it, and takes it off the time that the job ran."""
 
 from __future__ import annotations
 

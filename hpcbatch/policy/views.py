@@ -200,7 +200,7 @@ def is_ready(node: Object) -> bool:
 
 
 def node_rooms(nodes: Iterable[Object], pods: Iterable[Object]) -> list[NodeRoom]:
-    """What each node that takes pods has, and what the pods on it have asked for."""
+    """What each node that takes pods has, and what the pods on it have requested."""
     used: dict[str, dict[str, int]] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName")

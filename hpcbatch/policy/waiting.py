@@ -1,4 +1,4 @@
-"""Why a job waits: what it asks for beside what the nodes have, in one line that names the resource."""
+"""Why a job waits: what it requests beside what the nodes have, in one line that names the resource."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpcbatch.volcano.pod_needs import extended_resources, node_selector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRoom:
-    """A node's labels, what it can give to pods, and what pods on it have asked for: `cpu` in thousandths, `memory` in
+    """A node's labels, what it can give to pods, and what pods on it have requested: `cpu` in thousandths, `memory` in
     bytes, extended resources in pieces, each under Kubernetes' name.
     """
 

@@ -104,5 +104,5 @@ def altered_spec(spec: Mapping[str, Any], altered: Mapping[str, Any]) -> Json:
 
 
 def is_suspended(spec: Mapping[str, Any], run_count: int) -> bool:
-    """Whether the processes of a BatchJob's present run are to be stopped. What was asked of a run before is over."""
+    """Whether the processes of a BatchJob's present run are to be stopped. A request about an earlier run is over."""
     return bool(spec.get("suspended")) and spec.get("suspendedRun", run_count) == run_count

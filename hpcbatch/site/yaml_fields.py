@@ -65,7 +65,7 @@ class Fields:
 
     @property
     def is_mapping(self) -> bool:
-        """Where it is none, that has been told, and nothing in it is missed."""
+        """Where it is none, that has been reported, and nothing in it is missed."""
         return isinstance(self.node, yaml.MappingNode)
 
     def key(self, name: str) -> str:

@@ -25,7 +25,7 @@ def passwd(job: PlacedJob) -> str:
     """The text of /etc/passwd. Raises HpcBatchError where a name or directory cannot stand in it."""
     users = [(job.owner, job.uid, job.gid, job.home, _SHELL)]
     users += [user for user in _SYSTEM_USERS if user[0] != job.owner and user[1] != job.uid]
-    return "".join(f"{_word(name)}:x:{uid}:{gid}::{_word(home)}:{shell}\n" for name, uid, gid, home, shell in users)
+    return "".join(f"{_field(name)}:x:{uid}:{gid}::{_field(home)}:{shell}\n" for name, uid, gid, home, shell in users)
 
 
 def group(job: PlacedJob) -> str:
@@ -38,10 +38,10 @@ def group(job: PlacedJob) -> str:
     known = sorted(((name, gid) for gid, name in named.items()), key=lambda entry: entry[1] != job.gid)
     known += [(name, gid) for name, gid in _SYSTEM_GROUPS if gid not in named and name not in named.values()]
     members = {gid: job.owner for gid in named if gid != job.gid}
-    return "".join(f"{_word(name)}:x:{gid}:{members.get(gid, '')}\n" for name, gid in known)
+    return "".join(f"{_field(name)}:x:{gid}:{members.get(gid, '')}\n" for name, gid in known)
 
 
-def _word(text: str) -> str:
+def _field(text: str) -> str:
     if not text or not text.isprintable() or ":" in text or "," in text:
         raise HpcBatchError(
             f"{text!r} cannot stand in /etc/passwd: expected text without ':', ',' or control characters"

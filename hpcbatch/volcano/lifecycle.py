@@ -115,7 +115,7 @@ class Evicted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class JobEvent:
     """One event in Volcano's sense that can be seen now; `since` is when it came about."""
 
     event: Literal["PodPending", "PodFailed", "PodEvicted", "TaskCompleted", "TaskFailed", "Unknown"]
@@ -352,48 +352,48 @@ def may_start(job: JobView, task: TaskView, counted: Sequence[PodView]) -> bool:
     return any(met) if task.depends_on_any else all(met)
 
 
-def happenings(
+def job_events(
     job: JobView,
     pods: Sequence[PodView],
     group_phase: str | None,
     *,
     group_since: datetime,
     evicted: Sequence[Evicted] = (),
-) -> list[Happening]:
+) -> list[JobEvent]:
     """What can be seen now of the job's present version, the earliest first; completion goes before failure."""
     gone = [item.pod for item in evicted if item.pod.version >= job.version]
     # Some of these ended before they were deleted, maybe with nobody looking in between.
     present = [pod for pod in pods if pod.version >= job.version and not pod.is_marked]
     present += [pod for pod in gone if pod.is_finished]
     pods = [*pods, *gone]
-    found: list[Happening] = []
+    found: list[JobEvent] = []
     for task in job.tasks:
         own = [pod for pod in present if pod.task == task.name]
         succeeded = [pod for pod in pods if pod.task == task.name and pod.phase == "Succeeded"]
         if any(pod.version >= job.version for pod in succeeded) and len(succeeded) >= task.replicas > 0:
             since = max((pod.finished or pod.created) for pod in succeeded)
-            found.append(Happening(event="TaskCompleted", since=since, task=task.name))
+            found.append(JobEvent(event="TaskCompleted", since=since, task=task.name))
         for pod in own:
             if pod.phase == "Failed":
-                found.append(Happening(event="PodFailed", since=pod.finished or pod.created, task=task.name, pod=pod))
+                found.append(JobEvent(event="PodFailed", since=pod.finished or pod.created, task=task.name, pod=pod))
             elif pod.phase == "Pending" and not pod.is_terminating:
-                found.append(Happening(event="PodPending", since=pod.created, task=task.name, pod=pod))
+                found.append(JobEvent(event="PodPending", since=pod.created, task=task.name, pod=pod))
         restarts = sum(pod.restarts for pod in own if pod.is_alive)
         if restarts and 0 <= task.max_retry <= restarts:
             culprit = max((pod for pod in own if pod.is_alive), key=lambda pod: pod.restarts)
             since = max((pod.restarted or pod.created) for pod in own if pod.is_alive)
-            found.append(Happening(event="TaskFailed", since=since, task=task.name, pod=culprit))
+            found.append(JobEvent(event="TaskFailed", since=since, task=task.name, pod=culprit))
     found += [
-        Happening(event="PodEvicted", since=item.at, task=item.pod.task, pod=item.pod)
+        JobEvent(event="PodEvicted", since=item.at, task=item.pod.task, pod=item.pod)
         for item in evicted
         if item.pod.version >= job.version
     ]
     if group_phase == "Unknown":
-        found.append(Happening(event="Unknown", since=group_since))
+        found.append(JobEvent(event="Unknown", since=group_since))
     return sorted(found, key=lambda item: (item.since, item.event != "TaskCompleted"))
 
 
-def policy_for(job: JobView, happening: Happening) -> Policy | None:
+def policy_for(job: JobView, happening: JobEvent) -> Policy | None:
     """The first policy of the task, then of the job, that the happening matches."""
     task = job.task(happening.task)
     for policy in (*(task.policies if task else ()), *job.policies):
@@ -406,11 +406,11 @@ def policy_for(job: JobView, happening: Happening) -> Policy | None:
     return None
 
 
-def _policy_action(plan: _Plan) -> tuple[str, Happening | None]:
+def _policy_action(plan: _Plan) -> tuple[str, JobEvent | None]:
     """The action that is due now. Those that are due later are announced, and rechecked then."""
     job, now = plan.job, plan.now
     running = {pod.name for pod in plan.pods if pod.phase == "Running" and not pod.is_terminating}
-    for happening in happenings(
+    for happening in job_events(
         job, plan.pods, plan.group_phase, group_since=plan.group_since or now, evicted=plan.evicted
     ):
         policy = policy_for(job, happening)
@@ -434,7 +434,7 @@ def _policy_action(plan: _Plan) -> tuple[str, Happening | None]:
     return "", None
 
 
-def _target(action: str, happening: Happening | None) -> str:
+def _target(action: str, happening: JobEvent | None) -> str:
     """What a partial restart kills, in words that `_is_victim` understands; "" is nothing."""
     if happening is None or (pod := happening.pod) is None:
         return happening.task if happening is not None and action == "RestartTask" else ""

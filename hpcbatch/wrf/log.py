@@ -72,7 +72,7 @@ class Log:
         return self.is_success or (self.is_fatal and not self._in_block) or self.is_crash
 
     @property
-    def tells_end(self) -> bool:
+    def is_end_logged(self) -> bool:
         return self.is_success or self.is_fatal or self.is_crash
 
     def _line(self, line: str) -> None:
@@ -135,9 +135,11 @@ def read(text: str) -> Log:
 
 def witness(error: Log, out: Log) -> Log:
     """Of rank 0's two logs the one to follow: that tells how the run ended, else how far it came."""
-    if error.tells_end or (error.program is not None and out.program is not None and error.program is not out.program):
+    if error.is_end_logged or (
+        error.program is not None and out.program is not None and error.program is not out.program
+    ):
         return error  # the program starts both anew: one of another program is left over
-    return out if out.tells_end or _reached(out) > _reached(error) else error
+    return out if out.is_end_logged or _reached(out) > _reached(error) else error
 
 
 def _reached(log: Log) -> tuple[datetime, int]:

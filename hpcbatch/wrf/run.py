@@ -1,4 +1,4 @@
-"""A run that is to be checked: what it asks for, and what lies in its directory."""
+"""A run that is to be checked: what it requests, and what lies in its directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a namelist.input asks for: its values by domain, with WRF's own defaults, as numbers and times."""
+"""What a namelist.input requests: its values by domain, with WRF's own defaults, as numbers and times."""
 
 from __future__ import annotations
 

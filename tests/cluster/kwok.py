@@ -1,7 +1,7 @@
 """Virtual nodes beside the real ones: kwok plays their kubelets, so that thousands cost this machine no container.
 
 What it plays is in stages/*.yaml: a node is ready at once, a pod of a Volcano Job runs for a second and reports that
-all went well. Each node has CPUS cores, more than any real one here: a job that asks for more than a real node has runs
+all went well. Each node has CPUS cores, more than any real one here: a job that requests more than a real node has runs
 only there. A taint keeps other pods away that find another place.
 """
 

@@ -75,7 +75,7 @@ class Answering:
 
     @staticmethod
     def _obey(obj: Object) -> Object | None:
-        """Do at once what a request asks for; a running job has no pods that would have to end first."""
+        """Do at once what a request says; a running job has no pods that would have to end first."""
         spec, status = obj["spec"], obj["status"]
         state = JobState(status["state"])
         wanted = state

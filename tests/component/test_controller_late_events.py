@@ -137,7 +137,7 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
     api, names, before = cluster.registry, [], []
 
     def make_room() -> None:
-        # within the handling that gives up: this one and the next, which the release asks for, are counted
+        # within the handling that gives up: this one and the next, which the release requests, are counted
         before.append(controller.work.handled)
         release(api, row_of(record_from(api.get(BATCHJOBS, names[1], NS))))
         cluster.kubelet.end("job-1-mpimaster-0", 0, REPORT)

@@ -47,7 +47,7 @@ class Call(NamedTuple):
 
 
 class Recorder:
-    """An Api that keeps what was asked of it."""
+    """An Api that keeps what was requested of it."""
 
     def __init__(self, api: Api) -> None:
         self._api = api

@@ -207,7 +207,7 @@ def test_pbs_attributes() -> None:
 
 
 def placed(dialect: Dialect) -> PlacedJob:
-    """A job that asks for everything that a variable tells of."""
+    """A job that requests everything that a variable tells of."""
     given = (
         "ntasks",
         "ntasks_per_node",

@@ -204,7 +204,7 @@ def test_a_job_moves_and_is_found_again(site: Site) -> None:
     shown = site.api.kubectl("get", LIST, "-A", "--field-selector", f"status.jobId={number}", "-o", "name")
     assert shown == f"batchjob.history.hpcbatch.io/{name}\n"
     with pytest.raises(ForbiddenError):
-        changes.forget(alice, row)  # what she has used is told from it
+        changes.forget(alice, row)  # what she has used is made from it
     assert number in numbers(listing.in_order(listing.iter_ended(alice, "alice")))
     admin = site.client("admin-token")
     changes.forget(admin, row)

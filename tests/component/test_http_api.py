@@ -28,7 +28,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 class Server:
-    """Answers each request with the next of the `answers` it was given, and keeps what was asked."""
+    """Answers each request with the next of the `answers` it was given, and keeps what was requested."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.answers: queue.Queue[Answer] = queue.Queue()

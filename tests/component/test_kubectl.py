@@ -356,7 +356,7 @@ def test_chunked_listing(api: Cluster) -> None:
 
 
 def test_a_list_of_objects(api: Cluster) -> None:
-    """For a List kubectl checks the items itself, and asks for the OpenAPI document of version 2."""
+    """For a List kubectl checks the items itself, and requests the OpenAPI document of version 2."""
     one, two = ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in ("l1", "l2"))
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [one, two]})
     assert api.kubectl("create", "-f", "-", stdin=text) == "configmap/l1 created\nconfigmap/l2 created\n"

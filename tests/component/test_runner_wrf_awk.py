@@ -166,7 +166,7 @@ def test_both_logs_of_rank_0_are_heard(awk: list[str], tmp_path: Path, case: str
     assert answer[0] == outcome
     assert words in answer[3]
     if case != "another host's":  # whose log is followed, but not judged by
-        assert witness(follow(error), follow(out)).tells_end == (outcome != "unclear")
+        assert witness(follow(error), follow(out)).is_end_logged == (outcome != "unclear")
 
 
 def test_another_rank_knows_why_where_rank_0_has_two_logs(awk: list[str], tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_any_lines(tmp_path: Path, lines: list[str], wants_history: bool) -> Non
     verdict = read_answer("\n".join(answer))
     assert not verdict.is_success or "SUCCESS COMPLETE" in text
     assert 0 < len(verdict.message) <= 500
-    if follow(text).tells_end:
+    if follow(text).is_end_logged:
         assert answer[0] in ("ok", "failed")
 
 

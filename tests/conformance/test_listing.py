@@ -124,7 +124,7 @@ def test_squeue(site: Site, held: tuple[str, str]) -> None:
 
 
 def test_unknown_columns(site: Site, held: tuple[str, str]) -> None:
-    """Told and left out, as Open OnDemand, which asks for one of a later Slurm, relies on."""
+    """Told and left out, as Open OnDemand, which requests one of a later Slurm, relies on."""
     _, slurm = held
     done = site.run("squeue", "-h", "-j", slurm, "-O", "JobID:10,ExcNodes:10,StateCompact:5")
     assert done.stdout == f"{slurm:10}PD   \n"

@@ -1,4 +1,4 @@
-"""requirements/*.txt pin what pyproject.toml asks for, each package with hashes."""
+"""requirements/*.txt pin what pyproject.toml requests, each package with hashes."""
 
 from __future__ import annotations
 

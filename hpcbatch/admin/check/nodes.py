@@ -66,6 +66,6 @@ def _why(node: Object) -> str:
 
 
 def _architecture(node: Object) -> str:
-    """`linux/amd64`; "" where no kubelet has told, as on virtual nodes."""
+    """`linux/amd64`; "" where no kubelet has reported, as on virtual nodes."""
     told = (node.get("status") or {}).get("nodeInfo") or {}
     return f"{told['operatingSystem']}/{told['architecture']}" if told.get("architecture") else ""

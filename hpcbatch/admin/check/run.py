@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are told, and what becomes of their failures."""
+"""All checks, in the order in which they are reported, and what becomes of their failures."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def users_of(namespaces: Sequence[Object]) -> Iterator[tuple[str, Identity]]:
 
 
 def judge_sources(volumes: Sequence[Volume], nodes: int) -> Iterator[Finding]:
-    """What can be told from the configuration alone."""
+    """What follows from the configuration alone."""
     for volume in volumes:
         subject = f"volume {volume.name} at {volume.mount_path}"
         if "hostPath" in volume.source and nodes > 1:

@@ -20,7 +20,7 @@ _CONTROLLERS, _SCHEDULER = Reporter("volcano-controllers"), Reporter("volcano-sc
 SCHEDULER_NAME = "volcano"
 """What our pods carry as schedulerName."""
 OLDEST = (1, 10)
-"""The first release whose svc plugin and job policies do all that the job template asks for."""
+"""The first release whose svc plugin and job policies do all that the job template requests."""
 _NAMESPACE = "volcano-system"
 _IMAGE = re.compile(r"vc-(scheduler|controller-manager|webhook-manager)(?::v?(\d+)\.(\d+)[^@]*)?(?:@.*)?$")
 _LEASES = {"vc-controller-manager": _CONTROLLERS, SCHEDULER_NAME: _SCHEDULER}

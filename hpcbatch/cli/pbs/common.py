@@ -30,7 +30,7 @@ def describe(command: str, session: Session) -> Describe:
 
 
 def printed_version(arguments: Sequence[str]) -> bool:
-    """Whether the command line asked for the version, which is printed then."""
+    """Whether the command line requested the version, which is printed then."""
     from hpcbatch.dialects.pbs import errors, options, usage
 
     if not options.wants_version(arguments):

@@ -60,7 +60,7 @@ class _Listing:
         return self._code
 
     def _groups(self) -> list[list[JobRow] | None]:
-        """The jobs of each operand; None for a bad one, which has been told."""
+        """The jobs of each operand; None for a bad one, which has been reported."""
         operands = self._options.operands
         if not operands:
             return [self._unfolded(self._everything(), is_filtered=self._options.is_filtered)]
@@ -201,7 +201,7 @@ class _Listing:
 
 class _Attributes:
     """What qstat -f shows of jobs. `objects` are BatchJobs by their names, as far as they are known already, `members`
-    the rows of arrays' members, where None asks for those of each array.
+    the rows of arrays' members, where None requests those of each array.
     """
 
     def __init__(

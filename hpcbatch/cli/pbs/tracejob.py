@@ -1,4 +1,4 @@
-"""`tracejob`: what happened to jobs, as PBS's logs tell it."""
+"""`tracejob`: what happened to jobs, as PBS's logs show it."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _body(session: Session) -> int:
 
 
 def _records(session: Session, options: SacctOptions) -> Iterable[JobRecord]:
-    """A few more jobs than are asked for, which are sorted out later, never one too few."""
+    """A few more jobs than are requested, which are sorted out later, never one too few."""
     from hpcbatch.client.records import by_number, in_window
 
     if options.jobs:

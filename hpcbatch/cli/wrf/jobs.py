@@ -20,7 +20,7 @@ _HEADINGS = ("JOBID", "NAME", "PROGRAM", "DONE", "TIME", "S/STEP", "LEFT")
 
 
 class Columns:
-    """The values of squeue's WRF_NAMES. A job's log is read once, when the first of them is asked for."""
+    """The values of squeue's WRF_NAMES. A job's log is read once, when the first of them is requested."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -155,7 +155,7 @@ class _Watcher:
 
     def _judge(self, file: LogFile) -> Verdict:
         folder = file.path.parent
-        others = [] if file.log.tells_end else list(_other_logs(folder, file.log, file.modified))
+        others = [] if file.log.is_end_logged else list(_other_logs(folder, file.log, file.modified))
         settings = self._settings
         wants_history = settings is None or any(
             settings.history_interval_s(domain) for domain in range(1, settings.domains + 1)

@@ -42,12 +42,12 @@ class View(Protocol):
 
 class JsonView:
     def __init__(self) -> None:
-        self._said: Mapping[str, Any] | None = None
+        self._shown: Mapping[str, Any] | None = None
 
     def show(self, state: State) -> None:
         shown = _as_json(state)
-        if shown != self._said:
-            self._said = shown
+        if shown != self._shown:
+            self._shown = shown
             print(json.dumps(shown), flush=True)
 
     def end(self, state: State) -> None:
@@ -86,15 +86,15 @@ class LinesView:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._said: tuple[object, ...] = ()
+        self._shown: tuple[object, ...] = ()
 
     def show(self, state: State) -> None:
         found = state.progress
         percent = None if found is None or found.percent is None else int(found.percent)
         now = (state.job, None if found is None else found.program, percent, state.quiet_s >= _QUIET_S)
-        if now == self._said:
+        if now == self._shown:
             return
-        self._said = now
+        self._shown = now
         clock = datetime.now(UTC).astimezone(self._session.zone).strftime("%H:%M:%S")
         print(printable(f"{clock} {'; '.join(filter(None, (state.job, *_lines(state))))}"), flush=True)
 

@@ -1,4 +1,4 @@
-"""OpenPBS's accounting log, told from the records of jobs: `date;letter;id;key=value …`.
+"""OpenPBS's accounting log, made from the records of jobs: `date;letter;id;key=value …`.
 
 Q: queued, S: run began, R: run ended and the job was queued again, E: ended, D: deleted by request, A: ended by the
 server before it ran, a: altered, z: suspended, r: resumed. Source: OpenPBS 23.06, accounting.c, and PBS's "Accounting
@@ -49,7 +49,7 @@ class Entry(NamedTuple):
 
 
 def stamp(when: datetime, timezone: tzinfo | None) -> str:
-    at = when.astimezone(timezone)  # four times as fast as strftime, which asks for summer time as well
+    at = when.astimezone(timezone)  # four times as fast as strftime, which looks up summer time as well
     return f"{at.month:02}/{at.day:02}/{at.year:04} {at.hour:02}:{at.minute:02}:{at.second:02}"
 
 
@@ -155,7 +155,7 @@ def _used_by(run: PastRun, status: JobStatus) -> str:
 
 
 def _of_job(record: JobRecord, group_name: GroupName, asked: str) -> str:
-    """Of Q, as acct_job() writes it: all of it ends in a blank. The dependency is told as it was asked for."""
+    """Of Q, as acct_job() writes it: all of it ends in a blank. The dependency is written as it was requested."""
     depend = ""
     if record.spec.dependency is not None:
         depend = format_depend(replace(record, status=replace(record.status, dependency=None))) or ""

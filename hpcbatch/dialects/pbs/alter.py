@@ -80,7 +80,7 @@ class Alteration(NamedTuple):
         """
         if record.status.state in {JobState.RUNNING, JobState.SUSPENDED} and record.spec.array is None:
             self._check_running()
-        return _in_its_words(lambda: _altered(self, record.spec))
+        return _with_qalter_errors(lambda: _altered(self, record.spec))
 
     def _check_running(self) -> None:
         """Refuse what a running job cannot be given, even where it has it already."""
@@ -93,7 +93,7 @@ class Alteration(NamedTuple):
 
     @property
     def array_limit(self) -> int | None:
-        """How many members of an array may run at once; None: not asked."""
+        """How many members of an array may run at once; None: not requested."""
         value = self.reader.value(MAX_RUN)
         if value is not None and not re.fullmatch(r"0*[1-9][0-9]{0,8}", value):
             raise _of_qalter(illegal("W", self.reader.origin(MAX_RUN)))
@@ -106,12 +106,12 @@ def read_qalter(
     """Read qalter's command line. `now` is aware, in the user's time zone. Raises PbsError in its words."""
     parsed = options.getopt(options.words(argv), options.QALTER)
     settings = Settings(environ, now)
-    _in_its_words(lambda: settings.read_command_line(parsed))
+    _with_qalter_errors(lambda: settings.read_command_line(parsed))
     job_ids = tuple(word.text for word in parsed.operands)
     if not job_ids:
         raise PbsUsageError("", usage.QALTER)
     reader = OptionReader(settings, cwd=cwd, host=host, server=server)
-    return Alteration(job_ids, settings, reader, _in_its_words(lambda: _hold(reader)))
+    return Alteration(job_ids, settings, reader, _with_qalter_errors(lambda: _hold(reader)))
 
 
 def read_qmove(argv: Sequence[str], server: str) -> tuple[str, tuple[str, ...]]:
@@ -135,7 +135,7 @@ def read_qrerun(argv: Sequence[str]) -> tuple[str, ...]:
     return job_ids
 
 
-def _in_its_words(read: Callable[[], _T]) -> _T:
+def _with_qalter_errors(read: Callable[[], _T]) -> _T:
     """The options are qsub's, and read as there."""
     try:
         return read()
@@ -208,13 +208,13 @@ def with_attributes(spec: JobSpec, changes: Mapping[str, str | None]) -> JobSpec
 
 
 def without_resources(spec: JobSpec) -> JobSpec:
-    """The same without what was asked in PBS's words for its size, which has become another."""
+    """The same without what was requested in PBS's words for its size, which has become another."""
     kept = {name: value for name, value in spec.attributes.items() if not name.startswith(_LIST)}
     return replace(spec, attributes=kept)
 
 
 def _with_output(reader: OptionReader, spec: JobSpec, attributes: dict[str, str | None]) -> JobSpec:
-    """The two paths and -j decide together where the streams go; what is not asked for stays."""
+    """The two paths and -j decide together where the streams go; what is not requested stays."""
     given = reader.settings.given
     stdout = reader.output("o") if "o" in given else spec.stdout
     if "e" in given:
@@ -256,7 +256,7 @@ def _with_resources(asked: Sequence[ResourceRequest], spec: JobSpec, attributes:
 
 
 def altered_resources(asked: Sequence[ResourceRequest], spec: JobSpec) -> Resources:
-    """What a job asks for when `asked` goes over what it asked for before. Raises PbsError."""
+    """What a job requests when `asked` goes over what it requested before. Raises PbsError."""
     names = {request.name for request in asked}
     shown = _shown(spec)
     before: dict[str, str] = {}
@@ -288,5 +288,5 @@ def _shown(spec: JobSpec) -> dict[str, str]:
 
 
 def _is_implicit(shown: Mapping[str, str]) -> bool:
-    """Whether the job asked for no `select`, which was made of `-l ncpus=` and its kin."""
+    """Whether the job requested no `select`, which was made of `-l ncpus=` and its kin."""
     return shown.get("place") == "pack" and "nodes" not in shown and "+" not in shown.get("select", "+")

@@ -1,4 +1,4 @@
-"""What an alteration has changed of a job, in PBS's names, whichever command asked for it."""
+"""What an alteration has changed of a job, in PBS's names, whichever command requested it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PBS, as the rest of the house asks for it."""
+"""PBS, as the rest of hpcbatch uses it."""
 
 from __future__ import annotations
 

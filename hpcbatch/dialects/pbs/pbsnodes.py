@@ -114,7 +114,7 @@ def format_nodes_json(
     summary: bool = False,
     jobs: bool = False,
 ) -> str:
-    """`pbsnodes -F json`; `unknown` are names that were asked for and are no nodes."""
+    """`pbsnodes -F json`; `unknown` are names that were requested and are no nodes."""
     found: dict[str, Json] = {}
     for node in nodes:
         found[node.name] = _short_json(node, server, jobs=jobs) if summary else _json(node, server)

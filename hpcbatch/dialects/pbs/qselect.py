@@ -24,7 +24,7 @@ class Job(NamedTuple):
 
 
 class Criterion(NamedTuple):
-    """`compare` is negative, 0 or positive as the job has less than was asked, as much, or more; `op` is which of
+    """`compare` is negative, 0 or positive as the job has less than was requested, as much, or more; `op` is which of
     these will do.
     """
 

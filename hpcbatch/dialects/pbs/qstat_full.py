@@ -162,7 +162,7 @@ def resources_used(record: JobRecord, now: datetime) -> dict[str, str] | None:
 
 
 def _path(record: JobRecord, name: str, stream: str) -> str:
-    """`host:/path` of an output file, as asked, or by its default name."""
+    """`host:/path` of an output file, as requested, or by its default name."""
     spec = record.spec
     output = spec.stdout if stream == "o" else spec.stderr
     path = spec.attributes.get(name) or (output.path if output is not None else None)
@@ -174,7 +174,7 @@ def _path(record: JobRecord, name: str, stream: str) -> str:
 
 
 def resource_list(record: JobRecord) -> dict[str, str]:
-    """Resource_List as the job asked; made from its chunks for a job of another dialect."""
+    """Resource_List as the job requested; made from its chunks for a job of another dialect."""
     prefix = "Resource_List."
     asked = record.spec.attributes
     shown = {name.removeprefix(prefix): value for name, value in asked.items() if name.startswith(prefix)}

@@ -71,7 +71,7 @@ class QstatOptions(NamedTuple):
 
     @property
     def is_alternate(self) -> bool:
-        """Whether the alternate table is asked for. Real qstat lets -n and -s undo -f; the rest gives way to it."""
+        """Whether the alternate table is requested. Real qstat lets -n and -s undo -f; the rest gives way to it."""
         alternate = self.all or self.not_running or self.running or self.finished or self.users is not None
         alternate = alternate or self.nodes or self.comments or self.estimates or self.gigabytes or self.megawords
         return alternate and not (self.wide and self.full)

@@ -1,4 +1,4 @@
-"""`-l`: what a job asks for, from the list of resources to chunks, and what `qstat -f` shows of it."""
+"""`-l`: what a job requests, from the list of resources to chunks, and what `qstat -f` shows of it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ResourceRequest(NamedTuple):
 
 
 class Resources(NamedTuple):
-    """What a job asks for. `shown` is Resource_List as `qstat -f` lists it."""
+    """What a job requests. `shown` is Resource_List as `qstat -f` lists it."""
 
     chunks: tuple[Chunk, ...]
     arrangement: Arrangement
@@ -79,7 +79,7 @@ class Resources(NamedTuple):
     walltime_s: int | None
     shown: Mapping[str, str]
     notes: tuple[str, ...] = ()
-    """What the user is told."""
+    """What is printed for the user."""
 
 
 def split_resources(text: str) -> Iterator[tuple[str, str]]:

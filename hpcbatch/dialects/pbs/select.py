@@ -38,9 +38,9 @@ class SelectChunk(NamedTuple):
 
 
 def parse_select(text: str) -> tuple[SelectChunk, ...]:
-    """Read `[N:]name=value[:name=value…][+…]`; `4` alone is four chunks with nothing asked.
+    """Read `[N:]name=value[:name=value…][+…]`; `4` alone is four chunks that request nothing.
 
-    Raises HpcBatchError if `text` is anything else, or asks for no chunk, for more than MAX_CHUNKS,
+    Raises HpcBatchError if `text` is anything else, or requests no chunk, or more than MAX_CHUNKS,
     or in more than MAX_PARTS parts.
     Source: OpenPBS, decode_select() and parse_chunk().
     """
@@ -100,7 +100,7 @@ def nodes_to_select(text: str, ncpus: int | None) -> NodesForm:
     """Turn an old `nodes` specification into a select text and a place text.
 
     `N[:ppn=P][:ncpus=C][:gpus=G][:property…]` becomes `N:ncpus=P*C[:property=True…][:mpiprocs=P][:ngpus=G]`; `ncpus`,
-    where it was asked for beside it, is spread over the processes. Raises HpcBatchError if `text` is not a
+    where it was requested beside it, is spread over the processes. Raises HpcBatchError if `text` is not a
     specification or `ncpus` does not divide.
     Source: OpenPBS, validate_nodespec() and cvt_nodespec_to_select(); gpus is Torque's.
     """

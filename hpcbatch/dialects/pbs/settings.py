@@ -69,7 +69,7 @@ class Setting(NamedTuple):
 
 
 class Settings:
-    """What was asked so far. The command line is read first; what it sets, a directive leaves alone."""
+    """What was requested so far. The command line is read first; what it sets, a directive leaves alone."""
 
     def __init__(self, environ: Mapping[str, str], now: datetime) -> None:
         self.environ, self.now = environ, now

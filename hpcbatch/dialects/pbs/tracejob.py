@@ -1,6 +1,6 @@
-"""tracejob: its command line, and the events of a job as PBS's logs tell them. Source: OpenPBS 23.06, tracejob.c.
+"""tracejob: its command line, and the events of a job as PBS's logs show them. Source: OpenPBS 23.06, tracejob.c.
 
-There are no log files: the events are told from the job's record, so that only those are known that it keeps.
+There are no log files: the events are read from the job's record, so that only those are known that it keeps.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _end(record: JobRecord, end: datetime, server: str) -> Iterator[Event]:
 def format_trace(
     job_id: str, found: Sequence[Event], options: TracejobOptions, *, now: datetime, timezone: tzinfo | None, width: int
 ) -> str:
-    """The heading and the events of the days asked for; "" if there are none. `width` 0: lines are not wrapped."""
+    """The heading and the events of the days requested; "" if there are none. `width` 0: lines are not wrapped."""
     midnight = now.astimezone(timezone).replace(hour=0, minute=0, second=0, microsecond=0)
     first = midnight - timedelta(days=options.days - 1)
     in_time = [event for event in found if event.when >= first and event.log not in options.hidden]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hpcbatch.dialects.slurm.errors import ArrayError, change_said
+from hpcbatch.dialects.slurm.errors import ArrayError, change_refusal
 from hpcbatch.model.indices import Indices
 
 _NO_ERROR = "No error"
@@ -21,7 +21,7 @@ def check_answers(number: int, answers: Iterable[tuple[Indices, Exception | None
     for indices, error in answers:
         if error is None:
             text = _NO_ERROR
-        elif (said := change_said(error)) is not None:
+        elif (said := change_refusal(error)) is not None:
             text = said.text
             more += [line for line in said.more if line not in more]
         else:

@@ -1,4 +1,4 @@
-"""Slurm, as the rest of the house asks for it."""
+"""Slurm, as the rest of hpcbatch uses it."""
 
 from __future__ import annotations
 

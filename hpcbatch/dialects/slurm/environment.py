@@ -51,7 +51,7 @@ def environment(job: PlacedJob) -> dict[str, str]:
         "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
         "TMPDIR": "/tmp",  # noqa: S108  what slurmd sets
     }
-    return variables | _asked_for(job) | _of_the_array(job)
+    return variables | _option_variables(job) | _of_the_array(job)
 
 
 def _of_the_array(job: PlacedJob) -> dict[str, str]:
@@ -70,7 +70,7 @@ def _of_the_array(job: PlacedJob) -> dict[str, str]:
     }
 
 
-def _asked_for(job: PlacedJob) -> dict[str, str]:
+def _option_variables(job: PlacedJob) -> dict[str, str]:
     """Variables that are set only when the option was given."""
     given = job.spec.attributes
     variables = {

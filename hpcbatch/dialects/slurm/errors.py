@@ -48,7 +48,7 @@ class ArrayError(SlurmUsageError):
 
 
 class SlurmAnswer(HpcBatchError):  # noqa: N818  no error
-    """Not a failure: the command line asked for help or the version. `text` goes to stdout, the exit code is 0."""
+    """Not a failure: the command line requested help or the version. `text` goes to stdout, the exit code is 0."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -118,17 +118,17 @@ def describe(error: Exception, command: str, operand: str = "") -> tuple[str, in
         return _refused(error, operand), 1
     if isinstance(error, UnknownQueueError):
         return _unknown_partition(operand or str(error)), 1
-    text = _said_by(error)
+    text = _slurm_text(error)
     if text is None:
         return f"{command}: error: {error}", getattr(error, "exit_code", 1)
-    lines = [_in_the_words_of(command, operand, text)]
+    lines = [_command_text(command, operand, text)]
     is_others_job = command == "scancel" and bool(operand) and isinstance(error, ForbiddenError)
     if isinstance(error, UnreachableError | UnauthorizedError | ForbiddenError) and not is_others_job:
         lines.append(f"{command}: {error}")
     return "\n".join(lines), 1
 
 
-def _said_by(error: Exception) -> str | None:
+def _slurm_text(error: Exception) -> str | None:
     if isinstance(error, UnknownJobError):
         return INVALID_JOB
     if isinstance(error, JobFinishedError):
@@ -140,7 +140,7 @@ def _said_by(error: Exception) -> str | None:
     return None
 
 
-def _in_the_words_of(command: str, operand: str, text: str) -> str:
+def _command_text(command: str, operand: str, text: str) -> str:
     match command:
         case "sbatch":
             return f"sbatch: error: Batch job submission failed: {text}"
@@ -157,13 +157,13 @@ def _in_the_words_of(command: str, operand: str, text: str) -> str:
 
 def describe_hold(error: Exception, operand: str) -> tuple[str, int]:
     """What `scontrol hold`, `uhold` or `release` prints on stderr when it fails for one job."""
-    text = _said_by(error)
+    text = _slurm_text(error)
     if text is None or isinstance(error, UnreachableError):
         return describe(error, "scontrol", operand)
     return f"{text} for job {operand}\nslurm_suspend error: {text}", 1
 
 
-class Said(NamedTuple):
+class ChangeRefusal(NamedTuple):
     """Slurm's text for what went wrong, and the lines before it that say more."""
 
     text: str
@@ -172,24 +172,24 @@ class Said(NamedTuple):
 
 def describe_change(error: Exception, operand: str) -> tuple[str, int]:
     """What `scontrol update`, `requeue` and their like print on stderr when they fail for one job."""
-    said = change_said(error)
+    said = change_refusal(error)
     if said is None:
         return describe(error, "scontrol", operand)
     code = error.code if isinstance(error, SlurmUsageError) else 1
     return "\n".join([*said.more, f"{said.text} for job {operand}"]), code
 
 
-def change_said(error: Exception) -> Said | None:
+def change_refusal(error: Exception) -> ChangeRefusal | None:
     """The same without the job; None for what is said in another form."""
     if isinstance(error, SlurmUsageError):
         is_whole = isinstance(error, ArrayError) or error.text.startswith("scontrol: ")
-        return None if is_whole else Said(error.text)
+        return None if is_whole else ChangeRefusal(error.text)
     if isinstance(error, RefusedError) and error.code in SUBMIT_TEXT:
         code = RefusalCode(error.code)
         more = () if code in _SAYS_IT_ALL else (f"scontrol: error: {_NAMED.get(code, '')}{error}",)
-        return Said(SUBMIT_TEXT[code], more)
-    text = _said_by(error)
-    return None if text is None or isinstance(error, UnreachableError) else Said(text)
+        return ChangeRefusal(SUBMIT_TEXT[code], more)
+    text = _slurm_text(error)
+    return None if text is None or isinstance(error, UnreachableError) else ChangeRefusal(text)
 
 
 def _refused(error: RefusedError, operand: str) -> str:

@@ -153,7 +153,7 @@ class Parser:
 
 class WordError(SlurmUsageError):
     """getopt refuses one of the words; `word` is its index, from which a script's line is found.
-    `given` are the options before it: a bad value among them is the first thing to be told.
+    `given` are the options before it: a bad value among them is reported first.
     """
 
     def __init__(self, text: str, code: int, word: int) -> None:

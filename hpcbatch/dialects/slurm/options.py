@@ -115,7 +115,7 @@ OPTIONS: tuple[SbatchOption, ...] = (
             "delay-boot= SBATCH_DELAY_BOOT",  # no node is booted for a job
             "oversubscribe -s +share",  # partitions with OverSubscribe=NO, the default, pass over it
             "qos= -q SBATCH_QOS",  # without accounting Slurm takes any, and does nothing with it
-            "time-min=",  # allows a shorter limit, asks for none
+            "time-min=",  # allows a shorter limit, requests none
             "use-min-nodes SBATCH_USE_MIN_NODES",  # the lesser number of nodes is always taken
             "wait-all-nodes= SBATCH_WAIT_ALL_NODES",  # the pods of a job start together, and the script after them
             "wckey= SBATCH_WCKEY",

@@ -97,7 +97,7 @@ def read_option(request: Request, name: str, value: str, now: datetime) -> None:
 
 
 def request_of(spec: JobSpec) -> Request:
-    """What a job asked for that says how large it is, read again from its attributes (`submit.size_attributes`)."""
+    """What a job requested that says how large it is, read again from its attributes (`submit.size_attributes`)."""
     given = spec.attributes
     request = Request()
     for name in ("ntasks", "ntasks_per_node", "cpus_per_task", "mem_per_cpu_mb", "cpus_per_gpu", "mem_per_gpu_mb"):

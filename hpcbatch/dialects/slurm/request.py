@@ -1,4 +1,4 @@
-"""What sbatch was asked for: the options in force, of script, environment and command line together."""
+"""The request to sbatch: the options in force, of script, environment and command line together."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Request:
     kept: dict[str, str] = field(default_factory=dict)
     """Options that change nothing here, by name."""
     given: dict[str, str] = field(default_factory=dict)
-    """The text of --gres, --gpus and its kin, by option, where it asks for something."""
+    """The text of --gres, --gpus and its kin, by option, where it requests something."""
     notes: list[str] = field(default_factory=list)
     from_environment: set[str] = field(default_factory=set)
     """Options whose value in force comes from the environment."""

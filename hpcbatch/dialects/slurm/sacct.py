@@ -30,7 +30,7 @@ _REQUEUED = "RQ"
 
 
 class Facts(NamedTuple):
-    """What the records do not tell."""
+    """What is not in the records."""
 
     now: datetime
     uid_of: Callable[[str], int | None] = lambda _: None
@@ -54,7 +54,7 @@ def select_lines(records: Iterable[JobRecord], options: SacctOptions, facts: Fac
         if options.duplicates:
             entries += _past_entries(record, arrays)
         entries += _entries(record, arrays, apart.get(record.job_id, set()))
-    chosen = [entry for entry in entries if _is_asked_for(entry, options, facts)]
+    chosen = [entry for entry in entries if _is_selected(entry, options, facts)]
     chosen.sort(key=_Entry.order)
     return [line for entry in chosen for line in _lines(entry, options, facts)]
 
@@ -164,7 +164,7 @@ def _entries(record: JobRecord, arrays: dict[int, JobRecord], apart: set[int]) -
             yield _Entry(record, row, name, state, status.submit_time, members)
 
 
-def _is_asked_for(entry: _Entry, options: SacctOptions, facts: Facts) -> bool:
+def _is_selected(entry: _Entry, options: SacctOptions, facts: Facts) -> bool:
     record, row, status = entry.record, entry.row, entry.record.status
     if options.nothing or (options.jobs and not any(_names(job, entry) for job in options.jobs)):
         return False
@@ -367,7 +367,7 @@ def _steps(job: Line, entry: _Entry) -> Iterator[Line]:
 
 
 def _sum(pairs: Sequence[tuple[str, int]], *, is_over: bool) -> int | None:
-    """CPU time of some hosts; 0 while they run and have not told any yet."""
+    """CPU time of some hosts; 0 while they run and have not reported any yet."""
     return sum(seconds for _, seconds in pairs) if pairs or not is_over else None
 
 

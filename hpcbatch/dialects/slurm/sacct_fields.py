@@ -73,7 +73,7 @@ class View(NamedTuple):
     """Of a gid; "" where it has none."""
 
     def size(self, amount: int, power: int = 0) -> str:
-        """`amount` of 1024**power bytes, in the unit asked for, or in the greatest that loses nothing (halves count
+        """`amount` of 1024**power bytes, in the unit requested, or in the greatest that loses nothing (halves count
         as nothing lost). Source: convert_num_unit2().
         """
         number = float(amount)
@@ -124,7 +124,7 @@ def _step(value: Value) -> Value:
 
 
 def told(line: Line) -> str:
-    """What befell the job, in words."""
+    """What happened to the job."""
     status = line.record.status
     return system_comment(status.state, status.reason, status.message)
 

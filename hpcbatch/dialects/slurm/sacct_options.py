@@ -119,7 +119,7 @@ class WantedJob(NamedTuple):
 
 
 class SacctOptions(NamedTuple):
-    """What sacct was asked for. None: not restricted."""
+    """The jobs or nodes that the command line selects. None: not restricted."""
 
     fields: tuple[str, ...] = DEFAULT
     """Names as in FIELDS, in order."""
@@ -168,7 +168,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str, now
     """Read sacct's command line (without the program name). `user` is who runs it, `root` sees all jobs by default;
     `now` is in the user's zone. Raises SlurmAnswer for what only prints a text, SlurmUsageError in sacct's words.
     """
-    asked = _asked(argv)
+    asked = _option_values(argv)
     for name in asked.keys() & NOT_SUPPORTED:
         raise NotSupportedError(f"sacct --{name} is not supported")
     fields, widths = _fields(_field_list(asked, environ))
@@ -215,7 +215,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str, now
     )
 
 
-def _asked(argv: Sequence[str]) -> dict[str, str]:
+def _option_values(argv: Sequence[str]) -> dict[str, str]:
     try:
         given, operands = PARSER.parse(argv, permute=True)
     except WordError as error:
@@ -353,7 +353,7 @@ def _range(asked: Mapping[str, str], name: str, what: str) -> tuple[int, int] | 
 
 
 def _timelimits(asked: Mapping[str, str]) -> tuple[int, int] | None:
-    """Of -k and -K: the one value asked for, or a range."""
+    """Of -k and -K: the one value requested, or a range."""
     if "timelimit-min" not in asked:
         return None
     try:

@@ -81,7 +81,7 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScancelOptions:
-    """What scancel was asked for. None: not restricted."""
+    """The jobs or nodes that the command line selects. None: not restricted."""
 
     ids: tuple[NamedJob, ...] = ()
     user: str | None = None

@@ -30,7 +30,7 @@ from hpcbatch.record.rows import row_of
 
 
 class Verb(StrEnum):
-    """What scontrol can be told to do."""
+    """The requests that scontrol knows."""
 
     SHOW_JOB = "show job"
     SHOW_NODE = "show node"

@@ -66,7 +66,7 @@ NOT_YET = ("clusters", "iterate", "json", "reservation", "sort", "yaml")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinfoOptions:
-    """What sinfo was asked for. None: not restricted."""
+    """The jobs or nodes that the command line selects. None: not restricted."""
 
     format: str = DEFAULT_FORMAT
     fields: str | None = None
@@ -354,7 +354,7 @@ def _grown(columns: Sequence[Column], groups: Sequence[_Group]) -> list[Column]:
 def _groups(
     nodes: Sequence[NodeRow], queues: Sequence[QueueRow], keys: set[str], options: SinfoOptions, tz: tzinfo
 ) -> list[_Group]:
-    chosen = sorted((node for node in nodes if _is_asked_for(node, options)), key=lambda node: node.name)
+    chosen = sorted((node for node in nodes if _is_selected(node, options)), key=lambda node: node.name)
     if options.reasons:
         chosen = []  # nobody gives a reason for a node that is drained through the Kubernetes API
     kept = [queue for queue in queues if options.partitions is None or queue.name in options.partitions]
@@ -386,7 +386,7 @@ def _merged(groups: Sequence[_Group]) -> list[_Group]:
     return list(seen.values())
 
 
-def _is_asked_for(node: NodeRow, options: SinfoOptions) -> bool:
+def _is_selected(node: NodeRow, options: SinfoOptions) -> bool:
     if options.nodes is not None and node.name not in options.nodes:
         return False
     if options.responding is not None and node.ready is not options.responding:

@@ -1,4 +1,4 @@
-"""How large a job is: from nodes, tasks, CPUs, memory and GPUs asked for to chunks."""
+"""How large a job is: from the requested nodes, tasks, CPUs, memory and GPUs to chunks."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _filled(request: Request, gres: _Gres, tasks: int) -> Size:
 
 
 def _scattered(request: Request, gres: _Gres, count: int, tasks: int) -> tuple[Chunk, ...]:
-    """A chunk for each node, the tasks dealt out evenly, and what the job asks for as a whole too."""
+    """A chunk for each node, the tasks dealt out evenly, and what the job requests as a whole too."""
     whole = {name: total for name, total in gres.job.items() if name not in gres.node and name not in gres.task}
     if any(total < count for total in whole.values()):
         raise not_available()
@@ -138,7 +138,7 @@ def _chunk(request: Request, count: int, ranks: int, amounts: Mapping[str, int],
 
 
 def _check_gpus(request: Request, gpus: int) -> None:
-    """Refuse what is asked for each GPU where there is none."""
+    """Refuse what is requested for each GPU where there is none."""
     if not gpus and (request.cpus_per_gpu is not None or request.mem_per_gpu_mb is not None):
         raise failed("Invalid generic resource (gres) specification")
 

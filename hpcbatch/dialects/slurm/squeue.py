@@ -17,7 +17,7 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import WAITING, JobState
 
 MIN_JOB_AGE = timedelta(seconds=300)
-"""How long slurmctld keeps finished jobs; older ones are listed only when asked for by their id."""
+"""How long slurmctld keeps finished jobs; older ones are listed only when requested by id."""
 
 SortKey = Callable[[JobRow, datetime], float | str | tuple[int, int]]
 
@@ -62,7 +62,7 @@ def select_jobs(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -
     elif options.ids is not None:
         numbers = {named.number for named in options.ids if not named.is_array}
         rows = [row for row in rows if row.job_id in numbers]
-    return _sorted([row for row in rows if _is_asked_for(row, options, now)], options, now)
+    return _sorted([row for row in rows if _is_selected(row, options, now)], options, now)
 
 
 def columns_of(options: SqueueOptions) -> list[Column]:
@@ -99,7 +99,7 @@ def _value(fields: Mapping[str, Field], row: JobRow, view: View, key: str) -> st
     return fields[key].value(row, view)
 
 
-def _is_asked_for(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
+def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
     if row.state is JobState.REFUSED:
         return False
     if options.ids is None and row.end_time is not None and now - row.end_time > MIN_JOB_AGE:
@@ -119,7 +119,7 @@ def _is_asked_for(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
 
 
 def _sorted(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -> list[JobRow]:
-    # the order of slurmctld: what it is asked for by its id begins with the newest members of an array
+    # the order of slurmctld: what is requested by id begins with the newest members of an array
     ordered = sorted(rows, key=partial(_place, options.ids is not None))
     view = View(now=now, tz=UTC)
     for letter, descending in reversed(_sort_keys(options.sort)):

@@ -1,6 +1,6 @@
 """The fields of squeue: the value and the heading of every -o letter and every -O name.
 
-What a job row does not hold is shown as the real squeue shows it for a job that never asked for it. Headings and
+What a job row does not hold is shown as the real squeue shows it for a job that never requested it. Headings and
 values were read from squeue 22.05.8, letter by letter.
 """
 

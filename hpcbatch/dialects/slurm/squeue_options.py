@@ -91,7 +91,7 @@ NOT_YET = frozenset({"clusters", "iterate", "json", "licenses", "reservation", "
 
 
 class SqueueOptions(NamedTuple):
-    """What squeue was asked for. None: not restricted."""
+    """The jobs or nodes that the command line selects. None: not restricted."""
 
     ids: tuple[NamedJob, ...] | None = None
     """As given: the same id may stand twice."""

@@ -95,7 +95,7 @@ _BEFALLEN = frozenset(
 )
 
 ACTIVE = frozenset({"PD", "R", "S", "CG", "CF", "RS", "SI", "SO", "ST"})
-"""What squeue shows when no states are asked for."""
+"""What squeue shows when no states are requested."""
 
 FIRST_PRIORITY = 4294901760
 """priority/basic counts down from here, one a job, so that earlier jobs come first."""
@@ -122,7 +122,7 @@ def shown_reason(state: JobState, reason: Reason, message: str) -> str:
 
 
 def system_comment(state: JobState, reason: Reason, message: str) -> str:
-    """What befell the job, in words, where its exit code does not tell, and what it is warned of; "" where there is
+    """What happened to the job, where its exit code does not show it, and what it is warned of; "" where there is
     nothing to say.
     """
     is_told = state in {JobState.RUNNING, JobState.FINISHED} or reason in _BEFALLEN

@@ -73,7 +73,7 @@ def read_submission(
     now: datetime,
     umask: int,
 ) -> SlurmSubmission:
-    """Read what `sbatch argv...` asks for. The command line goes over SBATCH_* variables, these over #SBATCH lines.
+    """Read what `sbatch argv...` requests. The command line goes over SBATCH_* variables, these over #SBATCH lines.
 
     `script` reads the script of that name, or standard input for None, once at most, and raises OSError if it cannot.
     `now` is aware; its zone is that of --begin. Raises SlurmUsageError with the real sbatch's text,
@@ -228,7 +228,7 @@ def output_path(pattern: str | None, work_dir: str) -> str | None:
 
 
 def node_range(request: Request) -> tuple[int, int] | None:
-    """Nodes asked for, min and max, never more than there are tasks, which the real sbatch says too."""
+    """Nodes requested, min and max, never more than there are tasks, which the real sbatch says too."""
     if request.nodes is None or request.ntasks is None:
         return request.nodes
     low, high = request.nodes
@@ -274,7 +274,7 @@ SIZE_ATTRIBUTES = frozenset(
 
 
 def size_attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, str]:
-    """What was asked for that says how large the job is; `request.request_of` reads it again."""
+    """What was requested that says how large the job is; `request.request_of` reads it again."""
     found = {
         "ntasks": request.ntasks,
         "ntasks_per_node": request.ntasks_per_node,

@@ -61,7 +61,7 @@ def gpus_of(resources: Iterable[tuple[str, int]]) -> int:
 
 def parse_constraint(text: str) -> tuple[str, ...]:
     """Read `feature[&feature…]`: what the nodes must have, all of it, sorted.
-    Raises ValueError if it is anything else, NotImplementedError for what asks for one of several or for a number.
+    Raises ValueError if it is anything else, NotImplementedError for one of several, or for a number.
     """
     if any(char in text for char in "|[]()*,"):
         raise NotImplementedError(text)

@@ -445,7 +445,7 @@ def _with_size(spec: JobSpec, request: Request) -> JobSpec:
 
 
 def without_sizes(spec: JobSpec) -> JobSpec:
-    """The same without what was asked in Slurm's words for its size, which has become another."""
+    """The same without what was requested in Slurm's words for its size, which has become another."""
     kept = {name: value for name, value in spec.attributes.items() if name not in SIZE_ATTRIBUTES}
     return replace(spec, attributes=kept)
 

@@ -299,7 +299,7 @@ class Agent:
                 self._remove_later(self._directory(uid))
         elif run is not None:
             run.changed(pod)
-        elif pod["spec"].get("nodeName") in self._nodes and not _over(pod) and not self._stopping:
+        elif pod["spec"].get("nodeName") in self._nodes and not _has_ended(pod) and not self._stopping:
             run = self._runs[uid] = PodRun(self, pod)
             run.guarded(run.begin)
 
@@ -310,13 +310,13 @@ class Agent:
             if run.namespace == meta["namespace"] and event.type != "DELETED":
                 run.guarded(lambda run=run: run.source_changed(kind.plural, meta["name"]))  # type: ignore[misc]
 
-    def _host_said(self, message: dict[str, Any]) -> None:
+    def _on_host_message(self, message: dict[str, Any]) -> None:
         if message["event"] == "lost":
             self._host_lost()
             return
         run = self._runs.get(message["pod"])
         if run is not None:
-            run.guarded(lambda: run.host_said(message))
+            run.guarded(lambda: run.on_host_message(message))
 
     def _host_lost(self) -> None:
         if self._stopping:
@@ -364,7 +364,7 @@ class Agent:
         self._host_work = str(self._work_dir)
         client = PodHostClient(
             self._work_dir,
-            lambda message: self._queue.put(lambda: self._host_said(message)),
+            lambda message: self._queue.put(lambda: self._on_host_message(message)),
             self._api_port,
             self._on_caller,
         )
@@ -424,7 +424,7 @@ class Agent:
                 self.event(run, parts.failed_because or "Lost", parts.message or "ended", warning=True)
             if meta.get("deletionTimestamp") and (parts is not None or node not in self._nodes):
                 self.delete_pod(run)
-            elif node not in self._nodes and parts is None and not _over(pod):
+            elif node not in self._nodes and parts is None and not _has_ended(pod):
                 self.delete_pod(run)  # bound to a node that there is no more, and never started
         directory = self.state_dir / "pods"
         for leftover in directory.iterdir() if directory.is_dir() else ():
@@ -463,7 +463,7 @@ def _create(registry: Registry, resource: Resource, obj: Object, namespace: str 
         pass
 
 
-def _over(pod: Object) -> bool:
+def _has_ended(pod: Object) -> bool:
     return (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
 
 

@@ -82,7 +82,7 @@ class PodRun:
         self._object_gone = False
         self._retry_s = _FIRST_RETRY_S
         self._retry_count = 0
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._due: dict[str, float] = {}
 
     @property
@@ -205,7 +205,7 @@ class PodRun:
                 self.agent.send({"op": "volume", "pod": self.uid, "volume": volume_message(volume, gid)})
         self._volumes = fresh
 
-    def host_said(self, message: dict[str, Any]) -> None:
+    def on_host_message(self, message: dict[str, Any]) -> None:
         """An answer of the pod host about this pod."""
         match message["event"]:
             case "sandbox" if "error" in message:
@@ -406,7 +406,7 @@ class PodRun:
         """Say what is missing, once for each new message, and look again later (a change of it comes sooner)."""
         text = str(error)
         self._retry_count += 1
-        if error.reason != "ContainerCreating" and text not in self._said:
+        if error.reason != "ContainerCreating" and text not in self._reported:
             if error.reason == "FailedMount":
                 self.agent.event(self, "FailedMount", text, warning=True)
             else:
@@ -417,8 +417,8 @@ class PodRun:
                 # A kubelet leaves the message of a missing volume to the event; here it is in the status as well.
                 plain = error.reason == "FailedMount"
                 one.state = waiting("ContainerCreating" if plain else error.reason, text)
-        if text not in self._said:
-            self._said.add(text)
+        if text not in self._reported:
+            self._reported.add(text)
             self.agent.write_status(self)
         number = self._retry_count
 

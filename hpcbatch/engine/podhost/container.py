@@ -102,10 +102,10 @@ def run(spec: dict[str, Any], around: Surroundings) -> NoReturn:
         _Init(spec, around).run()
         status = 0
     except (StartError, MountError) as error:
-        _tell(around.report, {"error": "StartError", "message": str(error)})
+        _report(around.report, {"error": "StartError", "message": str(error)})
     except BaseException:
         traceback.print_exc()
-        _tell(around.report, {"error": "StartError", "message": "the engine failed; its log has the traceback"})
+        _report(around.report, {"error": "StartError", "message": "the engine failed; its log has the traceback"})
     finally:
         sys.stderr.flush()
         os._exit(status)
@@ -119,7 +119,7 @@ def reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
-def _tell(report: int, message: dict[str, Any]) -> None:
+def _report(report: int, message: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
         os.write(report, json.dumps(message).encode() + b"\n")
 
@@ -143,7 +143,7 @@ class _Init:
             root.build([Mount.from_json(data) for data in self._spec["mounts"]])
             root.enter()
         pipes = self._start()
-        _tell(self._around.report, {"started": time.time()})
+        _report(self._around.report, {"started": time.time()})
         self._copy(log, pipes)
         log.close()
         if self._around.plain:
@@ -153,7 +153,7 @@ class _Init:
         code = os.waitstatus_to_exitcode(self._status)
         # containerd gives 128 + signal, and no signal field
         end = {"code": 128 - code if code < 0 else code, "at": time.time(), "max_rss_kib": usage.ru_maxrss}
-        _tell(self._around.report, {**end, "cpu_s": round(usage.ru_utime + usage.ru_stime, 3)})
+        _report(self._around.report, {**end, "cpu_s": round(usage.ru_utime + usage.ru_stime, 3)})
 
     def _take_signals(self) -> None:
         self._wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)

@@ -37,7 +37,7 @@ def default_pod_spec(spec: Object) -> None:
             continue
         resources = container.setdefault("resources", {})
         limits = resources.get("limits")
-        if limits:  # a limit without a request asks for all of it
+        if limits:  # a limit without a request counts as a request of all of it
             resources["requests"] = {**limits, **(resources.get("requests") or {})}
         container.setdefault("terminationMessagePath", "/dev/termination-log")
         container.setdefault("terminationMessagePolicy", "File")

@@ -133,7 +133,7 @@ class Objects:
 
     @staticmethod
     def present(obj: Object, resource: Resource) -> Object:
-        """The object in the version asked for; versions differ in nothing else."""
+        """The object in the version requested; versions differ in nothing else."""
         if obj.get("apiVersion") == resource.api_version:
             return obj
         return {**obj, "apiVersion": resource.api_version}
@@ -337,7 +337,7 @@ class Objects:
         return schema.default(schema.prune(obj)[0]) if schema is not None else obj
 
     def _check(self, kind: Kind, obj: Object, old: Object | None, subresource: str) -> None:
-        """Names, schema and rules, then validating admission. Raises the ApiError that tells all faults."""
+        """Names, schema and rules, then validating admission. Raises the ApiError that names all faults."""
         meta = obj["metadata"]
         causes = check_name(kind.key, meta.get("name", "")) if old is None else []
         causes += metadata.check(meta, old["metadata"] if old is not None else None)

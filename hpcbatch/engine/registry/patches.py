@@ -189,7 +189,7 @@ def _identity(item: Any, fields: Sequence[str]) -> tuple[tuple[str, Any], ...] |
 
 
 def _ordered(items: list[Any], order: list[Any], fields: Sequence[str]) -> list[Any]:
-    """`items` in the order asked for; those that it does not name stay behind the neighbour that they followed."""
+    """`items` in the order requested; those that it does not name stay behind the neighbour that they followed."""
 
     def identity(item: Any) -> Any:
         return _identity(item, fields) if isinstance(item, Mapping) else item

@@ -222,5 +222,5 @@ def selector(kind: Kind, labels: str, fields: str) -> Predicate | None:
 
 
 def named(fields: str) -> str:
-    """The name that a field selector asks for, "" if it asks for none: a list of one need not walk through all."""
+    """The name that a field selector requests, "" if it requests none: a list of one need not walk through all."""
     return next((term.value for term in parse_fields(fields) if term.path == "metadata.name" and term.equal), "")

@@ -30,7 +30,7 @@ class Admission:
 
 @dataclass(slots=True)
 class WriteOptions:
-    """How one request is treated. `warnings` collects what its sender is to be told."""
+    """How one request is treated. `warnings` collects what its sender is to be warned of."""
 
     dry_run: bool = False
     field_validation: Literal["Ignore", "Warn", "Strict"] = "Warn"

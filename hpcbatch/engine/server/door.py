@@ -105,7 +105,7 @@ class Door:
         self._unknown: Counter[Hashable | None] = Counter()
         self._waiting: dict[RequestHandler, tuple[Hashable | None, asyncio.TimerHandle]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._said: dict[str, float] = {}
+        self._logged: dict[str, float] = {}
 
     def open(self, host: str, port: int) -> int:
         """Listen; returns the port. Raises OSError."""
@@ -204,6 +204,6 @@ class Door:
     def _complain(self, what: str) -> None:
         """One line a minute: whoever can connect could else fill the log."""
         now = time.monotonic()
-        if now - self._said.get(what, -_LOG_EVERY_S) >= _LOG_EVERY_S:
-            self._said = {kept: at for kept, at in self._said.items() if now - at < _LOG_EVERY_S} | {what: now}
+        if now - self._logged.get(what, -_LOG_EVERY_S) >= _LOG_EVERY_S:
+            self._logged = {kept: at for kept, at in self._logged.items() if now - at < _LOG_EVERY_S} | {what: now}
             _LOG.warning("%s", what)

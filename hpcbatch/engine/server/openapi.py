@@ -16,7 +16,7 @@ from hpcbatch.engine.server.discovery import group_versions
 
 Object = dict[str, Any]
 PROTOBUF_V2 = (
-    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"  # asked for as v2@v1.0, which is no media type
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"  # requested as v2@v1.0, which is no media type
 )
 # The message Document with nothing but `swagger: "2.0"`. kubectl reads it for a `kind: List`, to check the items
 # itself; kinds that it does not find there it leaves to the server, which checks them.

@@ -1,4 +1,4 @@
-"""The pages of a long list: the token by which a client asks for what comes after the last page."""
+"""The pages of a long list: the token by which a client requests what comes after the last page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of a container: from the agent's file, in CRI's form, to what `kubectl logs` asked for.
+"""The log of a container: from the agent's file, in CRI's form, to what `kubectl logs` requested.
 
 A line of the file is `2026-11-21T10:16:45.296905479Z stdout F text`; P instead of F says that the line goes on.
 """
@@ -181,7 +181,7 @@ class LogReader:
             position -= step
             self._file.seek(position)
             tail = self._file.read(step) + tail
-            # a line more than asked for: its end is where the wanted ones begin
+            # a line more than requested: its end is where the wanted ones begin
             if _whole_lines(tail) > count:
                 break
         self._file.seek(position + _tail_offset(tail, count))

@@ -1,4 +1,4 @@
-"""What a request asks for: its path, its parameters and the form of the answer, as values."""
+"""A request as values: its path, its parameters and the form of the answer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Accepted:
 
     form: Form = "object"
     aggregated: str = ""
-    """Version of aggregated discovery that is asked for, v2 or v2beta1."""
+    """Version of aggregated discovery that is requested, v2 or v2beta1."""
     table_version: str = "v1"
 
 

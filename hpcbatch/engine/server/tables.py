@@ -288,7 +288,7 @@ _CONVERSIONS: dict[str, Callable[[Any, datetime], Any]] = {
 
 
 def _custom_cells(columns: Sequence[PrinterColumn]) -> Callable[[Object, datetime], list[Any]]:
-    """Tables of thousands of rows are asked for often: all that is the same for each row is done here, once."""
+    """Tables of thousands of rows are requested often: all that is the same for each row is done here, once."""
     plan = [(parse_path(column.json_path), _CONVERSIONS[column.type]) for column in columns]
 
     def cells(obj: Object, now: datetime) -> list[Any]:

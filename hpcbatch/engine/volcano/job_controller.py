@@ -434,7 +434,7 @@ class _Sync:
             pod = build_pod(self.job, task, action.index, self.plugins)
             made = self.api.create(PODS, pod, self.namespace)
         except AlreadyExistsError:
-            # Ours, and not told yet; or another's, for whose end the job waits.
+            # Ours, and not reported yet; or another's, for whose end the job waits.
             self.c._queue.add_after(("job", *self.key), _NAME_TAKEN_RECHECK_S)
             return
         except (ApiError, PluginError) as error:

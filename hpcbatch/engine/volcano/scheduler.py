@@ -53,7 +53,7 @@ class Scheduler:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
-        self._told: dict[GroupKey, tuple[str, str]] = {}
+        self._reported: dict[GroupKey, tuple[str, str]] = {}
         self._pod_told: dict[str, str] = {}
         self._queues_written_at = -_QUEUE_STATUS_EACH_S
         self._informers = [
@@ -72,7 +72,7 @@ class Scheduler:
                 self._wake.set()
             if event.type == "DELETED":
                 meta = event.object["metadata"]
-                self._told.pop((meta.get("namespace") or "", meta["name"]), None)
+                self._reported.pop((meta.get("namespace") or "", meta["name"]), None)
                 self._pod_told.pop(meta["uid"], None)
 
         return Informer(self._registry, resource, on_event=on_event)  # type: ignore[arg-type]
@@ -235,7 +235,7 @@ class Scheduler:
             self._cache.wrote_group(done)
             if outcome.phase == "Running" != before.get("phase"):
                 self._record(group, "Normal", "Scheduled", "pod group is ready")
-        self._tell(key, group, outcome)
+        self._report_waiting(key, group, outcome)
 
     def _group_status(self, before: Object, outcome: Outcome) -> Object | None:
         """The new status; None if it says the same as before."""
@@ -267,11 +267,11 @@ class Scheduler:
         status: Object = {"phase": outcome.phase, **outcome.counters}
         return status | ({"conditions": conditions} if conditions else {})
 
-    def _tell(self, key: GroupKey, group: Object, outcome: Outcome) -> None:
+    def _report_waiting(self, key: GroupKey, group: Object, outcome: Outcome) -> None:
         """Why a group waits, in events, once for each text."""
-        if not outcome.message or self._told.get(key) == (outcome.message, outcome.event_message):
+        if not outcome.message or self._reported.get(key) == (outcome.message, outcome.event_message):
             return
-        self._told[key] = (outcome.message, outcome.event_message)
+        self._reported[key] = (outcome.message, outcome.event_message)
         if outcome.pods_exist:
             if outcome.phase in {"Pending", "Inqueue", "Unknown"}:
                 self._record(group, "Warning", "Unschedulable", outcome.event_message or outcome.message)

@@ -67,7 +67,7 @@ class SchedulerCache:
         self._active: set[PodKey] = set()  # bound and not ended
         self._alone: set[PodKey] = set()  # the default scheduler's, waiting
         self._groupless: set[PodKey] = set()  # Volcano's, waiting, without a PodGroup
-        self._assumed: dict[str, str] = {}  # node by uid, until the API tells it too
+        self._assumed: dict[str, str] = {}  # node by uid, until the API shows it too
         self._arrivals: dict[str, int] = {}
         self._next_arrival = 0
 

@@ -1,4 +1,4 @@
-"""Whether the levels asked for can reach the model top, in real.exe."""
+"""Whether the levels requested can reach the model top, in real.exe."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def needed(settings: Settings) -> dict[str, str]:
-    """Names, alternatives joined by `|`, and for each the key of &physics that asks for it."""
+    """Names, alternatives joined by `|`, and for each the key of &physics that requests it."""
     found: dict[str, str] = {}
 
     def need(key: str, *names: str) -> None:

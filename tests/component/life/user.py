@@ -101,7 +101,7 @@ class Asked:
     reruns_granted: int = 0
     """Of a run that was seen."""
     shapes: list[tuple[float, tuple[int, int] | None]] = field(default_factory=list)
-    """Number and CPUs of its pods, from when on; None: as before, or as asked for just then."""
+    """Number and CPUs of its pods, from when on; None: as before, or as requested just then."""
     limits: list[int | None] = field(default_factory=list)
     shown: dict[str, Any] | None = field(default_factory=dict)
     """Name, walltime and priority as altered; None: it is not known whether they were."""

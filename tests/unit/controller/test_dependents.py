@@ -298,7 +298,7 @@ def test_gate_of_an_array() -> None:
 
 @pytest.mark.parametrize(("dialect", "pending", "deleted"), [(PBS, "", "2-3"), (SLURM, "2-3", "")])
 def test_an_array_that_has_begun_is_altered(dialect: Dialect, pending: str, deleted: str) -> None:
-    """What was asked then holds for the members that have not been made yet."""
+    """What was requested then holds for the members that have not been made yet."""
     world = World()
     world.submit(1)
     world.submit(2, array="0-3", dialect=dialect)

@@ -1,4 +1,4 @@
-"""Who asks for the history, and whether they may."""
+"""Who requests the history, and whether they may."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hpcbatch.api.resources import Resource
 from hpcbatch.controller.history_server import FrontProxy, Permissions, User, front_proxy, user_of
 from hpcbatch.controller.serving_certificate import shared_certificate
 from hpcbatch.errors import ConflictError, ForbiddenError, HpcBatchError, UnauthorizedError
-from hpcbatch.history.serving import Asked
+from hpcbatch.history.serving import ResourceRequest
 
 PROXY = FrontProxy("pem", frozenset({"front"}), ("X-Remote-User",), ("X-Remote-Group",), ("X-Remote-Extra-",))
-LISTS = Asked("list", "a", "")
+LISTS = ResourceRequest("list", "a", "")
 
 
 def headers(*given: tuple[str, str]) -> Message:
@@ -78,7 +78,7 @@ def test_permissions_are_asked_for_and_hold_for_a_while() -> None:
     for _ in range(3):
         permissions.check(User("alice", (), ()), LISTS)
     assert api.asked == 1
-    permissions.check(User("alice", (), ()), Asked("get", "a", "x"))
+    permissions.check(User("alice", (), ()), ResourceRequest("get", "a", "x"))
     assert api.asked == 2
 
 

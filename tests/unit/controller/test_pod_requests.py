@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.api.port import Object
-from hpcbatch.controller.pod_requests import ANNOTATION, Signal, pass_on, requests_text, tell_of_requeue, unsent_signal
+from hpcbatch.controller.pod_requests import ANNOTATION, Signal, announce_requeue, pass_on, requests_text, unsent_signal
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
@@ -129,10 +129,10 @@ def test_nothing_new_is_not_written() -> None:
 def test_a_requeue_is_told_once_and_given_time() -> None:
     api, now = Patches(), datetime(2026, 1, 1, tzinfo=UTC)
     pod = {"metadata": {**POD["metadata"], "annotations": {ANNOTATION: "suspend\n"}}}
-    assert tell_of_requeue(api, pod, now) == 2  # type: ignore[arg-type]
+    assert announce_requeue(api, pod, now) == 2  # type: ignore[arg-type]
     told = f"suspend\nrequeue {int(now.timestamp())}\n"
     assert api.made == [("p", {"metadata": {"annotations": {ANNOTATION: told}, "resourceVersion": "7"}})]
     pod["metadata"]["annotations"] = {ANNOTATION: told}
     for passed_s, left_s in ((0.5, 1.5), (2, 0), (600, 0)):
-        assert tell_of_requeue(api, pod, now + timedelta(seconds=passed_s)) == left_s  # type: ignore[arg-type]
+        assert announce_requeue(api, pod, now + timedelta(seconds=passed_s)) == left_s  # type: ignore[arg-type]
     assert len(api.made) == 1

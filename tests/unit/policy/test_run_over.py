@@ -70,7 +70,7 @@ def test_too_much_memory(pods: list[PodView], name: str) -> None:
     [(Dialect.PBS, JobState.FINISHED, Reason.NONE), (Dialect.SLURM, JobState.FAILED, Reason.OUT_OF_MEMORY)],
 )
 def test_a_good_end_although_a_process_was_killed(dialect: Dialect, state: JobState, reason: Reason) -> None:
-    """PBS asks for the script's end only; both tell of it."""
+    """PBS requests the script's end only; both tell of it."""
     before = seen(phase="Completed", pods=[ENDED, replace(STARVED, phase="Succeeded", exit_code=0)])
     record = replace(before.record, spec=replace(before.record.spec, dialect=dialect))
     status = decide(replace(before, record=record)).status

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record import batchjob, crd
-from hpcbatch.record.manifest import to_manifest
+from hpcbatch.record.manifest import spec_to_json, to_manifest
 from tests.job_values import batchjob_of, specs, statuses
 
 SCHEMA = crd.definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -75,3 +77,53 @@ NONSENSE: list[dict[str, object]] = [
 def test_nonsense_is_an_error(spec: dict[str, object]) -> None:
     with pytest.raises(HpcBatchError):
         batchjob.spec_from_json(spec)
+
+
+def test_the_manifest_of_a_submission() -> None:
+    spec = JobSpec(dialect=Dialect.PBS, name="x")
+    assert to_manifest(spec, name="n", submission_secret="s", export_none=True) == {
+        "apiVersion": "hpcbatch.io/v1alpha1",
+        "kind": "BatchJob",
+        "metadata": {"name": "n", "labels": {"app.kubernetes.io/managed-by": "hpcbatch"}},
+        "spec": {**spec_to_json(spec), "submissionSecret": "s", "exportNone": True},
+    }
+    assert "exportNone" not in to_manifest(spec, name="n", submission_secret="s")["spec"]
+
+
+def test_the_status_names_the_volcano_job() -> None:
+    spec = JobSpec(dialect=Dialect.PBS, name="x")
+    record = JobRecord(job_id=7, namespace="ns", object_name="x", spec=spec, status=JobStatus(), queue="q")
+    assert batchjob.full_status_to_json(record, volcano_job="v")["volcanoJob"] == "v"
+    assert "volcanoJob" not in batchjob.full_status_to_json(record)
+
+
+def test_what_cannot_be_read_is_one_line() -> None:
+    with pytest.raises(HpcBatchError, match="not a BatchJob's spec: "):
+        batchjob.spec_from_json({"name": "x"})
+    with pytest.raises(HpcBatchError, match="not a BatchJob's status: "):
+        batchjob.status_from_json({"state": "Lost"}, None)
+
+
+def broken(spec: dict[str, object], state: str) -> JobRecord:
+    metadata = {"namespace": "ns", "name": "x"}
+    status = {"jobId": 7, "state": state, "owner": "alice", "queue": "q"}
+    return batchjob.shown_record({"metadata": metadata, "spec": spec, "status": status})
+
+
+@pytest.mark.parametrize(("state", "shown"), [("Running", JobState.RUNNING), ("Lost", JobState.HELD)])
+def test_a_record_that_cannot_be_read_is_shown_as_broken(state: str, shown: JobState) -> None:
+    record = broken({"name": "n"}, state)
+    assert (record.job_id, record.namespace, record.object_name, record.queue) == (7, "ns", "x", "q")
+    assert (record.spec.name, record.status.owner, record.status.state) == ("n", "alice", shown)
+    assert record.status.reason is Reason.BROKEN
+    assert record.status.message.startswith("its record cannot be read: not a BatchJob's spec: ")
+
+
+def test_an_array_of_too_many_members_is_broken() -> None:
+    array = {"indices": "0-99999999"}
+    assert broken({"dialect": "pbs", "name": "n", "array": array}, "Held").status.reason is Reason.BROKEN
+
+
+def test_a_broken_job_without_number_is_not_shown() -> None:
+    with pytest.raises(HpcBatchError, match="has not been admitted"):
+        batchjob.shown_record({"metadata": {"namespace": "ns", "name": "x"}, "spec": {}, "status": {"state": "Held"}})

@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 
+from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.row import COLUMNS, JobRow
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import is_printable
 from hpcbatch.record.batchjob import shown_record
-from hpcbatch.record.rows import cell_at, row_from_cells, row_of
+from hpcbatch.record.rows import cell_at, row_from_cells, row_of, state_of, unreadable
 from tests.job_values import batchjob_of, specs, statuses
 
 PLACES = {column.name: place for place, column in enumerate(COLUMNS)}
@@ -31,6 +34,38 @@ def test_a_row_of_the_table_is_the_row_of_the_record(spec: JobSpec, status: JobS
     obj = batchjob_of(record)
     row = row_from_cells(PLACES, [cell_at(obj, column) for column in COLUMNS], "ns", "x")
     assert row == row_of(record)
+    assert row is not None
+    assert (row.job_id, row.namespace, row.object_name, row.name) == (7, "ns", "x", spec.name)
+
+
+def cells(**found: object) -> JobRow | None:
+    return row_from_cells(PLACES, [found.get(column.name) for column in COLUMNS], "ns", "x")
+
+
+def test_a_job_that_was_not_admitted_has_no_row() -> None:
+    assert cells(State="Held", Job="n") is None
+    assert cells(Id=7, Job="n") is None
+
+
+@pytest.mark.parametrize(("state", "shown"), [("Running", "Running"), ("Lost", JobState.QUEUED)])
+def test_a_row_that_cannot_be_read_keeps_whose_it_is(state: str, shown: str) -> None:
+    row = cells(Id=7, State=state, Dialect="pbs", Job="n", User="alice", Queue="q", Ended="never")
+    assert row is not None
+    assert (row.job_id, row.state, row.name, row.user, row.queue) == (7, shown, "n", "alice", "q")
+    assert row.reason is Reason.BROKEN
+    assert row.message.startswith("its record cannot be read: ")
+    assert len(row.message) <= 300
+
+
+def test_the_state_of_a_batchjob() -> None:
+    assert state_of({"status": {"state": "Running"}}) is JobState.RUNNING
+    assert state_of({}) is state_of({"status": None}) is JobState.QUEUED
+
+
+def test_a_broken_record_says_why_in_one_bounded_line() -> None:
+    assert unreadable(HpcBatchError("why")) == "its record cannot be read: why"
+    assert unreadable(ValueError("why")) == "its record cannot be read: ValueError: why"
+    assert len(unreadable(ValueError("x" * 1000))) == 300
 
 
 HOSTILE = "x\x1b[31m\n99.pbs1\u202e\x9b\r"

@@ -97,7 +97,7 @@ def test_any_text_can_be_read(text: str, end: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_over", "tells_end"),
+    ("text", "is_over", "is_end_logged"),
     [
         (HEAD + STEPS, False, False),
         (GOOD, True, True),
@@ -111,9 +111,9 @@ def test_any_text_can_be_read(text: str, end: str) -> None:
     ],
     ids=["goes on", "wrf", "real", "crash", "crash of Intel", "fatal", "fatal goes on", "fatal begins", "cfl"],
 )
-def test_the_end(text: str, is_over: bool, tells_end: bool) -> None:
+def test_the_end(text: str, is_over: bool, is_end_logged: bool) -> None:
     log = read(text)
-    assert (log.is_over, log.tells_end) == (is_over, tells_end)
+    assert (log.is_over, log.is_end_logged) == (is_over, is_end_logged)
 
 
 BROKEN_OFF = HEAD + FIRST_FRAME + STEPS[: len(STEPS) // 2]

@@ -1,4 +1,4 @@
-"""--begin: every shape that sbatch 22.05.8 was asked for, at noon of 21 November 2026."""
+"""--begin: every shape that sbatch 22.05.8 was given, at noon of 21 November 2026."""
 
 from __future__ import annotations
 

@@ -350,7 +350,7 @@ def test_generic_resources_and_features() -> None:
 
 
 def test_columns_of_wrf() -> None:
-    """Who asks for them gives them; without that there are none."""
+    """Who requests them gives them; without that there are none."""
     options = read_options(["-h", "-t", "all", "-j", "113", "-O", "WRFProgress:5,wrfleft:4"], {}, "alice")
     asked: list[str] = []
 
