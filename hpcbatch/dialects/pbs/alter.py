@@ -36,8 +36,11 @@ ATTRIBUTE: Final[Mapping[str, str]] = {
     "chunks": "Resource_List.select",
     "arrangement": "Resource_List.place",
     "sharing": "Resource_List.place",
+    "memPerPodBytes": "Resource_List.mem",
+    "resourcesPerPod": "Resource_List.select",
+    "workDir": "jobdir",
 }
-"""PBS's name for a field that cannot be changed any more."""
+"""PBS's name of each field that a running job takes no more."""
 # PBS itself takes -o and -e, since it delivers the output at the end; here it is written where it goes.
 _NOT_WHILE_RUNNING = {
     "A": "Account_Name",

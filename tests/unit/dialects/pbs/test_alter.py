@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hpcbatch.dialects.pbs import usage
-from hpcbatch.dialects.pbs.alter import Alteration, read_qalter, read_qmove, read_qrerun
+from hpcbatch.dialects.pbs.alter import ATTRIBUTE, Alteration, read_qalter, read_qmove, read_qrerun
 from hpcbatch.dialects.pbs.errors import PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.submit import read_submission
 from hpcbatch.errors import HpcBatchError
@@ -17,6 +17,7 @@ from hpcbatch.model.dependency import Dependency, DependencyKind
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing
 from hpcbatch.model.state import JobState
+from hpcbatch.record.fields import ALTERABLE, WHILE_RUNNING
 from tests.unit.dialects.pbs.jobs import record
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -216,6 +217,10 @@ def test_too_late_for_a_running_job(argv: tuple[str, ...], attribute: str) -> No
         f"Cannot modify attribute while job running  {attribute}",
         167,
     )
+
+
+def test_each_field_that_is_refused_while_the_job_runs_has_a_name_in_pbs() -> None:
+    assert ATTRIBUTE.keys() == ALTERABLE - WHILE_RUNNING
 
 
 def test_a_running_job_takes_some() -> None:
