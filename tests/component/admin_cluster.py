@@ -70,7 +70,8 @@ class AdminCluster:
         if resource not in OTHERS:
             return self._registry.patch(resource, name, patch, namespace)
         found = self.get(resource, name, namespace)
-        changed = self._objects[resource, namespace, name] = _merged(found, patch)
+        changed: Object = _merged(found, patch)
+        self._objects[resource, namespace, name] = changed
         return changed
 
     def replace(

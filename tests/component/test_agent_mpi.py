@@ -111,7 +111,7 @@ def volcano(tmp_path: Path) -> Iterator[Rig]:
     register_volcano_admission(rig.registry)
     rig.registry.install_builtin()
     rig.start()
-    parts = [Scheduler(rig.registry), JobController(rig.registry)]
+    parts: list[Scheduler | JobController] = [Scheduler(rig.registry), JobController(rig.registry)]
     for part in parts:
         part.start()
     yield rig

@@ -162,13 +162,13 @@ class Rig:
                 ("sacct", ["-j", f"{number}"]),
             ):
                 self.show(command, argv)
-        for arguments, command in (
+        for arguments, program in (
             (["--since", SINCE, "--by", "user,queue,account,state,month,day"], report),
             (["--since", SINCE, "--json"], report),
             (["--since", SINCE, "--csv"], report),
             (["--since", SINCE], accounting),
         ):
-            result = CliRunner().invoke(command, arguments, obj=Session(self.environ), catch_exceptions=False)
+            result = CliRunner().invoke(program, arguments, obj=Session(self.environ), catch_exceptions=False)
             assert result.exit_code == 0, result.output
             assert "alice" in result.output
 

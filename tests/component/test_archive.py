@@ -36,7 +36,7 @@ from tests.component.api_server import Cluster, cluster
 from tests.component.batchjobs import NS, admitted
 from tests.waiting import wait_for
 
-HPCBATCH = Path(sys.executable).parent / "hpcbatch"
+HPCBATCH = str(Path(sys.executable).parent / "hpcbatch")
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -370,7 +370,7 @@ def test_a_controller_begins_anew_when_the_database_is_named(site: Cluster, tmp_
         "--history-port",
         "0",
         "--history-dsn-file",
-        address,
+        str(address),
     ]
     env = {**os.environ, "KUBECONFIG": str(site.kubeconfig), "HOME": str(tmp_path)}
     log = tmp_path / "controller.log"

@@ -165,7 +165,7 @@ def test_no_pod_starts_as_the_job_was_before_an_answered_alteration(rig: Rig) ->
     before = rig.wait_made(job)["metadata"]["uid"]
     rig.controller.stop()
     room = RoomAtTheAnswer(rig, blocker)
-    rig.controller = Controller(room, SiteConfig())
+    rig.controller = Controller(room, SiteConfig())  # type: ignore[arg-type]  # the rest of an Api by __getattr__
     rig.controller.start()
     alter(rig.api, rig.row(job), lambda r: replace(r.spec, chunks=(Chunk(cpus=1),)))
     wait_for("the pod", lambda: room.first_pod)
@@ -242,7 +242,11 @@ def test_rerun_once_whenever_the_controller_dies(rig: Rig) -> None:
     number = rig.record(job).job_id
     for run in (1, 2, 3):
         rig.wait_state(job, JobState.RUNNING)
-        wait_for("the run to be counted", lambda run=run: rig.record(job).status.run_count == run)
+
+        def is_counted(run: int = run) -> bool:
+            return rig.record(job).status.run_count == run
+
+        wait_for("the run to be counted", is_counted)
         asked = changes.rerun(rig.api, rig.row(job))
         rig.restart()
         assert changes.await_rerun(rig.api, rig.row(job), asked, timeout_s=20)
@@ -274,6 +278,7 @@ def test_rerun_and_hold(rig: Rig) -> None:
 def test_a_member_of_an_alteration_that_is_no_value_is_refused_by_the_schema(rig: Rig) -> None:
     """Users write requests: what is in them is checked as what is submitted."""
     job = rig.submit(hold=True)
+    fields: dict[str, Any]
     for fields in ({"name": 5}, {"chunks": []}, {"walltimeSeconds": "1"}, {"umask": 9999}, {"stdout": {"path": 1}}):
         with pytest.raises(InvalidError):
             rig.api.patch(BATCHJOBS, job, {"spec": {"alteration": {"id": "x", "fields": fields}}}, NS)

@@ -227,8 +227,8 @@ def test_no_reference_to_nothing_is_left(owners: list[list[int]], deletions: lis
         registry.delete(CM, name, "default", propagation=policy)
         if policy == "Orphan":
             del model[name]
-            for above in model.values():
-                above.discard(name)
+            for others in model.values():
+                others.discard(name)
         else:  # in the foreground the order differs, not the outcome
             drop(name)
     left = {

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -85,7 +86,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def cluster(server: Cluster) -> Iterator[Cluster]:
     """With a running job 2, a queued 3, a finished 4, and a held one of Slurm, 5."""
     registry = server.registry
-    started = {"start_time": NOW - timedelta(minutes=2), "hosts": (ExecHost(node="node-0", pod="p", cpus=2),)}
+    started: dict[str, Any] = {
+        "start_time": NOW - timedelta(minutes=2),
+        "hosts": (ExecHost(node="node-0", pod="p", cpus=2),),
+    }
     put_job(registry, 2, JobState.RUNNING, **started)
     put_job(registry, 3, JobState.QUEUED, reason=Reason.RESOURCES)
     put_job(registry, 4, JobState.FINISHED, end_time=NOW, exit_code=0, cpu_used_s=5, walltime_used_s=60, **started)

@@ -134,7 +134,8 @@ class _LateRemovals:
 @pytest.mark.parametrize("is_pod_later", [False, True], ids=["together", "the pod's end is told later"])
 def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Cluster, is_pod_later: bool) -> None:
     """It is held and released again, and its pod got a node at the last moment."""
-    api, names, before = cluster.registry, [], []
+    names: list[str] = []
+    api, before = cluster.registry, []
 
     def make_room() -> None:
         # within the handling that gives up: this one and the next, which the release requests, are counted

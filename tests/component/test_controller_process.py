@@ -32,7 +32,7 @@ from tests.component.volcano_cluster import NS, Cluster
 from tests.waiting import wait_for
 
 LEASE_S = 4
-HPCBATCH = Path(sys.executable).parent / "hpcbatch"
+HPCBATCH = str(Path(sys.executable).parent / "hpcbatch")
 SITE = "apiVersion: hpcbatch.io/v1alpha1\nkind: SiteConfiguration\nserverName: here\nimage: img:1\n"
 
 

@@ -109,7 +109,7 @@ def rig() -> Iterator[Rig]:
         notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
         cluster.registry.patch(NAMESPACES, NS, {"metadata": {"annotations": notes}})
         recorder = Recorder(cluster.registry)
-        controller = Controller(recorder, SiteConfig())  # type: ignore[arg-type]
+        controller = Controller(recorder, SiteConfig())
         controller.start()
         yield Rig(cluster, recorder)
         controller.stop()

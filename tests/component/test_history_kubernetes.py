@@ -250,7 +250,7 @@ def test_nobody_but_the_api_server_is_answered(site: Site) -> None:
         check=False,
     )
     assert json.loads(done.stdout)["code"] == 401
-    stranger = ["--cert", site.directory / "stranger.crt", "--key", site.directory / "stranger.key"]
+    stranger = ["--cert", f"{site.directory}/stranger.crt", "--key", f"{site.directory}/stranger.key"]
     subprocess.run(
         [
             "openssl",

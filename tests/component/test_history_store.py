@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -288,7 +289,7 @@ def test_a_restarted_server_is_found_again(server: Postgres) -> None:
 
 def test_an_address_that_is_none(tmp_path: Path) -> None:
     for dsn in ("host", "host=x password=sehr geheim", f"host={tmp_path} user=x dbname=y password=geheim"):
-        store = HistoryStore(PostgresDatabase(lambda dsn=dsn: dsn))
+        store = HistoryStore(PostgresDatabase(partial(str, dsn)))
         with pytest.raises(HistoryError) as raised:
             store.by_number(1)
         assert "geheim" not in str(raised.value)

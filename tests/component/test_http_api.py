@@ -89,6 +89,10 @@ def says(body: Any, code: int = 200, **headers: str) -> Answer:
     return answer
 
 
+def waited(event: threading.Event) -> None:
+    event.wait(10)
+
+
 def drops(handler: BaseHTTPRequestHandler) -> None:
     """Break the connection without an answer."""
     handler.connection.shutdown(socket.SHUT_RDWR)
@@ -270,7 +274,7 @@ def test_a_busy_server_is_asked_again(server: Server) -> None:
 
 def test_a_server_that_does_not_answer_is_unreachable(server: Server) -> None:
     release = threading.Event()
-    server.answers.put(lambda handler: (release.wait(10), drops(handler))[1])
+    server.answers.put(lambda handler: (waited(release), drops(handler))[1])
     with pytest.raises(errors.UnreachableError, match="does not answer"):
         server.api(answer_timeout_s=0.1).get(NODES, "n")
     release.set()
@@ -313,14 +317,14 @@ def test_watch_raises_what_the_server_says(server: Server) -> None:
 
 def test_watch_that_breaks_is_unreachable(server: Server) -> None:
     server.answers.put(streams(event("ADDED", "a"), then=drops))
-    seen = []
+    seen: list[Any] = []
     with pytest.raises(errors.UnreachableError, match="broke"):
         seen.extend(server.api().watch(PODS))
 
 
 def test_watch_ends_at_its_time_limit_although_the_server_does_not(server: Server) -> None:
     release = threading.Event()
-    server.answers.put(streams(event("ADDED", "a"), then=lambda handler: release.wait(10)))
+    server.answers.put(streams(event("ADDED", "a"), then=lambda _: waited(release)))
     begin = time.monotonic()
     assert len(list(server.api().watch(PODS, timeout_s=0.2))) == 1
     assert time.monotonic() - begin < 5
@@ -421,7 +425,7 @@ def test_tokens_in_files_are_read_for_each_request(secure: Server, certificate: 
 
 def test_watch_over_tls_is_closed_from_another_thread(secure: Server, certificate: Path) -> None:
     release = threading.Event()
-    secure.answers.put(streams(event("ADDED", "a"), then=lambda handler: release.wait(10)))
+    secure.answers.put(streams(event("ADDED", "a"), then=lambda _: waited(release)))
     api = HttpApi(Connection(server=secure.url, ca_pem=certificate.read_text()))
     watch = api.watch(PODS)
     arrived = threading.Event()

@@ -37,7 +37,11 @@ class Week:
     def __init__(self, server: Server, *answers: Answer) -> None:
         for answer in answers:
             server.answers.put(answer)
-        server.answers.put(streams(then=lambda handler: handler.rfile.read(1) and None))
+
+        def until_closed(handler: BaseHTTPRequestHandler) -> None:
+            handler.rfile.read(1)
+
+        server.answers.put(streams(then=until_closed))
         self._server = server
         self.informer = Informer(server.api(), PODS, on_event=lambda _: None)
         self.informer.start()

@@ -23,7 +23,7 @@ from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import NotFoundError
 from tests.component.volcano_cluster import ENDS_WITH, NS, ON_TERM, Cluster, on, running, task
 
-MPI = {"ssh": [], "svc": [], "env": []}
+MPI: dict[str, list[str]] = {"ssh": [], "svc": [], "env": []}
 
 
 @pytest.fixture
@@ -350,7 +350,10 @@ def test_closed_queue(cluster: Cluster) -> None:
     target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": "q", "uid": "x"}
     close = {"metadata": {"generateName": "q-"}, "action": "CloseQueue", "target": target}
     cluster.create(COMMANDS, close)
-    state = lambda: cluster.registry.get(QUEUES, "q")["status"]["state"]  # noqa: E731
+
+    def state() -> object:
+        return cluster.registry.get(QUEUES, "q")["status"]["state"]
+
     cluster.wait("Closing", lambda: state() == "Closing")
     assert cluster.phase("one") == "Running"
     cluster.kubelet.end("one-t-0", 0)

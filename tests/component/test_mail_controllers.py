@@ -85,7 +85,11 @@ def test_controllers_killed_in_the_midst_of_sending(site: Site, port: int) -> No
             site.controller()
             if number == 0:
                 run_jobs(site)
-            wait_for("some mails", lambda n=number: len(server.mails) > 2 * n, 40)
+
+            def has_some(number: int = number) -> bool:
+                return len(server.mails) > 2 * number
+
+            wait_for("some mails", has_some, 40)
             site.controllers[-1].signal(signal.SIGKILL)
             site.controllers[-1].wait()
         site.controller()

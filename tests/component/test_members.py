@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,8 @@ def registry(server: Cluster) -> Registry:
 
 def put_array(registry: Registry, state: JobState = JobState.RUNNING, **sets: str) -> JobRow:
     """Job 12, an array of 0-9; of the members in `active` and `succeeded` there are records."""
-    status = ArrayStatus(**{name: Indices.parse(text) for name, text in sets.items()})
+    found: dict[str, Any] = {name: Indices.parse(text) for name, text in sets.items()}
+    status = ArrayStatus(**found)
     spec = JobSpec(dialect=Dialect.SLURM, name="arr", chunks=(Chunk(),), array=Array(indices=ALL))
     record = put_job(registry, 12, state, spec=spec, array=status)
     for index in (*status.active, *status.succeeded):

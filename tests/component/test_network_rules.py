@@ -25,8 +25,15 @@ def policy(namespace: str = "a", **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "p", "namespace": namespace}, "spec": {"podSelector": {}, **spec}}
 
 
-PODS = [pod("one", "10.0.0.1", app="x"), pod("two", "10.0.0.2"), pod("other", "10.0.0.3", "b", app="x")]
-NAMESPACES = [{"metadata": {"name": "a"}}, {"metadata": {"name": "b", "labels": {"who": "reader"}}}]
+PODS: list[dict[str, Any]] = [
+    pod("one", "10.0.0.1", app="x"),
+    pod("two", "10.0.0.2"),
+    pod("other", "10.0.0.3", "b", app="x"),
+]
+NAMESPACES: list[dict[str, Any]] = [
+    {"metadata": {"name": "a"}},
+    {"metadata": {"name": "b", "labels": {"who": "reader"}}},
+]
 
 
 def allowed(rules: str, chain: str) -> list[str] | None:

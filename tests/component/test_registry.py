@@ -433,7 +433,7 @@ def test_owned_parts_are_shared_between_versions(things: Registry) -> None:
     made = things.create(THINGS, thing(), "default")
     done = things.replace(THINGS, {**made, "status": {"phase": "x"}}, "default", subresource="status")
     assert done["spec"] is made["spec"]
-    body = {
+    body: dict[str, Any] = {
         "apiVersion": "example.com/v1",
         "kind": "Thing",
         "metadata": dict(done["metadata"]),

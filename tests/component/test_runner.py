@@ -44,7 +44,7 @@ def roots() -> Iterator[Path]:
 
 def dumped(pod: RunnerPod) -> dict[bytes, bytes]:
     entries = (pod.root / "env").read_bytes().rstrip(b"\0").split(b"\0")
-    return dict(entry.split(b"=", 1) for entry in entries)  # type: ignore[misc]
+    return dict(entry.split(b"=", 1) for entry in entries)
 
 
 # The environment
@@ -420,7 +420,7 @@ def test_output_gets_its_own_name_at_the_end(pod: RunnerPod) -> None:
 @pytest.mark.parametrize("how", ["walltime", "stopped", "launch"])
 def test_output_of_jobs_that_are_ended(pod: RunnerPod, how: str) -> None:
     output, out, _ = running(pod)
-    limit = {"walltime_s": 1} if how == "walltime" else {}
+    limit: dict[str, Any] = {"walltime_s": 1} if how == "walltime" else {}
     work_dir = "/nowhere" if how == "launch" else str(pod.root)
     pod.prepare("#!/bin/sh\necho begun\nsleep 60\n", output=output, dialect=Dialect.PBS, work_dir=work_dir, **limit)
     process = pod.start()

@@ -51,7 +51,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _subscribe(self) -> None:
         self.seen, self.subscribed_at = [], self.store.revision
-        self.store.subscribe(PODS, None, lambda event: event and self.seen.append(event))
+        self.store.subscribe(PODS, None, lambda event: self.seen.append(event) if event else None)
         self.expected: list[tuple[int, str, str]] = []
 
     places = st.tuples(st.sampled_from([PODS, NODES]), st.sampled_from(["a", "b"]), st.sampled_from(["x", "y"]))
@@ -280,7 +280,7 @@ def test_deletion_has_a_revision_of_its_own() -> None:
 def test_threads_do_not_lose_writes() -> None:
     store = Store(":memory:", history=10_000)
     seen: list[int] = []
-    store.subscribe(PODS, None, lambda event: event and seen.append(event.revision))
+    store.subscribe(PODS, None, lambda event: seen.append(event.revision) if event else None)
 
     def write(number: int) -> None:
         for index in range(100):

@@ -87,7 +87,7 @@ class Cluster:
         assert job is not None
         record = record_from(job)
         now = datetime.now(UTC)
-        given = {"start_time": now, "end_time": now, "run_count": 1} | status
+        given: dict[str, Any] = {"start_time": now, "end_time": now, "run_count": 1} | status
         ended = full_status_to_json(replace(record, status=replace(record.status, **given)))
         return self.registry.replace(BATCHJOBS, job | {"status": ended}, NS, subresource="status")
 

@@ -84,7 +84,7 @@ def plot() -> ModuleType:
     return module
 
 
-def wrfout(path: Path, *times: str, form: str = "NETCDF4", domain: int = 1, **attributes: Any) -> Path:
+def wrfout(path: Path, *times: str, form: Any = "NETCDF4", domain: int = 1, **attributes: Any) -> Path:
     """A file as WRF's: 12 × 14 points on a plain of 100 m with a mountain above 500 hPa, 280 K at every height."""
     import netCDF4
     import numpy as np

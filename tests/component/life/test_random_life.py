@@ -191,7 +191,7 @@ def awake(life: Life) -> list[str]:
 def left_over(registry: Registry) -> list[str]:
     kinds = BATCHJOBS, PODS, VOLCANO_JOBS, PODGROUPS, SERVICES, NETWORK_POLICIES, COMMANDS
     found = [f"{kind.plural}/{obj['metadata']['name']}" for kind in kinds for obj in registry.list(kind, NS).items]
-    found += [f"configmaps/{name}" for name in names(registry.list(CONFIGMAPS, NS).items) if name.startswith("job-")]
+    found += [f"configmaps/{name}" for name in names([*registry.list(CONFIGMAPS, NS).items]) if name.startswith("job-")]
     # a submission that nobody answered is swept later
     secrets = [
         s

@@ -350,7 +350,8 @@ class Life:
         found = self.api.list(BATCHJOBS, NS, fields=f"status.jobId={asked.job_id}").items
         assert len(found) <= 1, f"job {asked.job_id} has {len(found)} records"
         if found:
-            return found[0]
+            first: Object = found[0]
+            return first
         moved = self.history.by_number(asked.job_id)
         assert moved is not None, f"job {asked.job_id} is lost"
         return moved

@@ -15,7 +15,7 @@ from hpcbatch.api.http import Answer, BrokenAnswerError, HttpConnection
 
 
 def answer(text: bytes, method: str = "GET") -> Answer:
-    return Answer(io.BufferedReader(io.BytesIO(text)), method)  # type: ignore[arg-type]
+    return Answer(io.BufferedReader(io.BytesIO(text)), method)
 
 
 @pytest.mark.parametrize(

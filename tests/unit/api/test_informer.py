@@ -153,7 +153,7 @@ def test_a_broken_watch_goes_on_where_it_broke(run: Any, loss: Exception) -> Non
 def test_a_version_that_never_works_again_is_given_up(run: Any) -> None:
     api = ScriptedApi(ObjectList((pod("a", 1),), "900"), ObjectList((pod("a", 1),), "5"))
     run(api)
-    versions = []
+    versions: list[Any] = []
     while not versions or versions[-1] == "900":
         version, watch = api.watches.get(timeout=BOUND_S)
         versions.append(version)
@@ -303,8 +303,8 @@ class QueueModel(RuleBasedStateMachine):
     def get(self) -> None:
         due = {key for key, moment in self.later.items() if moment <= self.clock.now}
         self.owed |= due
-        for key in due:
-            del self.later[key]
+        for late in due:
+            del self.later[late]
         key = self.queue.get(0)
         free = self.owed - self.active
         if key is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -50,7 +50,7 @@ class World:
         return self.objects.get((namespace, name))
 
     def list(self, _resource: object, _namespace: str | None = None, **_: str) -> ObjectList:
-        return ObjectList([], "1")
+        return ObjectList((), "1")
 
     def restart(self) -> None:
         """A new controller, which learns from a list what there is."""
@@ -168,6 +168,6 @@ class World:
     def records(self) -> Iterator[JobRecord]:
         return map(record_from, list(self.objects.values()))
 
-    def ready(self) -> list[int]:
+    def ready(self) -> Sequence[int]:
         """The jobs that the scheduler may start."""
         return [record.job_id for record in self.records() if record.status.state is JobState.QUEUED]

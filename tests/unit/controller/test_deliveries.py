@@ -48,13 +48,17 @@ def test_owes_output(job: JobRecord, first: dict[str, Any] | None, expected: boo
 
 
 def test_the_pod_that_delivers() -> None:
-    container = {"command": ["/bin/sh", "run.sh", "master"], "resources": {"limits": {"memory": "64"}}, "image": "i"}
-    first = {
+    container: dict[str, Any] = {
+        "command": ["/bin/sh", "run.sh", "master"],
+        "resources": {"limits": {"memory": "64"}},
+        "image": "i",
+    }
+    first: dict[str, Any] = {
         "name": "mpimaster",
         "replicas": 1,
         "template": {"spec": {"containers": [container], "affinity": {"a": 1}}},
     }
-    others = {"name": "mpiworker", "replicas": 3, "template": {"spec": {"containers": [container]}}}
+    others: dict[str, Any] = {"name": "mpiworker", "replicas": 3, "template": {"spec": {"containers": [container]}}}
     spec = {"minAvailable": 4, "plugins": {"ssh": []}, "policies": [{"event": "PodFailed"}], "tasks": [others, first]}
     made = delivery({"metadata": {"name": "job-7"}, "spec": spec}, SiteConfig())
     assert made["metadata"]["name"] == "job-7-output"

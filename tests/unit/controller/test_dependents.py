@@ -332,7 +332,7 @@ def dependencies(draw: st.DrawFn, number: int) -> Dependency | None:
     return Dependency(clauses=tuple(clauses), is_any=draw(st.booleans()) and draw(st.booleans()))
 
 
-def is_satisfied(world: World, dependency: Dependency, dialect: Dialect, number: int) -> bool:
+def is_satisfied(world: World, dependency: Dependency, dialect: str, number: int) -> bool:
     """Said anew, and without what the controller remembers: may this job run now?"""
 
     def one(kind: DependencyKind, other: int) -> bool:

@@ -20,7 +20,7 @@ PROXY = FrontProxy("pem", frozenset({"front"}), ("X-Remote-User",), ("X-Remote-G
 LISTS = ResourceRequest("list", "a", "")
 
 
-def headers(*given: tuple[str, str]) -> Message:
+def headers(*given: tuple[str, str]) -> Any:
     message = Message()
     for name, value in given:
         message[name] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from hpcbatch.api.informer import Informer
@@ -38,7 +39,7 @@ class Cluster:
 
     def list(self, _resource: object, _namespace: str, *, labels: str) -> ObjectList:
         assert labels == "hpcbatch.io/job-id=7"
-        return ObjectList(self.present, "1")
+        return ObjectList(tuple(self.present), "1")
 
     def show(self, *pods: Object) -> None:
         self.cached = {pod["metadata"]["name"]: pod for pod in pods}
@@ -47,7 +48,7 @@ class Cluster:
         job = Admitted({"spec": spec, "status": {}}, RECORD)
         return self.pods.seen(job, {"metadata": {"uid": "vj-2"}}, VolcanoJobView(uid="vj-2", phase=phase))
 
-    def seen(self, phase: str, **spec: Any) -> list[tuple[str, str, bool]]:
+    def seen(self, phase: str, **spec: Any) -> Sequence[tuple[str, str, bool]]:
         """Phase, uid and whether it is gone, of each pod."""
         return [(view.phase, view.uid, view.is_gone) for view in self.look(phase, **spec).views]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
 from time import perf_counter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,7 +39,7 @@ def job(
     cpus: int = 4,
     state: JobState = JobState.FINISHED,
     used_s: int | None = None,
-    **more: object,
+    **more: Any,
 ) -> JobRow:
     """A job that ended so many hours ago and ran for `took_h`; None: has not ended, never ran."""
     end = None if ago_h is None else NOW - hours(ago_h)

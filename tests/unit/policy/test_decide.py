@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -298,7 +299,7 @@ def test_a_volcano_job_that_somebody_deleted_fails_the_job() -> None:
 # Pods that do not come to start
 
 
-def stuck(problem: str, *, bound_s: int = 20, **fields: object) -> PodView:
+def stuck(problem: str, *, bound_s: int = 20, **fields: Any) -> PodView:
     return pod(phase="Pending", problem=problem, bound_at=NOW - timedelta(seconds=bound_s), **fields)
 
 
@@ -423,7 +424,7 @@ def test_a_restart_is_counted_once() -> None:
 @pytest.mark.parametrize(("rerunnable", "count"), [(True, 1), (False, 0)])
 def test_a_run_that_is_seen_only_when_its_pod_is_taken_away(phase: str, rerunnable: bool, count: int) -> None:
     """The next one is its second. One that must not run twice would not have begun without the controller's word."""
-    spec = {"rerunnable": rerunnable}
+    spec: dict[str, object] = {"rerunnable": rerunnable}
     taken = replace(RUNNING, is_deleting=True)
     first = decide(seen(phase=phase, pods=[taken], spec=spec)).status
     assert first.run_count == count
@@ -440,7 +441,7 @@ def test_a_run_that_is_seen_only_when_its_pod_is_taken_away(phase: str, rerunnab
 def test_a_pod_that_volcano_makes_anew_during_a_run_keeps_its_place_in_the_record() -> None:
     """The pod that was deleted is not to be seen any more, only the one in its place, which gets no node."""
     both = [RUNNING, replace(RUNNING, index=1, name="pod-1", node="node-1")]
-    spec = {"rerunnable": False}
+    spec: dict[str, object] = {"rerunnable": False}
     status = decide(seen(phase="Running", pods=both, spec=spec)).status
     anew = pod(1, name="pod-1", node="", phase="Pending")
     status = decide(seen(phase="Running", pods=[RUNNING, anew], status=status, spec=spec)).status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,7 @@ def test_a_good_end_although_a_process_was_killed(dialect: Dialect, state: JobSt
     ],
     ids=["good end", "said of a process that was killed", "deleted"],
 )
-def test_a_warning_is_kept_however_the_job_ends(more: list[PodView], flags: dict[str, bool], message: str) -> None:
+def test_a_warning_is_kept_however_the_job_ends(more: list[PodView], flags: dict[str, Any], message: str) -> None:
     warned = replace(ENDED, report=replace(OK, message="warning: w"))
     ended = [replace(pod, phase="Succeeded", exit_code=0) for pod in more]
     status = decide(seen(phase="Completed", pods=[warned, *ended], **flags)).status

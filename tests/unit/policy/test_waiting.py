@@ -106,7 +106,8 @@ NODES = [node(), node(), node(gpus=2, cpu="haswell")]
     ],
 )
 def test_explain(chunk: Chunk, nodes: list[NodeRoom], asked: dict[str, Any], reason: Reason, message: str) -> None:
-    why = explain([chunk], nodes, **({"is_scattered": False, "queue": QUEUE, "site": SITE} | asked))
+    given: dict[str, Any] = {"is_scattered": False, "queue": QUEUE, "site": SITE} | asked
+    why = explain([chunk], nodes, **given)
     assert why.reason is reason
     assert message in why.message
 

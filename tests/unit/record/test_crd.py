@@ -87,7 +87,7 @@ def test_what_may_change_after_submission() -> None:
 def test_every_text_and_list_of_the_spec_has_a_bound() -> None:
     """What a user writes is bounded, and what rules look at has to be."""
 
-    def check(schema: dict[str, object], path: str) -> None:
+    def check(schema: dict[str, Any], path: str) -> None:
         bound = {"string": "maxLength", "array": "maxItems"}.get(str(schema["type"]))
         assert bound is None or bound in schema or "enum" in schema, path
         if "additionalProperties" in schema:

@@ -14,7 +14,7 @@ from hpcbatch.volcano.accounts import group, passwd
 
 
 def job(**changes: Any) -> PlacedJob:
-    given = {"owner": "alice", "uid": 1000, "gid": 1000, "home": "/home/alice", "cluster": "c"}
+    given: dict[str, Any] = {"owner": "alice", "uid": 1000, "gid": 1000, "home": "/home/alice", "cluster": "c"}
     spec = JobSpec(dialect=Dialect.PBS, name="x")
     return PlacedJob(job_id=1, spec=spec, queue="q", pods=(), **(given | changes))
 

@@ -11,7 +11,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.volcano.quoting import check_text, shellquote, yaml_flow
 from tests.thoroughness import examples
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)))
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 KEYS = TEXT.filter(lambda text: len(text) < 80)
 LOADERS = [yaml.SafeLoader, *([yaml.CSafeLoader] if hasattr(yaml, "CSafeLoader") else [])]
 JSON = st.recursive(

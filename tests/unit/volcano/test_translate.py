@@ -29,7 +29,7 @@ from tests.thoroughness import examples
 Object = dict[str, Any]
 GOLDEN = Path(__file__).parent / "data"
 OWNER = {"apiVersion": "hpcbatch.io/v1alpha1", "kind": "BatchJob", "name": "pbs-x", "uid": "u-1", "controller": True}
-TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=30)
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 
 
 def placed(

@@ -137,7 +137,7 @@ def data_file(content: bytes) -> DataFile:
 
 def initial(e_we: int = 62, e_sn: int = 52, e_vert: int = 36, time: str = "2024-01-15_12:00:00") -> bytes:
     """A wrfinput or wrfrst."""
-    attributes = {
+    attributes: dict[str, int | float | str] = {
         "TITLE": " OUTPUT FROM REAL_EM V4.7.1 PREPROCESSOR",
         "WEST-EAST_GRID_DIMENSION": e_we,
         "SOUTH-NORTH_GRID_DIMENSION": e_sn,

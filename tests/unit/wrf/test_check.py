@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -34,6 +35,7 @@ def test_a_good_run(program: Program, namelist: str) -> None:
     assert check(run_of(program, namelist, ranks=4 if namelist is NAMELIST else 1)) == []
 
 
+DYNAMICS = NAMELIST[NAMELIST.index("&dynamics") :]
 CASES: dict[str, tuple[Callable[[], Run], Severity, str, str, str]] = {
     "24 ranks": (lambda: run_of(WRF, ranks=24), ERROR, "domains.e_sn", "52", "4×6: patches of 15×8 .*20 fit, as 4×5"),
     "7 ranks": (lambda: run_of(WRF, ranks=7), ERROR, "domains.e_sn", "52", "1×7: patches of 62×7 .*6 fit, as 2×3"),
@@ -281,7 +283,7 @@ CASES: dict[str, tuple[Callable[[], Run], Severity, str, str, str]] = {
     ),
     **{
         f"no {key}": (
-            lambda key=key, program=program: run_of(program, re.sub(rf"{key} = \d,", "", NAMELIST)),
+            partial(run_of, program, re.sub(rf"{key} = \d,", "", NAMELIST)),
             ERROR,
             f"dynamics.{key}",
             "",
@@ -525,7 +527,6 @@ ONCE: dict[str, tuple[Callable[[], Run], str]] = {
         "physics.mp_physics",
     ),
 }
-DYNAMICS = NAMELIST[NAMELIST.index("&dynamics") :]
 
 
 @pytest.mark.parametrize("case", ONCE)

@@ -37,7 +37,8 @@ def test_a_run_of_wrf() -> None:
     assert found.percent == pytest.approx(100 * 4 / 60)
     assert found.time == datetime(2024, 1, 15, 12, 4)
     (domain,) = found.domains
-    assert (domain.steps, domain.mean_s, domain.median_s) == (4, pytest.approx(0.3), pytest.approx(0.2))
+    assert domain.steps == 4
+    assert [domain.mean_s, domain.median_s] == pytest.approx([0.3, 0.2])
     # 2.9 s of steps, the frame, the boundary and wrfinput for four minutes; fifty-six are left
     assert found.eta_s == pytest.approx((2.9 + 0.5 + 0.5 + 0.03985) * 14)
 

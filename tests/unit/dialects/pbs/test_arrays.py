@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,7 +34,8 @@ WITH_T = {**{k: v for k, v in VARIABLES.items() if k not in {"PBS_O_QUEUE", "PBS
 
 def array(job_id: int = 133, state: JobState = JobState.RUNNING, **sets: str) -> JobRecord:
     """An array of 1-4 whose members stand where `sets` say."""
-    status = ArrayStatus(**{name: Indices.parse(text) for name, text in sets.items()})
+    found: dict[str, Any] = {name: Indices.parse(text) for name, text in sets.items()}
+    status = ArrayStatus(**found)
     return replace(
         ARRAY,
         job_id=job_id,
@@ -146,7 +148,7 @@ def test_full_running_member() -> None:
     ("state", "sets", "exit_status"),
     [(JobState.FINISHED, {"succeeded": "1-4"}, "0"), (JobState.FAILED, {"succeeded": "1-3", "failed": "4"}, "1")],
 )
-def test_full_ended_array(state: JobState, sets: dict[str, str], exit_status: str) -> None:
+def test_full_ended_array(state: JobState, sets: dict[str, Any], exit_status: str) -> None:
     found = dict(shown(array(state=state, **sets)))
     assert (found["job_state"], found["Exit_status"]) == ("F", exit_status)
     assert found["array_state_count"] == "Queued:0 Running:0 Exiting:0 Expired:0"
@@ -177,7 +179,7 @@ def test_comments_on_members_without_a_record() -> None:
 
 @given(st.lists(st.sampled_from(["pending", "active", "succeeded", "failed", "deleted"]), min_size=1, max_size=40))
 def test_every_member_has_one_row(places: list[str]) -> None:
-    sets = {
+    sets: dict[str, Any] = {
         f"array_{name}": str(Indices.of(i for i, place in enumerate(places) if place == name))
         for name in ("pending", "active", "succeeded", "failed", "deleted")
     }

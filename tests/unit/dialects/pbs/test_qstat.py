@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, timedelta
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ def test_default_tables_are_the_recorded_ones(name: str, options: dict[str, obje
         ("T", {"estimates": True}),
     ],
 )
-def test_alternate_tables_are_the_recorded_ones(name: str, options: dict[str, bool]) -> None:
+def test_alternate_tables_are_the_recorded_ones(name: str, options: dict[str, Any]) -> None:
     table = format_alternate(ROWS, server="pbs1", now=STARTED, timezone=UTC, **options)
     assert table == one_slot(recorded(f"qstat_{name}.txt"))
 
@@ -118,8 +119,8 @@ def test_long_cells_of_the_default_table(changes: dict[str, object], expected: s
     ],
     ids=["mb", "gb", "scaled", "megawords", "gigabytes", "none", "hours", "many", "name", "no-cpus", "id"],
 )
-def test_cells_of_the_alternate_table(changes: dict[str, object], options: dict[str, bool], expected: str) -> None:
-    assert expected in format_alternate([cell(**changes)], server="pbs1", now=STARTED, **options)  # type: ignore[arg-type]
+def test_cells_of_the_alternate_table(changes: dict[str, Any], options: dict[str, Any], expected: str) -> None:
+    assert expected in format_alternate([cell(**changes)], server="pbs1", now=STARTED, **options)
 
 
 def test_elapsed_time_is_that_of_the_wall_clock() -> None:

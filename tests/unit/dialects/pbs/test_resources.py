@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from hpcbatch.dialects.pbs.errors import Origin, PbsError, describe
 from hpcbatch.dialects.pbs.resources import ResourceRequest, Resources, read_resources, split_resources
-from hpcbatch.dialects.pbs.select import MAX_CHUNKS, parse_place, parse_select
+from hpcbatch.dialects.pbs.select import parse_place, parse_select
 from hpcbatch.errors import HpcBatchError, NotSupportedError
-from hpcbatch.model.spec import Arrangement, Chunk, Sharing
+from hpcbatch.model.spec import MAX_CHUNKS, Arrangement, Chunk, Sharing
 
 GB = 1 << 30
 

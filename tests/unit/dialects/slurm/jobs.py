@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from hpcbatch.model.array import Array, ArrayStatus, Membership
 from hpcbatch.model.dependency import DependencyProgress
@@ -77,7 +78,7 @@ def record(
 
 
 HOST = (ExecHost(node="vm", pod="job-85-0", cpus=1),)
-RUNNING = {"hosts": HOST, "start_time": SUBMITTED, "run_count": 1}
+RUNNING: dict[str, Any] = {"hosts": HOST, "start_time": SUBMITTED, "run_count": 1}
 EARLIER = SUBMITTED - timedelta(seconds=1)
 QUEUE: tuple[JobRecord, ...] = (
     record(
@@ -88,8 +89,8 @@ QUEUE: tuple[JobRecord, ...] = (
         submit_time=EARLIER,
         eligible_time=EARLIER,
         **RUNNING,
-    ),  # type: ignore[arg-type]
-    record(86, state=JobState.RUNNING, reason=Reason.NONE, args=("25",), **RUNNING),  # type: ignore[arg-type]
+    ),
+    record(86, state=JobState.RUNNING, reason=Reason.NONE, args=("25",), **RUNNING),
     record(87, reason=Reason.RESOURCES, args=("5",)),
     record(88, "held", JobState.HELD, Reason.HELD_BY_USER, args=("5",), eligible_time=None),
     record(

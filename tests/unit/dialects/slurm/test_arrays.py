@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, timedelta
+from typing import Any
 
 import pytest
 
@@ -156,7 +157,11 @@ def test_what_is_no_set_of_indices_ends_no_listing(text: str) -> None:
 
 def test_ended_array() -> None:
     of = array(succeeded="0-3")
-    ended = {"start_time": SUBMITTED, "end_time": NOW - timedelta(seconds=1), "hosts": MEMBERS[0].status.hosts}
+    ended: dict[str, Any] = {
+        "start_time": SUBMITTED,
+        "end_time": NOW - timedelta(seconds=1),
+        "hosts": MEMBERS[0].status.hosts,
+    }
     of = replace(of, status=replace(of.status, state=JobState.FINISHED, end_time=NOW))
     rows = [row_of(job) for job in (of, *(member(of, i, JobState.FINISHED, **ended) for i in range(4)))]
     assert squeue("-h", "-j", "160", rows=rows) == []

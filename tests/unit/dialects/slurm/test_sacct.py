@@ -6,6 +6,7 @@ import json
 import shlex
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -52,7 +53,7 @@ def ended(
     walltime_s: int = 600,
     account: str | None = None,
     mem: int | None = MEM,
-    **status: object,
+    **status: Any,
 ) -> JobRecord:
     made = record(
         job_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Mapping
 from datetime import UTC, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -304,11 +305,12 @@ def test_runs_and_what_befell_a_job() -> None:
     form = "restartcnt:2,requeue:2,system_comment:8"
     lost = {"state": JobState.FAILED, "reason": Reason.NODE_LOST, "message": "pod lost", "run_count": 3}
     waits = {"state": JobState.QUEUED, "run_count": 3, "reason": Reason.RESOURCES, "message": "no room"}
-    for fields, expected in (
+    cases: list[tuple[dict[str, Any], str]] = [
         (lost | {"rerunnable": False}, "2 0 pod lost"),
         (waits, "3 1 (null)  "),
         ({}, "0 1 (null)  "),
-    ):
+    ]
+    for fields, expected in cases:
         job = FINISHED[0]._replace(**fields)
         assert show("-h", "-t", "all", "-j", "113", "-O", form, rows=(job,)) == f"{expected}\n"
 

@@ -190,6 +190,6 @@ def test_any_text_is_a_value_or_a_value_error(text: str) -> None:
         values.parse_mail_types,
     ):
         try:
-            parse(text)  # type: ignore[operator]
+            parse(text)
         except (ValueError, OverflowError):
             pass

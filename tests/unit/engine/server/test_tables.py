@@ -209,7 +209,7 @@ def test_custom_columns(spec: dict[str, Any], status: dict[str, Any], row: list[
 
 
 def test_what_goes_with_a_row() -> None:
-    obj = {"metadata": META | {"managedFields": [{}]}, "spec": {}}
+    obj: dict[str, Any] = {"metadata": META | {"managedFields": [{}]}, "spec": {}}
     beside = [
         table(CUSTOM, [obj], NOW, metadata={}, include=include)["rows"][0]["object"]
         for include in ("Metadata", "Object", "None")
