@@ -260,12 +260,11 @@ def slurm_state(site: Site, job: str) -> str:
 
 def test_walltime_of_a_running_job(site: Site) -> None:
     """Shorter than what has passed, and longer than what was left."""
-    script = "echo ready\nsleep 300\n"
-    short = site.qsub("-N", "short", "-l", "walltime=01:00:00", stdin=script)
     long = site.qsub("-N", "long", "-l", "walltime=00:00:06", stdin="echo ready\nsleep 8\n")
-    for job, name in ((short, "short"), (long, "long")):
-        wait_for(name, partial(has_begun, site, site.running_output(job)))
+    wait_for("long", partial(has_begun, site, site.running_output(long)))
     as_admin(site, "qalter", "-l", "walltime=00:10:00", long)
+    short = site.qsub("-N", "short", "-l", "walltime=01:00:00", stdin="echo ready\nsleep 300\n")
+    wait_for("short", partial(has_begun, site, site.running_output(short)))
     site.run("qalter", "-l", "walltime=1", short)
     assert site.wait_end(short)["Exit_status"] == -29
     assert re.match(r"=>> PBS: job killed: walltime \d+ exceeded limit 1\n", text(site, f"short.e{short}"))

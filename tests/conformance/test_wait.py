@@ -57,12 +57,12 @@ def test_qsub_of_an_array_exits_with_0_or_1(site: Site) -> None:
 def waiting(site: Site, *argv: str, stdin: str = "") -> tuple[Callable[[], subprocess.CompletedProcess[str]], str]:
     """Start a command that submits and waits; returns what ends with it, and the number of its job."""
     results: list[subprocess.CompletedProcess[str]] = []
-    before = set(site.run("squeue", "-h", "-o", "%i").stdout.split())
+    before = set(site.run("squeue", "-h", "--me", "-o", "%i").stdout.split())
     thread = threading.Thread(target=lambda: results.append(site.run(*argv, stdin=stdin, check=False)))
     thread.start()
 
     def submitted() -> str:
-        return next(iter(set(site.run("squeue", "-h", "-o", "%i").stdout.split()) - before), "")
+        return next(iter(set(site.run("squeue", "-h", "--me", "-o", "%i").stdout.split()) - before), "")
 
     job = wait_for("the job", submitted)
 
