@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -79,7 +80,8 @@ def _wrf(run: Run) -> Iterator[Finding]:
 
 
 def _is_no_multiple(length_s: float, step_s: float) -> bool:
-    return abs(length_s / step_s - round(length_s / step_s)) > 1e-6
+    steps = length_s / step_s
+    return not math.isfinite(steps) or abs(steps - round(steps)) > 1e-6
 
 
 def _nest(run: Run, domain: int) -> Iterator[Finding]:
