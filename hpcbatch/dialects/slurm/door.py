@@ -10,10 +10,10 @@ from hpcbatch.dialects.slurm.attributes import check
 from hpcbatch.dialects.slurm.dependency import never_met
 from hpcbatch.dialects.slurm.environment import environment, nodefile
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT
+from hpcbatch.dialects.slurm.ids import row_id
 from hpcbatch.dialects.slurm.mail import mails, next_time
 from hpcbatch.dialects.slurm.output import output_files
 from hpcbatch.model.placed import PlacedJob, RunSetup
-from hpcbatch.model.row import JobRow
 from hpcbatch.model.runner_words import RunnerWords
 from hpcbatch.model.spec import JobSpec
 
@@ -74,10 +74,6 @@ def directive_word(text: str) -> str:
     return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
 
 
-def shown_id(row: JobRow) -> str:
-    return str(row.job_id) if row.array_id is None else f"{row.array_id}_{row.array_index}"
-
-
 def _resized(spec: JobSpec) -> JobSpec:
     from hpcbatch.dialects.slurm.update import without_sizes
 
@@ -88,7 +84,7 @@ DOOR = Door(
     submit_command="sbatch",
     read_script=_read_script,
     directive_word=directive_word,
-    shown_id=shown_id,
+    shown_id=row_id,
     run_setup=_run_setup,
     never_met=never_met,
     rules=Rules(

@@ -11,6 +11,7 @@ from hpcbatch.model.named import NamedJob
 
 if TYPE_CHECKING:  # most commands deal with no array
     from hpcbatch.model.indices import Indices
+    from hpcbatch.model.row import JobRow
 
 _ID = re.compile(
     r"([0-9]{1,18})(?:\+([0-9]+)|_(\*|\[[0-9,:%-]+\]|[0-9]+(?:-[0-9]+)?))?(?:\.([0-9]+|batch|extern|interactive))?",
@@ -50,6 +51,11 @@ def parse_id(text: str) -> NamedJob:
 def split_ids(text: str) -> list[str]:
     """The parts of a comma list; commas within brackets belong to an array element."""
     return [part.strip() for part in _COMMAS.split(text) if part.strip()]
+
+
+def row_id(row: JobRow) -> str:
+    """`12`, or of a member of an array `12_3`."""
+    return str(row.job_id) if row.array_id is None else f"{row.array_id}_{row.array_index}"
 
 
 def id_text(named: NamedJob) -> str:

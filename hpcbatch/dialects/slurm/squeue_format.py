@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.clock import short, stamp
 from hpcbatch.dialects.slurm.hostlist import compress
-from hpcbatch.dialects.slurm.ids import SHOWN
+from hpcbatch.dialects.slurm.ids import SHOWN, row_id
 from hpcbatch.dialects.slurm.memory import MIB, size
 from hpcbatch.dialects.slurm.states import (
     alone_number,
@@ -86,7 +86,7 @@ def _tasks(row: JobRow, view: View) -> str:
 def _shown_id(row: JobRow, view: View) -> str:
     if row.array_indices:
         return f"{row.job_id}_[{_tasks(row, view)}]"
-    return str(row.job_id) if row.array_id is None else f"{row.array_id}_{row.array_index}"
+    return row_id(row)
 
 
 def _left(row: JobRow, view: View) -> str:
