@@ -121,7 +121,9 @@ def test_a_record_that_cannot_be_read_is_shown_as_broken(state: str, shown: JobS
 
 def test_an_array_of_too_many_members_is_broken() -> None:
     array = {"indices": "0-99999999"}
-    assert broken({"dialect": "pbs", "name": "n", "array": array}, "Held").status.reason is Reason.BROKEN
+    status = broken({"dialect": "pbs", "name": "n", "chunks": [ONE], "array": array}, "Held").status
+    assert status.reason is Reason.BROKEN
+    assert status.message == "its record cannot be read: an array of 100000000 members"
 
 
 def test_a_broken_job_without_number_is_not_shown() -> None:
