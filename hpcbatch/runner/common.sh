@@ -8,7 +8,7 @@ termination_log=${HPCBATCH_TERMINATION_LOG:-/dev/termination-log}
 sh=${HPCBATCH_SH:-/bin/sh}
 { read -r host </proc/sys/kernel/hostname; } 2>/dev/null || host=$(hostname)
 sshd=         # its process id, once it runs
-error_file=   # the job's stderr file once it is open, so that what goes wrong is told there too
+error_file=   # the job's stderr file once it is open, so that errors are reported there too
 final_stderr= # where that is delivered, once it is open
 
 prepare_run_directory() {

@@ -7,7 +7,7 @@
 #   runner/  these files                 conf/  job.sh, arguments, environment, hosts: written by volcano/job_conf.py
 #   job/     script and environment as submitted (first pod only)
 #   ssh/     the ssh plugin's keys (jobs of several pods)
-#   run/     an empty directory to work in      requests/  what is asked of the running job (first pod only)
+#   run/     an empty directory to work in      requests/  requests to the running job (first pod only)
 
 trap 'exit 143' TERM INT # the pod's first process would not be ended by them
 root=${HPCBATCH_ROOT:-/hpcbatch}

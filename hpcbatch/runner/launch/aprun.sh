@@ -28,7 +28,7 @@ while next_option "$@"; do
       esac
       export "${value?}"
       ;;
-    -B | -b | -q) ;; # -B: the job's own widths; -b and -q: nothing is copied, and nothing is told
+    -B | -b | -q) ;; # -B: the job's own widths; -b and -q: nothing is copied, and nothing is reported
     *) unapplied "$option" ;;
   esac
 done

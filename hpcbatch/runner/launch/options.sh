@@ -11,7 +11,7 @@
 #     operand               it is no option, though it begins with -
 #     nothing               there is no such option
 #   unknown WORD OPTION, valueless OPTION, excess OPTION
-#                           tells of one that is none, lacks its value, or has one that it must not have. Where valueless does not
+#                           reports one that is none, lacks its value, or has one that it must not have. Where valueless does not
 #                           exit, the value is empty.
 
 # next_option WORD...: sets $option and its $value, and $taken to how many of the words the caller has to leave behind. Fails at

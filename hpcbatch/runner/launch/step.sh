@@ -93,7 +93,7 @@ linked_to() {
 }
 
 # tell_of_single_ranks PROGRAM TASKS REASON: each task of an MPI program that no mpirun starts is rank 0 of a world of its own.
-# The job's record tells it too (worlds.sh).
+# The job's record has it too (worlds.sh).
 tell_of_single_ranks() {
   [ "$2" -gt 1 ] && linked_to "$1" || return 0
   apart="$1 is an MPI program: $tool starts $2 worlds of one rank, not one world of $2 ranks ($3)"

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # `module.sh sh|csh|none module|ml COMMAND...`: `module` by the site's table, conf/modules. Writes what the calling shell is to
-# evaluate, in its language; none: it cannot be told anything. To the user it speaks on stderr, and of each module once in a job.
+# evaluate, in its language; none: it cannot change anything. It prints to the user on stderr, and of each module once in a job.
 # The table's lines are NAME, KIND, VARIABLE, VALUE with tabs between; NAME may be a pattern. KIND is nothing, image (VARIABLE is yes
 # where the job runs in it), set or prepend.
 

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of common.sh and processes.sh
 # Programs that are linked to another MPI than their mpirun belongs to, known by the files alone: their ranks may die before anybody
-# has looked at them. What is found stands in $run/linked. It is told of a job that has failed, since two versions of Open MPI
+# has looked at them. What is found stands in $run/linked. It is reported of a job that has failed, since two versions of Open MPI
 # may well understand each other.
 
 linked_seen=' '
@@ -84,7 +84,7 @@ name_library() {
   esac
 }
 
-# tell_of_links: at the end of a job that has failed: adds to $warning, and tells it in stderr.
+# tell_of_links: at the end of a job that has failed: adds to $warning, and reports it in stderr.
 tell_of_links() {
   for directory in "$run"/launched.*; do
     [ ! -d "$directory" ] || compare_links "$directory"

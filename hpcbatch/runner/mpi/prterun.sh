@@ -49,7 +49,7 @@ for signal in QUIT USR1 USR2 ALRM; do
   # shellcheck disable=SC2064
   trap "kill -s $signal $prterun 2>/dev/null" $signal
 done
-exec 3<&- 2>/dev/null # a shell tells of killed children, in words of its own
+exec 3<&- 2>/dev/null # a shell reports killed children in its own form
 await_child "$prterun"
 rm -f "$pipe"
 while kill -0 "$filter" 2>/dev/null; do wait "$filter"; done

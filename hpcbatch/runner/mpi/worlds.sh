@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of conf/job.sh, common.sh and processes.sh
 # MPI launches that go wrong without a word: all ranks on one of several hosts, or each rank a world of its own since the
-# program's library and the launcher do not speak to each other. Seen from outside: a launcher tells its ranks in their
+# program's library and the launcher do not speak to each other. Seen from outside: a launcher gives its ranks in their
 # environment how many they are in all and on their host, and /proc knows which library a rank has loaded. Each launch is looked
 # at until both are known. What is seen stands in $run/worlds, a line each:
 #   one SIZE PID...   a world on this host alone, and its launcher's processes
@@ -75,7 +75,7 @@ look_at_launch() {
   [ -n "$ranks" ] || return 0
   # shellcheck disable=SC2086
   read_sizes $ranks
-  if [ -z "$size" ]; then # not started yet, or by a launcher that tells its ranks otherwise
+  if [ -z "$size" ]; then # not started yet, or by a launcher that gives its ranks otherwise
     ! is_worth_another_look || return 0
   elif [ "$size" -gt 1 ]; then
     if [ "$here" = "$size" ]; then

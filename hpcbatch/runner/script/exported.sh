@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # `exported.sh ENV FILE COMMAND...`: becomes COMMAND with the variables of FILE (become.sh), where env takes them from nowhere but
-# its arguments (busybox, coreutils before 8.30). Names that no shell can set are told and left out, but for functions of our own,
+# its arguments (busybox, coreutils before 8.30). Names that no shell can set are reported and left out, but for functions of our own,
 # which are no secret.
 __env=$1 __file=$2
 shift 2

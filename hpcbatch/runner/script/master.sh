@@ -56,7 +56,7 @@ start_script() {
   trap 'stop walltime' USR1
   started=$(date +%s)
   write_report "the pod was killed before its runner could report" reason Signalled started "$started"
-  # setsid --wait alone tells an exit code above 128 from a signal; elsewhere the shell's own message does.
+  # setsid --wait alone distinguishes an exit code above 128 from a signal; elsewhere the shell's own message does.
   launcher='setsid --fork --wait'
   $launcher true 2>/dev/null || launcher=setsid
   $launcher true 2>/dev/null || launcher=
@@ -135,7 +135,7 @@ wait_for_script() {
     is_interrupted=''
     wait "$child"
     code=$?
-    [ -n "$status" ] && [ $code = 127 ] || status=$code # 127: the shell has told it before
+    [ -n "$status" ] && [ $code = 127 ] || status=$code # 127: the shell has reported it before
   done
   ended=$(date +%s)
   trap '' TERM INT USR1
@@ -181,7 +181,7 @@ finish() {
   [ -n "$session" ] || fail LaunchFailed "cannot start a process for the script: $notice"
   exit_code=$status signal='' reason='' message=''
   if [ -s "$run/launch_failed" ]; then
-    error_file= # start.sh has told it there
+    error_file= # start.sh has reported it there
     fail LaunchFailed "$(cat "$run/launch_failed")" "$status"
   fi
   case $is_raw:$notice in

@@ -61,7 +61,7 @@ for entry in $start_variables; do
   esac
   [ -z "$value" ] || set -- "$@" "${entry%%:*}=$value"
 done
-# Other shells would not understand what they are told.
+# Other shells would not understand these commands.
 case $login:${shell##*/} in
   *:bash | *:dash | *:ash | *:sh | *:ksh | *:ksh93 | *:mksh | user:zsh) ;;
   *) login=no ;;
@@ -115,7 +115,7 @@ if [ "$kind" = script ]; then
       fi
       case $interpreter in
         '' | *sh) ;;
-        *) set -- "$@" "$interpreter" ;; # no shell that could be told to run the script: it reads it itself
+        *) set -- "$@" "$interpreter" ;; # no shell that could run the script so: it reads it itself
       esac
       ;;
     *) set -- "$@" "$shell" ;;

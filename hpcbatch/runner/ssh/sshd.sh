@@ -117,7 +117,7 @@ brought_along() { [ -n "$ssh_tools" ] && command -v "$ssh_tools/bin/$1"; }
 
 sshd_problem() { tail -n 1 "$run/sshd.log" 2>/dev/null || :; }
 
-# Runs until it is told to stop, which is no failure: the first pod has ended, or the job was deleted.
+# Runs until it is stopped, which is no failure: the first pod has ended, or the job was deleted.
 run_worker() {
   sampler=
   trap 'end_worker' TERM INT
@@ -153,7 +153,7 @@ end_worker() {
 
 # Waits for all hosts of the job; fails with the names of those that do not answer in time. For this one too: the cluster's
 # name server may learn of it last. Asking costs some 10 ms of CPU, which on one machine pods that are still starting need
-# more: as long as some of those asked do not answer, only a few are asked at once, and more seldom the longer it takes.
+# more: as long as some of those requested do not answer, only a few are asked at once, and more seldom the longer it takes.
 wait_for_hosts() {
   began=$(date +%s) silent=$hosts width=8
   # shellcheck disable=SC2086

@@ -104,7 +104,7 @@ free_hosts() {
   done
 }
 
-# choose: sets $layout from $free: as the job's own tasks lie if all are asked for, else on the first hosts with room.
+# choose: sets $layout from $free: as the job's own tasks lie if all are requested, else on the first hosts with room.
 choose() {
   if [ -z "$nodelist$exclude$per_node" ] && [ "$relative" = 0 ] && [ "$wanted_nodes" = "$available" ]; then
     total=0 fits=yes layout=

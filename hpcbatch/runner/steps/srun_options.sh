@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2034,SC2154 # variables of step.sh, and those that srun.sh uses
-# srun's command line, as srun 22.05 reads it: what stays of "$@" is the program. What an option cannot do here is told.
+# srun's command line, as srun 22.05 reads it: what stays of "$@" is the program. What an option cannot do here is reported.
 
 srun_values=' accel-bind account acctg-freq bb bbf bcast-exclude begin chdir clusters comment constraint container core-spec
 cores-per-socket cpu-bind cpu-freq cpu_bind cpus-per-gpu cpus-per-task deadline delay-boot dependency distribution epilog error
@@ -33,7 +33,7 @@ note() {
 }
 unapplied() { note "$1 is not applied: $2"; }
 
-# The job's own, of which sbatch has told what does not hold here.
+# The job's own, of which sbatch has reported what does not hold here.
 case ${SLURM_DISTRIBUTION:-} in
   block* | cyclic*) distribution=$SLURM_DISTRIBUTION ;;
   ?*) unapplied "SLURM_DISTRIBUTION=$SLURM_DISTRIBUTION" "tasks are laid out by block or cyclic" ;;

@@ -4,7 +4,7 @@
 #   mpi     A program that is linked to an MPI library: the image's own mpirun starts it, and its word is the step's.
 #   world   A program from which MPI may come although it is not linked to it (a script, a shell, python, env …). Only mpirun can make
 #           its tasks one MPI world, so it starts them too; but for each it starts task.sh, which says 0 however its task ends, so that
-#           the others go on, and tells this host of the real exit code.
+#           the others go on, and sends this host the real exit code.
 #   direct  What can have nothing to do with MPI, --mpi=none, --multi-prog, and any program where there is no mpirun: by ssh.
 
 . "$root/runner/await.sh"

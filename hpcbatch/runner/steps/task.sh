@@ -230,12 +230,12 @@ fi
 if [ "$mode" = world ]; then
   state=$1 input=$2 kill_on_bad_exit=$3
   shift 3
-  trap : TERM INT HUP QUIT USR1 USR2 ALRM # what the launcher passes on is for the task, whose end is told here
+  trap : TERM INT HUP QUIT USR1 USR2 ALRM # what the launcher passes on is for the task, whose end is reported here
   find_readers "$step" "$input" "$task"
   if [ -n "$readers" ]; then open_pipe "$step" "$task"; else exec </dev/null; fi
   exec 5>&2
   redirect "$task" "$SLURM_NODEID"
-  exec 6>&2 2>/dev/null # a shell tells of killed children, in words of its own
+  exec 6>&2 2>/dev/null # a shell reports killed children in its own form
   if [ -n "$label" ]; then
     run_labelled "$task" "$@" 2>&6
   else
@@ -246,7 +246,7 @@ if [ "$mode" = world ]; then
   tell "$task" "$code"
   [ "$kill_on_bad_exit" = 0 ] &&
     start_on "$SLURM_LAUNCH_NODE_IPADDR" "$sh" "$root/runner/task.sh" "$root" failed "$state" "$task" "$code" </dev/null 2>&6 && exit 0
-  exit "$code" # also where srun could not be told
+  exit "$code" # also where srun could not be reached
 fi
 
 step=$1 node=$2 tasks=$3 multi_prog=$4 kill_on_bad_exit=$5 input=$6
@@ -322,7 +322,7 @@ for task in $(printf %s "$tasks" | tr , ' '); do
       set -- $(printf '%s\n' "$line" | xargs printf '%s\n')
       unset IFS
     fi
-    exec 6>&2 2>/dev/null # a shell tells of killed children, in words of its own
+    exec 6>&2 2>/dev/null # a shell reports killed children in its own form
     if [ -n "$label" ]; then
       run_labelled "$task" "$nth" "$@" 2>&6
     else

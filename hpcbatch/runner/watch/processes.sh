@@ -68,7 +68,7 @@ walk() {
 }
 
 # part_of PID: sets $part to what a process that `look` saw is of a launch: `task` (of srun, or a rank of an MPI launcher), `launch`
-# (srun itself, mpirun, ssh and the like) or nothing. Each one's environment tells it, which stays with what a task starts, also
+# (srun itself, mpirun, ssh and the like) or nothing. Each one's environment shows it, which stays with what a task starts, also
 # when that leaves its session.
 part_of() {
   part=launch

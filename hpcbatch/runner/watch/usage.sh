@@ -1,13 +1,13 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of common.sh and processes.sh
 # CPU time and memory of all that the job runs in this pod. CPU time is what /proc says of all processes, the ended ones
-# included. Memory is the container's peak where its control group tells it; else the largest sum that was seen of its
+# included. Memory is the container's peak where its control group has it; else the largest sum that was seen of its
 # processes' resident memory, shared pages counted in each.
 
 max_pages=0 max_ticks=0
 page_bytes=$(getconf PAGESIZE 2>/dev/null || echo 4096)
 
-# keep_figures: what a loop in the background tells the runner, of usage and of the clock, goes through files that have no name: the
+# keep_figures: what a loop in the background reports to the runner, of usage and of the clock, goes through files that have no name: the
 # script, which runs as the same user, finds nothing to write to, and nothing is left open in it.
 keep_figures() {
   exec 8>"$run/figures" 9>"$run/clock"
@@ -97,7 +97,7 @@ oom_kills() {
         ;;
     esac
   done 2>/dev/null </proc/self/cgroup
-  # a group that others are in, too, tells nothing of this job
+  # a group that others are in, too, says nothing of this job
   case $$:$group in
     1:* | *:*/hpcbatch-*/?*) sed -n 's/^oom_kill //p' "/sys/fs/cgroup/$file" 2>/dev/null ;;
   esac

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of conf/job.sh, common.sh and processes.sh
-# While the script runs: a loop in the first pod that keeps the time and does what is asked of the running job. It needs
-# neither the API nor a controller. What is asked stands in a file that the kubelet writes anew when an annotation of
+# While the script runs: a loop in the first pod that keeps the time and carries out the requests to the running job. It needs
+# neither the API nor a controller. The requests stand in a file that the kubelet writes anew when an annotation of
 # the pod changes (controller/pod_requests.py):
 #   start                             first, and once it may: a job that must not run twice waits for it (master.sh)
 #   signal SEQUENCE NUMBER SCOPE ID   each once, in the order of their sequence numbers
@@ -52,7 +52,7 @@ watch() {
 # keep_clock: for the runner: the limit in force, hundredths of a second spent suspended, and since when it is suspended.
 keep_clock() { echo "${limit:-none} $stopped $stopped_since" >"$clock"; }
 
-# warn: the signal that was asked for some time before the limit, once; again if the limit moves away.
+# warn: the signal that was requested for some time before the limit, once; again if the limit moves away.
 warn() {
   [ -n "$warn_signal" ] || return 0
   if [ "$left" -gt $((warn_before_s * 100)) ]; then
@@ -120,7 +120,7 @@ await_session() {
   done
 }
 
-# broadcast NUMBER [SCOPE]: to what the job runs in its other pods. A host that does not answer is told of in the pod's log.
+# broadcast NUMBER [SCOPE]: to what the job runs in its other pods. A host that does not answer is reported in the pod's log.
 broadcast() {
   [ "$has_peers" = yes ] || return 0
   (

@@ -5,7 +5,7 @@
 #
 # The first files are the logs of rank 0, both where logs is 2, and else one; the one of these that knows more of the run counts.
 # wants_history: wrf.exe is sure to write wrfout. $launcher_words in the environment names a file with what the MPI launcher said,
-# for where no log tells why.
+# for where no log says why.
 #
 # Prints four lines: `ok`, `failed`, or `unclear` where the logs of the other ranks may know more; the program as its banner
 # names it (`wrf`, `real`, `none`, or `other`, of which nothing is known here) and the number of compute ranks (0: unknown);
@@ -82,7 +82,7 @@ function signal_of(found, whose,   number) {
   return (number in name_of ? name_of[number] : "signal " (number + 0)) " on " whose (number == 9 ? ", probably out of memory" : "")
 }
 
-# Of the logs of rank 0 the one that tells how the run ended, else how far it came: rsl.error.0000 may break off in a run that goes
+# Of the logs of rank 0 the one that shows how the run ended, else how far it came: rsl.error.0000 may break off in a run that goes
 # well (WRF 4.7.1 with sppt=1). A program starts both anew: one of another program, or host, is left over.
 function witness() {
   if (logs < 2 || tells_end(1)) return 1

@@ -5,7 +5,7 @@
 #
 # Of the directories where a process of the job was seen, or where the job began, those are looked at that hold an
 # rsl.error.0000 of this run: newer than its start, with a host of this job as that of rank 0. So neither an old log
-# counts, nor that of another job in the same directory. rsl.out.0000 beside it is heard where that one tells no end: it
+# counts, nor that of another job in the same directory. rsl.out.0000 beside it is heard where that one shows no end: it
 # may break off in a run that goes well.
 
 wrf_log=rsl.error.0000
@@ -89,7 +89,7 @@ recall_words() {
 }
 
 # judge_wrf: of a script that has ended by itself. Sets $message if a run of WRF failed, the first one's, real.exe's before
-# others, and tells of all in the job's stderr; $exit_code is then not 0.
+# others, and reports all in the job's stderr; $exit_code is then not 0.
 judge_wrf() {
   [ "$judges_wrf" = yes ] || return 0
   wrf_judged='' real_failed='' wrf_failed=''
