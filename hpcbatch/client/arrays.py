@@ -21,7 +21,8 @@ from hpcbatch.model.array import MAX_OWN
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import by_array, unended
 from hpcbatch.model.row import JobRow
-from hpcbatch.record.rows import row_from_cells, row_of, state_of
+from hpcbatch.record.rows import row_from_cells, row_of
+from hpcbatch.record.state import state_of
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

@@ -21,7 +21,7 @@ from hpcbatch.errors import (
     UnreachableError,
 )
 from hpcbatch.model.row import JobRow
-from hpcbatch.record.rows import state_of
+from hpcbatch.record.state import state_of
 
 if TYPE_CHECKING:
     from hpcbatch.model.indices import Indices

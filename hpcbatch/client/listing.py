@@ -15,7 +15,8 @@ from hpcbatch.api.resources import BATCHJOBS, SECRETS, Resource
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError, UnknownJobError, UnreachableError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
-from hpcbatch.record.rows import row_from_cells, state_of
+from hpcbatch.record.rows import row_from_cells
+from hpcbatch.record.state import state_of
 from hpcbatch.units import parse_rfc3339
 
 if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 8 ms to make

@@ -12,7 +12,7 @@ from hpcbatch.errors import RefusedError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
-from hpcbatch.record.rows import state_of
+from hpcbatch.record.state import state_of
 
 
 def signal(api: Api, row: JobRow, number: int, scope: str) -> None:

@@ -20,7 +20,7 @@ from hpcbatch.errors import (
     UnreachableError,
 )
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.record.rows import row_of, state_of
+from hpcbatch.record.state import state_of
 
 if TYPE_CHECKING:
     from hpcbatch.client.listing import Named
@@ -216,6 +216,7 @@ def _listed_and_changed(api: Api, where: str | None, rows: Mapping[str, JobRow])
     nothing; a job that has left that selection is looked at once more."""
     from hpcbatch.client.listing import UNFINISHED
     from hpcbatch.record.batchjob import shown_record
+    from hpcbatch.record.rows import row_of
 
     listed = api.list(BATCHJOBS, where, fields=UNFINISHED)
     there = {obj["metadata"]["name"]: obj for obj in listed.items}
@@ -228,6 +229,7 @@ def _listed_and_changed(api: Api, where: str | None, rows: Mapping[str, JobRow])
 
 def _look_at(api: Api, row: JobRow) -> JobRow | str:
     from hpcbatch.client.listing import get_record
+    from hpcbatch.record.rows import row_of
 
     try:
         return row_of(get_record(api, row))

@@ -14,7 +14,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide_array import Unstarted
 from hpcbatch.record.batchjob import altered_spec
-from hpcbatch.record.rows import state_of
+from hpcbatch.record.state import state_of
 
 HELD_BY_ARRAY = "hpcbatch.io/held-by-array"
 """Annotation of a member that was held by a request to its array."""

@@ -40,7 +40,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide_array import ArrayDecision, ArraySeen, Obstacle, decide_array
 from hpcbatch.record.batchjob import altered_spec, record_from, spec_from_json
 from hpcbatch.record.fields import ALTERABLE, OF_SIZE
-from hpcbatch.record.rows import state_of
+from hpcbatch.record.state import state_of
 from hpcbatch.units import parse_rfc3339
 
 _LOG = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS
 from hpcbatch.controller.records import remove
 from hpcbatch.errors import ForbiddenError
-from hpcbatch.record.rows import state_of
+from hpcbatch.record.state import state_of
 from hpcbatch.site.identity import USER
 from hpcbatch.units import parse_rfc3339
 

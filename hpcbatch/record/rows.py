@@ -54,11 +54,6 @@ def _row(cells: Mapping[str, Any], namespace: str, object_name: str) -> JobRow:
     return JobRow(namespace=namespace, object_name=object_name, **values)
 
 
-def state_of(obj: Mapping[str, Any]) -> JobState:
-    """What a BatchJob's status says; a job of which nothing has been said yet is queued."""
-    return JobState((obj.get("status") or {}).get("state", JobState.QUEUED))
-
-
 def unreadable(error: Exception) -> str:
     """The message of a record that `error` keeps from being read."""
     said = error if isinstance(error, HpcBatchError) else f"{type(error).__name__}: {error}"

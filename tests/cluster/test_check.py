@@ -119,9 +119,9 @@ def test_a_bad_configuration_is_told_with_its_lines(admin: Admin, place: str, tm
     configure(admin, place, "image: localhost/mpi:1\nqueue: []\nhistoryKept: soon\n", tmp_path)
     report = check(admin, "--namespace", place, "--no-probes", "--user", "bob")
     told = "\n".join(report.of("site-configuration", "error"))
-    assert "site.yaml:4" in told
+    assert "site.yaml:4:" in told
     assert "queues" in told
-    assert "site.yaml:5" in told
+    assert "site.yaml:5:" in told
     assert report.of("job-pods") == ["job-pods: not looked at: first mend site-configuration"]
 
 

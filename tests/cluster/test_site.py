@@ -69,9 +69,9 @@ def test_a_bad_configuration_leaves_the_old_one_in_force(
     configure(SITE.read_text() + LIMITS)
     wait_for("the queues", lambda: "debug" in published(admin))
     configure(SITE.read_text() + LIMITS.replace("maxNodes: 2", "maxNods: 2"))
-    line = SITE.read_text().count("\n") + 3
+    line, column = SITE.read_text().count("\n") + 3, LIMITS.splitlines()[2].index("maxNodes") + 1
     said = wait_for("the error", lambda: error(admin))
-    assert said == f"site.yaml:{line}: queues[0].maxNods: unknown key; did you mean maxNodes?"
+    assert said == f"site.yaml:{line}:{column}: queues[0].maxNods: unknown key; did you mean maxNodes?"
     checked = admin.run("hpcbatch", "check", "--no-probes", check=False)
     assert checked.returncode == 1
     assert "maxNods" in checked.stdout

@@ -16,7 +16,8 @@ from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import ForbiddenError, GoneError, HpcBatchError, UnknownJobError, UnreachableError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
-from hpcbatch.record.rows import row_of, state_of
+from hpcbatch.record.rows import row_of
+from hpcbatch.record.state import state_of
 from tests.component.batchjobs import NS, admitted, put_job
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hpcbatch.cli.common import Session, complain
 from hpcbatch.client.watch import wait_until
 from hpcbatch.errors import NotFoundError, UnknownJobError
-from hpcbatch.record.rows import state_of
+from hpcbatch.record.state import state_of
 
 if TYPE_CHECKING:
     from hpcbatch.client.submit import Submitted

@@ -12,7 +12,7 @@ from hpcbatch.client.watch import wait_until
 from hpcbatch.dialects.slurm.states import wait_code
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.record.batchjob import shown_record
-from hpcbatch.record.rows import state_of
+from hpcbatch.record.state import state_of
 
 _RETRYING = "sbatch: error: Currently unable to load job state information, retrying:"
 

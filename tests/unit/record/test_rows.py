@@ -17,7 +17,8 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import is_printable
 from hpcbatch.record.batchjob import shown_record
-from hpcbatch.record.rows import cell_at, row_from_cells, row_of, state_of, unreadable
+from hpcbatch.record.rows import cell_at, row_from_cells, row_of, unreadable
+from hpcbatch.record.state import state_of
 from tests.job_values import batchjob_of, specs, statuses
 
 PLACES = {column.name: place for place, column in enumerate(COLUMNS)}
