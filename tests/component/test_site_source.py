@@ -104,8 +104,8 @@ def test_a_bad_text_changes_nothing_and_is_told_once(registry: Registry) -> None
         wait_for("the annotation", lambda: told(registry))
         assert source.in_force.config.kill_delay_s == 3
         assert [line.split(": ")[:2] for line in told(registry).splitlines()] == [
-            ["site.yaml:3", "killDelay"],
-            ["site.yaml:4", "sshPort"],
+            ["site.yaml:3:12", "killDelay"],
+            ["site.yaml:4:10", "sshPort"],
         ]
         (event,) = events(registry)
         assert event["type"] == "Warning"
