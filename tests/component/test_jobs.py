@@ -34,6 +34,7 @@ from hpcbatch.errors import (
 )
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
+from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import Chunk, JobSpec, Submission
 from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import full_status_to_json, record_from
@@ -221,12 +222,19 @@ def test_a_job_that_does_not_end_keeps_its_record(registry: Registry, monkeypatc
     assert registry.get(BATCHJOBS, "pbs-1", NS)["spec"]["deleteRequested"] is True
 
 
+def held(registry: Registry, row: JobRow) -> Object:
+    """The BatchJob with its new hold."""
+    obj = hold(registry, row)
+    assert obj is not None
+    return obj
+
+
 def test_settle_waits_until_the_controller_has_acted(registry: Registry) -> None:
     rows = [row_of(put_job(registry, number, JobState.QUEUED)) for number in (1, 2, 3)]
     changed = [
         changes.request_delete(registry, rows[0]),
-        hold(registry, rows[1]),
-        hold(registry, rows[2]),
+        held(registry, rows[1]),
+        held(registry, rows[2]),
     ]
     released = threading.Event()
 
@@ -240,7 +248,7 @@ def test_settle_waits_until_the_controller_has_acted(registry: Registry) -> None
     actor = threading.Thread(target=act)
     actor.start()
     released.set()
-    settle(registry, [obj for obj in changed if obj], timeout_s=30)
+    settle(registry, changed, timeout_s=30)
     actor.join(10)
     assert record_of(registry, "pbs-1").status.state is JobState.DELETED
     assert record_of(registry, "pbs-2").status.state is JobState.HELD
@@ -248,12 +256,12 @@ def test_settle_waits_until_the_controller_has_acted(registry: Registry) -> None
 
 def test_settle_gives_up_quietly(registry: Registry) -> None:
     row = row_of(put_job(registry, 1, JobState.QUEUED))
-    settle(registry, [held] if (held := hold(registry, row)) else [], timeout_s=0.05)
+    settle(registry, [held(registry, row)], timeout_s=0.05)
 
 
 def test_settle_does_not_wait_for_what_a_running_job_cannot_do(registry: Registry) -> None:
     row = row_of(put_job(registry, 1, JobState.RUNNING))
-    settle(registry, [held] if (held := hold(registry, row)) else [], timeout_s=600)
+    settle(registry, [held(registry, row)], timeout_s=600)
 
 
 def test_records_of_jobs_without_a_number_are_not_listed(registry: Registry) -> None:

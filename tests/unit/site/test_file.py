@@ -189,7 +189,7 @@ VOLUME = "volumes:\n- name: v\n  mountPath: /v\n  emptyDir: {}\n"
         (QUEUE + "  maxMemoryPerNode: 1e999", ["6:21: queues[0].maxMemoryPerNode: expected an amount of memory"]),
         (
             QUEUE + "  maxWalltime: 1h\n  defaultWalltime: 2h",
-            ["7:20: queues[0].defaultWalltime: more than max"],
+            ["7:20: queues[0].defaultWalltime: more than maxWalltime"],
         ),
         (
             QUEUE + "  maxMemoryPerNode: 1Gi\n  defaultMemoryPerNode: 2Gi",
@@ -269,7 +269,9 @@ def test_a_text_that_is_no_site_file() -> None:
         "a: 1\n---\nb: 2\n": "site.yaml:2:1: not YAML: ",
         "- a": "site.yaml:1:1: expected keys and values, found a list",
         "kind: SiteConfiguration": "site.yaml:1:1: apiVersion: missing",
-        "apiVersion: v1\nkind: SiteConfiguration": "site.yaml:1:13: apiVersion: expected hpcbatch.io/v1alpha1",
+        "apiVersion: v1\nkind: SiteConfiguration": (
+            "site.yaml:1:13: apiVersion: expected hpcbatch.io/v1alpha1, found 'v1'"
+        ),
         "&a [*a]": "site.yaml:1:1: expected keys and values, found a list",
         "[" * 5000: "site.yaml: not YAML: nested too deeply",
         "a: \x01": "site.yaml: not YAML: ",
