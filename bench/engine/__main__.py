@@ -9,27 +9,27 @@ from pathlib import Path
 
 from bench.engine import arrays, chain, halo, history, launch, memory, startup, throughput, waiting
 
-ALL: Mapping[str, Callable[[], None]] = {
+ALL: Mapping[str, Callable[..., None]] = {
+    "startup": startup.main,
     "throughput": throughput.main,
     "memory": memory.main,
     "history": history.main,
     "halo": halo.main,
 }
-COMPARED: Mapping[str, Callable[..., None]] = {"startup": startup.main}
 GROWING: Mapping[str, Callable[..., None]] = {
     "arrays": arrays.main,
     "waiting": waiting.main,
     "chain": chain.main,
     "launch": launch.main,
 }
-EVERY = [*COMPARED, *ALL, *GROWING]
+EVERY = {**ALL, **GROWING}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.engine", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(EVERY))
     parser.add_argument("--most", type=int, metavar="N", help=f"no more than N jobs or pods in {', '.join(GROWING)}")
-    text = f"in {', '.join(COMPARED)}: measure the programs of DIR too, such as /before/.venv/bin, in the same run"
+    text = "startup: measure the programs of DIR too, such as /before/.venv/bin, in the same run"
     parser.add_argument("--beside", type=Path, metavar="DIR", help=text)
     asked = parser.parse_args()
     if unknown := [name for name in asked.names if name not in EVERY]:
@@ -37,13 +37,9 @@ def main() -> None:
     load = os.getloadavg()[0]
     print(f"load of this machine before: {load:.1f}; figures are worth something below 1", flush=True)
     limit = {} if asked.most is None else {"most": asked.most}
+    options = {"startup": {"beside": asked.beside}, **dict.fromkeys(GROWING, limit)}
     for name in asked.names or EVERY:
-        if name in COMPARED:
-            COMPARED[name](beside=asked.beside)
-        elif name in GROWING:
-            GROWING[name](**limit)
-        else:
-            ALL[name]()
+        EVERY[name](**options.get(name, {}))
 
 
 main()

@@ -12,6 +12,7 @@ from bench.timing import Action, compare
 
 ROUNDS = 21
 _KUBECTL = "kubectl get batchjobs"
+_OTHER = ", the other"
 _COMMANDS = {
     "qstat": ["qstat"],
     "squeue": ["squeue"],
@@ -24,20 +25,19 @@ def main(beside: Path | None = None) -> None:
     """`beside` is the directory of another hpcbatch's programs: they take turns with ours, each on its own engine."""
     actions: dict[str, Action] = {}
     with ExitStack() as stack:
-        for programs in [BIN] if beside is None else [BIN, beside]:
+        for suffix, programs in [("", BIN)] if beside is None else [("", BIN), (_OTHER, beside)]:
             env, work = stack.enter_context(engine(programs=programs))
             (work / "true.pbs").write_text("#!/bin/sh\ntrue\n")
             run = partial(subprocess.run, env=env, cwd=work, check=True, stdout=subprocess.DEVNULL)
             for _ in range(10):
                 run([programs / "qsub", "-h", "true.pbs"])
-            if programs == BIN:
+            if not suffix:
                 actions[_KUBECTL] = partial(run, [BIN / "kubectl", "get", "batchjobs"])
             for name, (command, *arguments) in _COMMANDS.items():
-                label = name if programs == BIN else f"{name}, the other"
-                actions[label] = partial(run, [programs / command, *arguments])
+                actions[f"{name}{suffix}"] = partial(run, [programs / command, *arguments])
         times = compare(actions, ROUNDS)
     print(f"start-up, median of {ROUNDS}, whole process, some 10 to 60 waiting jobs:")
     for label, spent in times.items():
-        other = times.get(f"{label}, the other")
+        other = times.get(f"{label}{_OTHER}")
         ratio = "" if other is None else f"   {spent / other:.3f} x the other"
         print(f"  {label:24} {spent * 1000:6.1f} ms   {spent / times[_KUBECTL]:.2f} x kubectl get{ratio}")

@@ -165,8 +165,9 @@ def _parse(path: Path) -> dict[str, Any]:
         try:
             config = yaml.safe_load(text)
         except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            where = place(str(path)) if mark is None else place(str(path), mark.line + 1, mark.column + 1)
+            from hpcbatch.site.yaml_fields import start_of
+
+            where = place(str(path), *start_of(getattr(error, "problem_mark", None)))
             raise HpcBatchError(f"{where}: the kubeconfig is not valid YAML") from None
     if config is None:
         return {}

@@ -126,11 +126,11 @@ class Fields:
         self._add(self._values.get(name, self.node), self.key(name) if name else self.path, message)
 
     def _add(self, node: yaml.Node | None, key: str, message: str) -> None:
-        self.problems.append(Problem(self.file, *_start(node.start_mark if node else None), key, message))
+        self.problems.append(Problem(self.file, *start_of(node.start_mark if node else None), key, message))
 
 
-def _start(mark: yaml.Mark | None) -> tuple[int | None, int | None]:
-    """Line and column, from 1."""
+def start_of(mark: yaml.Mark | None) -> tuple[int | None, int | None]:
+    """Line and column of `mark`, from 1."""
     return (None, None) if mark is None else (mark.line + 1, mark.column + 1)
 
 
@@ -139,7 +139,7 @@ def compose(text: str, file: str) -> yaml.Node | None:
     try:
         return yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
-        at = _start(error.problem_mark or error.context_mark)
+        at = start_of(error.problem_mark or error.context_mark)
         raise NoYamlError(Problem(file, *at, "", f"not YAML: {error.problem or error.context}")) from None
     except yaml.YAMLError as error:
         raise NoYamlError(Problem(file, None, None, "", f"not YAML: {' '.join(str(error).split())}")) from None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hpcbatch.cli.common import Session
+from hpcbatch.errors import place
 from hpcbatch.model.text import printable
 from hpcbatch.units import counted
 
@@ -65,7 +66,7 @@ def findings_of(run_dir: Path, ranks: int | None, program: str | None) -> tuple[
 
 
 def line_of(finding: Finding) -> str:
-    where = ":".join(str(part) for part in (finding.file, finding.line) if part)
+    where = place(finding.file or None, finding.line)
     if finding.value == "missing":
         seen = f"{finding.key} is missing"
     elif finding.file == finding.key:

@@ -274,7 +274,7 @@ SIZE_ATTRIBUTES = frozenset(
 
 
 def size_attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, str]:
-    """What was requested that says how large the job is; `request.request_of` reads it again."""
+    """What was requested that says how large the job is; `read_request.request_of` reads it again."""
     found = {
         "ntasks": request.ntasks,
         "ntasks_per_node": request.ntasks_per_node,
