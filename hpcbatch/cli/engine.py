@@ -124,7 +124,7 @@ class Engine:
 
     def start(self) -> None:
         port = self._start_server()  # first: a taken port is to stop nothing that has begun
-        self._agent.let_call(port, self._server.take)
+        self._agent.allow_api_calls(port, self._server.take)
         self._claim_default_namespace()
         for part in self._parts:
             part.start()

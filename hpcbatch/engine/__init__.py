@@ -1,5 +1,5 @@
-"""The embedded cluster of `hpcbatch up`: its start, its stop, and the processes that it consists of.
+"""The embedded cluster of `hpcbatch up`: its start, its stop, and its processes.
 
-Its parts (registry and server, Volcano's controllers, agents, pod hosts) know each other only by API objects. No batch
-system's words are here.
+Its parts (registry and server, Volcano's controllers, agents, pod hosts) meet only at API objects. It uses no terms
+of a batch system.
 """

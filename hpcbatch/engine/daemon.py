@@ -19,18 +19,18 @@ from hpcbatch.engine import python
 from hpcbatch.errors import HpcBatchError
 
 _START_LIMIT_S = 60.0
-_STOP_LIMIT_S = 45.0  # the pods' own grace, and some
+_STOP_LIMIT_S = 45.0  # more than the pods' grace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
-    """What `hpcbatch up` was told; kept for the next start."""
+    """The options of `hpcbatch up`; kept for the next start."""
 
     nodes: int = 3
     cpus: int = 2
     mem_bytes: int = 4 * 2**30
     port: int = 0
-    """0: any free one, the same as last time if it still is free."""
+    """0: any free port, the same as last time if it still is free."""
 
 
 class EngineError(HpcBatchError):
@@ -60,7 +60,7 @@ def prepare(state_dir: Path, options: EngineOptions) -> None:
 
 
 def _make_private(directory: Path) -> None:
-    """With all that is missing above it, for the owner only: mkdir's own `parents` would leave those to the umask."""
+    """Make the missing parents for the owner only too: with mkdir's `parents` their modes would follow the umask."""
     try:
         directory.mkdir(mode=0o700)
     except FileNotFoundError:
@@ -71,8 +71,8 @@ def _make_private(directory: Path) -> None:
 
 
 def _check_private(state_dir: Path) -> None:
-    """Refuse a directory that is not one's own, or in which somebody else may have put something: the engine would
-    follow their links, and write its token and its jobs' scripts into their files.
+    """Refuse a directory of another user, or one that holds symbolic links or another user's files: the engine would
+    write its token and its jobs' scripts there.
     """
     unsafe = f"state directory {state_dir} cannot be used"
     try:
@@ -118,7 +118,7 @@ def running_pid(state_dir: Path) -> int | None:
 
 @contextmanager
 def sole_engine(state_dir: Path) -> Iterator[None]:
-    """Hold the state directory against a second engine for as long as this process lives."""
+    """Lock the state directory against a second engine for as long as this process lives."""
     with (state_dir / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -129,7 +129,7 @@ def sole_engine(state_dir: Path) -> Iterator[None]:
 
 
 def start(state_dir: Path, options: EngineOptions) -> tuple[int, str, str]:
-    """Start the engine in the background and wait until it answers. Raises EngineError.
+    """Start the engine in the background and wait until it is ready. Raises EngineError.
 
     Returns its process id, one line on how memory limits are enforced, and one about what it cannot do on this
     machine, or "".
@@ -160,8 +160,8 @@ def start(state_dir: Path, options: EngineOptions) -> tuple[int, str, str]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without an LD_LIBRARY_PATH that this Python was started without.
-    The launcher (scripts/hpcbatch) puts it back for other programs.
+    """Our environment, without the LD_LIBRARY_PATH that the launcher (scripts/hpcbatch) took from this Python and keeps
+    for other programs.
     """
     environment = dict(os.environ)
     if b"\0LD_LIBRARY_PATH=" not in b"\0" + Path("/proc/self/environ").read_bytes():

@@ -1,4 +1,4 @@
-"""What anybody who can connect makes the libraries say does not fill the engine's log."""
+"""Limits repeated log lines: clients without credentials must not be able to fill the engine's log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EVERY_S: Final = 60.0
 
 
 class Repeats(logging.Filter):
-    """Of one place in a library ten lines a minute pass, the last of them with a note."""
+    """Passes ten lines a minute of each place in a library, the last of them with a note."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""The agent of a node: it runs the pods that the scheduler has given the node, and reports what becomes of them."""
+"""The agent of a node: it runs the pods that the scheduler has bound to the node, and reports their statuses."""

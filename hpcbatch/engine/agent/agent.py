@@ -1,8 +1,8 @@
 """The embedded engine's kubelet: runs the pods that are bound to its nodes, and writes their statuses and events.
 
-One thread decides everything; changes of pods, secrets and config maps, answers of the pod host and timers reach it
-through one queue. Its memory is rebuilt from nothing: pods that an earlier engine left as running are ended first
-(their processes died with it), and only then new ones start.
+One thread makes all decisions; changes of pods, secrets and config maps, the pod host's events and timers reach it
+through one queue. It keeps no state across restarts: at its start it first ends the pods that an earlier engine left
+as running (their processes died with it), and only then starts new ones.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ __all__ = ["Agent", "NodeSpec"]
 _LOG = logging.getLogger(__name__)
 _STOP_GRACE_S = 5.0
 _SHUTDOWN = ("Terminated", "Pod was terminated in response to imminent node shutdown.")
-"""What a kubelet writes that ends with its node."""
+"""Reason and message that a kubelet writes when its node shuts down."""
 _HOST_RETRY_S = 5.0
 _LOG_END_BYTES = 2048
 
 
 class Agent:
-    """See the module. `state_dir` holds logs and volumes; one agent runs all nodes of the engine."""
+    """`state_dir` holds logs and volumes; one agent runs all nodes of the engine."""
 
     def __init__(self, registry: Registry, state_dir: Path, nodes: Sequence[NodeSpec]) -> None:
         self.registry = registry
@@ -88,27 +88,27 @@ class Agent:
 
     # --- life ---
 
-    def let_call(self, api_port: int, on_caller: Callable[[socket.socket], None]) -> None:
-        """Before the start: pods with a network of their own may call `api_port` of 127.0.0.1; `on_caller` gets the
-        connections, in a thread of its own.
+    def allow_api_calls(self, api_port: int, on_caller: Callable[[socket.socket], None]) -> None:
+        """Let pods with a network of their own connect to `api_port` of 127.0.0.1; `on_caller` gets the connections, in
+        a thread of its own. Must be called before `start`.
         """
         self._api_port, self._on_caller = api_port, on_caller
 
     def start(self) -> None:
-        """Returns when the nodes are registered and what an earlier engine left is cleared away."""
+        """Returns when the nodes are registered and everything that an earlier engine left is removed."""
         self.state_dir.mkdir(parents=True, exist_ok=True)
         self._start_pod_host()
         if self.host.mode == "plain":
             _LOG.warning("%s", self.host.why_plain)
         self.registry.admission[VOLCANO_JOBS].validators.append(self._admit_job)
         self._register_nodes()
-        self._bury_the_lost()
+        self._end_lost_pods()
         self._thread.start()
         for informer in self._informers:
             informer.start()
 
     def stop(self) -> None:
-        """End all pods, those that take a hint within a few seconds, and everything that was made for them."""
+        """End all pods, after a grace of a few seconds, and remove everything that was made for them."""
         if self._thread.is_alive():
             self._queue.put(self._stop_all)
             self._idle.wait(_STOP_GRACE_S + 5)
@@ -122,7 +122,7 @@ class Agent:
         self._cleaner.shutdown()
 
     def log_path(self, pod: Object, container: str, *, previous: bool = False) -> Path | None:
-        """The log of the container's present or last run, or of the one before; None if there is none (yet)."""
+        """The log of the container's latest run, or with `previous` of the one before; None if there is none (yet)."""
         directory = self._directory(pod["metadata"]["uid"]) / "logs"
         if "/" in container:
             return None
@@ -134,7 +134,7 @@ class Agent:
         return directory / container / f"{wanted[-1]}.log" if wanted else None
 
     def log_end(self, pod: Object) -> str:
-        """The last lines in the log of its container `main`."""
+        """The last lines in the log of the pod's container `main`."""
         path = self.log_path(pod, "main")
         if path is None:
             return ""
@@ -166,7 +166,7 @@ class Agent:
             self._pod_host.send(message)
 
     def after(self, delay_s: float, action: Callable[[], None]) -> None:
-        """Call `action` in the agent's thread. Only for that thread itself."""
+        """Call `action` later in the agent's thread. Only that thread may call this."""
         self._timer_count += 1
         heapq.heappush(self._timers, (time.monotonic() + delay_s, self._timer_count, action))
 
@@ -208,19 +208,19 @@ class Agent:
             pass
 
     def delete_pod(self, run: PodRun) -> None:
-        """Take the object away: its processes are gone."""
+        """Delete the object of a pod whose processes are gone."""
         try:
             self.registry.delete(PODS, run.name, run.namespace, grace_period_s=0, uid=run.uid)
         except (NotFoundError, ConflictError):
             pass
 
     def forget(self, run: PodRun) -> None:
-        """The run is over and its object is gone."""
+        """Drop a run that has ended and whose object is gone."""
         self._runs.pop(run.uid, None)
         self._remove_later(self._directory(run.uid))
 
     def pod_directory(self, uid: str) -> Path:
-        """Made, private: volumes and logs of one pod."""
+        """The directory for one pod's volumes and logs; made here, mode 0700."""
         directory = self._directory(uid)
         directory.parent.mkdir(exist_ok=True, mode=0o700)
         directory.mkdir(exist_ok=True, mode=0o700)
@@ -257,7 +257,7 @@ class Agent:
         return None
 
     def _admit_job(self, operation: Operation, job: Object, _old: Object | None) -> None:
-        """Its pods would wait for ever, and hold their nodes' CPUs meanwhile."""
+        """Refuse a job whose pods could not start here: they would wait for ever and hold their nodes' CPUs."""
         if operation != "CREATE":
             return
         for task in job["spec"]["tasks"]:
@@ -408,8 +408,8 @@ class Agent:
                 _LOG.info("lease of %s is gone", name)
         self.after(LEASE_S / 3, self._renew)
 
-    def _bury_the_lost(self) -> None:
-        """End the pods whose processes died with an earlier engine, and remove what was left of them."""
+    def _end_lost_pods(self) -> None:
+        """End the pods whose processes died with an earlier engine, and remove their files."""
         known = set()
         for pod in self.registry.list(PODS).items:
             meta = pod["metadata"]
@@ -425,7 +425,7 @@ class Agent:
             if meta.get("deletionTimestamp") and (parts is not None or node not in self._nodes):
                 self.delete_pod(run)
             elif node not in self._nodes and parts is None and not _has_ended(pod):
-                self.delete_pod(run)  # bound to a node that there is no more, and never started
+                self.delete_pod(run)  # bound to a node that no longer exists, and never started
         directory = self.state_dir / "pods"
         for leftover in directory.iterdir() if directory.is_dir() else ():
             if leftover.name not in known:
@@ -434,7 +434,7 @@ class Agent:
                 self._remove_directory(leftover / "volumes")
 
     def _remove_later(self, directory: Path) -> None:
-        """What a job left in its volumes may be much; pods need not wait for it."""
+        """Remove in a thread: a job's volumes may hold many files, and pods need not wait for their removal."""
         try:
             self._cleaner.submit(self._remove_directory, directory)
         except RuntimeError:  # stopping; the next start finds it
@@ -468,7 +468,7 @@ def _has_ended(pod: Object) -> bool:
 
 
 def _requests(pod: Object) -> tuple[int, int]:
-    """Millicores and bytes that the pod counts for: all containers together, or its largest init container."""
+    """The pod's requests in millicores and bytes: all containers together, or its largest init container."""
     totals = []
     for containers in (pod["spec"]["containers"], pod["spec"].get("initContainers") or ()):
         requests = [(one.get("resources") or {}).get("requests") or {} for one in containers]
@@ -488,12 +488,12 @@ def _home() -> str:
 
 
 def _search_path() -> str:
-    """PATH of whoever started the engine; last the programs beside our Python, such as a wheel's mpirun."""
+    """PATH of the user who started the engine, then the programs beside our Python, such as a wheel's mpirun."""
     path = os.environ.get("PATH") or os.defpath
     beside = str(Path(sys.executable).parent)
     return path if beside in path.split(":") else f"{path}:{beside}"
 
 
 def _clear_stale(work: Path) -> None:
-    """What a pod host without namespaces left when it was killed; with them its files were in its own tmpfs."""
+    """Remove what a killed pod host without namespaces left; with namespaces its files were in its own tmpfs."""
     shutil.rmtree(work, ignore_errors=True)

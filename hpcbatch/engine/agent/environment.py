@@ -15,8 +15,8 @@ Fetch = Callable[[Resource, str], Object | None]
 
 
 class NotReadyError(Exception):
-    """Something that the container needs is missing or cannot be had here; `str()` is the status message.
-    `reason` is the waiting reason; a volume's is FailedMount, which is an event and no waiting reason.
+    """Something that the container needs is missing or not available here; `str()` is the status message.
+    `reason` is the waiting reason; for a volume it is FailedMount, which is the reason of an event only.
     """
 
     def __init__(self, reason: str, message: str) -> None:
@@ -48,7 +48,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def environment(pod: Object, container: Object, fetch: Fetch, facts: Mapping[str, str]) -> dict[str, str]:
-    """The container's own variables. `facts` holds what `fieldRef` may name of the pod's status."""
+    """The container's own variables. `facts` holds what `fieldRef` may read from the pod's status."""
     result: dict[str, str] = {}
     for source in container.get("envFrom") or ():
         result.update(_all_keys(source, fetch))
@@ -118,7 +118,7 @@ def object_files(obj: Object) -> dict[str, bytes]:
 
 
 def pod_field(pod: Object, path: str, facts: Mapping[str, str]) -> str:
-    """What a `fieldPath` names. Raises NotReadyError if this engine does not have it."""
+    """The value at a `fieldPath`. Raises NotReadyError if this engine does not support it."""
     meta, spec = pod["metadata"], pod["spec"]
     for field in ("labels", "annotations"):
         if path == f"metadata.{field}":
@@ -139,7 +139,7 @@ def pod_field(pod: Object, path: str, facts: Mapping[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As Go's strconv.Quote does for what labels and annotations hold."""
+    """Quoted as by Go's strconv.Quote, for the values of labels and annotations."""
     escaped = (
         text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
     )
@@ -147,7 +147,7 @@ def _quoted(text: str) -> str:
 
 
 def resource_field(pod: Object, reference: Object, container: Object | None, facts: Mapping[str, str]) -> str:
-    """`limits.cpu` and the like, in units of the divisor, rounded up; without a limit what the node has."""
+    """`limits.cpu` and the like, in units of the divisor, rounded up; without a limit the node's amount."""
     name = reference.get("containerName")
     if name:
         every = [*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ())]

@@ -19,7 +19,7 @@ MAX_PODS: Final = 250
 KUBELET_VERSION: Final = "v1.34.1"
 LEASE_NAMESPACE: Final = "kube-node-lease"
 LEASE_S: Final = 3600
-"""Nodes and store live and die together, so nobody watches the lease; renewed seldom, it leaves an idle engine idle."""
+"""Nodes and store end together, so nobody watches the lease; it is renewed seldom, to leave an idle engine idle."""
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _CONDITIONS = (
@@ -118,7 +118,7 @@ def lease(node: Object, now: datetime) -> Object:
 
 
 def host_address() -> str:
-    """The address by which other machines would see this one; no packet is sent to find it."""
+    """The address under which other machines would see this one; no packet is sent to find it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))

@@ -1,4 +1,4 @@
-"""The agent's end of the pod host: starts its process, sends it messages and hands its answers on."""
+"""The agent's end of the pod host: starts its process, sends it messages and passes its events on."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _STOP_LIMIT_S = 30.0
 
 
 class PodHostError(HpcBatchError):
-    """The pod host cannot be started; one line why."""
+    """The pod host cannot be started; the text gives the reason in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodHostMode:
-    """`name` is root, user or plain; `why_plain` one line for the user; so is `why_sampling`, "" where control groups
-    limit memory."""
+    """`name` is root, user or plain; `why_plain` and `why_sampling` are one line each for the user, the latter "" where
+    control groups limit memory."""
 
     name: str
     why_plain: str
@@ -35,7 +35,7 @@ class PodHostMode:
 
 
 class PodHostClient:
-    """One pod host process. `on_event` runs in a thread of its own; {"event": "lost"} is the last, if it died.
+    """One pod host process. `on_event` runs in a thread of its own; if the process dies, the last event is "lost".
     `on_caller` runs in another: it gets the connections to `api_port` of 127.0.0.1 from pods with their own networks.
     """
 
@@ -92,7 +92,7 @@ class PodHostClient:
         return self._process.pid
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Never raises: if the pod host has died, `on_event` tells."""
+        """Never raises: if the pod host has died, `on_event` gets {"event": "lost"}."""
         data = json.dumps(message).encode() + b"\n"
         try:
             with self._send_lock:
@@ -102,7 +102,7 @@ class PodHostClient:
                 _LOG.warning("the pod host does not listen: %s", error)
 
     def stop(self) -> None:
-        """Kill all pods at once; returns when nothing of them is left. Safe more than once."""
+        """Kill all pods at once; returns when their processes are gone. May be called more than once."""
         self._stopping = True
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -119,7 +119,7 @@ class PodHostClient:
         self._socket.close()
 
     def _receive_callers(self) -> None:
-        """Until the pod host has ended."""
+        """Pass callers on until the pod host has ended."""
         with self._callers:
             while True:
                 data, descriptors, _, _ = socket.recv_fds(self._callers, 1, 1, socket.MSG_CMSG_CLOEXEC)

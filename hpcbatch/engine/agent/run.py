@@ -1,7 +1,7 @@
-"""The run of one pod on the embedded engine: from its binding to its end, one decision after the other.
+"""The run of one pod on the embedded engine, from its binding to its end.
 
-All methods run in the agent's thread. What is to be known of the pod lies in `parts`; `_go_on` looks at it after every
-change, and takes the next step that is due.
+All methods run in the agent's thread. `parts` holds the pod's state; `_advance` reads it after every change and takes
+the next step that is due.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LOG = logging.getLogger(__name__)
 _FIRST_BACKOFF_S: Final = 10.0
 _LONGEST_BACKOFF_S: Final = 300.0
 _GOOD_RUN_S: Final = 600.0
-"""A container that ran this long starts its back-off anew. Source: kubelet."""
+"""A container that ran this long starts its back-off again from zero. Source: kubelet."""
 _FIRST_RETRY_S: Final = 0.25
 _LONGEST_RETRY_S: Final = 30.0
 _LOG_TAIL_BYTES: Final = 2048
@@ -44,7 +44,7 @@ _DEADLINE = "Pod was active on the node longer than the specified deadline"
 
 
 class Owner(Protocol):
-    """What a run needs of the agent."""
+    """The part of the agent that a run uses."""
 
     host: Host
 
@@ -64,7 +64,7 @@ class Owner(Protocol):
 
 
 class PodRun:
-    """`parts` is given for a pod of an earlier engine, which is only to be written down."""
+    """`parts` is given only for a pod of an earlier engine: its last status is written and nothing is run."""
 
     def __init__(self, agent: Owner, pod: Object, parts: PodStatusParts | None = None) -> None:
         self.agent, self.pod = agent, pod
@@ -74,7 +74,7 @@ class PodRun:
         self.namespace: str = meta["namespace"]
         self.node: str = pod["spec"].get("nodeName") or ""
         self.parts = parts or PodStatusParts(new_containers(pod["spec"]), agent.now(), agent.host.ip, pod_uid=self.uid)
-        self._sandbox = "none"  # none, asked, up
+        self._sandbox = "none"  # none, requested, up
         self._volumes: dict[str, Volume] = {}
         self._alive: set[str] = set()
         self._ending = False
@@ -95,7 +95,7 @@ class PodRun:
         return self._sandbox != "none" and not self.parts.ended
 
     def guarded(self, action: Callable[[], None]) -> None:
-        """A refusal of the API is tried again; a bug ends this pod, not the agent."""
+        """Call `action`; try again if the API refuses; a bug ends this pod, not the agent."""
         try:
             action()
         except HpcBatchError as error:
@@ -106,10 +106,10 @@ class PodRun:
             if not self._ending:
                 self.guarded(lambda: self.end("EngineError", "the engine failed on this pod; its log says how", 0))
 
-    # --- what happens ---
+    # --- events ---
 
     def begin(self) -> None:
-        """The pod is bound to one of our nodes, or the pod host is there again."""
+        """Start the pod: it was bound to one of our nodes, or the pod host runs again."""
         if self.parts.ended or self._sandbox != "none":
             return
         if self.pod["metadata"].get("deletionTimestamp"):
@@ -133,7 +133,7 @@ class PodRun:
         self._prepare()
 
     def changed(self, pod: Object) -> None:
-        """The object has changed: it may be to be deleted, or files show other labels or annotations."""
+        """The object has changed: it may have to be deleted, or its files show other labels or annotations."""
         before, self.pod = self.pod, pod
         meta = pod["metadata"]
         if self._sandbox != "none" and any(
@@ -143,14 +143,14 @@ class PodRun:
         if not meta.get("deletionTimestamp"):
             return
         if self.parts.ended:
-            self._over()
+            self._write_end()
             return
         grace = float(meta.get("deletionGracePeriodSeconds") or 0)
         left = (parse_rfc3339(meta["deletionTimestamp"]) - datetime.now(UTC)).total_seconds()
         self.end("", "", min(grace, max(left + 1, 0)) if grace else 0)
 
     def gone(self) -> None:
-        """The object was deleted without waiting for us."""
+        """The object was deleted before the processes ended."""
         self._object_gone = True
         if self.parts.ended:
             self.agent.forget(self)
@@ -158,7 +158,7 @@ class PodRun:
             self.end("", "", 0)
 
     def end(self, reason: str, message: str, grace_s: float) -> None:
-        """Stop all containers and start none any more. A later call can only shorten the grace."""
+        """Stop all containers and start no more. A later call can only shorten the grace."""
         if self.parts.ended:
             return
         if not self._ending:
@@ -171,17 +171,17 @@ class PodRun:
         if self._alive and (self._stop_at is None or at < self._stop_at - 0.5):
             self._stop_at = at
             self.agent.send({"op": "stop", "pod": self.uid, "container": "", "grace_s": grace_s})
-        self._go_on()
+        self._advance()
 
     def lost(self) -> None:
-        """The pod host died, and every process of the pod with it."""
+        """The pod host died, and with it every process of the pod."""
         self._alive.clear()
         if self._sandbox == "none" or self.parts.ended:
             return
         self._sandbox = "none"
         lose(self.parts, self.agent.now())
         self._ending = True
-        self._over()
+        self._write_end()
 
     def source_changed(self, plural: str, name: str) -> None:
         """A Secret or ConfigMap was made or changed, or this pod's labels or annotations."""
@@ -192,7 +192,7 @@ class PodRun:
             self._prepare()
             return
         if not any((plural, name) in volume.uses for volume in self._volumes.values()):
-            self._go_on()  # a container may wait for a variable
+            self._advance()  # a container may wait for a variable
             return
         try:
             fresh = self._read_volumes()
@@ -206,18 +206,18 @@ class PodRun:
         self._volumes = fresh
 
     def on_host_message(self, message: dict[str, Any]) -> None:
-        """An answer of the pod host about this pod."""
+        """Handle an event of the pod host about this pod."""
         match message["event"]:
             case "sandbox" if "error" in message:
                 self._sandbox, self.parts.sandbox = "none", False
                 text = f"Failed to create pod sandbox: {message['error']}"
                 self.agent.event(self, "FailedCreatePodSandBox", text, warning=True)
-                self._wait_for(self.parts.containers, NotReadyError("ContainerCreating", text))
-                self._go_on()
+                self._set_waiting(self.parts.containers, NotReadyError("ContainerCreating", text))
+                self._advance()
             case "sandbox":
                 self._sandbox = "up"
                 self.parts.ip = message["ip"] or self.agent.host.ip
-                self._go_on()
+                self._advance()
             case "started":
                 self._started(self._container(message["container"]), message["at"])
             case "exited":
@@ -226,7 +226,7 @@ class PodRun:
     # --- steps ---
 
     def _prepare(self) -> None:
-        """Have the volumes, write down that it begins, ask for the sandbox. Or say what is missing, and try again."""
+        """Read the volumes, write the status, request the sandbox; if something is missing, report it and try again."""
         if self._ending or self._sandbox != "none":
             return
         try:
@@ -234,23 +234,23 @@ class PodRun:
             message = pod_message(self.pod, list(self._volumes.values()), self.agent.host)
             self._make_empty_dirs()
         except NotReadyError as error:
-            self._wait_for(self.parts.containers, error)
+            self._set_waiting(self.parts.containers, error)
             return
-        self._warn_of_the_unsupported()
+        self._warn_about_unsupported()
         for one in self.parts.containers:
             if "waiting" in one.state:
                 one.state = new_state(one, self.parts.containers)
-        # From here on processes may run, so it is written first: a new engine must not run the pod twice.
+        # From here on processes may run, so the status is written first: a new engine must not run the pod twice.
         self.parts.sandbox = True
         self.agent.write_status(self)
-        self._sandbox = "asked"
+        self._sandbox = "requested"
         self.agent.send(message)
 
-    def _go_on(self) -> None:
+    def _advance(self) -> None:
         if self.parts.ended:
             return
         if self._ending:
-            if not self._alive and self._sandbox != "asked":
+            if not self._alive and self._sandbox != "requested":
                 self._finish()
             return
         if self._sandbox != "up":
@@ -273,7 +273,7 @@ class PodRun:
             self._finish()
 
     def _run(self, one: ContainerRun) -> None:
-        """Start the container if it is its turn, or start it again if its policy says so and its time has come."""
+        """Start a container that has not run yet, or restart it if its policy says so and its back-off has ended."""
         if one.running or one.name in self._alive or self._ending:
             return
         end = one.terminated
@@ -290,7 +290,7 @@ class PodRun:
         self._start(one)
 
     def _schedule_restart(self, one: ContainerRun, end: dict[str, Any]) -> None:
-        """The first restart is at once, the others after 10, 20, 40 … seconds."""
+        """The first restart is immediate, the others follow after 10, 20, 40 … seconds."""
         one.last = {"terminated": end}
         one.restarts += 1
         if end.get("startedAt") and end.get("finishedAt"):
@@ -308,7 +308,7 @@ class PodRun:
             text = f"Back-off restarting failed container {one.name} in pod {pod}"
             self.agent.event(self, "BackOff", text, warning=True, container=one.name)
             self.agent.write_status(self)
-            self.agent.after(delay, lambda: self.guarded(self._go_on))
+            self.agent.after(delay, lambda: self.guarded(self._advance))
 
     def _start(self, one: ContainerRun) -> None:
         log = self.agent.pod_directory(self.uid) / "logs" / one.name / f"{one.restarts}.log"
@@ -325,7 +325,7 @@ class PodRun:
                 log=str(log),
             )
         except NotReadyError as error:
-            self._wait_for([one], error)
+            self._set_waiting([one], error)
             return
         image = one.spec.get("image") or ""
         self.agent.event(self, "Pulled", f'Container image "{image}" already present on machine', container=one.name)
@@ -362,12 +362,12 @@ class PodRun:
             message["cpu_s"],
             message["max_rss_kib"],
         )
-        self._go_on()
+        self._advance()
         if not self.parts.ended and one.terminated:
             self.agent.write_status(self)
 
     def _finish(self) -> None:
-        """No process is left: let go of the surroundings and write the end."""
+        """No process is left: remove the sandbox and write the last status."""
         if self._sandbox != "none":
             self.agent.send({"op": "remove", "pod": self.uid})
             self._sandbox = "none"
@@ -375,10 +375,10 @@ class PodRun:
             if "waiting" in one.state and one.last:
                 one.state = one.last  # it waited for a restart that will not come
         self.parts.ended = True
-        self._over()
+        self._write_end()
 
-    def _over(self) -> None:
-        """Write the last status; take the object away if it was deleted."""
+    def _write_end(self) -> None:
+        """Write the last status; delete the object if its deletion was requested."""
         if self._object_gone:
             self.agent.forget(self)
             return
@@ -395,15 +395,15 @@ class PodRun:
 
     def _write_again(self) -> None:
         if self.parts.ended:
-            self._over()
+            self._write_end()
         elif self._sandbox == "none" and not self._ending:
             self._prepare()
         else:
-            self._go_on()
+            self._advance()
             self.agent.write_status(self)
 
-    def _wait_for(self, containers: list[ContainerRun], error: NotReadyError) -> None:
-        """Say what is missing, once for each new message, and look again later (a change of it comes sooner)."""
+    def _set_waiting(self, containers: list[ContainerRun], error: NotReadyError) -> None:
+        """Report what is missing, each message once, and check again later (sooner if the missing object changes)."""
         text = str(error)
         self._retry_count += 1
         if error.reason != "ContainerCreating" and text not in self._reported:
@@ -424,7 +424,7 @@ class PodRun:
 
         def again() -> None:
             if number == self._retry_count and not self._ending:
-                self._prepare() if self._sandbox == "none" else self._go_on()
+                self._prepare() if self._sandbox == "none" else self._advance()
 
         self.agent.after(self._next_retry(), lambda: self.guarded(again))
 
@@ -464,7 +464,7 @@ class PodRun:
                 except OSError as error:
                     raise failed_mount(volume.name, error.strerror or str(error)) from None
 
-    def _warn_of_the_unsupported(self) -> None:
+    def _warn_about_unsupported(self) -> None:
         spec = self.pod["spec"]
         for one in self.parts.containers:
             unsupported = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")

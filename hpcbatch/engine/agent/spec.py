@@ -1,4 +1,4 @@
-"""A pod's spec as messages for the pod host: who it runs as, what it sees, what it runs."""
+"""A pod's spec as messages for the pod host: its user, its mounts and its commands."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What the agent knows of the machine and of the user that it runs as."""
+    """Facts about the machine and the user that the agent runs as."""
 
     mode: str
-    """The pod host's: root, user or plain."""
+    """The pod host's mode: root, user or plain."""
     why_plain: str
     uid: int
     gid: int
@@ -34,7 +34,7 @@ class Host:
     ssh_dir: str = ""
     """A private /etc/ssh for pods with a network of their own; empty if there is no sshd."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """What containers get that do not set it themselves."""
+    """Variables of every container that does not set them itself."""
 
     @property
     def may_switch_user(self) -> bool:
@@ -42,12 +42,12 @@ class Host:
 
 
 def own_network(spec: Object) -> bool:
-    """Pods that must find each other get a network of their own; all others are on the host's, and reach the world."""
+    """Pods that must find each other by name get a network of their own; all others use the host's."""
     return bool(spec.get("hostname") or spec.get("subdomain")) and not spec.get("hostNetwork")
 
 
 def hostname(pod: Object) -> str:
-    """As the kubelet cuts it: at most 63 bytes."""
+    """The pod's host name, cut to 63 bytes as by the kubelet."""
     name: str = pod["spec"].get("hostname") or pod["metadata"]["name"]
     return name[:63].rstrip("-.")
 
@@ -58,7 +58,7 @@ def fs_group(pod: Object, host: Host) -> int | None:
 
 
 def pod_message(pod: Object, volumes: Sequence[Volume], host: Host) -> Message:
-    """The `pod` message. Raises NotReadyError where such a pod cannot be had on this machine."""
+    """The `pod` message. Raises NotReadyError if this machine cannot run such a pod."""
     spec, meta = pod["spec"], pod["metadata"]
     network = own_network(spec)
     if network and host.mode == "plain":
@@ -136,7 +136,7 @@ def _security(pod: Object, container: Object) -> dict[str, Any]:
 
 
 def _user(pod: Object, container: Object, host: Host) -> Message | None:
-    """Who the container runs as; None: whoever the engine runs as."""
+    """The user that the container runs as; None: the engine's."""
     security = _security(pod, container)
     uid, gid = security.get("runAsUser"), security.get("runAsGroup")
     extra = [int(group) for group in security.get("supplementalGroups") or ()]
@@ -173,8 +173,8 @@ def _groups_of_root() -> list[grp.struct_group]:
 
 
 def never_starts(spec: Object, host: Host) -> str:
-    """Why no pod of that spec can start here, whatever happens; empty where one may. Who pods run as stays the
-    same for the life of an engine.
+    """Why no pod of that spec can ever start here; empty if one may. The users that pods can run as do not change while
+    an engine runs.
     """
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         try:

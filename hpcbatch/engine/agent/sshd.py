@@ -14,9 +14,9 @@ from typing import Final
 
 _LOG = logging.getLogger(__name__)
 _HOST_KEY: Final = "ssh_host_ed25519_key"
-# PATH: an image has its MPI where every session finds it; here that is where the engine's starter finds it.
-# SHLVL: keeps bash from reading ~/.bashrc, which an image does not have, and over which many sessions at once, all in
-# the one home of this machine, may trip (pyenv, for one, takes a lock there).
+# PATH: in an image every session finds MPI; here sessions get the PATH of the user who started the engine.
+# SHLVL: keeps bash from reading ~/.bashrc, which an image does not have, and in which many sessions at once, all with
+# the same home, may fail (pyenv, for one, takes a lock there).
 _CONFIG: Final = """\
 # Made by hpcbatch for the pods of its embedded engine.
 Port 22
@@ -73,7 +73,7 @@ def _safe(path: str) -> str:
 
 
 def _copy_host_files(source: Path, target: Path) -> None:
-    """What ssh clients read there; a file that this user may not read is of no use to its pods either."""
+    """Copy the files that ssh clients read; one that this user may not read is of no use to its pods either."""
     for name in ("moduli", "ssh_config", "ssh_config.d"):
         try:
             if (source / name).is_dir():
@@ -85,7 +85,7 @@ def _copy_host_files(source: Path, target: Path) -> None:
 
 
 def _needs_pam() -> bool:
-    """Without PAM sshd takes an account whose password begins with `!` for a locked one; root's often does."""
+    """Without PAM sshd treats an account whose password begins with `!` as locked; root's often does."""
     if os.getuid() != 0 or not Path("/etc/pam.d/sshd").exists():
         return False
     try:
@@ -99,7 +99,7 @@ def _needs_pam() -> bool:
 
 
 def _make_privilege_separation_directory() -> None:
-    """sshd of root does not start without it; the system makes it anew at each boot, but only for its own sshd."""
+    """Root's sshd does not start without it; the system makes it at each boot, but only for its own sshd."""
     try:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     except OSError as error:

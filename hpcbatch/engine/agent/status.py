@@ -1,6 +1,6 @@
-"""What the agent knows of a pod's run, and the pod status that it comes to. Pure.
+"""The agent's state of a pod's run, and the pod status computed from it. Pure.
 
-Source of the forms: statuses written by a real kubelet, step by step.
+Source of the status shapes: statuses written by a real kubelet, step by step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KILLED: Final = 137
 
 @dataclass(slots=True)
 class ContainerRun:
-    """One container. `state` and `last` are in the form of the API."""
+    """One container. `state` and `last` have the shape of the API."""
 
     spec: Object
     init: bool
@@ -48,16 +48,16 @@ class ContainerRun:
 
 @dataclass(slots=True)
 class PodStatusParts:
-    """All that a pod's status is made of, besides what others wrote there."""
+    """Everything that a pod's status is computed from, besides what other clients wrote there."""
 
     containers: list[ContainerRun]
     start_time: str
     host_ip: str
     ip: str = ""
     sandbox: bool = False
-    """Its surroundings stand, or are about to: from here on its processes may have run."""
+    """The sandbox exists or is about to: from here on processes of the pod may have run."""
     ended: bool = False
-    """Nothing of it will run any more."""
+    """No container will run any more."""
     failed_because: str = ""
     """status.reason of a pod that failed as a whole; `message` goes with it."""
     message: str = ""
@@ -75,7 +75,7 @@ def new_containers(spec: Object) -> list[ContainerRun]:
 
 
 def new_state(one: ContainerRun, containers: list[ContainerRun]) -> dict[str, Any]:
-    """The waiting state of a container that nothing is wrong with."""
+    """The waiting state of a container without an error."""
     if one.last:
         return one.state
     has_init = any(other.init for other in containers)
@@ -93,7 +93,7 @@ def phase(parts: PodStatusParts) -> str:
 
 
 def pod_status(parts: PodStatusParts, old: Mapping[str, Any], generation: int, now: str) -> dict[str, Any]:
-    """The whole status; of `old`, the present one, others' conditions and the times of unchanged ones are kept."""
+    """The whole status; other clients' conditions and the times of unchanged ones are kept from `old`."""
     status: dict[str, Any] = {"observedGeneration": generation} if generation else {}
     status["phase"] = phase(parts)
     status["conditions"] = _conditions(parts, old.get("conditions") or (), status["phase"], generation, now)
@@ -177,7 +177,7 @@ def _because(reason: str, word: str, names: str) -> dict[str, str]:
 
 
 def lost_parts(pod: Object, host_ip: str, now: str) -> PodStatusParts | None:
-    """For a pod of which the status is all that is left: its end, if its processes may have run, else None.
+    """For a pod of an earlier engine: its last state, if its processes may have run, else None.
 
     The agent writes PodReadyToStartContainers before it starts anything, so a pod without it may still be started.
     """
@@ -210,7 +210,7 @@ def lost_parts(pod: Object, host_ip: str, now: str) -> PodStatusParts | None:
 
 
 def lose(parts: PodStatusParts, now: str) -> None:
-    """End all containers that had not ended: nobody knows what became of them."""
+    """End all containers that had not ended: their exit codes are unknown."""
     lost = False
     for one in parts.containers:
         if one.terminated is None:

@@ -1,4 +1,4 @@
-"""A pod's volumes as the pod host needs them: files to be written, or paths to be bound. Looks at hostPaths only."""
+"""A pod's volumes as the pod host needs them: files to write, or paths to bind. Only hostPaths are read from disk."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _TYPE_CHECK = {
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """`path` is where its content lies for the pod host."""
+    """`path` is where the pod host finds its content."""
 
     name: str
     path: str
     read_only: bool = False
     memory: bool = False
-    """A tmpfs of the pod host's, of `size_bytes` (0: no limit)."""
+    """A tmpfs that the pod host makes, of `size_bytes` (0: no limit)."""
     size_bytes: int = 0
     make: bool = False
-    """The agent makes the directory before the pod starts, and takes it away after: an emptyDir."""
+    """An emptyDir: the agent makes the directory before the pod starts, and removes it afterwards."""
     files: tuple[Mapping[str, Any], ...] | None = None
     """Content that the pod host writes: {path, mode, data}."""
     uses: tuple[tuple[str, str], ...] = field(default=())
-    """Plural and name of the objects that the files come from; a downwardAPI's is the pod itself."""
+    """Plural and name of the objects that the files come from; for a downwardAPI the pod itself."""
 
 
 def failed_mount(volume: str, why: str) -> NotReadyError:
@@ -47,7 +47,7 @@ def failed_mount(volume: str, why: str) -> NotReadyError:
 
 
 def pod_volumes(pod: Object, fetch: Fetch, facts: Mapping[str, str], *, files_dir: str, empty_dir: str) -> list[Volume]:
-    """All volumes of the pod. Raises NotReadyError for the first that is not there (yet)."""
+    """All volumes of the pod. Raises NotReadyError for the first that does not exist (yet)."""
     result = []
     for volume in pod["spec"].get("volumes") or ():
         name = volume["name"]
