@@ -1,3 +1,3 @@
-"""The loops that carry out what policy says: they watch, read the clock, call the Kubernetes API, and keep no state
-that is not there. What is to be done with a job is decided in policy/.
+"""The control loops: they watch, read the clock, call the Kubernetes API, and keep no state that the API does not
+have. What to do with a job is decided in policy/.
 """

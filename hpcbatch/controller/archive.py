@@ -1,6 +1,6 @@
-"""Ended jobs leave the Kubernetes API for the history: written there first, and removed here then.
+"""Moves ended jobs from the Kubernetes API to the history: each is written there first, then removed here.
 
-Killed in between, a job stands in both for a while, and is moved again after the next start. Readers tell it once.
+After a kill in between, a job is in both until the next start moves it again. Readers list it once.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _LOG = logging.getLogger(__name__)
 _LOOK_S = 1.0
 _AT_ONCE = 200
 _CROWD = 2000
-"""Of more ended BatchJobs than this the oldest do not wait for their time."""
+"""If more BatchJobs than this have ended, the oldest are moved before their time."""
 _CROWD_WAIT = timedelta(seconds=5)
 _AGAIN_S = 30.0
-"""After a failure of the database."""
+"""Pause after a failure of the database."""
 _FORGET_S = 300.0
 
 Key = tuple[str, str]
 
 
 class Archive:
-    """Moves what `offer` was given, in a thread of its own, and forgets what the site keeps no longer."""
+    """Moves the jobs given to `offer`, in its own thread, and removes those that the site no longer keeps."""
 
     def __init__(
         self,
@@ -46,34 +46,34 @@ class Archive:
         sites: SiteSource,
         is_served: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Nothing moves to where nobody can read it: before `is_served`."""
+        """Nothing is moved before `is_served`: nobody could read it there."""
         self._is_served = is_served
         self._api, self._store, self._batchjobs, self._sites = api, store, batchjobs, sites
         self._ends: dict[Key, datetime] = {}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self.moved = 0
-        """Jobs, since the start."""
+        """Jobs moved since the start."""
         self.problem = ""
-        """Why nothing moves now."""
+        """Why nothing is moved now."""
         self.thread = threading.Thread(target=self._run, name="archive", daemon=True)
 
     def stop(self) -> None:
-        """Ask the thread to end after what it does now."""
+        """Ask the thread to end after its current step."""
         self._stopping.set()
 
     @property
     def waiting(self) -> int:
-        """Ended jobs that have not moved yet."""
+        """Number of ended jobs that have not been moved yet."""
         return len(self._ends)
 
     def offer(self, job: Object) -> None:
-        """An ended BatchJob of which nothing but the record is left."""
+        """Take an ended BatchJob of which only the record is left."""
         with self._lock:
             self._ends[object_key(job)] = end_of(job)
 
     def ended(self, number: int) -> Object | None:
-        """The BatchJob of a job that has moved. Raises HistoryError."""
+        """The BatchJob of a job that has been moved. Raises HistoryError."""
         return self._store.by_number(number)
 
     def _run(self) -> None:
@@ -102,7 +102,7 @@ class Archive:
                 pause_s = _AGAIN_S
 
     def move(self, now: datetime) -> bool:
-        """Move those whose time has come; True if there are more of them. Raises HistoryError, ApiError."""
+        """Move the jobs whose time has come; True if there are more of them. Raises HistoryError, ApiError."""
         due = self._due(now)
         jobs = []
         for key in due:
@@ -123,7 +123,7 @@ class Archive:
         return is_full
 
     def _put(self, jobs: list[Object]) -> list[Object]:
-        """Those that the history has taken: one that it cannot take keeps no others back. Raises HistoryError."""
+        """The jobs that the history accepted; a rejected one does not block the others. Raises HistoryError."""
         try:
             self._store.put(jobs)
         except HistoryError:
@@ -137,7 +137,7 @@ class Archive:
         return jobs
 
     def _due(self, now: datetime) -> list[Key]:
-        """The oldest first."""
+        """Keys of the jobs to move now, the oldest first."""
         with self._lock:
             ends = sorted(self._ends.items(), key=lambda item: item[1])
         last = now - timedelta(seconds=self._sites.in_force.config.history_moved_after_s)
@@ -156,8 +156,8 @@ class Archive:
 
 
 def _ready(jobs: Iterable[Object], batchjobs: Informer) -> list[Object]:
-    """Those that nobody needs here any more: a member goes once its array has counted it, an array after its members,
-    which Kubernetes would remove with it.
+    """Those that nothing needs here any more: a member goes after its array has counted it, an array after its members,
+    because Kubernetes would remove them with it.
     """
     ready, arrays = [], []
     for job in jobs:

@@ -1,4 +1,4 @@
-"""The records of an array's members: which there are and what has become of them, and how a new one is made."""
+"""The records of an array's members: which exist, their states, and how a new one is made."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Members:
-    """The members of one array that have a record, by index; without those that the array has counted."""
+    """The members of one array that have a record, by index, except those that the array has counted."""
 
     unstarted: dict[int, Object] = field(default_factory=dict)
     started: dict[int, Object] = field(default_factory=dict)
     suspended: set[int] = field(default_factory=set)
     ended: dict[int, Object] = field(default_factory=dict)
     pause_s: float = 0.02
-    """What becomes of them within this time is one step of the array: longer where a step costs more."""
+    """Changes within this time are handled in one step of the array: longer where a step costs more."""
     admitted: set[int] = field(default_factory=set)
-    """Those whose record we have just given its number, which its events may not show yet."""
+    """Members whose record has just been given its number, which its events may not show yet."""
 
     def put(self, index: int, obj: Object | None) -> None:
-        """`obj` as it is now; None: it is gone. What has ended stays ended."""
+        """Store the current `obj`; None if it was deleted. An ended member stays ended."""
         self.unstarted.pop(index, None)
         self.started.pop(index, None)
         self.suspended.discard(index)
@@ -75,7 +75,7 @@ class Members:
 
 
 def altered_since(member: Object, array: JobRecord) -> Object:
-    """What was altered of the array and is not in the member's spec; made since, that has it already."""
+    """What was altered of the array and is missing in the member's spec; a member made later already has it."""
     of_array = {name: value for name, value in array.status.altered.items() if name not in _OF_THE_ARRAY}
     return {name: value for name, value in of_array.items() if member["spec"].get(name) != value}
 
@@ -94,8 +94,8 @@ def member_name(array_name: str, index: int) -> str:
 def member_manifest(
     array: Object, record: JobRecord, index: int, *, is_kept: bool = False, keeps_number: bool = False
 ) -> Object:
-    """The BatchJob to make for one member: what was submitted, as altered since, under the array's Secret.
-    With `is_kept` it is held until the array lets it go; `keeps_number` is that of model.array.Membership.
+    """Manifest of the BatchJob of one member: the array's spec with its alterations, and the array's Secret.
+    With `is_kept` it is held until the array releases it; `keeps_number` is that of model.array.Membership.
     """
     spec = altered_spec(array["spec"], record.status.altered)
     spec = {key: value for key, value in spec.items() if key not in _OF_THE_ARRAY}
@@ -119,7 +119,7 @@ def member_manifest(
 
 
 def array_of(obj: Object) -> Key | None:
-    """The array that made `obj`; None of any other job, also of one whose user only says that it is a member."""
+    """The array that made `obj`; None for any other job, also for one whose user merely claims that it is a member."""
     member = obj["spec"].get("memberOf")
     if member is None or _owner_of(obj) is None:
         return None
@@ -157,6 +157,6 @@ def view_of(obj: Object) -> Unstarted:
 
 
 def gist(obj: Object) -> tuple[object, ...]:
-    """What of a member's record matters to its array."""
+    """The parts of a member's record that its array depends on."""
     status, spec = obj.get("status", {}), obj["spec"]
     return status.get("state"), status.get("reason"), "startTime" in status, spec.get("hold"), "jobId" in status

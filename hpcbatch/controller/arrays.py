@@ -1,7 +1,7 @@
-"""The loop around `decide_array`: makes the records of members as they may run, and counts those that have ended.
+"""The loop around `decide_array`: makes the records of members that may run, and counts those that have ended.
 
-What it keeps in memory, an array's members by what has become of them, follows the events of BatchJobs; so a step
-costs as much as has changed and as may wait at once, however many members there are.
+Its memory, an array's members by state, follows the events of BatchJobs. So a step costs as much as has changed and
+as may wait at once, however many members there are.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from hpcbatch.units import parse_rfc3339
 
 _LOG = logging.getLogger(__name__)
 _LEAST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 2.0
-_DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy says no
+_DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy refuses it
 _DENIED_LOOK_S = 30.0
 
 _ALTERATION, _OF_ARRAY = "alteration", "array"
-"""In `status.handled`: the last alteration of an array; of a member, that of its array which it has taken over."""
+"""Key in `status.handled`: an array's last alteration; in a member, the array's alteration that it has taken over."""
 
 Key = tuple[str, str]
 
 
 class Arrays:
-    """`wake` adds a BatchJob's key to the controller's queue, after so many seconds; `wrote` hears what was written."""
+    """`wake` adds a BatchJob's key to the controller's queue, with a delay in seconds; `wrote` gets written objects."""
 
     def __init__(
         self,
@@ -71,10 +71,10 @@ class Arrays:
         self._lock = threading.Lock()
         self._members: dict[Key, Members] = {}
 
-    # What has changed
+    # Events
 
     def on_event(self, event: WatchEvent) -> None:
-        """Of any BatchJob."""
+        """Handle an event of any BatchJob."""
         obj, key = event.object, object_key(event.object)
         if "array" in obj["spec"]:
             self._on_array(event.type, key)
@@ -107,8 +107,8 @@ class Arrays:
     def reconcile(
         self, obj: Object, record: JobRecord, obstacle: Obstacle | None = None, ready: Indices | None = None
     ) -> float | None:
-        """Bring an admitted array on by a step; seconds until the next look, if that needs no event.
-        `obstacle` and `ready` are what its dependency says.
+        """Bring an admitted array on by a step; returns seconds until the next look, None: the next event suffices.
+        `obstacle` and `ready` follow from its dependency.
         """
         key, begun = object_key(obj), time.monotonic()
         seen = self._observe(key, obj, record, obstacle, ready)
@@ -120,7 +120,7 @@ class Arrays:
             self._wrote(write_status(self._api, obj, record))
         self._admit_all(key, record, made)
         self._alter(obj, record)
-        self._ask(key, decision)
+        self._request(key, decision)
         self._forget(key, status.array)
         with self._lock:
             took_s = time.monotonic() - begun
@@ -143,10 +143,10 @@ class Arrays:
             now=datetime.now(UTC),
             delete_requested=deletes,
             is_suspended=bool(obj["spec"].get("suspended")),
-            # whatever is wrong with what was requested before, an array can be deleted
-            asked_deleted=Indices() if deletes else _requested_indices(obj, "deleted"),
-            asked_held=Indices() if deletes else _requested_indices(obj, "held"),
-            asked_own=Indices() if deletes else _requested_indices(obj, "own"),
+            # an array can be deleted even if earlier requests are invalid
+            requested_deleted=Indices() if deletes else _requested_indices(obj, "deleted"),
+            requested_held=Indices() if deletes else _requested_indices(obj, "held"),
+            requested_own=Indices() if deletes else _requested_indices(obj, "own"),
             unstarted={index: view_of(member) for index, member in unstarted.items()},
             running=running,
             ended={index: state_of(member) for index, member in ended.items()},
@@ -157,7 +157,7 @@ class Arrays:
         )
 
     def _missing(self, key: Key, record: JobRecord, known: int) -> Indices:
-        """Active members whose record somebody has removed. They may have run: they don't get another."""
+        """Active members whose record somebody removed. They may have run, so they get no new one."""
         active = (record.status.array or ArrayStatus()).active
         if len(active) <= known:
             return Indices()
@@ -177,7 +177,7 @@ class Arrays:
     def _make_all(
         self, obj: Object, record: JobRecord, decision: ArrayDecision
     ) -> tuple[dict[int, Object | None], ArrayDecision]:
-        """The records that were made, and the decision; where a quota or a policy says no, it is about these alone."""
+        """The new records, and the decision; limited to these members where a quota or a policy refuses the others."""
         made: dict[int, Object | None] = {}
         for index in decision.make:
             try:
@@ -202,7 +202,7 @@ class Arrays:
             return None  # before a kill; its event follows
 
     def _admit_all(self, key: Key, record: JobRecord, made: Mapping[int, Object | None]) -> None:
-        """Give the new members their numbers, in the order of their indices, and those that a kill left without one."""
+        """Number the new members in the order of their indices, and those that a kill left without a number."""
         active = (record.status.array or ArrayStatus()).active
         with self._lock:
             members = self._members[key]
@@ -214,16 +214,16 @@ class Arrays:
                     members.admitted.add(index)
 
     def _alter(self, obj: Object, record: JobRecord) -> None:
-        """Take what was altered of the array over to the members that have a record and wait; to one that was altered
-        singly only what was altered last.
+        """Apply the array's alterations to the waiting members that have a record; a member that was altered by itself
+        gets only the last alteration.
         """
-        asked = record.status.handled.get(_ALTERATION)
-        if asked is None:
+        alteration = record.status.handled.get(_ALTERATION)
+        if alteration is None:
             return
         with self._lock:
             waiting = [m for m in self._members[object_key(obj)].unstarted.values() if is_admitted(m)]
         for member in waiting:
-            if member["status"].get("handled", {}).get(_OF_ARRAY) == asked:
+            if member["status"].get("handled", {}).get(_OF_ARRAY) == alteration:
                 continue
             known, since = record_from(member), altered_since(member, record)
             names = ALTERABLE
@@ -235,7 +235,7 @@ class Arrays:
                 altered=altered,
                 walltime_s=record.status.walltime_s if "walltimeSeconds" in names else known.status.walltime_s,
                 layout=record.status.layout if names & OF_SIZE else known.status.layout,
-                handled={**known.status.handled, _OF_ARRAY: asked},
+                handled={**known.status.handled, _OF_ARRAY: alteration},
             )
             spec = spec_from_json(altered_spec(member["spec"], altered))
             queue = record.queue if "queue" in names else known.queue
@@ -243,7 +243,7 @@ class Arrays:
             self._wrote(write_status(self._api, member, changed, member["status"].get("volcanoJob", "")))
 
     def _carry_over(self, obj: Object, decision: ArrayDecision) -> JobStatus:
-        """Pass signals, stops and reruns of the whole array on to the members that run; the status then says so."""
+        """Pass signals, stops and reruns of the whole array on to the running members; returns the updated status."""
         spec, status = obj["spec"], decision.status
         with self._lock:
             running = list(self._members[object_key(obj)].started.values())
@@ -263,7 +263,7 @@ class Arrays:
             self._patch(member, changes | of_array)
         return status
 
-    def _ask(self, key: Key, decision: ArrayDecision) -> None:
+    def _request(self, key: Key, decision: ArrayDecision) -> None:
         with self._lock:
             members = self._members[key]
             ends = [m for index in decision.end if (m := members.unstarted.get(index) or members.started.get(index))]
@@ -289,7 +289,7 @@ class Arrays:
             pass  # its own event follows
 
     def _forget(self, key: Key, array: ArrayStatus | None) -> None:
-        """The members that the array has counted."""
+        """Drop the members that the array has counted."""
         if array is None:
             return
         with self._lock:
@@ -300,7 +300,7 @@ class Arrays:
     # One member
 
     def check(self, obj: Object) -> None:
-        """Remove the record of a member that has no number yet, if its array does not want it, or did not make it."""
+        """Remove the record of an unnumbered member if its array does not want it, or did not make it."""
         namespace, member = obj["metadata"]["namespace"], obj["spec"]["memberOf"]
         array = self._batchjobs.get(namespace, member["arrayName"])
         if array is not None and is_member(obj, array):
@@ -313,10 +313,10 @@ class Arrays:
         remove(self._api, BATCHJOBS, obj["metadata"]["name"], namespace, uid=obj["metadata"]["uid"])
 
     def _admit(self, obj: Object, array: JobRecord) -> Object:
-        """The record as admitted, with what its array was granted."""
+        """The admitted record, with what its array was granted."""
         granted, altered = array.status, altered_since(obj, array)
         spec = spec_from_json(altered_spec(obj["spec"], altered))
-        asked = granted.handled.get(_ALTERATION)
+        alteration = granted.handled.get(_ALTERATION)
         status = JobStatus(
             state=JobState.HELD if spec.hold else JobState.QUEUED,
             reason=Reason.HELD_BY_USER if spec.hold else Reason.NONE,
@@ -330,7 +330,7 @@ class Arrays:
             submit_time=granted.submit_time,
             eligible_time=None if spec.hold else granted.eligible_time,
             altered=altered,
-            handled={} if asked is None else {_OF_ARRAY: asked},
+            handled={} if alteration is None else {_OF_ARRAY: alteration},
         )
         record = JobRecord(
             job_id=self._take_number(),
@@ -343,7 +343,7 @@ class Arrays:
         return write_status(self._api, obj, record)
 
     def array_of(self, record: JobRecord) -> Array | None:
-        """Of a member the array it belongs to; None of any other job. Raises NotFoundError where that is gone."""
+        """The array of a member; None for any other job. Raises NotFoundError if the array was removed."""
         member = record.spec.member_of
         if member is None:
             return None

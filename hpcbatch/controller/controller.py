@@ -1,4 +1,4 @@
-"""The loop around `decide`: watches, reads the clock, carries out what was decided. All its state is in the API."""
+"""The loop around `decide`: watches, reads the clock, carries out the decisions. All its state is in the API."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ from hpcbatch.volcano import job_names
 _LOG = logging.getLogger(__name__)
 _SWEEP_S = 300.0
 _SWEEP_MORE_S = 10.0
-_WAITING_LOOK_S = 30.0  # the numbers in a waiting job's reason follow the cluster that often
-_HUNG_S = 300.0  # far beyond what a job's requests take together when each of them times out
+_WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are refreshed
+_HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
 _WORKERS = 2
 
@@ -71,7 +71,7 @@ Key = tuple[str, str]
 
 
 class Controller:
-    """Admits BatchJobs, makes their Volcano Jobs, and writes back what became of them. May be killed at any instant."""
+    """Admits BatchJobs, makes their Volcano Jobs, and writes their status. May be killed at any instant."""
 
     def __init__(
         self,
@@ -83,9 +83,9 @@ class Controller:
         read_log: ReadLog | None = None,
         prepare_site: Callable[[SiteConfig], None] = lambda _: None,
     ) -> None:
-        """`defaults` hold for what the site's configuration does not say; `prepare_site` makes what another one needs.
+        """`defaults` fill the gaps of the site's configuration; `prepare_site` is called before a new one takes effect.
         Without a `history` ended jobs stay BatchJobs for as long as the site keeps them; without `read_log` running
-        ones show no usage.
+        jobs show no usage.
         """
         self._api = api
         self._queue: WorkQueue[Key] = WorkQueue()
@@ -197,11 +197,11 @@ class Controller:
         for thread in self._threads:
             thread.join(timeout=10)
 
-    # What probes and metrics ask
+    # For probes and metrics
 
     @property
     def has_site(self) -> bool:
-        """Whether there is a site configuration to work with; no job is admitted or started before."""
+        """Whether a site configuration is in force; no job is admitted or started before."""
         return self._sites.is_in_force.is_set()
 
     @property
@@ -210,14 +210,14 @@ class Controller:
 
     @property
     def problem(self) -> str:
-        """What keeps it from working that only a restart mends; "" if nothing does."""
+        """Why it cannot work until it is restarted; "" if it can."""
         if (longest_s := self._queue.longest_s()) > _HUNG_S:
             return f"a job has been worked on for {longest_s:.0f} s"
         return self.failure
 
     @property
     def failure(self) -> str:
-        """That threads have ended, though nobody stopped them; "" if all live. Nothing waits for better then."""
+        """Names the threads that have ended unexpectedly; "" if all live. They do not come back."""
         if self._stopping.is_set():
             return ""
         # those that `start` has not started yet have no ident
@@ -235,19 +235,19 @@ class Controller:
         return self._queue
 
     def count_by_state(self) -> Mapping[str, int]:
-        """BatchJobs by `status.state`; those not admitted yet as Submitted."""
+        """BatchJobs by `status.state`; unadmitted ones count as Submitted."""
         return Counter(obj.get("status", {}).get("state", "Submitted") for obj in self._batchjobs.items())
 
     @property
     def _site(self) -> SiteConfig:
         return self._sites.in_force.config
 
-    # What changed, and whose job that is
+    # Events, and the jobs that they concern
 
     def _on_batchjob(self, event: WatchEvent) -> None:
         try:
             self._note(event)
-        finally:  # whatever is wrong with the record, somebody waits for an answer about it
+        finally:  # a client waits for a reply even if the record is broken
             if event.type != "DELETED":
                 self._queue.add(object_key(event.object))
 
@@ -303,7 +303,7 @@ class Controller:
             self._look_at_unplaced()
 
     def _look_at_unplaced(self) -> None:
-        """Jobs without a Volcano Job may wait for their queue."""
+        """Queue the jobs without a Volcano Job: they may wait for their queue."""
         for obj in self._batchjobs.items():
             status = obj.get("status", {})
             if status.get("state") == JobState.QUEUED and not status.get("volcanoJob"):
@@ -345,7 +345,7 @@ class Controller:
             if "memberOf" in obj["spec"]:
                 self._arrays.check(obj)
                 return REFUSED_KEPT_S
-            obj = self._intake.answer(obj)
+            obj = self._intake.admit(obj)
             if obj is None:
                 return REFUSED_KEPT_S
             self._own_writes.add(obj)
@@ -363,7 +363,7 @@ class Controller:
                         return _WAITING_LOOK_S
                     self._archive.offer(obj)
             return None
-        if self._answer(admitted):
+        if self._handle_request(admitted):
             return None
         if admitted.record.spec.array is not None:
             return self._reconcile_array(admitted)
@@ -383,16 +383,16 @@ class Controller:
         look_again_s = self._arrays.reconcile(job.obj, job.record, gate.obstacle, gate.ready)
         return min((s for s in (look_again_s, gate.look_again_s) if s is not None), default=None)
 
-    def _answer(self, job: Admitted) -> bool:
-        """Answer a request that has not been yet; False if there is none. The event of the answer leads on."""
+    def _handle_request(self, job: Admitted) -> bool:
+        """Handle one open request; False if there is none. The event of the written reply leads to the next look."""
         if not self._requests.are_open(job.obj, job.record):
             return False
         is_placed = job.record.spec.array is None and any(pod.node for pod in self._observer.observe(job).pods)
-        answered = self._requests.answer(job.obj, job.record, is_placed=is_placed)
+        answered = self._requests.handle(job.obj, job.record, is_placed=is_placed)
         if not is_placed and self._volcano_jobs.of(job) is not None:
-            if_placed = self._requests.answer(job.obj, job.record, is_placed=True)
+            if_placed = self._requests.handle(job.obj, job.record, is_placed=True)
             if if_placed.status.altered != answered.status.altered:
-                # promised only when no pod can start as the job was before
+                # granted only when no pod can start with the old values
                 self._runs.forget_conf(job.record.job_id)
                 answered = answered if self._start_bar.withdraw(job.record) else if_placed
         self._own_writes.add(write_status(self._api, job.obj, answered, job.volcano_job))
@@ -420,13 +420,13 @@ class Controller:
             else:
                 status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
                 decision = replace(decision, status=status, look_again_s=_WAITING_LOOK_S)
-        status = self._ask_pod(job, seen, replace(record, status=decision.status))
+        status = self._pass_on_requests(job, seen, replace(record, status=decision.status))
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
         if is_waiting and not self._start_bar.withdraw(record):
             return LAG_S
         if decision.delete:
-            volcano_job = ""  # written first: killed in between, the next look decides the same again
+            volcano_job = ""  # written first: after a kill the next look decides the same again
         if decision.status != record.status or volcano_job != job.volcano_job:
             self._own_writes.add(write_status(self._api, job.obj, replace(record, status=decision.status), volcano_job))
         if decision.delete and seen.volcano_job is not None:
@@ -437,21 +437,21 @@ class Controller:
         return decision.look_again_s
 
     def _announce_requeue(self, job: Admitted, seen: Observed) -> float:
-        """Seconds until the pods of a job that is to run again may be ended."""
+        """Seconds to wait before the pods of a job that is to run again may be ended."""
         is_requeued = job.record.status.is_rerunning and not seen.delete_requested
         if not is_requeued or not door(job.record.spec.dialect).rules.warns_before_requeue:
             return 0.0
         pod = self._job_pods.running_first(job.record, seen)
         return 0.0 if pod is None else announce_requeue(self._api, pod, seen.now)
 
-    def _ask_pod(self, job: Admitted, seen: Observed, record: JobRecord) -> JobStatus:
+    def _pass_on_requests(self, job: Admitted, seen: Observed, record: JobRecord) -> JobStatus:
         """Pass on the requests to the running job."""
         pod = self._job_pods.running_first(record, seen)
         may_start = pod is not None and self._start_bar.may_start(record, pod["metadata"]["uid"])
         return pass_on(self._api, job.obj["spec"], record, pod, may_start=may_start)
 
     def _deliver(self, job: Admitted) -> float | None:
-        """See to it that the output of an ended job has its own names; seconds until the next look, None: it has."""
+        """Give the output of an ended job its own names; seconds until the next look, None when that is done."""
         record, site = job.record, self._sites.in_force
         queue, first = site.config.queue(record.queue), self._job_pods.last_seen_first(job)
         if queue is None or not owes_output(record, first):
@@ -459,7 +459,7 @@ class Controller:
         return self._deliveries.wait_s(record, lambda: self._runs.delivery(job, queue, site), datetime.now(UTC))
 
     def _clean(self, job: Admitted) -> None:
-        """Of an ended job only the record stays."""
+        """Remove everything of an ended job but its record."""
         record, namespace = job.record, job.record.namespace
         self._deliveries.remove(record)
         remove(self._api, VOLCANO_JOBS, job_names.job_name(record.job_id), namespace)
@@ -472,7 +472,7 @@ class Controller:
         cleaned = {"status": {"cleaned": True}}
         self._own_writes.add(self._api.patch(BATCHJOBS, record.object_name, cleaned, namespace, subresource="status"))
 
-    # What nobody else removes
+    # Leftovers
 
     def _sweep(self) -> None:
         pause_s = _SWEEP_S

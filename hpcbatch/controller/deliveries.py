@@ -1,7 +1,7 @@
-"""Output of jobs whose runner was killed: by the kernel for memory, with its node, or by its own script.
+"""Output of jobs whose runner was killed: for its memory use, with its node, or by its own script.
 
-In some dialects the runner gives the files of a job their own names at its end (runner/script/output.sh). Where it
-could not, a pod that is made for that does it, before anything of the job is removed.
+In some dialects the runner renames a job's output files at its end (runner/script/output.sh). Where it could not, a
+pod made for that renames them before anything of the job is removed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from hpcbatch.volcano.report import parse_report
 _LOG = logging.getLogger(__name__)
 _LOOK_S: Final = 5.0
 _LIMIT_S: Final = 600.0
-"""Then the output stays as it is: no room for the pod, or no way to start it."""
+"""Then the output stays as it is: there is no room for the pod, or it cannot start."""
 
 
 def owes_output(record: JobRecord, first: Object | None) -> bool:
-    """Whether the first pod of an ended job, as last seen, ended without having delivered what its script wrote."""
+    """Whether the first pod of an ended job, as last seen, ended without delivering the script's output."""
     if record.status.start_time is None or first is None or not door(record.spec.dialect).rules.delivers_output_at_end:
         return False
     container: Object = next(iter(first.get("status", {}).get("containerStatuses", ())), {})
@@ -39,18 +39,18 @@ def owes_output(record: JobRecord, first: Object | None) -> bool:
     if not ended.get("startedAt"):
         return False
     report = parse_report(ended.get("message", ""))
-    # the runner writes when it begins that it was killed, and all else at its end
+    # at its start the runner writes that it was killed, and overwrites that at its end
     return ended["exitCode"] != 0 and (report is None or (report.started is not None and report.ended is None))
 
 
 class Deliveries:
-    """`make` gives the Volcano Job that delivers the output of a job."""
+    """`make` returns the Volcano Job that delivers a job's output."""
 
     def __init__(self, api: Api, volcano_jobs: Informer) -> None:
         self._api, self._volcano_jobs = api, volcano_jobs
 
     def wait_s(self, record: JobRecord, make: Callable[[], Object], now: datetime) -> float | None:
-        """After how many seconds to look again; None when all is done that can be."""
+        """Seconds until the next look; None when nothing is left to do."""
         name, namespace = delivery_name(job_name(record.job_id)), record.namespace
         found = self._volcano_jobs.get(namespace, name)
         if found is None:

@@ -1,6 +1,6 @@
-"""Which jobs wait for which: kept from the events of BatchJobs, so that an end wakes its own dependants only.
+"""Which jobs wait for which: kept from the events of BatchJobs, so that a job's end wakes only its own dependants.
 
-Looking at a job costs a look-up for each part of its dependency that is still open, however many jobs there are.
+Looking at a job costs one look-up for each open part of its dependency, however many jobs there are.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ Key = tuple[str, str]
 AS_BEFORE = {after: before for before, after in MIRROR.items()}
 _SHOWN = 100
 _NEW = 0
-"""Stands for a job that has no number yet."""
+"""Placeholder for a job that has no number yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What matters of one BatchJob."""
+    """The part of a BatchJob that other jobs depend on."""
 
     key: Key
     number: int | None
@@ -56,7 +56,7 @@ class _Entry:
     is_over: bool
     has_begun: bool = False
     waits: tuple[Wait, ...] = ()
-    """What it still waits for, `runone` left out."""
+    """What it still waits for, without `runone`."""
     joins: tuple[Wait, ...] = ()
     """The jobs that accepted its `before…`, with what they wait for now."""
     rivals: tuple[int, ...] = ()
@@ -72,14 +72,14 @@ class _Namesakes:
 
     numbers: list[int] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
-    """Those of them that wait for the others, in order."""
+    """Those that wait for the others, in order."""
     unadmitted: set[Key] = field(default_factory=set)
-    """Their numbers may turn out to be earlier than others'."""
+    """Unnumbered ones, whose numbers may turn out lower than others'."""
 
 
 class Dependents:
-    """Implements OtherJobs on the BatchJobs. `key_of` finds a job by its number in `batchjobs`; `ended` one that only
-    the history knows; `wake` has the controller look at a job again.
+    """Implements OtherJobs on the BatchJobs. `key_of` finds a job by its number in `batchjobs`; `ended` finds one that
+    only the history has; `wake` makes the controller look at a job again.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class Dependents:
         self.lookups = 0
         """How often another job was looked at, since the start."""
 
-    # What has changed
+    # Events
 
     def on_event(self, event: WatchEvent) -> None:
-        """Of any BatchJob."""
+        """Handle an event of any BatchJob."""
         obj, key = event.object, object_key(event.object)
         new = None if event.type == "DELETED" else _entry(obj)
         with self._lock:
@@ -175,7 +175,7 @@ class Dependents:
             del self._namesakes[place]
 
     def _affected(self, obj: Object, old: _Entry | None, new: _Entry | None) -> Iterator[Key]:
-        """Whom a change of `obj` may concern."""
+        """The jobs that a change of `obj` may concern."""
         status = obj.get("status", {})
         number = int(status.get("jobId", _NEW))
         if number in self._waiters:
@@ -202,10 +202,10 @@ class Dependents:
     def _keys(self, numbers: Iterable[int]) -> Iterator[Key]:
         return (key for number in numbers if (key := self._key_of(number)) is not None)
 
-    # What the controller asks
+    # For the controller
 
     def look(self, record: JobRecord, now: datetime) -> Outlook | None:
-        """See `dependencies.look`; None also for a job that has been started. Of an array others may still wait."""
+        """See `dependencies.look`; None also for a started job, but not for an array, whose members may still wait."""
         has_begun = record.status.start_time is not None and record.spec.array is None
         if has_begun or record.spec.member_of is not None:
             return None
@@ -221,7 +221,7 @@ class Dependents:
             return outlook
 
     def followers(self, record: JobRecord) -> tuple[str, ...]:
-        """The first of those who wait for a job, as `before…` of it; none where the dialect does not show them."""
+        """The first jobs that wait for this one, as `before…` of it; () where the dialect does not show them."""
         if not door(record.spec.dialect).rules.shows_followers:
             return ()
         with self._lock:
@@ -237,13 +237,13 @@ class Dependents:
 
     def look_at_members(self, record: JobRecord) -> IndexOutlook:
         """See `dependencies.look_at_members`."""
-        array, asked = record.status.array, record.spec.array
-        pending = array.pending if array is not None else Indices() if asked is None else asked.indices
+        array, requested = record.status.array, record.spec.array
+        pending = array.pending if array is not None else Indices() if requested is None else requested.indices
         return look_at_members(record, pending, self)
 
     def check_no_cycle(self, record: JobRecord) -> None:
-        """Of a job with a dependency or name that it does not have yet. Raises RefusedError (BAD_DEPENDENCY for a job
-        that would wait for itself, CIRCULAR_DEPENDENCY).
+        """Check a job with a new dependency or name. Raises RefusedError (BAD_DEPENDENCY for a job that would wait for
+        itself, CIRCULAR_DEPENDENCY).
         """
         dependency = record.spec.dependency
         if dependency is None:
@@ -281,7 +281,7 @@ class Dependents:
             namesakes = self._namesakes.get(place)
             return [] if namesakes is None else namesakes.numbers[: bisect_left(namesakes.numbers, number)]
 
-    # What an evaluation asks
+    # For an evaluation
 
     def find(self, ref: JobRef, *, is_all_begun: bool = False) -> Other | None:
         obj = self._object(ref.job_id)
@@ -338,8 +338,8 @@ class Dependents:
 
     def rivals(self, record: JobRecord) -> Sequence[Rival]:
         with self._lock:
-            asked = [] if record.spec.dependency is None else record.spec.dependency.rivals
-            named = {wait.ref.job_id for wait in asked if wait.ref is not None}
+            waits = [] if record.spec.dependency is None else record.spec.dependency.rivals
+            named = {wait.ref.job_id for wait in waits if wait.ref is not None}
             numbers = {other for number in (record.job_id, *named) for other in self._set_of(number)} | named
         found = ((number, self._object(number)) for number in sorted(numbers - {record.job_id}))
         return [
@@ -349,7 +349,7 @@ class Dependents:
         ]
 
     def _set_of(self, number: int) -> set[int]:
-        """All that `runone` binds to a job, itself too."""
+        """All jobs that `runone` binds to this one, itself included."""
         found, new = {number}, [number]
         while new:
             for other in self._bound.get(new.pop(), ()):
@@ -370,7 +370,7 @@ class Dependents:
         )
 
     def _object(self, number: int) -> Object | None:
-        """A job as the cache has it; one that it lacks as it stands in the API, or in the history."""
+        """A job from the cache, else from the API or the history."""
         self.lookups += 1
         key = self._key_of(number)
         if key is not None and (obj := self._batchjobs.get(*key)) is not None:
@@ -380,7 +380,7 @@ class Dependents:
         return self._ended(number)
 
     def _member(self, array: Object, index: int) -> Other | None:
-        """A member as its own record says, and where it has none, as its array's does."""
+        """A member by its own record, else by its array's."""
         if index not in Indices.parse(array["spec"]["array"]["indices"]):
             return None
         status = array["status"].get("array", {})
@@ -400,7 +400,7 @@ class Dependents:
         return Other()
 
     def _last_start(self, array: Object) -> datetime | None:
-        """When the last member of an array has started; None while one has not."""
+        """When the array's last member started; None while one has not."""
         status = array["status"].get("array")
         if status is None or status.get("pending"):
             return None
@@ -415,7 +415,7 @@ class Dependents:
 
 
 def _entry(obj: Object) -> _Entry | None:
-    """None for what nobody waits for by its name or number alone: members, refused jobs, and most that have ended."""
+    """None for jobs that nobody waits for by number or name: members, refused jobs, and most ended ones."""
     status, spec = obj.get("status", {}), obj["spec"]
     if "refusal" in status or "memberOf" in spec:  # a member is waited for by its array
         return None
@@ -446,7 +446,7 @@ def _open_waits(dependency: Dependency, progress: Mapping[str, Any], met: frozen
 
 
 def _dependency(obj: Object) -> Dependency:
-    """Of a BatchJob, as altered."""
+    """A BatchJob's dependency, as altered."""
     spec = altered_spec(obj["spec"], obj.get("status", {}).get("altered", {}))
     return DEPENDENCY.from_json(spec["dependency"]) if "dependency" in spec else Dependency(clauses=())
 
@@ -456,7 +456,7 @@ def _stage(entry: _Entry) -> tuple[bool, bool]:
 
 
 def _targets(entry: _Entry) -> Iterator[tuple[int, Wait]]:
-    """The jobs that accepted its `before…`, each with what it waits for since."""
+    """The jobs that accepted its `before…`, each with what it now waits for."""
     if entry.number is None:
         return
     for wait in entry.joins:

@@ -1,4 +1,4 @@
-"""The API as the controller uses it: it writes only while it may, and every call is counted."""
+"""The API as the controller uses it: it writes only while it is allowed to, and counts every call."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class NoLongerLeadingError(SystemExit):
-    """Ends the thread that wanted to write, silently and through every `except Exception`; the process follows."""
+    """Ends the writing thread silently, through every `except Exception`; the process ends next."""
 
 
 class GuardedApi:
-    """Implements Api on another one. `may_write` is asked right before each write.
+    """Implements Api on another one. `may_write` is called right before each write.
 
-    What is sent in the moment in which the answer turns to False may still arrive: the controller's writes carry a
-    resourceVersion, a uid or a name that follows from the job, so that such a latecomer changes nothing for the worse.
+    A write sent just before `may_write` turns False may still arrive. It does no harm: the controller's writes carry a
+    resourceVersion, a uid or a name derived from the job.
     """
 
     def __init__(self, api: Api, may_write: Callable[[], bool] = lambda: True) -> None:
@@ -32,16 +32,16 @@ class GuardedApi:
         self._writing = 0
         self._closed = False
         self.calls: Counter[tuple[str, str, int]] = Counter()
-        """By verb, resource and HTTP status (0: no answer), since the start."""
+        """Number of calls by verb, resource and HTTP status (0: no reply), since the start."""
 
     @property
-    def unheard(self) -> int:
-        """How many calls found no server, or one that did not know us."""
+    def unserved(self) -> int:
+        """Number of calls that reached no server, or were rejected as unauthenticated."""
         with self._lock:
             return sum(count for (_, _, status), count in self.calls.items() if status in {0, 401})
 
     def close(self, limit_s: float) -> bool:
-        """Let no further write begin, and wait for those that have. False if they take longer than `limit_s`."""
+        """Start no further writes, and wait for those in progress. False if they take longer than `limit_s`."""
         end = time.monotonic() + limit_s
         with self._lock:
             self._closed = True

@@ -1,4 +1,4 @@
-"""What a kubelet and Prometheus ask a running controller: /livez, /readyz, /metrics, over plain HTTP."""
+"""The endpoints for kubelet and Prometheus: /livez, /readyz, /metrics, over plain HTTP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hpcbatch.errors import HpcBatchError
 
 Check = Callable[[], str]
-"""What is wrong, in one line; "" if nothing is."""
+"""Returns what is wrong, in one line; "" if nothing is."""
 
 
 class Metric(NamedTuple):
@@ -25,7 +25,7 @@ class Metric(NamedTuple):
 
 
 class HealthServer:
-    """Answers on `port` of all addresses; 0 takes any free one. Raises HpcBatchError if the port is taken."""
+    """Serves `port` of all addresses; 0 takes any free one. Raises HpcBatchError if the port is taken."""
 
     def __init__(self, port: int, *, live: Check, ready: Check, metrics: Callable[[], Iterable[Metric]]) -> None:
         pages: dict[str, Callable[[], tuple[int, str]]] = {
@@ -36,7 +36,7 @@ class HealthServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            timeout = 10  # seconds: a client that says nothing keeps no thread
+            timeout = 10  # seconds: a silent client blocks no thread
 
             def do_GET(self) -> None:
                 page = pages.get(self.path.partition("?")[0])
@@ -49,7 +49,7 @@ class HealthServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """A probe every few seconds is no news."""
+                """Not logged: probes come every few seconds."""
 
         try:
             self._server = _DualStackServer(("", port), Handler)
@@ -76,11 +76,11 @@ class _DualStackServer(ThreadingHTTPServer):
     def server_bind(self) -> None:
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        TCPServer.server_bind(self)  # HTTPServer's own asks the DNS for this machine's name
+        TCPServer.server_bind(self)  # HTTPServer's own looks this machine's name up in the DNS
         self.server_name, self.server_port = "", self.server_address[1]
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A probe that hangs up early is no news."""
+        """Not logged: a probe may hang up early."""
 
 
 def format_metrics(metrics: Iterable[Metric]) -> str:

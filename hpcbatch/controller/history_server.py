@@ -1,7 +1,7 @@
-"""The history's API path on a cluster: an HTTPS server in the controller that Kubernetes' API server asks (APIService).
+"""The history's API path on a cluster: an HTTPS server in the controller, behind Kubernetes' API server (APIService).
 
-Only the API server is answered, known by its front-proxy certificate; it says who asks, and Kubernetes itself whether
-they may. Every replica of the controller serves, whichever of them leads.
+It serves only the API server, known by its front-proxy certificate, which names the user; Kubernetes decides whether
+that user may do the request. Every replica of the controller serves, not only the leader.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _BODY_LIMIT = 1 << 20
 
 
 class FrontProxy(NamedTuple):
-    """How the API server says who asks."""
+    """How the API server identifies itself and the user."""
 
     authority: str
-    """PEM of what signs its client certificate."""
+    """PEM of the CA of its client certificate."""
     names: frozenset[str]
-    """Common names that it may have; empty: any."""
+    """Common names it may have; empty: any."""
     user_headers: tuple[str, ...]
     group_headers: tuple[str, ...]
     extra_prefixes: tuple[str, ...]
@@ -58,7 +58,7 @@ class User(NamedTuple):
 
 
 def front_proxy(configmap: Object) -> FrontProxy:
-    """Read what Kubernetes publishes for servers such as this one. Raises HpcBatchError."""
+    """Read the settings that Kubernetes publishes for extension API servers. Raises HpcBatchError."""
     data = configmap.get("data") or {}
     if not data.get("requestheader-client-ca-file"):
         raise HpcBatchError(
@@ -76,7 +76,7 @@ def front_proxy(configmap: Object) -> FrontProxy:
 
 
 def user_of(headers: Mapping[str, Any], proxy: FrontProxy) -> User:
-    """Who asks. `headers` is a message that has each header's values. Raises UnauthorizedError."""
+    """The requesting user. `headers` is a message that has each header's values. Raises UnauthorizedError."""
     get_all: Callable[[str, list[str]], list[str]] = headers.get_all  # type: ignore[attr-defined]
     names = [value for header in proxy.user_headers for value in get_all(header, []) if value]
     if not names:
@@ -91,26 +91,26 @@ def user_of(headers: Mapping[str, Any], proxy: FrontProxy) -> User:
 
 
 class Permissions:
-    """Whether somebody may do something with ended jobs, by Kubernetes' word, which holds for some seconds."""
+    """Whether a user may do something with ended jobs: Kubernetes' decision, cached for some seconds."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._allowed: dict[tuple[User, serving.ResourceRequest], float] = {}
         self._lock = threading.Lock()
 
-    def check(self, user: User, asked: serving.ResourceRequest) -> None:
+    def check(self, user: User, request: serving.ResourceRequest) -> None:
         """Raises ForbiddenError."""
         now = time.monotonic()
         with self._lock:
-            if self._allowed.get((user, asked), 0.0) > now:
+            if self._allowed.get((user, request), 0.0) > now:
                 return
         attributes = {
             "group": serving.GROUP,
             "version": serving.VERSION,
             "resource": serving.PLURAL,
-            "verb": asked.verb,
-            "namespace": asked.namespace or "",
-            "name": asked.name,
+            "verb": request.verb,
+            "namespace": request.namespace or "",
+            "name": request.name,
         }
         review = {
             "apiVersion": SUBJECT_ACCESS_REVIEWS.api_version,
@@ -124,15 +124,15 @@ class Permissions:
         }
         status = self._api.create(SUBJECT_ACCESS_REVIEWS, review).get("status") or {}
         if not status.get("allowed"):
-            raise serving.forbidden(user.name, asked, str(status.get("reason") or ""))
+            raise serving.forbidden(user.name, request, str(status.get("reason") or ""))
         with self._lock:
             if len(self._allowed) >= _ALLOWED_MOST:
                 self._allowed.clear()
-            self._allowed[user, asked] = now + _ALLOWED_KEPT_S
+            self._allowed[user, request] = now + _ALLOWED_KEPT_S
 
 
 class HistoryServer:
-    """Serves `store` on `port` of all addresses, from the moment when Kubernetes has given what it needs."""
+    """Serves `store` on `port` of all addresses, once Kubernetes has supplied certificates and settings."""
 
     def __init__(self, api: Api, store: HistoryStore, port: int) -> None:
         self._api, self._store = api, store
@@ -141,7 +141,7 @@ class HistoryServer:
         self._proxy: FrontProxy | None = None
         self._known: tuple[ServingCertificate, FrontProxy] | None = None
         self.is_served = False
-        """Whether Kubernetes has an APIService that leads here."""
+        """Whether an APIService refers to this server."""
         self._stopping = threading.Event()
         self._server = _Server(port, self)
         self._threads = [
@@ -165,21 +165,21 @@ class HistoryServer:
     # Certificates
 
     def _keep_fresh(self) -> None:
-        told = ""
+        logged = ""
         while not self._stopping.is_set():
             pause_s = _REFRESH_S
             try:
                 self.refresh()
-                told, self.is_served = "", True
-            except (NotFoundError, ForbiddenError) as error:  # what deploy/history has is not there
+                logged, self.is_served = "", True
+            except (NotFoundError, ForbiddenError) as error:  # deploy/history is not installed
                 self.is_served, pause_s = False, _RETRY_S
-                if str(error) != told:
-                    told = str(error)
+                if str(error) != logged:
+                    logged = str(error)
                     _LOG.warning("ended jobs stay BatchJobs until deploy/history is applied: %s", error)
             except HpcBatchError as error:
                 pause_s = _RETRY_S
-                if str(error) != told:
-                    told = str(error)
+                if str(error) != logged:
+                    logged = str(error)
                     _LOG.warning("the history cannot be served through Kubernetes: %s", error)
             except Exception:
                 pause_s = _RETRY_S
@@ -187,7 +187,7 @@ class HistoryServer:
             self._stopping.wait(pause_s)
 
     def refresh(self) -> None:
-        """Take over what has changed of the certificates, and have the APIService trust ours."""
+        """Load changed certificates, and make the APIService trust ours."""
         proxy = front_proxy(self._api.get(CONFIGMAPS, *_AUTHENTICATION))
         host = f"{SERVICE}.{SYSTEM_NAMESPACE}.svc"
         certificate = shared_certificate(self._api, TLS_SECRET, SYSTEM_NAMESPACE, host)
@@ -203,26 +203,26 @@ class HistoryServer:
     # Requests
 
     def secured(self, plain: socket.socket) -> ssl.SSLSocket:
-        """The connection under TLS. Raises OSError."""
+        """The connection with TLS. Raises OSError."""
         if self._context is None:
             raise OSError("no certificate yet")
         return self._context.wrap_socket(plain, server_side=True)
 
     def reply(self, connection: ssl.SSLSocket, method: str, target: str, headers: Any, body: bytes) -> serving.Reply:
-        """The answer, also for what is refused."""
+        """The reply, also to refused requests."""
         try:
             user = self._user(connection, headers)
             url = urlsplit(target)
             query = dict(reversed(parse_qsl(url.query, keep_blank_values=True)))
             accept = ", ".join(headers.get_all("Accept", []))
-            asked = serving.asked(method, url.path)
-            if asked is None:
+            request = serving.requested_resource(method, url.path)
+            if request is None:
                 return serving.discovery(url.path, accept)
-            self._permissions.check(user, asked)
-            return serving.answer(self._store, asked, query, accept, body)
+            self._permissions.check(user, request)
+            return serving.respond(self._store, request, query, accept, body)
         except ApiError as error:
             return serving.Reply(error.code, serving.status_of(error))
-        except HpcBatchError as error:  # Kubernetes did not say whether that is allowed
+        except HpcBatchError as error:  # Kubernetes did not decide whether that is allowed
             unavailable = ApiError(503, "ServiceUnavailable", str(error))
             return serving.Reply(503, serving.status_of(unavailable))
 
@@ -239,9 +239,9 @@ class HistoryServer:
 def _context(certificate: ServingCertificate, proxy: FrontProxy) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.verify_mode = ssl.CERT_OPTIONAL  # who comes without one is answered 401
+    context.verify_mode = ssl.CERT_OPTIONAL  # a client without one gets 401
     context.load_verify_locations(cadata=proxy.authority)
-    # OpenSSL takes the key from a file only: one in memory, so that it never touches a disk
+    # OpenSSL reads the key only from a file: here one in memory, never on disk
     handle = os.memfd_create("serving-certificate", os.MFD_CLOEXEC)
     try:
         os.write(handle, certificate.certificate + certificate.key)
@@ -256,7 +256,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 90  # seconds: Kubernetes keeps its connections open
     server: _Server
 
-    def _answer(self) -> None:
+    def _respond(self) -> None:
         length = self.headers.get("Content-Length") or "0"
         if not length.isdigit() or int(length) > _BODY_LIMIT or "chunked" in self.headers.get("Transfer-Encoding", ""):
             self.close_connection = True
@@ -280,10 +280,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(content)
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _respond  # noqa: N815
 
     def log_message(self, format: str, *args: object) -> None:
-        """Kubernetes looks every few seconds: no news."""
+        """Not logged: Kubernetes checks every few seconds."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -300,11 +300,11 @@ class _Server(ThreadingHTTPServer):
     def server_bind(self) -> None:
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        TCPServer.server_bind(self)  # HTTPServer's own asks the DNS for this machine's name
+        TCPServer.server_bind(self)  # HTTPServer's own looks this machine's name up in the DNS
         self.server_name, self.server_port = "", self.server_address[1]
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """In the connection's own thread: the handshake keeps nobody waiting."""
+        """Runs in the connection's own thread, so that a handshake delays nobody else."""
         request.settimeout(10)
         secured = self.history.secured(request)
         try:
@@ -313,4 +313,4 @@ class _Server(ThreadingHTTPServer):
             secured.close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A connection that breaks, or that speaks no TLS, is no news."""
+        """Not logged: connections may break, or not use TLS."""

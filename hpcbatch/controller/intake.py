@@ -1,4 +1,4 @@
-"""New BatchJobs: looks up whose they are and what they need, and writes `admission`'s answer into the record."""
+"""New BatchJobs: finds their owner and resources, and writes the result of `admission` into the record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hpcbatch.record.batchjob import spec_from_json
 from hpcbatch.site.identity import Identity, identity_of
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 
-REFUSED_KEPT_S = 60.0  # the client that waits for the answer takes the record away long before
+REFUSED_KEPT_S = 60.0  # the waiting client removes the record long before
 
 
 class Intake:
@@ -54,8 +54,8 @@ class Intake:
         self.dependents = dependents
         self.numbers = JobNumbers(api, highest_ended)
 
-    def answer(self, obj: Object) -> Object | None:
-        """The BatchJob as admitted; None if it was refused."""
+    def admit(self, obj: Object) -> Object | None:
+        """The admitted BatchJob; None if it was refused."""
         namespace = obj["metadata"]["namespace"]
         site = self._sites.in_force.config
         try:
@@ -99,8 +99,8 @@ class Intake:
     def grant(
         self, spec: JobSpec, owner: Identity, site: SiteConfig, *, stays_in: str | None = None
     ) -> tuple[QueueConfig, Granted]:
-        """The queue of a job and what it gets there. Raises RefusedError or another HpcBatchError, as `admit` does.
-        A job that `stays_in` its queue may do so where that is closed to new ones.
+        """A job's queue and what it gets there. Raises RefusedError or another HpcBatchError, as `admit` does.
+        A job that `stays_in` its queue may stay even if that is closed to new jobs.
         """
         queue = choose_queue(spec, site)
         volcano_state = "Open" if queue.name == stays_in else self.volcano_state(queue.volcano_queue)
@@ -111,7 +111,7 @@ class Intake:
         return queue, admit(spec, queue, site, owner, volcano_state=volcano_state, nodes=nodes, stays=stays)
 
     def forget_refused(self, obj: Object) -> float | None:
-        """Remove a refused record when its time is over; else the seconds until then."""
+        """Remove a refused record when its time is over; else return the seconds until then."""
         age = datetime.now(UTC) - parse_rfc3339(obj["metadata"]["creationTimestamp"])
         left_s = REFUSED_KEPT_S - age.total_seconds()
         if left_s > 0:
@@ -120,7 +120,7 @@ class Intake:
         return None
 
     def owner(self, namespace: str) -> Identity:
-        """As the cache has it, and where that knows no user, as it stands now: one may just have been added."""
+        """From the cache, or from the API if the cache has no user there: one may just have been added."""
         cached = self._namespaces.get(None, namespace)
         try:
             if cached is not None:
@@ -130,7 +130,7 @@ class Intake:
         return identity_of(self._api.get(NAMESPACES, namespace))
 
     def volcano_state(self, name: str) -> str | None:
-        """`Open`, `Closed` …; None where there is no such Volcano Queue. A no is never taken from the cache alone."""
+        """`Open`, `Closed` …; None if there is no such Volcano Queue, which the API must confirm."""
         found = self._queues.get(None, name)
         if found is not None and state_of(found) == "Open":
             return "Open"
@@ -144,7 +144,7 @@ class Intake:
         self._api.replace(BATCHJOBS, obj | {"status": status}, obj["metadata"]["namespace"], subresource="status")
 
     def _own_submission(self, obj: Object) -> None:
-        """Let the Secret with script and environment go when the record goes."""
+        """Make the record the owner of the Secret with script and environment, so that both are removed together."""
         namespace, name = obj["metadata"]["namespace"], obj["spec"].get("submissionSecret", "")
         missing = RefusedError(RefusalCode.NO_SCRIPT, f"no Secret {name!r} of type {SECRET_TYPE} with the job's script")
         try:
@@ -157,12 +157,12 @@ class Intake:
         if any(owner["uid"] != obj["metadata"]["uid"] for owner in owners):
             raise RefusedError(RefusalCode.NO_SCRIPT, f"Secret {name!r} belongs to another job")
         if not owners:
-            version = secret["metadata"]["resourceVersion"]  # of two jobs that name one Secret, one gets it
+            version = secret["metadata"]["resourceVersion"]  # if two jobs name one Secret, only one gets it
             patch = {"metadata": {"resourceVersion": version, "ownerReferences": [owner_reference(obj)]}}
             self._api.patch(SECRETS, name, patch, namespace)
 
     def _node_sizes(self, queue: QueueConfig, site: SiteConfig) -> list[NodeSize]:
-        """Of the nodes that the queue reaches."""
+        """The sizes of the nodes that the queue reaches."""
         wanted = queue.node_selector.items()
         nodes = [n for n in self._nodes.items() if "allocatable" in n.get("status", {}) and not is_reserved(n)]
         return [node_size(n, site) for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
@@ -174,7 +174,7 @@ def _unnumbered(obj: Object, spec: JobSpec) -> JobRecord:
 
 
 def _first_status(record: JobRecord, outlook: Outlook | None, now: datetime) -> JobStatus:
-    """What `decide` would make of it too: nobody sees a job queued that may not start yet."""
+    """The status as `decide` would make it: no job is ever shown as queued that may not start yet."""
     spec, status = record.spec, record.status
     if outlook is not None:
         status = replace(status, dependency=outlook.progress)
@@ -190,14 +190,14 @@ def _first_status(record: JobRecord, outlook: Outlook | None, now: datetime) -> 
 
 
 def taken_spec(body: Mapping[str, Any]) -> JobSpec:
-    """A BatchJob's spec that a user has written, by whatever means. Raises HpcBatchError if no job may have it."""
+    """The spec of a user's BatchJob. Raises HpcBatchError if it is invalid for any job."""
     spec = spec_from_json(body)
     door(spec.dialect).check_attributes(spec.attributes)
     return spec
 
 
 def node_size(node: Object, site: SiteConfig) -> NodeSize:
-    """What an empty node can give to a pod, under the site's names."""
+    """What an empty node offers to pods, by the site's resource names."""
     has, labels = node["status"]["allocatable"], node["metadata"].get("labels") or {}
     amounts = {name: int(parse_quantity(has.get(resource, 0))) for name, resource in site.resources.items()}
     return NodeSize(
@@ -209,5 +209,5 @@ def node_size(node: Object, site: SiteConfig) -> NodeSize:
 
 
 def state_of(volcano_queue: Object) -> str:
-    """A Volcano Queue that its controller has not looked at yet is open."""
+    """A Volcano Queue that Volcano has not reconciled yet is open."""
     return str((volcano_queue.get("status") or {}).get("state") or "Open")

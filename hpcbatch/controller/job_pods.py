@@ -1,4 +1,4 @@
-"""The pods of jobs as `decide` wants to see them: those in the cache, and what is known of those that are gone."""
+"""The pods of jobs as `decide` needs them: those in the cache, and the last known state of deleted ones."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ Key = tuple[str, str]
 class SeenPods:
     views: Sequence[PodView] = ()
     sizes: Mapping[str, NodeSize]
-    """Of their nodes, by name."""
+    """Sizes of their nodes, by name."""
     are_complete: bool
-    """All pods of the job are there."""
+    """All pods of the job exist."""
 
 
 class JobPods:
-    """Keys are those of BatchJobs."""
+    """All keys are keys of BatchJobs."""
 
     def __init__(self, api: Api, pods: Informer, nodes: Informer) -> None:
         self._api, self._pods, self._nodes = api, pods, nodes
-        self._ended: dict[Key, dict[str, Object]] = {}  # of jobs whose pods go away while they end
-        self._preempted: dict[Key, set[str]] = {}  # uids: a kubelet may take that word back
+        self._ended: dict[Key, dict[str, Object]] = {}  # of jobs whose pods are being deleted
+        self._preempted: dict[Key, set[str]] = {}  # uids: a kubelet may overwrite that status
         self._first_taken: dict[Key, FirstTaken] = {}
 
     def on_event(self, key: Key, number: int, event: WatchEvent) -> None:
-        """Of a pod of job `number`."""
+        """Handle an event of a pod of job `number`."""
         metadata = event.object["metadata"]
         if event.type == "DELETED":
             self._ended.setdefault(key, {})[metadata["name"]] = event.object
@@ -53,16 +53,16 @@ class JobPods:
             self._preempted.setdefault(key, set()).add(metadata["uid"])
 
     def forget(self, key: Key) -> None:
-        """Of a BatchJob that is gone."""
+        """The BatchJob was deleted."""
         for known in (self._ended, self._first_taken, self._preempted):
             known.pop(key, None)
 
     def forget_ended(self, key: Key) -> None:
-        """Of a run that is over, and looked at no more."""
+        """The run is over and will not be looked at again."""
         self._ended.pop(key, None)
 
     def seen(self, job: Admitted, made: Object | None, volcano_job: VolcanoJobView | None) -> SeenPods:
-        """The pods of the present run; `volcano_job` is the view of `made`."""
+        """The pods of the current run; `volcano_job` is the view of `made`."""
         record = job.record
         names = job_names.pod_names(
             record.job_id, record.status.layout, Launcher.SHARED if volcano_job is None else volcano_job.launcher
@@ -74,9 +74,9 @@ class JobPods:
         if is_final or job.obj["spec"].get("deleteRequested"):
             ended = self._ended.get(job.key, {})
             if is_final and names[0] not in ended and not _has_ended(pods.get(names[0])):
-                # Each kind has a watch of its own: the job's end may be known here before that of its pods.
-                asked = self._as_they_are(record)
-                pods |= {name: pod for name, pod in asked.items() if _is_of(made, pod)}
+                # Each kind has its own watch: the job's end may be known here before the end of its pods.
+                fresh = self._from_api(record)
+                pods |= {name: pod for name, pod in fresh.items() if _is_of(made, pod)}
             gone = {name: pod for name, pod in ended.items() if name not in pods and _is_of(made, pod)}
         sizes = self._node_sizes((*pods.values(), *gone.values()))
         views = pod_views(
@@ -99,24 +99,24 @@ class JobPods:
         return self._pods.get(record.namespace, first.name)
 
     def last_seen_first(self, job: Admitted) -> Object | None:
-        """The pod that ran the script, as it was last seen."""
+        """The pod that ran the script, as last seen."""
         name = job_names.script_host(job.record.job_id)
         return self._pods.get(job.record.namespace, name) or self._ended.get(job.key, {}).get(name)
 
     def running(self, obj: Object) -> list[Object]:
-        """The running pods of a BatchJob, that of a launcher too."""
+        """The running pods of a BatchJob, including a launcher's."""
         first = job_names.script_host(int(obj["status"]["jobId"]))
         names = dict.fromkeys([first, *(host["pod"] for host in obj["status"].get("hosts") or ())])
         pods = (self._pods.get(obj["metadata"]["namespace"], name) for name in names)
         return [pod for pod in pods if _runs(pod) and pod is not None]
 
-    def _as_they_are(self, record: JobRecord) -> dict[str, Object]:
-        """The pods of a job by name, not from the cache."""
+    def _from_api(self, record: JobRecord) -> dict[str, Object]:
+        """The pods of a job by name, from the API instead of the cache."""
         listed = self._api.list(PODS, record.namespace, labels=f"{JOB_ID_LABEL}={record.job_id}")
         return {pod["metadata"]["name"]: pod for pod in listed.items}
 
     def _ready_nodes(self, pods: Mapping[str, Object]) -> set[str]:
-        """Of the nodes of `pods` those that answer."""
+        """Those nodes of `pods` whose kubelet responds."""
         found = {pod["spec"]["nodeName"]: None for pod in pods.values() if pod["spec"].get("nodeName")}
         nodes = {name: self._nodes.get(None, name) for name in found}
         return {name for name, node in nodes.items() if node is not None and is_ready(node)}
@@ -128,8 +128,8 @@ class JobPods:
 
 
 def _is_of(volcano_job: Object | None, pod: Object) -> bool:
-    """Whether `pod` belongs to it, and not to the one of the same name before it: pods have a watch of their own, which
-    may tell of their end only when the next Volcano Job is known. Without one there is none to mistake it for.
+    """Whether `pod` belongs to it and not to an earlier Volcano Job of the same name: pods have their own watch, which
+    may report their end only after the next Volcano Job is known. True without a Volcano Job.
     """
     owner = controlling_job(pod)
     return volcano_job is None or owner is None or owner["uid"] == volcano_job["metadata"]["uid"]

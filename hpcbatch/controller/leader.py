@@ -1,8 +1,8 @@
-"""Of several controllers one acts: leader election by a Lease, with the rules of Kubernetes' own (client-go).
+"""Leader election: one of several controllers acts, chosen by a Lease with the rules of client-go.
 
 A leader may act until `renew_s` after it *sent* its last successful renewal; others take the Lease no sooner than
-`lease_s` after they *saw* it. So the clocks of two machines are never compared, and there are `lease_s - renew_s`
-between the last act of the one and the first of the other. Source: k8s.io/client-go/tools/leaderelection v0.34.
+`lease_s` after they *saw* it. So the clocks of two machines are never compared, and `lease_s - renew_s` pass between
+the last act of one leader and the first of the next. Source: k8s.io/client-go/tools/leaderelection v0.34.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Timing:
 
 
 def boot_clock() -> float:
-    """Seconds that go on while the machine is suspended, unlike those of time.monotonic()."""
+    """Seconds that keep counting while the machine is suspended, unlike time.monotonic()."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Candidate:
-    """One controller that wants to lead. Once it has led and may no longer, it never leads again: end the process."""
+    """One controller that wants to lead. A leader that loses the Lease never leads again: end the process."""
 
     def __init__(
         self,
@@ -72,15 +72,15 @@ class Candidate:
         self._thread = threading.Thread(target=self._run, name="leader", daemon=True)
         self.has_led = threading.Event()
         """Set from the first success on."""
-        self.has_answer = threading.Event()
-        """Set as long as the last look at the Lease was answered."""
+        self.is_reached = threading.Event()
+        """Set while the last access to the Lease succeeded."""
 
     def start(self) -> None:
         self._thread.start()
 
     @property
     def may_act(self) -> bool:
-        """Whether it leads at this very moment. True is worth `lease_s - renew_s` more at least."""
+        """Whether it leads at this moment. True remains safe for at least `lease_s - renew_s` more."""
         return self.has_led.is_set() and self._clock() < self._until
 
     @property
@@ -92,7 +92,7 @@ class Candidate:
         return self._thread.is_alive()
 
     def stop(self, *, gives_back: bool) -> None:
-        """Renew no more. `gives_back`: let another one take over at once; only after the last act."""
+        """Stop renewing. `gives_back`: let another one take over at once; only after the last act."""
         self._stopping.set()
         self._thread.join(timeout=5)
         if not gives_back or self._held is None or not self.may_act:
@@ -114,36 +114,36 @@ class Candidate:
             self._stopping.wait(self._timing.retry_s)
 
     def look(self) -> None:
-        """Take the Lease, renew it, or see that another one holds it; once."""
+        """Once: take the Lease, renew it, or see that another one holds it."""
         led = self.has_led.is_set()
         try:
             if self._held is None:
                 self._acquire()
             else:
                 self._renew(self._held)
-            self._answered()
+            self._note_success()
         except HpcBatchError as error:
-            self.has_answer.clear()
+            self.is_reached.clear()
             self._complain(str(error))
             if isinstance(error, (UnreachableError, UnauthorizedError)):
                 self._reconnect()
         if not led and self.has_led.is_set():
             _LOG.info("leading as %s", self.identity)
 
-    def _answered(self) -> None:
-        self.has_answer.set()
+    def _note_success(self) -> None:
+        self.is_reached.set()
         if self._complaint:
             _LOG.info("lease %s/%s: it works again", self._namespace, self._name)
         self._complaint = ""
 
     def _complain(self, text: str) -> None:
-        """Once a minute as long as it stays the same: a server may be away for a night."""
+        """Log a problem, the same one once a minute: a server may be away for a night."""
         if text != self._complaint or self._clock() > self._complained_at + _COMPLAIN_S:
             _LOG.warning("lease %s/%s: %s", self._namespace, self._name, text)
             self._complaint, self._complained_at = text, self._clock()
 
     def _reconnect(self) -> None:
-        """Read the credentials anew: certificates and authorities are renewed in their files."""
+        """Read the credentials again: certificates and authorities are renewed in their files."""
         try:
             self._api = self._connect()
         except HpcBatchError as error:
@@ -154,7 +154,7 @@ class Candidate:
         try:
             lease = self._api.get(LEASES, self._name, self._namespace)
         except NotFoundError:
-            if self._seen_version:  # somebody deleted it: its holder may not know yet
+            if self._seen_version:  # it was deleted: its holder may not have noticed yet
                 self._seen_version, self._free_at = "", self._clock() + self._timing.lease_s
             if self._clock() < self._free_at:
                 return
@@ -188,7 +188,7 @@ class Candidate:
         try:
             self._won(self._api.replace(LEASES, renewed, self._namespace), began)
         except (ConflictError, NotFoundError):
-            # written by somebody else, or by ourselves with the answer lost
+            # written by another one, or by us with the reply lost
             lease = self._api.get(LEASES, self._name, self._namespace)
             if (lease.get("spec") or {}).get("holderIdentity") != self.identity:
                 self._until = 0.0
@@ -196,7 +196,7 @@ class Candidate:
             self._held = lease  # ours: the next round renews it
 
     def _won(self, lease: Object, began: float) -> None:
-        # A renewal whose answer came too late does not bring a lost leadership back.
+        # A renewal whose reply came too late does not restore a lost leadership.
         if self.has_led.is_set() and not self.may_act:
             return
         self._held, self._until = lease, began + self._timing.renew_s

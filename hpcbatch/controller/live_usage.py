@@ -1,8 +1,8 @@
 """What running jobs have used so far, for qstat and sacct.
 
-Pods do not talk to the API. A runner writes now and then into its pod's log, where nothing of the job's own output is,
-what its pod has used; the controller reads the end of these logs through the API server, one after the other. So it
-needs no right to nodes, whose proxy is a way into every pod, and no metrics server, which knows no CPU time.
+Pods do not call the API. A runner writes its pod's usage now and then into the pod's log, which holds none of the
+job's own output; the controller reads the ends of these logs through the API server, one after the other. So it needs
+no access to nodes, whose proxy reaches every pod, and no metrics server, which has no CPU time.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from hpcbatch.units import parse_rfc3339
 _LOG = logging.getLogger(__name__)
 _LOOK_S: Final = 1.0
 _BETWEEN_READS_S: Final = 0.02
-"""Between two logs: with many jobs what is shown gets older, and the API server no busier."""
+"""Pause between two logs: with many jobs the figures get older, but the API server no busier."""
 _OFTEN_S, _SELDOM_S = 3.0, 60.0
 _SHARE: Final = 10
-"""A job is looked at again after this part of the time that it has run; its runner writes as often."""
+"""A job is looked at again after this part of its running time; its runner writes as often."""
 _LINE = re.compile(r"hpcbatch: usage cpu_s=(\d{1,12}) max_rss_bytes=(\d{1,18})")
 
 Key = tuple[str, str]
 ReadLog = Callable[[Object], str]
-"""The end of the log of a pod's container `main`. Raises HpcBatchError."""
+"""Returns the end of the log of a pod's container `main`. Raises HpcBatchError."""
 
 
 class Seen(NamedTuple):
     start_time: str
-    """Of the run: another one has used nothing of it."""
+    """Start of the run: another run has used nothing of it."""
     usage: tuple[HostUsage, ...]
 
 
 class LiveUsage:
-    """`pods_of` gives the running pods of a job; `wake` is told of a job of which something new is known."""
+    """`pods_of` returns a job's running pods; `wake` is called with a job that has new usage."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class LiveUsage:
     ) -> None:
         self._read_log, self._batchjobs, self._pods_of, self._wake = read_log, batchjobs, pods_of, wake
         self._seen: dict[Key, Seen] = {}
-        self._due: dict[Key, float] = {}
+        self._next_look: dict[Key, float] = {}
         self._stopping = threading.Event()
         self.thread = threading.Thread(target=self._work, name="batchjobs-usage", daemon=True)
 
@@ -62,7 +62,7 @@ class LiveUsage:
         self._stopping.set()
 
     def of(self, obj: Object) -> tuple[HostUsage, ...]:
-        """What is known of the job's present run, by pod."""
+        """The known usage of the job's current run, by pod."""
         seen = self._seen.get(object_key(obj))
         return seen.usage if seen is not None and seen.start_time == obj["status"].get("startTime") else ()
 
@@ -75,16 +75,16 @@ class LiveUsage:
 
     def _look(self) -> None:
         running = {object_key(obj): obj for obj in self._batchjobs() if is_running(obj)}
-        for known in (self._seen, self._due):
+        for known in (self._seen, self._next_look):
             for key in [key for key in known if key not in running]:
                 del known[key]
         for key, obj in running.items():
-            # not at once: there is nothing to read yet, and short jobs cost no request
-            if self._due.setdefault(key, time.monotonic() + _OFTEN_S) > time.monotonic():
+            # not at once: nothing is logged yet, and short jobs need no request
+            if self._next_look.setdefault(key, time.monotonic() + _OFTEN_S) > time.monotonic():
                 continue
             found = self._read(obj)
             ran_s = (datetime.now(UTC) - parse_rfc3339(obj["status"]["startTime"])).total_seconds()
-            self._due[key] = time.monotonic() + min(max(ran_s / _SHARE, _OFTEN_S), _SELDOM_S)
+            self._next_look[key] = time.monotonic() + min(max(ran_s / _SHARE, _OFTEN_S), _SELDOM_S)
             if found and found != self.of(obj):
                 self._seen[key] = Seen(obj["status"]["startTime"], found)
                 self._wake(key)
@@ -111,6 +111,6 @@ def is_running(obj: Object) -> bool:
 
 
 def last_usage(pod: str, log: str) -> HostUsage | None:
-    """The last that a runner has written of its pod's usage; None if it has not yet."""
+    """The last usage in a runner's log; None if there is none yet."""
     found = _LINE.findall(log)
     return HostUsage(pod=pod, cpu_s=int(found[-1][0]), max_rss_bytes=int(found[-1][1])) if found else None

@@ -1,4 +1,4 @@
-"""The controller's log: one line for each event on standard error, whatever it holds."""
+"""The controller's log: one line for each record on standard error, whatever it contains."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Mail about jobs: which mails are due, and the thread that sends them.
 
-What is due follows from a job's record alone, so that nothing is missed where a controller was killed. A mail's id
-goes into `status.mailed` when the mail server has accepted sender and recipients, right before the mail itself: it is
-sent once, whichever controller acts. Killed in that very moment, the mail is lost, and never sent twice. Where the
-server refused the mail after all, the id is taken out again, and it is tried later.
+Which mails are due follows from the job's record alone, so a killed controller misses none. When the mail server has
+accepted sender and recipients, the mail's id is added to `status.mailed`, right before the mail itself is sent: so
+it is sent once, whichever controller acts. A kill at that moment loses the mail, but never sends it twice. If the
+server rejects the mail after all, the id is removed, and the mail is retried later.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from hpcbatch.record.batchjob import record_from
 
 _LOG = logging.getLogger(__name__)
 KEPT = timedelta(hours=4)
-"""A mail that could not be sent so long after its cause is given up; one about something older is not begun with."""
-_MARKS_KEPT = 1000  # of one job, the last ones: more than its record can give cause for at once (past_runs.KEPT)
+"""After this time since its cause an unsent mail is given up; an older one is never started."""
+_MARKS_KEPT = 1000  # the last ids of one job: more than its record can cause at once (past_runs.KEPT)
 _STOP_S = 1.0
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 300.0
@@ -38,8 +38,8 @@ _FIRST_TRY_AGAIN_S = 5.0
 Key = tuple[str, str]
 
 
-def due(record: JobRecord, now: datetime) -> list[Mail]:
-    """The mails about this job that are still to be sent, the oldest first."""
+def due_mails(record: JobRecord, now: datetime) -> list[Mail]:
+    """The unsent mails about this job, the oldest first."""
     if not record.spec.mail_points:
         return []
     found = door(record.spec.dialect).mails(record, now)
@@ -47,7 +47,7 @@ def due(record: JobRecord, now: datetime) -> list[Mail]:
 
 
 def next_look_s(record: JobRecord, now: datetime) -> float | None:
-    """In how many seconds a mail is due that only time brings."""
+    """Seconds until time alone makes a mail due; None if it never will."""
     if not record.spec.mail_points:
         return None
     when = door(record.spec.dialect).next_mail(record, now)
@@ -55,18 +55,18 @@ def next_look_s(record: JobRecord, now: datetime) -> float | None:
 
 
 class Mailer:
-    """Sends what is due, in a thread of its own. `config` is asked each time; None: no mail is sent."""
+    """Sends due mails in its own thread. `config` is called each time; if it returns None, no mail is sent."""
 
     def __init__(self, api: Api, config: Callable[[], MailConfig | None]) -> None:
         self._api, self._config = api, config
         self._queue: WorkQueue[Key] = WorkQueue()
-        self._workers = Workers(self._queue, self._send_due, name="mail")
+        self._workers = Workers(self._queue, self._send_mails, name="mail")
         self._tries: dict[tuple[Key, str], int] = {}
         self._to_unmark: set[tuple[Key, str]] = set()  # perhaps marked, certainly not sent
         self._closed_until, self._pause_s = 0.0, _FIRST_PAUSE_S
         self._count = MailCount()
         self.sent = self.failed = 0
-        """Mails that the mail server has taken, and those given up, since the start."""
+        """Mails that the mail server accepted, and mails given up, since the start."""
 
     def start(self) -> None:
         self._workers.start()
@@ -76,31 +76,31 @@ class Mailer:
         return self._workers.dead
 
     def stop(self) -> None:
-        """A mail on its way to a slow server is not waited for long."""
+        """A slow server is not waited for long."""
         self._workers.stop(_STOP_S)
 
     def look(self, obj: Object, record: JobRecord) -> None:
-        """See to it that the mails about this job are sent, those that only time brings too."""
+        """Queue the mails about this job, including those that time alone makes due."""
         now = datetime.now(UTC)
         if self._config() is None:
             return
-        if due(record, now):
+        if due_mails(record, now):
             self._queue.add(object_key(obj))
         elif (later_s := next_look_s(record, now)) is not None:
             self._queue.add_after(object_key(obj), later_s)
 
     def owes(self, record: JobRecord) -> bool:
-        """Whether a mail about this job is still to be sent: its record must not go away before."""
-        return self._config() is not None and bool(due(record, datetime.now(UTC)))
+        """Whether a mail about this job is unsent: its record must stay until then."""
+        return self._config() is not None and bool(due_mails(record, datetime.now(UTC)))
 
     @property
     def waiting(self) -> int:
-        """Jobs about which a mail could not be sent yet."""
+        """Number of jobs with a mail that could not be sent yet."""
         return len({key for key, _ in self._tries.copy()})
 
     # The thread
 
-    def _send_due(self, key: Key) -> None:
+    def _send_mails(self, key: Key) -> None:
         config, now = self._config(), datetime.now(UTC)
         if config is None:
             return
@@ -115,7 +115,7 @@ class Mailer:
             self._forget(key)
             return
         record = record_from(obj)
-        mails = due(record, now)
+        mails = due_mails(record, now)
         self._give_up_old(key, mails)
         for mail in mails:
             try:
@@ -132,7 +132,7 @@ class Mailer:
             self._queue.add_after(key, later_s)
 
     def _send(self, key: Key, obj: Object, record: JobRecord, mail: Mail, config: MailConfig) -> Object:
-        """Send one mail; the record as it is then. Raises LimitError while its user has had as many as may be."""
+        """Send one mail; returns the updated BatchJob. Raises LimitError while its user has reached the limit."""
         to, bad = recipients(mail.to, config, f"{record.status.owner}@{record.spec.submit_host}")
         if (wait_s := self._count.wait_s(key[0], len(to), config.max_per_hour)) > 0:
             raise LimitError(wait_s)
@@ -163,7 +163,7 @@ class Mailer:
         return taken
 
     def _mark(self, obj: Object, *, add: str = "", remove: str = "") -> Object:
-        """Write that a mail goes out now, or that it did not. ConflictError if the record is another one by now."""
+        """Add or remove a mail's id. Raises ConflictError if the BatchJob has changed."""
         mailed = [entry for entry in obj["status"].get("mailed", ()) if entry != remove]
         if add:
             mailed = [*mailed, add][-_MARKS_KEPT:]
@@ -172,7 +172,7 @@ class Mailer:
         return self._api.patch(BATCHJOBS, metadata["name"], patch, metadata["namespace"], subresource="status")
 
     def _unmark(self, key: Key, mail_id: str) -> Object:
-        """Take back the mark of a mail that was certainly not sent."""
+        """Remove the id of a mail that was certainly not sent."""
         self._to_unmark.add((key, mail_id))  # in case that this fails
         obj = self._api.get(BATCHJOBS, key[1], key[0])
         if mail_id in obj["status"].get("mailed", ()):
@@ -181,7 +181,7 @@ class Mailer:
         return obj
 
     def _not_sent(self, key: Key, mail: Mail, error: MailError) -> Object:
-        """The server did not take the mail: try it again later, unless that is no use or might send it twice."""
+        """Retry a mail that the server rejected, unless that is useless or might send it twice."""
         tried = (key, mail.mail_id)
         if error.is_permanent or error.is_unsure:
             _LOG.error("mail %s about job %s/%s given up: %s", mail.mail_id, *key, error)
@@ -197,16 +197,16 @@ class Mailer:
         return self._unmark(key, mail.mail_id)
 
     def _close(self, key: Key, mail: Mail, error: ClosedError) -> None:
-        """No mail can be sent now: all of them wait together, and one tries again."""
+        """No mail can be sent now: all wait, and one of them is retried."""
         _LOG.warning("mail waits: %s; next try in %.0f s", error, self._pause_s)
         self._tries[key, mail.mail_id] = self._tries.get((key, mail.mail_id), 0) + 1
         self._closed_until = time.monotonic() + self._pause_s
         self._queue.add_after(key, self._pause_s)
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
-        self._unmark(key, mail.mail_id)  # a program that cannot be started was marked before
+        self._unmark(key, mail.mail_id)  # its id was added before the program failed to start
 
     def _wait(self, key: Key, mail: Mail, wait_s: float, config: MailConfig) -> None:
-        """This user's mails wait; those of others go on."""
+        """This user's mails wait; the mails of other users go on."""
         if (key, mail.mail_id) not in self._tries:
             text = "mail %s about job %s/%s waits: %s of this user's were sent within an hour"
             _LOG.warning(text, mail.mail_id, *key, config.max_per_hour)
@@ -214,7 +214,7 @@ class Mailer:
         self._queue.add_after(key, wait_s)
 
     def _give_up_old(self, key: Key, mails: Collection[Mail]) -> None:
-        """Those that were tried in vain until they were too old."""
+        """Give up the mails that were retried until they were too old."""
         wanted = {mail.mail_id for mail in mails}
         for tried in [entry for entry in self._tries if entry[0] == key and entry[1] not in wanted]:
             _LOG.error("mail %s about job %s/%s given up after %s", tried[1], *key, KEPT)

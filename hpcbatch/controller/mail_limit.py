@@ -1,4 +1,4 @@
-"""How many mails the jobs of one user may give cause for within an hour."""
+"""The limit on mails per hour about the jobs of one user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WINDOW_S = 3600.0
 
 
 class LimitError(Exception):
-    """The mail has to wait, `wait_s` seconds at least."""
+    """The mail has to wait at least `wait_s` seconds."""
 
     def __init__(self, wait_s: float) -> None:
         super().__init__(f"wait {wait_s:.0f} s")
@@ -18,7 +18,7 @@ class LimitError(Exception):
 
 
 class MailCount:
-    """What was sent for whom since the controller's start; what is older than an hour is forgotten."""
+    """Numbers of mails sent per user; those older than an hour are forgotten."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -28,7 +28,7 @@ class MailCount:
         self._sent.setdefault(user, deque()).append((self._clock(), count))
 
     def wait_s(self, user: str, count: int, most: int) -> float:
-        """In how many seconds `count` more may be sent; 0.0: now. A mail to more than `most` goes out alone."""
+        """Seconds until `count` more may be sent; 0.0: now. A mail to more than `most` recipients goes out alone."""
         now, sent = self._clock(), self._sent.get(user, deque())
         while sent and sent[0][0] <= now - _WINDOW_S:
             sent.popleft()

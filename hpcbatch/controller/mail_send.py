@@ -1,4 +1,4 @@
-"""One mail on its way: to a mail server, or to a program that takes it as sendmail does."""
+"""Sends one mail: to a mail server, or to a program that is called like sendmail."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 20.0
 _OK, _FORWARDED, _PERMANENT = 250, 251, 500  # RFC 5321
-_MAX_LINE = 990  # a subject is one line, as those of the real systems; RFC 5322 allows 998
+_MAX_LINE = 990  # a subject is one line, as in the real systems; RFC 5322 allows 998
 _TEMPORARY = 75  # EX_TEMPFAIL of sysexits.h
 
 
 class MailError(HpcBatchError):
-    """A mail was not taken. `is_permanent`: another try would end the same. `is_unsure`: it may have been taken."""
+    """A mail was rejected. `is_permanent`: a retry would fail too. `is_unsure`: it may have been sent."""
 
     def __init__(self, text: str, *, is_permanent: bool = False, is_unsure: bool = False) -> None:
         self.is_permanent, self.is_unsure = is_permanent, is_unsure
@@ -32,11 +32,11 @@ class MailError(HpcBatchError):
 
 
 class ClosedError(MailError):
-    """Nobody takes mails at all now: the server is away, or the login fails."""
+    """No mail at all can be sent now: the server is away, or the login fails."""
 
 
 def compose(mail: Mail, to: Sequence[str], config: MailConfig, message_id: str) -> bytes:
-    """The mail with its headers. What the user has named is text here and nothing else."""
+    """The mail with its headers. Text of the user is never taken as a header."""
     message = EmailMessage(policy=SMTP.clone(max_line_length=_MAX_LINE, cte_type="7bit"))
     message["From"] = config.sender
     message["To"] = ", ".join(to)
@@ -55,8 +55,8 @@ def _utf8(text: str) -> str:
 def send(
     message: bytes, to: Sequence[str], config: MailConfig, login: Mapping[str, str], commit: Callable[[], None]
 ) -> list[str]:
-    """Hand the mail over. `commit` is called when everything but the mail itself has been accepted, right before
-    that: what it raises ends the attempt. Returns what the server said to recipients that it refused beside others.
+    """Send the mail. `commit` is called after everything but the mail itself has been accepted, right before that; what
+    it raises ends the attempt. Returns the server's replies for rejected recipients, if others were accepted.
     Raises MailError.
     """
     return (_by_program if config.sendmail else _by_smtp)(message, to, config, login, commit)
@@ -70,7 +70,7 @@ def _by_smtp(
 
     name = f"mail server {config.smtp_host}:{config.smtp_port}"
     try:
-        # its name given: smtplib would ask the DNS for it, which may take long
+        # without a name smtplib would query the DNS, which may take long
         here = os.uname().nodename
         server = smtplib.SMTP(config.smtp_host, config.smtp_port, local_hostname=here, timeout=_TIMEOUT_S)
     except (OSError, smtplib.SMTPException) as error:
@@ -91,13 +91,13 @@ def _by_smtp(
             raise MailError("; ".join(refusal.text for refusal in refused), is_permanent=is_permanent)
         commit()
         try:
-            code, answer = server.data(message)
+            code, reply = server.data(message)
         except smtplib.SMTPDataError as error:
-            code, answer = error.smtp_code, _bytes(error.smtp_error)
+            code, reply = error.smtp_code, _bytes(error.smtp_error)
         except (OSError, smtplib.SMTPException) as error:
             raise MailError(f"{name}: the connection broke in the mail: {_reply(error)}", is_unsure=True) from None
         if code != _OK:
-            raise MailError(f"{name}: {code} {_text(answer)}", is_permanent=code >= _PERMANENT)
+            raise MailError(f"{name}: {code} {_text(reply)}", is_permanent=code >= _PERMANENT)
     finally:
         with suppress(OSError, smtplib.SMTPException):
             server.quit()
@@ -110,21 +110,21 @@ class _Refusal(NamedTuple):
 
 
 def _refusal(server: smtplib.SMTP, address: str) -> _Refusal | None:
-    code, answer = server.rcpt(address)
-    return None if code in {_OK, _FORWARDED} else _Refusal(code, f"{address}: {code} {_text(answer)}")
+    code, reply = server.rcpt(address)
+    return None if code in {_OK, _FORWARDED} else _Refusal(code, f"{address}: {code} {_text(reply)}")
 
 
-def _accepted(answer: tuple[int, bytes]) -> None:
-    if answer[0] != _OK:
-        raise OSError(f"{answer[0]} {_text(answer[1])}")
+def _accepted(reply: tuple[int, bytes]) -> None:
+    if reply[0] != _OK:
+        raise OSError(f"{reply[0]} {_text(reply[1])}")
 
 
 def _bytes(text: bytes | str) -> bytes:
     return text if isinstance(text, bytes) else text.encode()
 
 
-def _text(answer: bytes) -> str:
-    return " ".join(answer.decode(errors="replace").split())
+def _text(reply: bytes) -> str:
+    return " ".join(reply.decode(errors="replace").split())
 
 
 def _reply(error: Exception) -> str:
@@ -144,8 +144,8 @@ def _by_program(
     except OSError as error:
         raise ClosedError(f"{config.sendmail}: {error.strerror}") from None
     if done.returncode:
-        said = " ".join(done.stderr.decode(errors="replace").split())[:200]
+        output = " ".join(done.stderr.decode(errors="replace").split())[:200]
         raise MailError(
-            f"{config.sendmail} ended with {done.returncode}: {said}", is_permanent=done.returncode != _TEMPORARY
+            f"{config.sendmail} ended with {done.returncode}: {output}", is_permanent=done.returncode != _TEMPORARY
         )
     return []

@@ -1,4 +1,4 @@
-"""Job numbers: growing, unique, never given twice, also after a kill or a deletion."""
+"""Job numbers: increasing and unique, never used twice, even after a kill or a deletion."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _TRIES = 50
 
 
 class JobNumbers:
-    """The last number given stands in a ConfigMap, and is written there before anybody hears of it.
+    """The last number is stored in a ConfigMap, and written there before it is used.
 
-    A kill between the two leaves a gap, never a second use; several controllers at once are kept apart by the
-    ConfigMap's resourceVersion. If somebody deletes it, counting goes on after the highest number of a record.
+    A kill in between leaves a gap, never a second use; the ConfigMap's resourceVersion keeps several controllers apart.
+    If the ConfigMap is deleted, counting continues after the highest number of a record.
     """
 
     def __init__(self, api: Api, highest_ended: Callable[[], int] = lambda: 0) -> None:
-        """`highest_ended`: of the jobs that are no BatchJobs any more."""
+        """`highest_ended` returns the highest number of the jobs that are no BatchJobs any more."""
         self._api, self._highest_ended = api, highest_ended
         self._lock = threading.Lock()
-        self._counter: Object | None = None  # as we last wrote it, which spares reading it before each write
+        self._counter: Object | None = None  # as we last wrote it, which saves a read before each write
 
     def take(self) -> int:
-        """The next number. Raises ApiError if the API does not let it be written."""
+        """The next number. Raises ApiError if it cannot be written."""
         with self._lock:
             for _ in range(_TRIES):
-                counter, self._counter = self._counter, None  # kept only if the write is known to be done
+                counter, self._counter = self._counter, None  # kept only if the write succeeds
                 try:
                     self._counter = self._next(counter or self._read())
                 except (ConflictError, AlreadyExistsError, NotFoundError):

@@ -1,4 +1,4 @@
-"""All that `decide` asks about one job, gathered from the caches, the clock and, where they lag behind, the API."""
+"""The input of `decide` for one job, from the caches, the clock and, where the caches may lag behind, the API."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from hpcbatch.policy.waiting import NodeRoom, explain
 from hpcbatch.record.batchjob import is_suspended
 
 _ROOMS_KEPT_S = 1.0
-_SILENT = timedelta(seconds=10)  # common starts take less
+_SILENT = timedelta(seconds=10)  # normal starts take less
 _SILENT_ASKED = 3
 
 
 class Observer:
-    """`usage` is None where nobody reads the logs of running jobs."""
+    """`usage` is None if the logs of running jobs are not read."""
 
     def __init__(
         self,
@@ -81,15 +81,15 @@ class Observer:
         )
 
     def _with_events(self, namespace: str, views: Iterable[PodView], now: datetime) -> list[PodView]:
-        """What only Events say of pods that take long to start; of a few, since they mostly share their trouble."""
+        """Add problems that only Events report for slow-starting pods; of a few pods, which mostly share the cause."""
         silent = [
             view for view in views if view.is_silent and view.bound_at is not None and now - view.bound_at > _SILENT
         ][:_SILENT_ASKED]
-        told: dict[int, str] = {}
+        problems: dict[int, str] = {}
         for view in silent:
             fields = f"involvedObject.kind=Pod,involvedObject.name={view.name},involvedObject.uid={view.uid}"
-            told[view.index] = problem_from_events(self._api.list(EVENTS, namespace, fields=fields).items)
-        return [replace(view, problem=told[view.index]) if view.index in told else view for view in views]
+            problems[view.index] = problem_from_events(self._api.list(EVENTS, namespace, fields=fields).items)
+        return [replace(view, problem=problems[view.index]) if view.index in problems else view for view in views]
 
     def _waiting(self, record: JobRecord) -> Waiting:
         made, rooms = self._rooms
@@ -106,11 +106,11 @@ class Observer:
 
 
 def _plausible_usage(
-    told: Iterable[HostUsage], views: Iterable[PodView], sizes: Mapping[str, NodeSize], now: datetime
+    usage: Iterable[HostUsage], views: Iterable[PodView], sizes: Mapping[str, NodeSize], now: datetime
 ) -> tuple[HostUsage, ...]:
     begun = {view.name: (view.started_at, sizes.get(view.node)) for view in views if view.started_at is not None}
     return tuple(
         plausible_usage(one, (now - begun[one.pod][0]).total_seconds(), begun[one.pod][1])
-        for one in told
+        for one in usage
         if one.pod in begun
     )

@@ -1,4 +1,4 @@
-"""Our own writes come back as events a moment later. Deciding on what stood before them would only make conflicts."""
+"""Our own writes return as events a moment later. A decision on the state before them would only cause conflicts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hpcbatch.api.port import Object
 
 Key = tuple[str, str]
 LAG_S: Final = 1.0
-"""The event comes long before."""
-_LAG_LIMIT_S = 30.0  # then it never will: the API server's store was restored from a backup
+"""Events normally come long before this."""
+_LAG_LIMIT_S = 30.0  # then none will come: the API server's store was restored from a backup
 
 
 class OwnWrites:
-    """Of each BatchJob the version of our last write, and when that was, until its event has come."""
+    """The version and time of our last write of each BatchJob, until its event has come."""
 
     def __init__(self) -> None:
         self._written: dict[Key, tuple[int, float]] = {}
@@ -24,7 +24,7 @@ class OwnWrites:
         self._written[object_key(obj)] = int(obj["metadata"]["resourceVersion"]), time.monotonic()
 
     def is_outdated(self, obj: Object) -> bool:
-        """Whether `obj` is what the cache held before our last write."""
+        """Whether `obj` is older than our last write."""
         key = object_key(obj)
         version, since = self._written.get(key, (0, 0.0))
         if int(obj["metadata"]["resourceVersion"]) < version and time.monotonic() - since < _LAG_LIMIT_S:

@@ -1,10 +1,10 @@
-"""Requests to a running job, on their way to the runner in its first pod: signals, another walltime, suspension;
-that it is ended to run again; and the word to start that a job waits for which must not run twice.
+"""Requests to a running job, passed to the runner in its first pod: signals, a new walltime, suspension, the requeue
+of its run; and the permission to start, which a job waits for that must not run twice.
 
-Pods do not talk to the API. An annotation of the pod holds what is asked; a downwardAPI volume shows it as a file,
-which the kubelet renews when the annotation changes and runner/watch/watch.sh reads once a second. The text follows
-from the record and from what stood there before, so a controller that was killed in between writes the same again, and
-each signal is sent once.
+Pods do not call the API. An annotation of the pod holds the requests; a downwardAPI volume shows it as a file, which
+the kubelet updates when the annotation changes, and runner/watch/watch.sh reads once a second. The text follows from
+the record and the previous text, so a controller that was killed in between writes the same again, and each signal is
+sent once.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from hpcbatch.record.batchjob import is_suspended
 
 ANNOTATION: Final = "hpcbatch.io/requests"
 _SIGNALS_KEPT: Final = 16
-"""Of those already sent: far more than come between two looks of the runner."""
+"""Sent signals that are kept: far more than come between two looks of the runner."""
 _READ_WITHIN_S = 2.0
-"""What the kubelet takes to show an annotation in the pod."""
+"""The time that the kubelet needs to show an annotation in the pod."""
 _RUNNING = frozenset({JobState.RUNNING, JobState.SUSPENDED})
 
 
@@ -37,18 +37,18 @@ class Signal:
 
 
 def unsent_signal(spec: Mapping[str, Any], status: JobStatus) -> Signal | None:
-    """The `signalRequest` of a BatchJob's spec, if it has not been dealt with yet."""
-    asked = spec.get("signalRequest")
-    if not asked or asked["id"] == status.signalled:
+    """The `signalRequest` of a BatchJob's spec, if it has not been handled yet."""
+    request = spec.get("signalRequest")
+    if not request or request["id"] == status.signalled:
         return None
-    return Signal(request_id=asked["id"], number=asked["signal"], scope=asked["scope"])
+    return Signal(request_id=request["id"], number=request["signal"], scope=request["scope"])
 
 
 def requests_text(
     before: str, status: JobStatus, *, is_suspended: bool, signal: Signal | None, may_start: bool = False
 ) -> str:
     """The annotation: `start` once it may, `signal SEQUENCE NUMBER SCOPE ID` for each signal, `walltime SECONDS` if it
-    was altered, and `suspend`. `before` is what it holds now.
+    was altered, and `suspend`. `before` is its current text.
     """
     start = ["start"] if may_start or "start" in before.splitlines() else []
     sent = [line for line in before.splitlines() if line.startswith("signal ")]
@@ -64,13 +64,13 @@ def requests_text(
 
 
 def announce_requeue(api: Api, pod: Object, now: datetime) -> float:
-    """Tell the pod of a running job that its run is ended to be queued again, which its runner writes into the
-    output. Returns the seconds until it knows. Raises ConflictError where the pod has changed since.
+    """Announce to a running job's pod that its run is ended to be queued again; the runner writes that into the
+    output. Returns the seconds until the pod can read it. Raises ConflictError if the pod has changed since.
     """
     before = (pod["metadata"].get("annotations") or {}).get(ANNOTATION, "")
-    told = next((line for line in before.splitlines() if line.startswith("requeue ")), None)
-    if told is not None:
-        return max(0.0, _READ_WITHIN_S - (now.timestamp() - int(told.split(" ")[1])))
+    announced = next((line for line in before.splitlines() if line.startswith("requeue ")), None)
+    if announced is not None:
+        return max(0.0, _READ_WITHIN_S - (now.timestamp() - int(announced.split(" ")[1])))
     text = f"{before}requeue {int(now.timestamp())}\n"
     change = {"annotations": {ANNOTATION: text}, "resourceVersion": pod["metadata"]["resourceVersion"]}
     api.patch(PODS, pod["metadata"]["name"], {"metadata": change}, pod["metadata"]["namespace"])
@@ -80,11 +80,10 @@ def announce_requeue(api: Api, pod: Object, now: datetime) -> float:
 def pass_on(
     api: Api, spec: Mapping[str, Any], record: JobRecord, pod: Object | None, *, may_start: bool = False
 ) -> JobStatus:
-    """Tell the pod that runs the script what it does not know yet. Returns the status, with the answer to a request for
-    a signal.
+    """Pass new requests to the pod that runs the script. Returns the status, with the reply to a request for a signal.
 
-    `spec` is the BatchJob's, `pod` the first pod as last seen, or None. Raises ConflictError where it has changed
-    since: what it was told a moment ago must not be lost.
+    `spec` is the BatchJob's, `pod` the first pod as last seen, or None. Raises ConflictError if it has changed since:
+    what was passed on a moment ago must not be lost.
     """
     status = record.status
     signal = unsent_signal(spec, status)

@@ -1,4 +1,4 @@
-"""The controller as a process of its own: one of several acts, and stops at once when it may no longer."""
+"""The controller's process: it acts while it holds the Lease, and stops at once when it may not act any more."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _TICK_S = 0.25
 _CREDENTIALS_S = 10.0
 _LAST_WRITES_S = 5.0
-"""How long writes that have begun may take at the end. The Lease stays ours until they are done."""
+"""How long pending writes may take at the end. We keep the Lease until they are done."""
 
 
 class Process:
-    """Stands by, leads, and ends, all in one; `run` wants SIGTERM and SIGINT blocked in all threads."""
+    """Stands by, leads, and ends, once each; `run` requires SIGTERM and SIGINT to be blocked in all threads."""
 
     def __init__(
         self,
@@ -48,10 +48,10 @@ class Process:
         history_port: int = 0,
     ) -> None:
         """`timing` None: act without an election. `history_dsn` is the file with the address of the history's database,
-        and need not be there; the history is served on `history_port`.
+        and may be missing; the history is served on `history_port`.
         """
         self._environ = environ
-        self._answer_s = 0.5 * (timing or Timing()).renew_s  # a renewal may fail once and be made again in time
+        self._answer_s = 0.5 * (timing or Timing()).renew_s  # a renewal may fail once and be retried in time
         self._candidate: Candidate | None = None
         if timing is not None:
             self._candidate = Candidate(
@@ -64,14 +64,14 @@ class Process:
         self._api: GuardedApi | None = None
         self._controller: Controller | None = None
         self._connection: Connection | None = None
-        self._unheard, self._look_at_credentials = 0, 0.0
+        self._unserved, self._look_at_credentials = 0, 0.0
         self._failure: str = ""
         self._history_dsn, self._history_port = history_dsn, history_port
         self._history: HistoryStore | None = None
         self._is_history_served: Callable[[], bool] = lambda: True
 
     def run(self) -> int:
-        """Until a signal comes, or until it has to begin anew (0); or until it may or can go on no longer (1)."""
+        """Runs until a signal, or a change that needs a restart (0), or until it may or can no longer act (1)."""
         try:
             return self._run()
         except Exception:
@@ -88,10 +88,10 @@ class Process:
         while True:
             # Not by signal handlers: those run between any two instructions of this thread, with its locks held.
             caught = signal.sigtimedwait(SIGNALS, _TICK_S)
-            # After a pause (SIGSTOP) CPython 3.11 may return what no signal filled in.
+            # After a pause (SIGSTOP) CPython 3.11 may return a result that no signal filled in.
             if caught is not None and caught.si_signo in SIGNALS:
                 return self._end(f"got {signal.Signals(caught.si_signo).name}")
-            # first: a worker thread that may no longer write ends too
+            # first: worker threads end too when they may no longer write
             if self._candidate is not None and self._candidate.has_lost:
                 _LOG.error("lost the lease: another controller may act now")
                 return 1
@@ -112,7 +112,7 @@ class Process:
         return self._history_dsn is not None and self._history_dsn.is_file()
 
     def _serve_history(self) -> None:
-        """By every replica, whichever of them leads. Raises HpcBatchError."""
+        """On every replica, leading or not. Raises HpcBatchError."""
         if self._history_dsn is None or not self._has_history_address:
             _LOG.info("no database for the history: ended jobs stay BatchJobs for as long as the site keeps them")
             return
@@ -160,10 +160,10 @@ class Process:
             _LOG.info("acting, %.1f s after the caches began to fill", time.monotonic() - began)
 
     def _has_new_credentials(self) -> bool:
-        """Whether the API does not take those that the controller began with, and there are others by now."""
-        if self._api is None or self._api.unheard == self._unheard or time.monotonic() < self._look_at_credentials:
+        """Whether the API rejects the credentials in use, and there are new ones."""
+        if self._api is None or self._api.unserved == self._unserved or time.monotonic() < self._look_at_credentials:
             return False
-        self._unheard, self._look_at_credentials = self._api.unheard, time.monotonic() + _CREDENTIALS_S
+        self._unserved, self._look_at_credentials = self._api.unserved, time.monotonic() + _CREDENTIALS_S
         try:
             return kubeconfig.load(self._environ) != self._connection
         except HpcBatchError as error:
@@ -187,7 +187,7 @@ class Process:
 
     def ready(self) -> str:
         candidate, controller = self._candidate, self._controller
-        if candidate is not None and not candidate.has_answer.is_set():
+        if candidate is not None and not candidate.is_reached.is_set():
             return "the API server does not let the lease be read or written"
         if controller is not None and not controller.is_synced:
             return "the caches are not filled yet"

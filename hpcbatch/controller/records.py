@@ -1,4 +1,4 @@
-"""What all parts of the controller handle: an admitted BatchJob with its record, its status, references to it."""
+"""What all parts of the controller use: an admitted BatchJob with its record, status writes, owner references."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hpcbatch.record.batchjob import full_status_to_json
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """An object with its record: the record in the API, and what the controller reads out of it."""
+    """A BatchJob and the record parsed from it."""
 
     obj: Object
     record: JobRecord
@@ -45,7 +45,7 @@ def remove(
     uid: str | None = None,
     grace_period_s: int | None = None,
 ) -> None:
-    """Delete what may be gone already. `uid`: only that very object, not one that has its name now."""
+    """Delete an object that may be gone already. `uid`: only this object, not a new one of the same name."""
     try:
         api.delete(resource, name, namespace, uid=uid, grace_period_s=grace_period_s)
     except NotFoundError:
@@ -56,7 +56,7 @@ def remove(
 
 
 def digest_of(obj: Object) -> str:
-    """What tells two objects apart that we would make."""
+    """Hash that distinguishes the objects that we make."""
     text = json.dumps(obj, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""Makes what a run of a job consists of: its ConfigMap, its Volcano Job, and what these need in the cluster."""
+"""Makes the objects of a job's run: its ConfigMap, its Volcano Job, and what these need in the cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hpcbatch.site.identity import Identity
 from hpcbatch.volcano import translate
 from hpcbatch.volcano.delivery import delivery
 
-_DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy says no
+_DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy refuses it
 _RESOURCE: Final[Mapping[str, Resource]] = {"ConfigMap": CONFIGMAPS, "Job": VOLCANO_JOBS}
 
 
@@ -45,10 +45,10 @@ class Runs:
         self._volcano_jobs, self._start_bar = volcano_jobs, start_bar
         self._runner_in: set[str] = set()
         self._priorities: set[int] = set()
-        self._confs: dict[int, str] = {}  # what the ConfigMap of an altered job was last made from
+        self._confs: dict[int, str] = {}  # the last content of an altered job's ConfigMap
 
     def create(self, job: Admitted) -> Waiting | None:
-        """Make the Volcano Job, or say what is in the way."""
+        """Make the Volcano Job, or return what prevents that."""
         record, site = job.record, self._sites.in_force
         queue = site.config.queue(record.queue)
         if queue is None:
@@ -78,8 +78,8 @@ class Runs:
         return None
 
     def refresh(self, job: Admitted) -> bool:
-        """Write what an altered job's runner reads anew, so that the job keeps its place; False if its Volcano Job
-        would be another now, and has to be made again.
+        """Update what an altered job's runner reads, so that the job keeps its place; False if its Volcano Job changes
+        too and has to be made again.
         """
         record, site = job.record, self._sites.in_force
         made, queue = self._volcano_jobs.of(job), site.config.queue(record.queue)
@@ -87,7 +87,7 @@ class Runs:
             return made is None
         try:
             conf, volcano_job = self._manifests(job, queue, site)
-        except HpcBatchError:  # the site has changed; making it says what is wrong
+        except HpcBatchError:  # the site has changed; `create` reports the error
             return False
         found = made["metadata"].get("annotations") or {}
         if found.get(MADE_FROM_ANNOTATION) != volcano_job["metadata"]["annotations"][MADE_FROM_ANNOTATION]:
@@ -103,7 +103,7 @@ class Runs:
         self._confs.pop(job_id, None)
 
     def delivery(self, job: Admitted, queue: QueueConfig, site: Site) -> Object:
-        """The Volcano Job that delivers the output of an ended one."""
+        """The Volcano Job that delivers the output of an ended job."""
         return delivery(self._manifests(job, queue, site)[1], site.config)
 
     def _manifests(self, job: Admitted, queue: QueueConfig, site: Site) -> list[Object]:

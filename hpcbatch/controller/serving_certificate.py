@@ -1,6 +1,6 @@
-"""The certificate by which Kubernetes knows the history's server: made by hpcbatch, shared by all its controllers.
+"""The TLS certificate of the history's server: made by hpcbatch, shared by all its controllers.
 
-It lies in a Secret that comes empty with the manifests, so that the controller needs no right to make Secrets.
+It is in a Secret that the manifests create empty, so that the controller needs no permission to create Secrets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CERTIFICATE, _KEY, _AUTHORITY = "tls.crt", "tls.key", "ca.crt"
 
 @dataclass(frozen=True, slots=True)
 class ServingCertificate:
-    """PEM each; `authority` is what clients have to trust."""
+    """Each in PEM; `authority` is the CA that clients have to trust."""
 
     certificate: bytes
     key: bytes
@@ -32,8 +32,8 @@ class ServingCertificate:
 
 
 def shared_certificate(api: Api, secret_name: str, namespace: str, host: str) -> ServingCertificate:
-    """The certificate for `host` that the Secret holds; made and put there if there is none or it ends soon.
-    Raises ApiError, NotFoundError where there is no such Secret.
+    """The certificate for `host` in the Secret; a new one is stored there if it is missing or ends soon.
+    Raises ApiError, NotFoundError if there is no such Secret.
     """
     while True:
         secret = api.get(SECRETS, secret_name, namespace)
@@ -46,7 +46,7 @@ def shared_certificate(api: Api, secret_name: str, namespace: str, host: str) ->
         try:
             api.replace(SECRETS, secret | {"data": encoded}, namespace)
         except ConflictError:
-            continue  # another controller was quicker: its certificate counts
+            continue  # another controller was faster: its certificate is used
         return made
 
 
@@ -69,7 +69,7 @@ def _is_usable(found: ServingCertificate, host: str) -> bool:
         certificate.verify_directly_issued_by(authority)
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except Exception:
-        return False  # whatever is wrong with it: a new one is right
+        return False  # any defect: a new one is made
     form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return (
         certificate.not_valid_after_utc - _RENEW_BEFORE > datetime.now(UTC)
@@ -79,7 +79,7 @@ def _is_usable(found: ServingCertificate, host: str) -> bool:
 
 
 def _make(host: str) -> ServingCertificate:
-    """An authority whose key is forgotten at once, and what it signed."""
+    """A CA, whose key is not kept, and a certificate signed by it."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

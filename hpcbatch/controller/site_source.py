@@ -1,7 +1,7 @@
 """The site's configuration in force: read from ConfigMap hpcbatch-site whenever that changes.
 
-A text with errors changes nothing; its errors are logged, and show at the ConfigMap. What took effect last is kept in
-ConfigMap hpcbatch-site-in-force, for a start while the admin's text is bad, and hpcbatch-queues tells users the queues.
+A text with errors changes nothing; its errors are logged and shown on the ConfigMap. The last valid text is kept in
+ConfigMap hpcbatch-site-in-force, for a start while the admin's text is bad; hpcbatch-queues shows users the queues.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from hpcbatch.units import rfc3339
 _LOG = logging.getLogger(__name__)
 _LOOK = "look"
 _MAX_EVENT = 1024  # bytes of an Event's message
-_MAX_ANNOTATION = 16_000  # letters; all annotations of an object together may have 256 KiB
+_MAX_ANNOTATION = 16_000  # characters; an object's annotations together may have 256 KiB
 
 
 class _Texts(NamedTuple):
-    """An admin's configuration as written. Nothing written is one too: all defaults."""
+    """An admin's configuration as written. No text at all is valid too: all defaults."""
 
     site: str = ""
     template: str | None = None
@@ -52,8 +52,8 @@ class _Texts(NamedTuple):
 
 
 class SiteSource:
-    """Keeps `in_force` up to date. `defaults` are the values of missing keys; `prepare` is called before another
-    configuration takes effect, `on_change` when it has, in a thread of its own."""
+    """Keeps `in_force` current. `defaults` are the values of missing keys; in its own thread it calls `prepare` before
+    a new configuration takes effect, and `on_change` afterwards."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SiteSource:
         self._tried: tuple[_Texts, tuple[str, ...]] | None = None
         self._written: dict[str, Mapping[str, str]] = {}
         self.is_in_force = threading.Event()
-        """Set once there is a configuration to work with."""
+        """Set once a configuration is in force."""
         self._queue: WorkQueue[str] = WorkQueue()
         self.informer = Informer(
             api,
@@ -89,7 +89,7 @@ class SiteSource:
 
     def start(self) -> None:
         self.informer.start()
-        self._queue.add(_LOOK)  # nothing may be there, and so no event come
+        self._queue.add(_LOOK)  # without a ConfigMap no event comes
         self._workers.start()
 
     def stop(self) -> None:
@@ -105,14 +105,14 @@ class SiteSource:
         if problems and self._in_force is None:
             self._take_kept()
         if self._in_force is not None:
-            # in this order: who sees the second in place may rely on the first
+            # in this order: a reader of the second may rely on the first
             self._keep(QUEUES_CONFIGMAP, {QUEUES_KEY: queues_to_json(self._in_force.config)})
             self._keep(IN_FORCE_CONFIGMAP, self._texts_in_force.data())
         if configmap is not None:
             self._report(configmap, problems)
 
     def _try(self, texts: _Texts) -> tuple[str, ...]:
-        """Put `texts` in force if they are in order and not in force yet; else say what is wrong."""
+        """Put `texts` in force if they are valid and new; else return the errors."""
         if self._tried is not None and self._tried[0] == texts:
             return self._tried[1]
         problems: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ class SiteSource:
         self._on_change()
 
     def _take_kept(self) -> None:
-        """At a start with a bad text: what was in force before."""
+        """At a start with a bad text: use the one in force before."""
         try:
             texts = _Texts.of(self._api.get(CONFIGMAPS, IN_FORCE_CONFIGMAP, SYSTEM_NAMESPACE))
             site = read_site(texts.site, defaults=self._defaults, template=texts.template)
@@ -174,14 +174,14 @@ class SiteSource:
         self._written[name] = dict(data)
 
     def _report(self, configmap: Object, problems: tuple[str, ...]) -> None:
-        """Annotation and Event at the ConfigMap; nothing is written that stands there already."""
-        told = (configmap["metadata"].get("annotations") or {}).get(SITE_ERROR_ANNOTATION)
+        """Write annotation and Event of the ConfigMap, if they have changed."""
+        current = (configmap["metadata"].get("annotations") or {}).get(SITE_ERROR_ANNOTATION)
         text = "\n".join(problems)[:_MAX_ANNOTATION] or None
-        if told == text:
+        if current == text:
             return
         if text is not None:
             self._api.create(EVENTS, _event(configmap, text), SYSTEM_NAMESPACE)
-        # what was judged is this version: a newer one is looked at next
+        # these errors belong to this version: a newer one is looked at next
         metadata = {
             "resourceVersion": configmap["metadata"]["resourceVersion"],
             "annotations": {SITE_ERROR_ANNOTATION: text},

@@ -1,4 +1,4 @@
-"""Which pod may start a job's script: what a job's ConfigMap says to the pods that come later than expected."""
+"""Which pod may start a job's script: kept in the job's ConfigMap, for pods that come later than expected."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hpcbatch.volcano import job_conf, job_names
 
 
 class StartBar:
-    """Of a job that must not run twice the first pod alone starts the script, and only after the API knows so.
+    """The first pod alone starts the script of a job that must not run twice, and only after that is in the API.
 
-    Volcano may make a deleted pod anew before it ends the job. So the pod waits (runner/script/master.sh) until its own
-    uid stands in the ConfigMap and it is told to start; a later pod finds the other's uid there.
+    Volcano may recreate a deleted pod before it ends the job. So the pod waits (runner/script/master.sh) until its own
+    uid is in the ConfigMap and it is allowed to start; a later pod finds the other's uid there.
     """
 
     def __init__(self, api: Api) -> None:
@@ -29,7 +29,7 @@ class StartBar:
         try:
             conf = self._api.get(CONFIGMAPS, name, namespace)
         except NotFoundError:
-            return  # without it no pod starts at all
+            return  # without the ConfigMap no pod starts
         if (first := job_conf.first_pod(conf)) is None:
             version = {"metadata": {"resourceVersion": conf["metadata"]["resourceVersion"]}}
             self._api.patch(CONFIGMAPS, name, {**version, **job_conf.bar_rerun(pod_uid)}, namespace)
@@ -37,15 +37,15 @@ class StartBar:
         self._first[record.job_id] = first
 
     def may_start(self, record: JobRecord, pod_uid: str) -> bool:
-        """Whether `let_start` has let this pod."""
+        """Whether `let_start` has allowed this pod."""
         return self._first.get(record.job_id) == pod_uid
 
     def forget(self, job_id: int) -> None:
-        """The job has ended, or begins anew."""
+        """The job has ended, or starts again."""
         self._first.pop(job_id, None)
 
     def has_started(self, record: JobRecord) -> bool:
-        """A pod was let start a job that must not run twice; that may be all that is known of it."""
+        """A pod was allowed to start a job that must not run twice; nothing else may be known of it."""
         if record.spec.rerunnable or record.status.start_time is not None:
             return False
         try:
@@ -55,13 +55,13 @@ class StartBar:
         return job_conf.first_pod(conf) not in {None, job_conf.NO_POD}
 
     def withdraw(self, record: JobRecord) -> bool:
-        """Let no pod start the script any more; False if one may have, which the cache did not know yet.
+        """Let no pod start the script any more; False if one may have, which the cache did not show yet.
 
         A pod that gets its node between the two requests, or after a kill between them, reports that it was withdrawn.
         """
         try:
             self._api.patch(CONFIGMAPS, job_names.conf_name(record.job_id), job_conf.WITHDRAWN, record.namespace)
         except NotFoundError:
-            pass  # without it no pod starts at all
+            pass  # without the ConfigMap no pod starts
         listed = self._api.list(PODS, record.namespace, labels=f"{JOB_ID_LABEL}={record.job_id}")
         return not any(pod["spec"].get("nodeName") for pod in listed.items)

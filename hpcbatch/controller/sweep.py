@@ -1,4 +1,4 @@
-"""What nobody else removes: submissions of clients that were killed, and records older than the site keeps them."""
+"""Removes leftovers: submissions of killed clients, and records older than the site keeps them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from hpcbatch.units import parse_rfc3339
 _LOG = logging.getLogger(__name__)
 _SUBMISSION_KEPT = timedelta(minutes=10)  # a Secret whose BatchJob never came
 HISTORY_AT_ONCE = 100
-"""Records that one round removes: a long history that becomes too old at once does not keep jobs from starting."""
+"""Records removed in one round: a long history that expires at once must not keep jobs from starting."""
 
 
 def sweep_submissions(api: Api, namespaces: Iterable[Object], now: datetime) -> None:
     """Remove the Secrets of submissions that were never finished."""
     oldest = now - _SUBMISSION_KEPT
     users = [n["metadata"]["name"] for n in namespaces if USER in (n["metadata"].get("annotations") or {})]
-    for namespace in users:  # the Secrets of other namespaces are not the controller's to read
+    for namespace in users:  # the controller may not read the Secrets of other namespaces
         try:
             secrets = api.list(SECRETS, namespace, fields=f"type={SECRET_TYPE}").items
-        except ForbiddenError as error:  # made by hand, or half-way: it keeps nobody else's from being swept
+        except ForbiddenError as error:  # made by hand, or incomplete: the other namespaces are still swept
             _LOG.warning("looking for submissions without a job in namespace %s: %s", namespace, error)
             continue
         for metadata in (secret["metadata"] for secret in secrets):
@@ -49,7 +49,7 @@ def sweep_history(api: Api, batchjobs: Iterable[Object], kept_s: int, now: datet
 
 
 def _end_of(job: Object) -> datetime | None:
-    """When the job ended; None while there is something of it left to clean up."""
+    """When the job ended; None while some of its objects are left to remove."""
     status = job.get("status") or {}
     is_over = state_of(job).is_final and status.get("cleaned")
     return parse_rfc3339(status["endTime"]) if is_over and status.get("endTime") else None

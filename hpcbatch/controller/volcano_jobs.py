@@ -1,4 +1,4 @@
-"""The Volcano Jobs of the BatchJobs, as the cache has them and as our own calls have changed them since."""
+"""The Volcano Jobs of the BatchJobs: the cache, and our own changes since."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _ENDING_OR_ENDED = frozenset({"Terminating", "Terminated", "Aborting", "Completi
 
 
 class VolcanoJobs:
-    """`informer` is to be started by who made this."""
+    """The caller starts `informer`."""
 
     def __init__(self, api: Api, on_event: Callable[[WatchEvent], None]) -> None:
         self._api = api
         self.informer = Informer(api, VOLCANO_JOBS, on_event=on_event, labels=JOB_ID_LABEL)
-        self._made: dict[Key, tuple[Object, float]] = {}  # those that the cache may not show yet
-        self._removed: dict[Key, str] = {}  # by BatchJob, uids of those that we removed, which it may still show
+        self._made: dict[Key, tuple[Object, float]] = {}  # not in the cache yet, perhaps
+        self._removed: dict[Key, str] = {}  # by BatchJob, uids of removed ones that the cache may still show
 
     def of(self, job: Admitted) -> Object | None:
-        """As the cache has it; requested anew where the cache may lag behind our own creation."""
+        """From the cache; from the API where the cache may lag behind our own creation."""
         name = job_names.job_name(job.record.job_id)
         key = job.record.namespace, name
         found = self.informer.get(*key)
@@ -50,7 +50,7 @@ class VolcanoJobs:
         return found
 
     def view(self, job: Admitted, found: Object) -> VolcanoJobView:
-        """What `of` gave, as `decide` wants to see it."""
+        """The result of `of` as `decide` needs it."""
         view = volcano_job_view(found)
         return replace(view, is_deleting=True) if self._removed.get(job.key) == view.uid else view
 
@@ -58,16 +58,16 @@ class VolcanoJobs:
         self._made[object_key(volcano_job)] = volcano_job, time.monotonic()
 
     def remove(self, record: JobRecord, uid: str) -> None:
-        """By uid: what the cache still shows may have been made anew meanwhile."""
+        """Delete by uid: the one in the cache may have been replaced meanwhile."""
         remove(self._api, VOLCANO_JOBS, job_names.job_name(record.job_id), record.namespace, uid=uid)
         self._removed[(record.namespace, record.object_name)] = uid
 
     def forget(self, key: Key) -> None:
-        """Of a BatchJob that is gone."""
+        """The BatchJob was deleted."""
         self._removed.pop(key, None)
 
     def terminate(self, namespace: str, name: str) -> None:
-        """Have Volcano end the job's pods, once."""
+        """Make Volcano end the job's pods, once."""
         job = self.informer.get(namespace, name) or self._api.get(VOLCANO_JOBS, name, namespace)
         if volcano_job_view(job).phase in _ENDING_OR_ENDED:
             return
@@ -85,7 +85,7 @@ class VolcanoJobs:
             pass
 
     def remove_latecomer(self, record: JobRecord) -> None:
-        """One that a controller made after a long pause, when the job had ended without it."""
+        """Remove one that a controller made after a long pause, when the job had already ended."""
         ended = record.status.end_time
         late = self.informer.get(record.namespace, job_names.job_name(record.job_id))
         if late is not None and ended is not None and parse_rfc3339(late["metadata"]["creationTimestamp"]) > ended:

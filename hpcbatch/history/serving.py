@@ -50,7 +50,7 @@ class ResourceRequest(NamedTuple):
     name: str
 
 
-def asked(method: str, path: str) -> ResourceRequest | None:
+def requested_resource(method: str, path: str) -> ResourceRequest | None:
     """None for discovery, which anybody may read. Raises NotFoundError for a path that is none of ours, and ApiError
     405.
     """
@@ -78,7 +78,7 @@ def asked(method: str, path: str) -> ResourceRequest | None:
     return ResourceRequest(verb, namespace, name)
 
 
-def answer(
+def respond(
     store: HistoryStore, request: ResourceRequest, query: Mapping[str, str], accept: str, body: bytes = b""
 ) -> Reply:
     """Raises ApiError."""

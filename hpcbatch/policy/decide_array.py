@@ -57,9 +57,9 @@ class ArraySeen:
     delete_requested: bool = False
     is_suspended: bool = False
     """Members that run are stopped, and none is started."""
-    asked_deleted: Indices = _NONE
-    asked_held: Indices = _NONE
-    asked_own: Indices = _NONE
+    requested_deleted: Indices = _NONE
+    requested_held: Indices = _NONE
+    requested_own: Indices = _NONE
     """They get a record of their own before they may run, so that they can be altered singly."""
     unstarted: Mapping[int, Unstarted] = field(default_factory=dict)
     running: int = 0
@@ -99,15 +99,15 @@ def decide_array(seen: ArraySeen) -> ArrayDecision:
         return ArrayDecision(status=status)
     asked = record.spec.array
     array = _counted(seen, status.array or ArrayStatus(pending=asked.indices, limit=asked.limit))
-    asked_deleted = asked.indices if seen.delete_requested else seen.asked_deleted
-    dropped = array.pending & asked_deleted
+    requested_deleted = asked.indices if seen.delete_requested else seen.requested_deleted
+    dropped = array.pending & requested_deleted
     array = replace(array, pending=array.pending - dropped, deleted=array.deleted | dropped)
     status = replace(status, array=array, start_time=status.start_time or seen.began)
     if array.is_over:
         return ArrayDecision(status=_ended(seen, status, array))
     is_held = record.spec.hold or bool(record.spec.admin_holds) or seen.is_suspended
     waits = {index: view for index, view in sorted(seen.unstarted.items()) if index in array.active}
-    end = array.active & asked_deleted
+    end = array.active & requested_deleted
     if seen.obstacle is not None and seen.obstacle.is_for_ever:
         end |= Indices.of(waits)
     is_behind = seen.obstacle is not None and seen.obstacle.is_for_all
@@ -116,10 +116,10 @@ def decide_array(seen: ArraySeen) -> ArrayDecision:
     is_early = begin is not None and begin > seen.now
     make = _NONE
     if not (is_held or is_early or seen.obstacle):
-        free = array.pending - seen.asked_held
+        free = array.pending - seen.requested_held
         make = (free if seen.ready is None else free & seen.ready).take(room)
-    asked_own = (array.pending & seen.asked_own) - make
-    kept = asked_own.take(min(OWN_AT_ONCE, MAX_OWN - len(seen.unstarted) - len(make)))
+    requested_own = (array.pending & seen.requested_own) - make
+    kept = requested_own.take(min(OWN_AT_ONCE, MAX_OWN - len(seen.unstarted) - len(make)))
     make |= kept
     array = replace(array, pending=array.pending - make, active=array.active | make)
     state, reason, message = _state(seen, status, array, waits, is_held=is_held, is_early=is_early)
@@ -170,7 +170,7 @@ def _holds(
     seen: ArraySeen, limit: int | None, waits: Mapping[int, Unstarted], *, is_held: bool
 ) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Which waiting members to hold, which to let go, and how many more may be made."""
-    wanted = {index for index in waits if not is_held and index not in seen.asked_held}
+    wanted = {index for index in waits if not is_held and index not in seen.requested_held}
     free = [index for index in wanted if not waits[index].is_held]
     allowed = len(waits) if limit is None else max(0, limit - seen.running)
     # a limit that was lowered holds the last of those that were to start
@@ -209,7 +209,7 @@ def _state(
         first = next((view for view in waits.values() if not view.is_held and view.reason is not Reason.STARTING), None)
         if first is not None:
             reason, message = first.reason, first.message
-        elif array.pending and not array.pending - seen.asked_held:
+        elif array.pending and not array.pending - seen.requested_held:
             reason = Reason.HELD_BY_USER
         elif array.pending and array.limit is not None and len(array.active) >= array.limit:
             reason = Reason.ARRAY_LIMIT

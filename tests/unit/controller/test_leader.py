@@ -125,12 +125,12 @@ def test_a_leader_that_renews_goes_on() -> None:
         first.look()
         clock.now += 2
     assert first.may_act, "a short absence of the API server is borne"
-    assert not first.has_answer.is_set()
+    assert not first.is_reached.is_set()
     api.is_down = False
     first.look()
     clock.now += 9
     assert first.may_act
-    assert first.has_answer.is_set()
+    assert first.is_reached.is_set()
 
 
 def test_a_lease_given_back_is_taken_at_once() -> None:

@@ -132,19 +132,19 @@ def test_a_dependency_that_never_will_be_met_ends_those_that_wait() -> None:
 
 def test_members_that_are_wanted_have_a_record_before_they_may_run() -> None:
     own = Indices.parse("1-2,7,12")
-    decision = decide_array(ArraySeen(record=array("1-9", 2), now=NOW, asked_own=own))
+    decision = decide_array(ArraySeen(record=array("1-9", 2), now=NOW, requested_own=own))
     assert (str(decision.make), str(decision.kept)) == ("1-2,7", "7")
     assert sets(decision) == {"active": "1-2,7", "pending": "3-6,8-9"}
-    held = decide_array(ArraySeen(record=array("1-9", hold=True), now=NOW, asked_own=own))
+    held = decide_array(ArraySeen(record=array("1-9", hold=True), now=NOW, requested_own=own))
     assert held.make == held.kept == Indices.parse("1-2,7")
-    assert not decide_array(ArraySeen(record=array("1-9"), now=NOW, asked_own=own, delete_requested=True)).make
+    assert not decide_array(ArraySeen(record=array("1-9"), now=NOW, requested_own=own, delete_requested=True)).make
 
 
 def test_holds_of_members() -> None:
     seen = ArraySeen(
         record=array("1-9", status=places(active="1-4", pending="5-9")),
         now=NOW,
-        asked_held=Indices.parse("2,5-9"),
+        requested_held=Indices.parse("2,5-9"),
         unstarted={
             1: Unstarted(),
             2: Unstarted(),
@@ -173,7 +173,7 @@ def test_deletion_of_members() -> None:
     seen = ArraySeen(
         record=array("1-9", status=places(active="1-4", pending="5-9")),
         now=NOW,
-        asked_deleted=Indices.parse("3-6"),
+        requested_deleted=Indices.parse("3-6"),
         unstarted={4: Unstarted()},
         running=3,
         began=NOW,
@@ -246,9 +246,9 @@ def test_the_last_keeps_the_number(pending: str, held: str, own: str, deleted: s
     seen = ArraySeen(
         record=array("1-40", status=places(pending=pending, succeeded="40")),
         now=NOW,
-        asked_held=Indices.parse(held),
-        asked_own=Indices.parse(own),
-        asked_deleted=Indices.parse(deleted),
+        requested_held=Indices.parse(held),
+        requested_own=Indices.parse(own),
+        requested_deleted=Indices.parse(deleted),
     )
     assert decide_array(seen).keeps_number == expected
 
