@@ -79,7 +79,7 @@ def cluster() -> Iterator[Cluster]:
     """What a benchmark makes is gone afterwards: jobs, records, namespace; alice's other jobs stay."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         site = ClusterRig().site(Path(name))
-    api = HttpApi(kubeconfig.load({"KUBECONFIG": str(ADMIN_CONF)}), answer_timeout_s=60)
+    api = HttpApi(kubeconfig.load({"KUBECONFIG": str(ADMIN_CONF)}), response_timeout_s=60)
     bench = Cluster(site, api)
     before = [obj["metadata"]["name"] for obj in api.list(BATCHJOBS, site.namespace).items]
     kubectl("delete", "namespace", RAW, "--ignore-not-found", limit_s=600)  # of a benchmark that was killed

@@ -79,7 +79,7 @@ class Jobs:
     """Submits jobs as a program does that knows hpcbatch's modules."""
 
     def __init__(self, env: Mapping[str, str], work: Path) -> None:
-        self.api, self.env, self._work = HttpApi(kubeconfig.load(env), answer_timeout_s=60), env, work
+        self.api, self.env, self._work = HttpApi(kubeconfig.load(env), response_timeout_s=60), env, work
         self.namespace = self.api.connection.namespace
 
     def submission(self, *options: str, script: str = "true") -> Submission:

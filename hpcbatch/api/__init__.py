@@ -1,1 +1,1 @@
-"""The port to the Kubernetes API: the few calls that hpcbatch makes, their client, informers. Nothing of jobs."""
+"""The port to the Kubernetes API: the few calls that hpcbatch makes, their client, informers. Knows nothing of jobs."""

@@ -1,4 +1,4 @@
-"""The port over HTTP: any Kubernetes API server. Every command starts with this, so it imports little."""
+"""The port over HTTP, to any Kubernetes API server. Every command imports this, so it imports little."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from hpcbatch import __version__, errors
-from hpcbatch.api.http import Answer
+from hpcbatch.api.http import Response
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.api.port import Api, Object, ObjectList, Propagation, WatchEvent
 from hpcbatch.api.resources import PODS, Resource
@@ -49,20 +49,20 @@ _Pages = list[Object]  # inside HttpApi the name `list` is a method
 
 
 class TableApi(Api, Protocol):
-    """An API that also answers with server-side tables, which hold no more than a listing shows."""
+    """An API that also returns server-side tables, which hold no more than a listing shows."""
 
     def table(self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "") -> Table:
-        """What a listing shows of each object; `namespace` None is all namespaces."""
+        """The columns that a listing shows of each object; `namespace` None is all namespaces."""
 
     def count(self, resource: Resource, namespace: str | None = None, *, fields: str = "") -> int:
-        """How many objects there are, without reading them."""
+        """The number of objects, without reading them."""
 
-    def ask(self, resource: Resource, namespace: str | None = None, *, query: Mapping[str, str]) -> Object:
-        """What a list answers to parameters of its own."""
+    def list_with(self, resource: Resource, namespace: str | None = None, *, query: Mapping[str, str]) -> Object:
+        """A list with further query parameters."""
 
 
 def status_error(code: int, body: bytes | Mapping[str, Any]) -> ApiError:
-    """The error that fits a Status object; what a proxy or a broken server says instead is quoted."""
+    """The error for a Status object; any other text, as of a proxy or a broken server, is quoted."""
     status: Mapping[str, Any] | None = body if isinstance(body, Mapping) else None
     if isinstance(body, bytes):
         try:
@@ -81,14 +81,14 @@ def status_error(code: int, body: bytes | Mapping[str, Any]) -> ApiError:
 
 
 class HttpApi:
-    """Implements TableApi. Each thread keeps one connection alive; a watch takes one for itself."""
+    """Implements TableApi. Each thread keeps one connection alive; a watch has its own."""
 
     def __init__(
-        self, connection: Connection, *, connect_timeout_s: float = 5.0, answer_timeout_s: float = 15.0
+        self, connection: Connection, *, connect_timeout_s: float = 5.0, response_timeout_s: float = 15.0
     ) -> None:
         self.connection = connection
         self._transport = Transport(connection, connect_timeout_s=connect_timeout_s)
-        self._answer_timeout_s = answer_timeout_s
+        self._response_timeout_s = response_timeout_s
         self._kept = local()
 
     def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
@@ -99,13 +99,13 @@ class HttpApi:
     ) -> ObjectList:
         pages = self._pages(resource.path(namespace), _selectors(labels, fields), _JSON)
         items = tuple(item for page in pages for item in page.get("items") or [])
-        for item in items:  # core kinds leave these two out in lists
+        for item in items:  # lists of core kinds omit these two
             item.setdefault("apiVersion", resource.api_version)
             item.setdefault("kind", resource.kind)
         return ObjectList(items, str(pages[0].get("metadata", {}).get("resourceVersion", "")))
 
     def table(self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "") -> Table:
-        # With the namespace known, the first cell says the rest; metadata can be larger than the cells.
+        # With a given namespace the first cell suffices; metadata can be larger than the cells.
         query = _selectors(labels, fields) | {"includeObject": "None" if namespace else "Metadata"}
         pages = self._pages(resource.path(namespace), query, _TABLE)
         columns = [str(column["name"]) for column in pages[0].get("columnDefinitions") or []]
@@ -118,12 +118,12 @@ class HttpApi:
         return columns, rows
 
     def count(self, resource: Resource, namespace: str | None = None, *, fields: str = "") -> int:
-        """How many objects there are; Kubernetes itself counts only without `fields`."""
+        """The number of objects; Kubernetes itself counts only without `fields`."""
         page = self._call("GET", resource.path(namespace), _selectors("", fields) | {"limit": "1"})
         return len(page.get("items") or []) + int(page.get("metadata", {}).get("remainingItemCount") or 0)
 
-    def ask(self, resource: Resource, namespace: str | None = None, *, query: Mapping[str, str]) -> Object:
-        """What a list answers to parameters of its own."""
+    def list_with(self, resource: Resource, namespace: str | None = None, *, query: Mapping[str, str]) -> Object:
+        """A list with further query parameters."""
         return self._call("GET", resource.path(namespace), query)
 
     def log_end(self, pod: Object) -> str:
@@ -134,13 +134,13 @@ class HttpApi:
         return self._send("GET", path, query, None, {"Accept": _JSON}).decode(errors="replace")
 
     def version(self) -> Object:
-        """What runs there: `{"gitVersion": "v1.34.1", "major": "1", "minor": "34", …}`."""
+        """The server's version: `{"gitVersion": "v1.34.1", "major": "1", "minor": "34", …}`."""
         return self._call("GET", "/version")
 
     def create(
         self, resource: Resource, obj: Mapping[str, Any], namespace: str | None = None, *, dry_run: bool = False
     ) -> Object:
-        """`dry_run`: the server admits and checks as ever, but keeps nothing."""
+        """`dry_run`: the server admits and validates as usual, but stores nothing."""
         query = {"dryRun": "All"} if dry_run else None
         return self._call("POST", resource.path(namespace), query, body=obj)
 
@@ -194,15 +194,15 @@ class HttpApi:
             query["timeoutSeconds"] = str(max(1, math.ceil(timeout_s)))
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         try:
-            wire, answer = self._exchange("GET", resource.path(namespace), query, None, {"Accept": _JSON})
-            content = b"" if answer.status == 200 else answer.read()
+            wire, response = self._exchange("GET", resource.path(namespace), query, None, {"Accept": _JSON})
+            content = b"" if response.status == 200 else response.read()
         except OSError as error:
             self.close()
-            raise self._transport.lost(error, self._answer_timeout_s) from None
-        if answer.status != 200:
-            raise status_error(answer.status, content)
-        self._kept.wire = None  # the watch's own from here on
-        return HttpWatch(self._transport, wire, answer, deadline)
+            raise self._transport.lost(error, self._response_timeout_s) from None
+        if response.status != 200:
+            raise status_error(response.status, content)
+        self._kept.wire = None  # from here on the watch owns it
+        return HttpWatch(self._transport, wire, response, deadline)
 
     def close(self) -> None:
         """Close this thread's connection; the next call opens another."""
@@ -211,7 +211,7 @@ class HttpApi:
             self._kept.wire = None
 
     def _pages(self, path: str, query: Mapping[str, str], accept: str) -> _Pages:
-        # the history's rows come ready out of a database: there it is the requests that cost
+        # the history's rows come ready-made from a database: there only the requests cost
         page_size = _LARGE_PAGE if path.startswith(_HISTORY) else _PAGE
         pages: _Pages = []
         more = ""
@@ -222,7 +222,7 @@ class HttpApi:
             except GoneError:
                 if not more:
                     raise
-                # The pages so far are from a state that is gone: once more, all in one.
+                # The state of these pages is gone: list again, all at once.
                 return [self._call("GET", path, query, accept=accept)]
             pages.append(page)
             more = str(page.get("metadata", {}).get("continue") or "")
@@ -245,37 +245,37 @@ class HttpApi:
     def _send(
         self, method: str, path: str, query: Mapping[str, str], data: bytes | None, headers: Mapping[str, str]
     ) -> bytes:
-        """One request and its answer. GETs are tried again once when the connection breaks; anything else may have
-        been done by then, and only the caller knows how to find out."""
+        """One request and its response. GETs are retried once when the connection breaks; anything else may have been
+        done already, and only the caller knows how to find out."""
         for attempt in range(_TRIES):
             try:
-                _, answer = self._exchange(method, path, query, data, headers)
-                content = answer.read()
+                _, response = self._exchange(method, path, query, data, headers)
+                content = response.read()
             except OSError as error:
                 self.close()
                 if method == "GET" and attempt == 0 and not isinstance(error, TimeoutError):
                     continue
-                raise self._transport.lost(error, self._answer_timeout_s) from None
-            if answer.status < 300:
+                raise self._transport.lost(error, self._response_timeout_s) from None
+            if response.status < 300:
                 return content
-            pause_s = _pause(answer)
-            if pause_s is None or attempt == _TRIES - 1 or not (answer.status == 429 or method == "GET"):
-                raise status_error(answer.status, content)
+            pause_s = _pause(response)
+            if pause_s is None or attempt == _TRIES - 1 or not (response.status == 429 or method == "GET"):
+                raise status_error(response.status, content)
             time.sleep(pause_s)
         raise AssertionError("the last try returns or raises")
 
     def _exchange(
         self, method: str, path: str, query: Mapping[str, str], data: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[Wire, Answer]:
-        """Send one request on this thread's connection and read the head of the answer."""
+    ) -> tuple[Wire, Response]:
+        """Send one request on this thread's connection and read the head of the response."""
         wire: Wire | None = getattr(self._kept, "wire", None)
         if wire is not None and wire.is_stale():
-            self.close()  # and forgotten: there may be none in its place for now
+            self.close()  # and dropped: a new one may fail to open
             wire = None
         if wire is None:
             wire = self._transport.open()
             self._kept.wire = wire
-        wire.settimeout(self._answer_timeout_s)
+        wire.settimeout(self._response_timeout_s)
         url = self._transport.prefix + path + (f"?{urlencode(query)}" if query else "")
         credentials = self._transport.authorization()
         extra = {"User-Agent": f"hpcbatch/{__version__}"} | ({"Authorization": credentials} if credentials else {})
@@ -283,10 +283,10 @@ class HttpApi:
 
 
 class HttpWatch:
-    """A running watch over HTTP: one JSON object a line, until the time limit, the server's end, or `close()`."""
+    """A running watch over HTTP: one JSON object per line, until the time limit, the server's end, or `close()`."""
 
-    def __init__(self, transport: Transport, wire: Wire, answer: Answer, deadline: float | None) -> None:
-        self._transport, self._wire, self._answer, self._deadline = transport, wire, answer, deadline
+    def __init__(self, transport: Transport, wire: Wire, response: Response, deadline: float | None) -> None:
+        self._transport, self._wire, self._response, self._deadline = transport, wire, response, deadline
         self._closed = False
 
     def __iter__(self) -> Iterator[WatchEvent]:
@@ -312,9 +312,9 @@ class HttpWatch:
             return b""
         self._wire.settimeout(self._remaining_s())
         try:
-            return self._answer.read_some()
+            return self._response.read_some()
         except TimeoutError:
-            return b""  # only the deadline sets a limit
+            return b""  # only the deadline can time out
         except OSError as error:
             if self._closed:
                 return b""
@@ -338,9 +338,9 @@ def _parse(content: bytes) -> Object:
     return value
 
 
-def _pause(answer: Answer) -> float | None:
-    """How long a busy server asks to wait, at most a few seconds; None when it does not ask."""
-    text = answer.headers.get("retry-after")
-    if answer.status not in {429, 500, 502, 503, 504} or text is None or not text.isdigit():
+def _pause(response: Response) -> float | None:
+    """Seconds that a busy server requests to wait (Retry-After), at most a few; None without such a request."""
+    text = response.headers.get("retry-after")
+    if response.status not in {429, 500, 502, 503, 504} or text is None or not text.isdigit():
         return None
     return min(float(text), _LONGEST_PAUSE_S)

@@ -1,4 +1,4 @@
-"""What is wrong with credentials that an API server does not take. Read only after a failure: cryptography is slow."""
+"""Why an API server rejects credentials. Imported only after a failure: cryptography is slow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RENEW = "ask your admin for a new kubeconfig"
 
 
 def certificate_life(pem: bytes) -> tuple[datetime, datetime]:
-    """From when to when the client certificate is valid. Raises ValueError if it cannot be read."""
+    """Start and end of the client certificate's validity. Raises ValueError if it cannot be read."""
     from cryptography import x509
 
     certificate = x509.load_pem_x509_certificate(pem)
@@ -18,7 +18,7 @@ def certificate_life(pem: bytes) -> tuple[datetime, datetime]:
 
 
 def certificate_fault(pem: bytes, now: datetime) -> str | None:
-    """What is wrong with the client certificate, in one line; None if nothing is by this machine's clock."""
+    """What is wrong with the client certificate, in one line; None if it is valid by this machine's clock."""
     try:
         begin, end = certificate_life(pem)
     except ValueError:
@@ -34,7 +34,7 @@ def certificate_fault(pem: bytes, now: datetime) -> str | None:
 
 
 def explain_unauthorized(connection: Connection) -> str:
-    """Why a server may have answered 401 Unauthorized to this user, in one line."""
+    """Why a server may have returned 401 Unauthorized to this user, in one line."""
     server = connection.server
     if connection.client_cert_pem and not connection.token and not connection.token_file:
         if fault := certificate_fault(connection.client_cert_pem, datetime.now(UTC)):

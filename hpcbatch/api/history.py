@@ -1,4 +1,4 @@
-"""The ended jobs that have left the BatchJobs: read through an API path of their own, where the site has one."""
+"""The ended jobs that have left the BatchJobs: read through their own API path, if the site has one."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from hpcbatch.api.port import Object
 
 ENDED_JOBS = Resource("history.hpcbatch.io", "v1alpha1", "batchjobs", "BatchJob")
-"""Objects of the same shape as BATCHJOBS. Served by the embedded engine, and on clusters by hpcbatch's controller."""
+"""Objects of the same shape as BATCHJOBS. Served by the embedded engine, on clusters by hpcbatch's controller."""
 
 FORM_PARAMETER = "form"
 USAGE_FORM, USAGE_KIND = "usage", "JobUsageList"
-"""`?form=usage` answers with `{"kind": "JobUsageList", "rows": [[…], …]}`: what reports need of many jobs, no more."""
+"""`?form=usage` returns `{"kind": "JobUsageList", "rows": [[…], …]}`: only what reports need of many jobs."""
 PACKED_FORM, PACKED_KIND = "packed", "PackedJobList"
-"""`?form=packed` answers with `{"kind": "PackedJobList", "metadata": {"continue": …}, "jobs": […]}`: whole jobs as they
-lie in the database, so that to ask for many costs the one who serves them nearly nothing. `unpacked` reads them.
+"""`?form=packed` returns `{"kind": "PackedJobList", "metadata": {"continue": …}, "jobs": […]}`: whole jobs as stored in
+the database, so that a request for many costs the server nearly nothing. `unpacked` reads them.
 """
 
 NO_MEMBERS = "spec.memberOf.arrayId="
-"""The term that leaves out the members of arrays."""
+"""The term that excludes the members of arrays."""
 _UNASKABLE = frozenset(",=!|\\")
 
 
@@ -38,9 +38,9 @@ def selector(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> str | None:
-    """The field selector of jobs that ended at `since` or later and began before `until`; of any of the numbers and
-    owners, where there are such. `fields` are terms that BatchJobs have too.
-    None: there is no such job, since no user has such a name.
+    """The field selector of jobs that ended at `since` or later and began before `until`; limited to the numbers and
+    owners, if any are given. `fields` are terms that BatchJobs have too.
+    None: there is no such job, because no user has such a name.
     """
     terms = [fields] if fields else []
     if found := [str(number) for number in numbers]:
@@ -57,7 +57,7 @@ def selector(
 
 
 def packed(body: bytes) -> str:
-    """Of a job as JSON compressed by zlib."""
+    """A job from JSON compressed by zlib."""
     return b64encode(body).decode("ascii")
 
 
@@ -67,5 +67,5 @@ def unpacked(job: str) -> Object:
 
 
 def as_batchjob(job: Object) -> Object:
-    """As it was before it moved."""
+    """The BatchJob as before it moved."""
     return job | {"apiVersion": "hpcbatch.io/v1alpha1"}

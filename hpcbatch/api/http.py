@@ -1,4 +1,4 @@
-"""HTTP/1.1 as a client of API servers needs it: one connection, one request after the other, answers read as they come.
+"""The HTTP/1.1 client for API servers: one connection, one request after the other, responses read as they arrive.
 
 The standard library's http.client does the same, but importing it takes 10 ms, as it reads headers with the email
 package: a seventh of the time of a whole qstat. Source: RFC 9112.
@@ -15,12 +15,12 @@ _HEADER_LIMIT = 200
 _NO_BODY = frozenset({204, 304})
 
 
-class BrokenAnswerError(OSError):
-    """What came is no HTTP answer, or not a whole one."""
+class BrokenResponseError(OSError):
+    """The data is no HTTP response, or an incomplete one."""
 
 
-class Answer:
-    """One answer: its head has been read, its body is read on demand."""
+class Response:
+    """One response: its head has been read, its body is read on demand."""
 
     def __init__(self, reader: BufferedReader, method: str) -> None:
         self._reader = reader
@@ -29,7 +29,7 @@ class Answer:
             version, self.status, self.headers = _head(reader)
         coding = self.headers.get("transfer-encoding", "").lower()
         if coding not in {"", "chunked"}:
-            raise BrokenAnswerError(f"the answer comes as {coding}, which nobody asked for")
+            raise BrokenResponseError(f"the answer comes as {coding}, which nobody asked for")
         self._is_chunked = coding == "chunked"
         self._left: int | None = 0 if self._is_chunked else _length(self.headers.get("content-length"))
         if self.status in _NO_BODY or method == "CONNECT":
@@ -39,7 +39,7 @@ class Answer:
         self._is_over = not self._is_chunked and self._left == 0
 
     def read_some(self) -> bytes:
-        """The next bytes of the body, as soon as there are any; b"" at its end. BrokenAnswerError if it ends early."""
+        """The next bytes of the body, as soon as there are any; b"" at its end. Raises BrokenResponseError."""
         if self._is_over:
             return b""
         if self._is_chunked and self._left == 0:
@@ -53,7 +53,7 @@ class Answer:
         if self._left is not None:
             self._left -= len(data)
             if self._left == 0 and self._is_chunked and _line(self._reader):
-                raise BrokenAnswerError("the answer's chunks are not as long as they say")
+                raise BrokenResponseError("the answer's chunks are not as long as they say")
         self._is_over = not self._is_chunked and (self._left == 0 or not data)
         return data
 
@@ -68,20 +68,20 @@ class Answer:
         limit = 1 << 16 if self._left is None else min(self._left, 1 << 20)
         data = self._reader.read1(limit)
         if not data and self._left is not None:
-            raise BrokenAnswerError("the connection was closed in the middle of the answer")
+            raise BrokenResponseError("the connection was closed in the middle of the answer")
         return data
 
 
 class HttpConnection:
-    """A connected socket that speaks HTTP. `host` is what the Host header says."""
+    """A connected socket for HTTP. `host` goes into the Host header."""
 
     def __init__(self, sock: socket.socket, host: str) -> None:
         self.sock = sock
         self._host = host
         self._reader = sock.makefile("rb")
 
-    def request(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
-        """Send a request and read the head of its answer. The body must have been read before the next request."""
+    def request(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None) -> Response:
+        """Send a request and read the head of the response. Read its body before the next request."""
         lines = [f"{method} {target} HTTP/1.1", f"Host: {self._host}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         if body is not None:
@@ -90,7 +90,7 @@ class HttpConnection:
             raise ValueError("a header or path must not hold a line break")
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
         self.sock.sendall(head + (body or b""))
-        return Answer(self._reader, method)
+        return Response(self._reader, method)
 
     def close(self) -> None:
         self._reader.close()
@@ -98,16 +98,16 @@ class HttpConnection:
 
 
 def _head(reader: BufferedReader) -> tuple[str, int, dict[str, str]]:
-    """HTTP version, status and headers; names in lower case, of a repeated one the last."""
+    """HTTP version, status and headers; names in lower case; of repeated headers the last counts."""
     line = _line(reader, is_first=True)
     version, _, rest = line.partition(" ")
     if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
-        raise BrokenAnswerError("what answers does not speak HTTP")
+        raise BrokenResponseError("what answers does not speak HTTP")
     headers: dict[str, str] = {}
     while line := _line(reader):
         name, colon, value = line.partition(":")
         if not colon or len(headers) > _HEADER_LIMIT:
-            raise BrokenAnswerError("the answer's headers cannot be read")
+            raise BrokenResponseError("the answer's headers cannot be read")
         headers[name.strip().lower()] = value.strip()
     return version, int(rest[:3]), headers
 
@@ -117,8 +117,8 @@ def _line(reader: BufferedReader, *, is_first: bool = False) -> str:
     line = reader.readline(_LINE_LIMIT)
     if not line.endswith(b"\n"):
         if is_first and not line:
-            raise BrokenAnswerError("the connection was closed without an answer")
-        raise BrokenAnswerError("the connection was closed in the middle of the answer")
+            raise BrokenResponseError("the connection was closed without an answer")
+        raise BrokenResponseError("the connection was closed in the middle of the answer")
     return line.rstrip(b"\r\n").decode("latin-1")
 
 
@@ -126,7 +126,7 @@ def _length(text: str | None) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit()):
-        raise BrokenAnswerError(f"the answer's length is {text!r}")
+        raise BrokenResponseError(f"the answer's length is {text!r}")
     return int(text)
 
 
@@ -137,5 +137,5 @@ def _chunk_size(reader: BufferedReader) -> int:
     except ValueError:
         size = -1
     if size < 0:
-        raise BrokenAnswerError(f"the size of a chunk is {text!r}")
+        raise BrokenResponseError(f"the size of a chunk is {text!r}")
     return size

@@ -1,4 +1,4 @@
-"""List and watch into a cache, and the queue of keys that a controller works off; for the engine and over HTTP."""
+"""List and watch into a cache, and the controller's queue of keys; for the engine and over HTTP."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hpcbatch.errors import ApiError, ConflictError, GoneError, HpcBatchError, U
 _LOG = logging.getLogger(__name__)
 _FIRST_BACKOFF_S = 0.05
 _LONGEST_BACKOFF_S = 5.0
-_TRIES_OF_ONE_VERSION = 5  # then a list: a server restored from a backup has never heard of that version
-_WATCH_LIMIT_S = 300.0  # a watch that a dead connection keeps open ends by this at the latest
-_LONGEST_DELAY_S = 3600.0  # a later moment is looked at on the way: no timed wait takes a user's year 2400
+_TRIES_OF_ONE_VERSION = 5  # then a list: a server restored from a backup does not know that version
+_WATCH_LIMIT_S = 300.0  # a watch on a dead connection ends by this at the latest
+_LONGEST_DELAY_S = 3600.0  # later moments are checked in between: no timed wait accepts a user's year 2400
 
 Key = tuple[str, str]
 K = TypeVar("K", bound=Hashable)
@@ -33,12 +33,12 @@ def object_key(obj: Object) -> Key:
 
 
 class Informer:
-    """Holds the present objects of one resource and reports every change of them to `on_event`.
+    """Holds the current objects of one resource and reports every change of them to `on_event`.
 
-    `on_event` runs in the informer's own thread, after the cache has changed, and never sees a BOOKMARK. What an
-    interrupted watch missed arrives as made-up events from the next list, so the events alone give the right picture;
-    an object that was deleted and made anew meanwhile arrives as DELETED and ADDED. `synced` is set when the first
-    list has been told completely.
+    `on_event` runs in the informer's own thread, after the cache has changed, and never gets a BOOKMARK. Changes missed
+    by an interrupted watch arrive as synthetic events after the next list, so the events alone are complete; an object
+    that was deleted and recreated meanwhile arrives as DELETED and ADDED. `synced` is set when the first list has been
+    reported completely.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Informer:
 
     @property
     def has_died(self) -> bool:
-        """Whether it was started and reports nothing any more, though nobody stopped it."""
+        """Whether it was started and has ended, although nobody stopped it."""
         return self._thread.ident is not None and not self._thread.is_alive() and not self._stopping.is_set()
 
     def start(self) -> None:
@@ -115,7 +115,7 @@ class Informer:
                 _LOG.exception("watching %s", self._resource.plural)
                 self._version, continue_at_once = "", False
             else:
-                # A server that ends every watch at once must not be asked in a tight loop.
+                # A server that ends every watch at once must not be called in a tight loop.
                 continue_at_once = self._version != before or time.monotonic() - began > 1.0
                 failures = 0
             if continue_at_once:
@@ -142,7 +142,7 @@ class Informer:
         return listed.resource_version
 
     def _follow(self) -> None:
-        """Watch until it ends; `_version` is always that up to which everything was reported."""
+        """Watch until it ends; everything up to `_version` has always been reported."""
         watch = self._api.watch(
             self._resource,
             self._namespace,
@@ -183,18 +183,17 @@ class Informer:
 
 
 def _may_go_on(error: HpcBatchError) -> bool:
-    """Whether the server is only away or busy, so that the next watch can go on where the last one broke.
+    """Whether the server is only away or busy, so that the next watch can continue from the last version.
 
-    Listing thousands of objects anew for each connection that breaks is what brings an API server down that has just
-    been restarted.
+    Listing thousands of objects again after each broken connection would bring a freshly restarted API server down.
     """
     return isinstance(error, UnreachableError) or (isinstance(error, ApiError) and error.code in {429, 503})
 
 
 class WorkQueue(Generic[K]):
-    """Keys to be worked off, each by one worker at a time; a key added many times before its turn comes up once.
+    """Keys to be handled, each by one worker at a time; a key added several times before its turn is handled once.
 
-    A key added while it is being worked on comes up again after `done`. Every `get` needs its `done`.
+    A key added while it is being handled is queued again after `done`. Every `get` needs its `done`.
     """
 
     def __init__(
@@ -215,19 +214,19 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._stopped = False
         self.handled = self.retried = 0
-        """How often `done` and `retry` were called."""
+        """Number of calls of `done` and `retry`."""
 
     @property
     def stopped(self) -> bool:
         return self._stopped
 
     def __len__(self) -> int:
-        """How many keys wait for a worker now; delayed ones are not counted."""
+        """Number of keys that wait for a worker now; delayed ones are not counted."""
         with self._changed:
             return len(self._queued)
 
     def longest_s(self) -> float:
-        """How long the oldest of the keys that are being worked on has been so; 0 if none is."""
+        """How long the oldest of the active keys has been handled; 0 if none is."""
         with self._changed:
             return self._clock() - min(self._active.values()) if self._active else 0.0
 
@@ -321,10 +320,10 @@ class WorkQueue(Generic[K]):
 
 
 class Workers(Generic[K]):
-    """Threads that call `handle` for each key of a queue. What `handle` raises is logged, and the key tried again.
+    """Threads that call `handle` for each key of a queue. Errors of `handle` are logged, and the key is retried.
 
-    A conflict is an everyday thing and is retried in silence; a refused or unreachable API is one line in the log,
-    anything else a traceback.
+    A conflict is normal and is retried silently; a refused or unreachable API is one line in the log, any other error a
+    traceback.
     """
 
     def __init__(self, queue: WorkQueue[K], handle: Callable[[K], None], *, name: str, count: int = 1) -> None:
@@ -339,12 +338,12 @@ class Workers(Generic[K]):
 
     @property
     def dead(self) -> list[str]:
-        """Names of the threads that have ended, though nobody stopped them."""
+        """Names of the threads that have ended, although nobody stopped them."""
         threads = [] if self._queue.stopped else self._threads
         return [thread.name for thread in threads if thread.ident is not None and not thread.is_alive()]
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        """Stop the queue and wait so long for what is being worked on. Safe more than once."""
+        """Stop the queue and wait at most `timeout_s` for the active keys. Safe more than once."""
         self._queue.stop()
         for thread in self._threads:
             if thread.is_alive() and thread is not threading.current_thread():

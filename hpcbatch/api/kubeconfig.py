@@ -1,7 +1,7 @@
-"""Where the API server is and how to log in to it: the kubeconfig, found and read as kubectl does.
+"""Address of the API server and credentials: the kubeconfig, found and read as kubectl does.
 
 JSON is YAML, and the engine writes its kubeconfig as JSON: reading that saves the import of yaml (16 ms) in every
-command. What needs a program or a token exchange (exec plugins, auth providers) goes through the `kubernetes` package.
+command. Programs and token exchanges (exec plugins, auth providers) are left to the `kubernetes` package.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _NOTHING = "no cluster is configured: `hpcbatch up` starts one on this machine, 
 
 
 class Connection(NamedTuple):
-    """One API server and one user's credentials. PEM texts are kept in memory, so that data and files look alike."""
+    """One API server and one user's credentials. PEM texts are kept in memory, whether from data or files."""
 
     server: str
-    """`https://host:port`, perhaps with a path that stands before everything."""
+    """`https://host:port`, perhaps with a path prefix."""
     cluster: str = "hpcbatch"
-    """Name of the cluster in the kubeconfig: what stands behind the dot of a PBS job id."""
+    """Name of the cluster in the kubeconfig: the part of a PBS job id after the dot."""
     namespace: str = "default"
     ca_pem: str | None = None
     """None: the certificate authorities of the system."""
@@ -44,10 +44,10 @@ class Connection(NamedTuple):
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
-    """Where the embedded engine keeps what it must not lose.
+    """Where the embedded engine keeps its persistent data.
 
-    Some programs give the commands another HOME (Snap, test harnesses, R's checks): where that holds no such directory,
-    the one in the password file's home counts, if it is there.
+    Some programs give the commands another HOME (Snap, test harnesses, R's checks): if that has no such directory, the
+    one in the password file's home is used, if it exists.
     """
     if own := environ.get("HPCBATCH_STATE_DIR"):
         return Path(own)
@@ -59,7 +59,7 @@ def state_dir(environ: Mapping[str, str]) -> Path:
 
 
 def _homes(environ: Mapping[str, str]) -> Iterator[Path]:
-    """$HOME, then the home in the password file, which is read only when it is requested: it may lie on a server.
+    """$HOME, then the home in the password file, which is read only on demand: it may be on a server.
     Raises UnreachableError if there is neither.
     """
     home = environ.get("HOME")
@@ -75,13 +75,13 @@ def _homes(environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether we can see it. In a HOME that is somebody else's, as after `sudo -u`, we may not even look."""
+    """Whether it exists and is accessible. In another user's HOME, as after `sudo -u`, it may not be."""
     return os.access(path, os.F_OK)
 
 
 def find(environ: Mapping[str, str]) -> list[Path]:
-    """The kubeconfig files to merge, the first one winning; [] when there is none.
-    Raises UnreachableError when a variable names files of which none exists.
+    """The kubeconfig files to merge, the first taking precedence; [] when there is none.
+    Raises UnreachableError if a variable names files of which none exists.
     """
     for variable in ("HPCBATCH_KUBECONFIG", "KUBECONFIG"):
         if text := environ.get(variable):
@@ -96,7 +96,7 @@ def find(environ: Mapping[str, str]) -> list[Path]:
 
 
 def load(environ: Mapping[str, str]) -> Connection:
-    """The connection that the user's environment requests.
+    """The connection that the user's environment selects.
     Raises UnreachableError if none is configured, HpcBatchError if a kubeconfig cannot be used.
     """
     files = find(environ)
@@ -108,7 +108,7 @@ def load(environ: Mapping[str, str]) -> Connection:
 
 
 def read(files: list[Path]) -> Connection:
-    """The current context of `files`, merged: of entries with one name the first counts (as in kubectl)."""
+    """The current context of `files`, merged: of entries with the same name the first counts (as in kubectl)."""
     entries: dict[str, dict[str, tuple[dict[str, Any], Path]]] = {"clusters": {}, "users": {}, "contexts": {}}
     current = ""
     for path in files:
@@ -202,7 +202,7 @@ def _pem(body: Mapping[str, Any], key: str, path: Path) -> bytes | None:
 
 
 def _in_cluster(environ: Mapping[str, str]) -> Connection:
-    """A pod's own service account: how the controller logs in where it runs on a real cluster."""
+    """A pod's own service account: how the controller logs in on a real cluster."""
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT", "443")
     try:
         return Connection(
@@ -221,23 +221,23 @@ def _through_kubernetes_package(files: str, context: str, cluster: str, namespac
     from kubernetes import client, config
 
     settings = client.Configuration()
-    said: list[str] = []  # a plugin that fails is only logged by the package, which then goes on without it
+    logged: list[str] = []  # the package only logs a failing plugin, and continues without it
     listener = logging.Handler()
-    listener.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    listener.emit = lambda record: logged.append(record.getMessage())  # type: ignore[method-assign]
     logging.getLogger().addHandler(listener)
     try:
         load: Any = config.load_kube_config  # it has no annotations
         load(files, context=context, client_configuration=settings, persist_config=False)
-        # Its releases call the token by the one name or by the other.
+        # The token's name depends on the release.
         authorization = settings.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
         cert, key, ca = (
             Path(name).read_bytes() if name else None
             for name in (settings.cert_file, settings.key_file, settings.ssl_ca_cert)
         )
         if not authorization and cert is None:
-            raise HpcBatchError(said[-1] if said else "the plugin gave neither a token nor a certificate")
+            raise HpcBatchError(logged[-1] if logged else "the plugin gave neither a token nor a certificate")
     except Exception as error:
-        # The package lets through whatever the plugin, its output or the network raised.
+        # The package passes on any error of the plugin, its output or the network.
         text = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise HpcBatchError(f"cannot log in as the kubeconfig {files} asks (context {context}): {text}") from None
     finally:

@@ -1,4 +1,4 @@
-"""Which nodes are there for jobs."""
+"""Which nodes are available for jobs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hpcbatch.api.port import Object
 
 
 def is_reserved(node: Object) -> bool:
-    """Whether a taint keeps jobs away for good, as from a control plane; those of Kubernetes' own come and go."""
+    """Whether a taint excludes jobs permanently, as on a control plane; Kubernetes' own taints come and go."""
     taints = (node.get("spec") or {}).get("taints") or []
     return any(
         taint["effect"] != "PreferNoSchedule" and not str(taint["key"]).startswith("node.kubernetes.io/")

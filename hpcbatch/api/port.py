@@ -2,8 +2,8 @@
 
 Implemented by `api.client.HttpApi` (any cluster, over HTTPS) and by `engine.registry.Registry` (the embedded
 engine, in process), so that a controller does not know where it runs. Objects are plain dicts in the JSON form of
-Kubernetes; callers must not change what they were given, and may change what they give only before the call.
-Every call raises the ApiError that fits the Status answered, or UnreachableError.
+Kubernetes; callers must not change returned objects, nor passed ones after the call.
+Every call raises the ApiError that matches the returned Status, or UnreachableError.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Propagation = Literal["Background", "Foreground", "Orphan"]
 
 
 class ObjectList(NamedTuple):
-    """A list as answered; `resource_version` is where a watch goes on from."""
+    """A list; a watch continues from `resource_version`."""
 
     items: tuple[Object, ...]
     resource_version: str
@@ -78,7 +78,7 @@ class Api(Protocol):
         propagation: Propagation = "Background",
         uid: str | None = None,
     ) -> None:
-        """`uid`: only that very object (ConflictError otherwise)."""
+        """`uid`: only this very object (ConflictError otherwise)."""
 
     def watch(
         self,
@@ -90,4 +90,4 @@ class Api(Protocol):
         fields: str = "",
         timeout_s: float | None = None,
     ) -> Watch:
-        """Changes after `resource_version`; with "" first an ADDED for everything that is there."""
+        """Changes after `resource_version`; with "" first an ADDED for each existing object."""

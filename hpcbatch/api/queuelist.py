@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.row import QueueRow
 
-if TYPE_CHECKING:  # listings do without
+if TYPE_CHECKING:  # listings avoid this import
     from hpcbatch.model.mail import MailConfig
     from hpcbatch.model.site import QueueConfig, SiteConfig
 
 
 def queues_to_json(site: SiteConfig) -> str:
-    """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is one of its own name. `"mail"` where the
-    site sends mail about jobs: whom it writes to.
+    """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is a queue of the same name. `"mail"` if the
+    site sends mail about jobs: the allowed recipients.
     """
     body: dict[str, Any] = {"default": site.default_queue, "queues": [_queue_to_json(queue) for queue in site.queues]}
     if site.mail is not None:
@@ -45,8 +45,8 @@ def _queue_to_json(queue: QueueConfig) -> Mapping[str, Any]:
 
 
 def queues_from_json(text: str, is_open: Mapping[str, bool]) -> list[QueueRow]:
-    """The queues in the site's order; `is_open` has the Volcano Queues. One without its Volcano Queue is closed.
-    Raises HpcBatchError for a text that no controller has written.
+    """The queues in the site's order; `is_open` has the Volcano Queues. A queue without its Volcano Queue is closed.
+    Raises HpcBatchError for a text that the controller cannot have written.
     """
     try:
         body = json.loads(text)
@@ -74,8 +74,8 @@ def queues_from_json(text: str, is_open: Mapping[str, bool]) -> list[QueueRow]:
 
 
 def mail_from_json(text: str) -> MailConfig | None:
-    """Whom the site sends mail about jobs to; None where it sends none. Raises HpcBatchError for a text that no
-    controller has written.
+    """To whom the site sends mail about jobs; None if it sends none. Raises HpcBatchError for a text that the
+    controller cannot have written.
     """
     from hpcbatch.model.mail import MailConfig
 

@@ -1,4 +1,4 @@
-"""The kinds of objects that hpcbatch reads or writes, by the names that the API's URLs use."""
+"""The kinds of objects that hpcbatch reads or writes, by their names in the API's URLs."""
 
 from __future__ import annotations
 

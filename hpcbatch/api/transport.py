@@ -1,4 +1,4 @@
-"""Connections to an API server: TCP, TLS, proxy, credentials; and what a broken one is called."""
+"""Connections to an API server: TCP, TLS, proxy, credentials; and the error messages of broken ones."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from hpcbatch.api.http import Answer, BrokenAnswerError, HttpConnection
+from hpcbatch.api.http import BrokenResponseError, HttpConnection, Response
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.errors import HpcBatchError, UnreachableError
 
 TELLS = ": is the cluster up? `hpcbatch status` tells"
-"""Where nothing answers; that command itself leaves it out."""
+"""Hint for unreachable servers; that command itself omits it."""
 # OpenSSL's X509_V_ERR_…
 _OF_ANOTHER_TIME = frozenset({9, 10})  # CERT_NOT_YET_VALID, CERT_HAS_EXPIRED
 _OF_ANOTHER_AUTHORITY = frozenset({7, 18, 19, 20, 21})  # CERT_SIGNATURE_FAILURE, self-signed ones, UNABLE_TO_…
 
 
 class LostError(UnreachableError):
-    """The connection broke after something was sent: the request may have been done, or not."""
+    """The connection broke after the request was sent: it may have been done, or not."""
 
 
 class Wire:
@@ -37,16 +37,16 @@ class Wire:
         self.is_usable = True
         """Whether another request may follow; not after `Connection: close`."""
 
-    def request(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
-        answer = self._http.request(method, target, headers, body)
-        self.is_usable = answer.keeps_connection
-        return answer
+    def request(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None) -> Response:
+        response = self._http.request(method, target, headers, body)
+        self.is_usable = response.keeps_connection
+        return response
 
     def settimeout(self, timeout_s: float | None) -> None:
         self._sock.settimeout(timeout_s)
 
     def is_stale(self) -> bool:
-        """Whether the server has closed it, or sent what nobody requested: not to be used again."""
+        """Whether the server has closed it, or sent unrequested data: do not use it again."""
         if not self.is_usable:
             return True
         poll = select.poll()
@@ -54,9 +54,9 @@ class Wire:
         return bool(poll.poll(0))
 
     def cut(self) -> None:
-        """Wake a thread that reads; to be called from another one. The reader closes."""
+        """Wake a reading thread; call it from another one. The reader closes."""
         try:
-            # Not ssl's own shutdown(), which takes the TLS state away from under the reader.
+            # Not ssl's own shutdown(), which removes the TLS state while the reader uses it.
             socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
         except OSError:
             pass  # it is closed already
@@ -96,12 +96,12 @@ class Transport:
         """A new connection, ready to use. Raises UnreachableError."""
         sock: socket.socket | None = None
         try:
-            # A name as bytes is taken as it is; a str would first load the tables of international names.
+            # A name as bytes is used as it is; a str would first load the tables of international names.
             host, port = self.proxy or (self.host, self.port)
             address: Any = (_ascii(host), port)
             sock = socket.create_connection(address, timeout=self._connect_timeout_s)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            # A watch is silent for minutes: a server that went away without a word is noticed after 30 + 3 * 10 s.
+            # A watch is silent for minutes: a server that vanished silently is noticed after 30 + 3 * 10 s.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
@@ -145,7 +145,7 @@ class Transport:
         return LostError(self.explain(error, waited_s))
 
     def explain(self, error: BaseException, waited_s: float | None = None) -> str:
-        """What a broken connection means to a user, in one line. `waited_s` is how long a silent one was borne."""
+        """The meaning of a broken connection for a user, in one line. `waited_s` is how long it was silent."""
         server = self.connection.server
         if isinstance(error, ssl.SSLCertVerificationError):
             text = f"the certificate of {server} is not one to trust: {error.verify_message}"
@@ -176,14 +176,14 @@ def _now() -> str:
 
 
 def _ascii(host: str) -> bytes:
-    """The host's name in ASCII, an international one in its `xn--` form."""
+    """The host's name in ASCII; an international one in its `xn--` form."""
     return host.encode("ascii") if host.isascii() else host.encode("idna")
 
 
 def _through_proxy(sock: socket.socket, authority: str) -> None:
-    answer = HttpConnection(sock, authority).request("CONNECT", authority, {})
-    if answer.status != 200:
-        raise BrokenAnswerError(f"the proxy answered {answer.status}")
+    response = HttpConnection(sock, authority).request("CONNECT", authority, {})
+    if response.status != 200:
+        raise BrokenResponseError(f"the proxy answered {response.status}")
 
 
 def _context(connection: Connection) -> ssl.SSLContext:
@@ -204,7 +204,7 @@ def _context(connection: Connection) -> ssl.SSLContext:
 
 
 def _load_chain(context: ssl.SSLContext, pem: bytes) -> None:
-    """OpenSSL takes the key from a file only: one in memory, so that it never touches a disk."""
+    """OpenSSL reads the key only from a file: here one in memory, never on disk."""
     handle = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
     try:
         os.write(handle, pem)

@@ -36,7 +36,7 @@ def check(session: Session, namespace: str, users: tuple[str, ...], no_probes: b
     from hpcbatch.api.client import HttpApi
 
     signal.signal(signal.SIGTERM, _end)
-    api = HttpApi(session.connection, answer_timeout_s=_ANSWER_S)
+    api = HttpApi(session.connection, response_timeout_s=_ANSWER_S)
     cluster = Cluster(api, Options(namespace=namespace, probes=not no_probes, users=users))
     findings = []
     for finding in run(cluster):

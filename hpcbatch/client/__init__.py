@@ -1,1 +1,1 @@
-"""What a command does to the API: submit, list, change, wait. No click, no printing, and no word of a dialect."""
+"""The API calls of commands: submit, list, change, wait. No click, no printing, no knowledge of dialects."""

@@ -1,4 +1,4 @@
-"""Alterations of jobs that wait, and of those that run as far as that goes: the controller makes them, or says no."""
+"""Alterations of waiting jobs and, within limits, of running ones: the controller makes or refuses them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.port import Api, Object
-from hpcbatch.client.changes import answer, change_spec, check_unfinished
+from hpcbatch.client.changes import await_reply, change_spec, check_unfinished
 from hpcbatch.client.request_ids import random_id
 from hpcbatch.errors import JobFinishedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
@@ -24,15 +24,15 @@ _ALTERATION, _ATTRIBUTES = "alteration", "attributes"
 def alter(
     api: Api, row: JobRow, change: Callable[[JobRecord], JobSpec], *, array_limit: int | None = None
 ) -> Object | None:
-    """Make a job what `change` makes of its record, all of it or nothing; None if that is what it is already.
+    """Change a job to what `change` makes of its record, completely or not at all; None if nothing changes.
     `array_limit` is how many members of an array may run at once, 0: as many as fit.
 
-    Raises RefusedError with what the controller said, JobFinishedError, or UnreachableError if it did not answer.
+    Raises RefusedError with the controller's message, JobFinishedError, or UnreachableError if it did not reply.
     """
     from hpcbatch.record.batchjob import record_from
     from hpcbatch.record.manifest import spec_to_json
 
-    def ask(obj: Object) -> Object:
+    def updated(obj: Object) -> Object:
         record = record_from(obj)
         fields, cleared = difference(spec_to_json(record.spec), spec_to_json(change(record)))
         if array_limit is not None:
@@ -40,19 +40,19 @@ def alter(
         if not fields and not cleared:
             return {}
         request = {"id": random_id(), "fields": fields, "cleared": cleared}
-        # a merge patch adds to what is there, but this request takes the place of the one before
+        # a merge patch adds to an object, but this request replaces the one before
         return {_ALTERATION: replacing(obj["spec"].get(_ALTERATION), request)}
 
     check_unfinished(row)
-    requested = change_spec(api, row, ask, kind=_ALTERATION)
-    return None if requested is None else answer(api, row, requested, _ALTERATION)
+    requested = change_spec(api, row, updated, kind=_ALTERATION)
+    return None if requested is None else await_reply(api, row, requested, _ALTERATION)
 
 
 def alter_with_members(
     api: TableApi, row: JobRow, change: Callable[[JobRecord], JobSpec], *, array_limit: int | None = None
 ) -> None:
-    """The same, and of an array also those of its members that have a record, but have not started. Raises as `alter`
-    for the array; a member that starts meanwhile stays as it is.
+    """The same; of an array also its members that have a record but have not started. Raises as `alter` for the array;
+    a member that starts meanwhile stays as it is.
     """
     alter(api, row, change, array_limit=array_limit)
     if not row.array_indices:
@@ -74,7 +74,7 @@ def alter_with_members(
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The fields that are other in `after`, and those that it lacks; of the attributes one by one."""
+    """The fields that differ in `after`, and those that it lacks; attributes are compared one by one."""
     fields = {name: value for name, value in after.items() if before.get(name) != value}
     cleared = [name for name in before if name not in after and name != _ATTRIBUTES]
     old, new = before.get(_ATTRIBUTES, {}), after.get(_ATTRIBUTES, {})

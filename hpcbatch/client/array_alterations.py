@@ -1,4 +1,4 @@
-"""Alterations of arrays, told apart by members: what became of each."""
+"""Alterations of arrays, with the result for each part."""
 
 from __future__ import annotations
 
@@ -29,16 +29,14 @@ if TYPE_CHECKING:
     Change = Callable[[JobRecord], JobSpec]
 
 Answer = tuple[Indices, HpcBatchError | None]
-"""Members, and why they could not be altered; None if they were."""
-_Answers = dict[int, HpcBatchError | None]
+"""Members, and why they could not be altered; None if they were altered."""
+_Errors = dict[int, HpcBatchError | None]
 _MOST_SPLIT = 100
 _STARTED = frozenset({JobState.RUNNING, JobState.SUSPENDED})
 
 
 def alter_array(api: TableApi, array: JobRow, change: Change, array_limit: int | None) -> list[Answer]:
-    """Alter what has not ended of an array, as far as it can be: those that wait are one, each that has started is
-    another.
-    """
+    """Alter the unfinished part of an array, as far as possible: the waiting members as one, each started one alone."""
     own = own_rows(api, array, ended=False)
     waiting = Indices.parse(array.array_pending) | Indices.of(_in(own, WAITING))
     of_array: HpcBatchError | None = None
@@ -47,18 +45,18 @@ def alter_array(api: TableApi, array: JobRow, change: Change, array_limit: int |
         # some have started meanwhile
         array = listing.find(api, array.namespace, array.job_id)
         own = own_rows(api, array, ended=False)
-    answers = _alter_each(api, _in(own, _STARTED), change)
+    errors = _alter_each(api, _in(own, _STARTED), change)
     if of_array is None:
         _alter_each(api, _in(own, WAITING), change)
-        if not waiting and None in answers.values():
+        if not waiting and None in errors.values():
             of_array = _alter_record(api, array, change, None)
-    left = waiting - Indices.of(answers)
+    left = waiting - Indices.of(errors)
     parts: list[Answer] = [(left, of_array)] if left or of_array else []
-    return [*parts, *((Indices.of([i]), error) for i, error in answers.items())]
+    return [*parts, *((Indices.of([i]), error) for i, error in errors.items())]
 
 
 def alter_members(api: TableApi, array: JobRow, wanted: Indices, change: Change) -> list[Answer]:
-    """The same of those members that are named: each is a job of its own then."""
+    """Alter the named members, each as a job of its own."""
     own = own_rows(api, array, wanted, ended=False)
     waiting = (wanted & Indices.parse(array.array_pending)) - Indices.of(own)
     if len(waiting) > _MOST_SPLIT:
@@ -68,16 +66,16 @@ def alter_members(api: TableApi, array: JobRow, wanted: Indices, change: Change)
         )
     if waiting:
         own = split(api, array, waiting | Indices.of(own))
-    answers = _alter_each(api, own, change)
-    rest, every = wanted - Indices.of(answers), Indices.parse(array.array_indices)
-    parts: list[Answer] = [(Indices.of([i]), error) for i, error in answers.items()]
+    errors = _alter_each(api, own, change)
+    rest, every = wanted - Indices.of(errors), Indices.parse(array.array_indices)
+    parts: list[Answer] = [(Indices.of([i]), error) for i, error in errors.items()]
     for indices, error in ((rest & every, JobFinishedError()), (rest - every, UnknownJobError())):
         parts += [(indices, error)] if indices else []
     return parts
 
 
 def _alter_record(api: TableApi, array: JobRow, change: Change, limit: int | None) -> HpcBatchError | None:
-    """Alter the array itself, which stands for its members that wait: to them it has not begun."""
+    """Alter the array's own record, which represents its waiting members: for them the array has not started."""
 
     def of_waiting(record: JobRecord) -> JobSpec:
         waits = replace(record.status, state=JobState.QUEUED, start_time=None)
@@ -86,14 +84,14 @@ def _alter_record(api: TableApi, array: JobRow, change: Change, limit: int | Non
     return _error_of(lambda: alter(api, array, of_waiting, array_limit=limit))
 
 
-def _alter_each(api: TableApi, own: Mapping[int, JobRow], change: Change) -> _Answers:
-    """By index what became of it; without those that have ended meanwhile."""
-    answers: _Answers = {}
+def _alter_each(api: TableApi, own: Mapping[int, JobRow], change: Change) -> _Errors:
+    """The result by index, without members that have ended meanwhile."""
+    errors: _Errors = {}
     for index, row in own.items():
         error = _error_of(lambda row=row: alter(api, row, change))  # type: ignore[misc]
         if not isinstance(error, JobFinishedError | UnknownJobError):
-            answers[index] = error
-    return answers
+            errors[index] = error
+    return errors
 
 
 def _error_of(act: Callable[[], object]) -> HpcBatchError | None:

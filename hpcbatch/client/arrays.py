@@ -1,6 +1,6 @@
 """Members of arrays: their records, and requests for some of them, which go to the array's record.
 
-The controller carries these over to the members that have a record of their own (`spec.arrayRequest`).
+The controller passes these on to the members that have their own record (`spec.arrayRequest`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 SPLIT_S = 20.0
 _FEW = 4
-"""So many records are requested by name; more are picked out of one listing."""
+"""Up to this many records are read by name; more are taken from one listing."""
 
 
 def own_rows(api: TableApi, array: JobRow, wanted: Indices | None = None, *, ended: bool = True) -> dict[int, JobRow]:
-    """The members' own records by index, as far as they have one; without `ended` those that had not ended."""
+    """The rows of the members that have their own record, by index; without `ended` only the unfinished ones."""
     active = Indices.parse(array.array_active)
     over = Indices.parse(array.array_indices) - active - Indices.parse(array.array_pending)
     candidates = active | over if ended else active
@@ -54,7 +54,7 @@ def own_rows(api: TableApi, array: JobRow, wanted: Indices | None = None, *, end
 
 
 def get_records(api: Api, array: JobRow, rows: Collection[JobRow]) -> list[JobRecord]:
-    """The whole records of members of an array."""
+    """The whole records of some members of an array."""
     from hpcbatch.record.batchjob import shown_record
 
     there: dict[str, Object] = {}
@@ -65,7 +65,7 @@ def get_records(api: Api, array: JobRow, rows: Collection[JobRow]) -> list[JobRe
 
 
 def _moved(api: TableApi, array: JobRow, members: list[int]) -> dict[int, JobRow]:
-    """Those that have left the BatchJobs for the history."""
+    """The members that have moved to the history."""
     from hpcbatch.client import history
     from hpcbatch.record.batchjob import shown_record
 
@@ -95,17 +95,17 @@ def check_known(array: JobRow, members: Indices) -> None:
 
 
 def split(api: TableApi, array: JobRow, members: Indices, *, timeout_s: float = SPLIT_S) -> dict[int, JobRow]:
-    """Have members that wait given a record of their own. Returns the rows of `members` by index, without those that
-    have ended meanwhile. Raises UnreachableError if the controller takes too long, HpcBatchError for too many members.
+    """Give waiting members their own records. Returns the rows of `members` by index, without those that have ended
+    meanwhile. Raises UnreachableError if the controller takes too long, HpcBatchError for too many members.
     """
     if (count := len(members & Indices.parse(array.array_pending))) > MAX_OWN:
         raise HpcBatchError(f"{count} waiting members cannot be altered singly at once, only {MAX_OWN}")
     obj = request_of_members(
-        api, array, lambda request, _: {"own": str(asked(request, "own") | (members & unended(array)))}
+        api, array, lambda request, _: {"own": str(indices_in(request, "own") | (members & unended(array)))}
     )
 
     def is_split(seen: Object) -> bool:
-        """A member's record is made before its index leaves those that wait, and gets its number after that."""
+        """A member's record is made before its index leaves the waiting ones, and numbered after that."""
         pending = ((seen.get("status") or {}).get("array") or {}).get("pending", "")
         return state_of(seen).is_final or not members & Indices.parse(pending)
 
@@ -133,7 +133,7 @@ def split(api: TableApi, array: JobRow, members: Indices, *, timeout_s: float = 
 
 
 def held_members(obj: Object) -> str:
-    """Those of an array that users hold singly, as set of indices."""
+    """The members of an array that users hold individually, as set of indices."""
     return str((obj["spec"].get("arrayRequest") or {}).get("held", ""))
 
 
@@ -143,7 +143,7 @@ def check_left(array: JobRow, members: Indices) -> None:
         raise JobFinishedError(f"no job {array.job_id}[{members}] is left")
 
 
-def asked(request: Mapping[str, Any], name: str) -> Indices:
+def indices_in(request: Mapping[str, Any], name: str) -> Indices:
     return Indices.parse(request.get(name, ""))
 
 

@@ -1,4 +1,4 @@
-"""Requests to the controller about one job: to end it, to run it again; and how all requests get into its record."""
+"""Requests to the controller about one job, to end or rerun it; and how every request gets into the job's record."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 ANSWER_S = 20.0
 END_S = 60.0
-"""How long `qdel -x` waits for a running job to end. Pods have up to half a minute for it."""
+"""How long `qdel -x` waits for a running job to end. Pods may take up to half a minute."""
 _CHANGE_S = 10.0
 _RERUN = "rerunRequest"
 
 
 def request_delete(api: Api, row: JobRow, members: Indices | None = None) -> Object:
-    """Ask the controller to end a job, or members of an array. Raises JobFinishedError if they have ended."""
+    """Request the end of a job, or of members of an array. Raises JobFinishedError if they have ended."""
     if members is None:
         return request(api, row, {"deleteRequested": True})
-    from hpcbatch.client.arrays import asked, check_left, request_of_members
+    from hpcbatch.client.arrays import check_left, indices_in, request_of_members
 
     check_left(row, members)
-    return request_of_members(api, row, lambda request, _: {"deleted": str(asked(request, "deleted") | members)})
+    return request_of_members(api, row, lambda request, _: {"deleted": str(indices_in(request, "deleted") | members)})
 
 
 def request_end(api: Api, job: Named) -> None:
-    """The same of a job of which only the name is known."""
+    """The same for a job of which only the name is known."""
     api.patch(BATCHJOBS, job.object_name, {"spec": {"deleteRequested": True}}, job.namespace)
 
 
 def end(api: Api, row: JobRow) -> None:
-    """End a job and wait for that; nothing where it has ended. Raises HpcBatchError if it takes too long."""
+    """End a job and wait until it has ended; an ended job stays as it is. Raises HpcBatchError if it takes too long."""
     if row.state.is_final:
         return
     obj = request_delete(api, row)
@@ -59,8 +59,8 @@ def end(api: Api, row: JobRow) -> None:
 
 
 def forget(api: Api, row: JobRow) -> None:
-    """Remove the record of an ended job (`qdel -x`). Raises ForbiddenError for those whose usage is not theirs to
-    remove: on a cluster all but its admins.
+    """Remove the record of an ended job (`qdel -x`). Raises ForbiddenError for users who may not remove its usage: on
+    a cluster all but admins.
     """
     from hpcbatch.client import history
 
@@ -69,13 +69,13 @@ def forget(api: Api, row: JobRow) -> None:
         api.delete(BATCHJOBS, row.object_name, row.namespace)
     except NotFoundError:
         was_there = False
-    # also where it just was on its way
+    # also if it was just being moved
     if not history.remove(api, row.object_name, row.namespace) and not was_there:
         raise UnknownJobError(f"unknown job {row.job_id}")
 
 
 def rerun(api: Api, row: JobRow, *, hold: bool = False) -> Object:
-    """End the run of a job, to be queued again under its number; with `hold` it is held then. Raises as `answer`."""
+    """End the run of a job and requeue it under its number; `hold`: held. Raises as `await_reply`."""
     was_held = False
 
     def change(obj: Object) -> Object:
@@ -86,7 +86,7 @@ def rerun(api: Api, row: JobRow, *, hold: bool = False) -> Object:
     check_unfinished(row)
     requested = change_spec(api, row, change, kind=_RERUN) or {}
     try:
-        return answer(api, row, requested, _RERUN)
+        return await_reply(api, row, requested, _RERUN)
     except RefusedError:
         if hold and not was_held:
             change_spec(api, row, lambda _: {"hold": False})
@@ -94,7 +94,7 @@ def rerun(api: Api, row: JobRow, *, hold: bool = False) -> Object:
 
 
 def await_rerun(api: Api, row: JobRow, obj: Object, *, timeout_s: float) -> bool:
-    """Wait until the run that was to end is over; False if it takes longer."""
+    """Wait until the run to be ended is over; False on timeout."""
 
     def is_over(seen: Object) -> bool:
         return not (seen.get("status") or {}).get("rerunning")
@@ -112,8 +112,8 @@ def check_unfinished(row: JobRow) -> None:
 
 
 def request(api: Api, row: JobRow, change: Mapping[str, Any]) -> Object:
-    """Merge into the spec what holds whatever else stands there. Raises JobFinishedError if the job has ended, and
-    UnknownJobError.
+    """Merge a change into the spec that does not depend on its content. Raises JobFinishedError if the job has ended,
+    and UnknownJobError.
     """
     check_unfinished(row)
     try:
@@ -125,10 +125,9 @@ def request(api: Api, row: JobRow, change: Mapping[str, Any]) -> Object:
 
 
 def change_spec(api: Api, row: JobRow, change: Callable[[Object], Object], *, kind: str = "") -> Object | None:
-    """Merge into the spec what `change` makes of the record as it stands, while others may change that too: it is asked
-    again then. None if `change` makes nothing of it. A request of the same `kind` that was not answered yet is waited
-    for, a while: it would never be. Raises JobFinishedError, UnknownJobError, or HpcBatchError if others never let it
-    through.
+    """Merge into the spec what `change` returns for the current record; after a conflict it is called again. None if it
+    returns nothing. A request of the same `kind` without reply is waited for, a while: it would otherwise be lost.
+    Raises JobFinishedError, UnknownJobError, or HpcBatchError if conflicts never end.
     """
     give_up = time.monotonic() + _CHANGE_S
     while True:
@@ -157,7 +156,7 @@ def _is_open(obj: Object, kind: str) -> bool:
 
 
 def _finished_error(api: Api, row: JobRow) -> JobFinishedError:
-    get_object(api, row)  # it may have ended and moved just now; else this says that it is unknown
+    get_object(api, row)  # it may have just moved to the history; else this raises UnknownJobError
     return JobFinishedError(f"job {row.job_id} has finished")
 
 
@@ -165,12 +164,12 @@ def _busy(row: JobRow, error: ConflictError) -> HpcBatchError:
     return HpcBatchError(f"job {row.job_id} is being changed by others: {error}")
 
 
-# The controller's answer
+# The controller's reply
 
 
-def answer(api: Api, row: JobRow, requested: Object, kind: str) -> Object:
-    """The BatchJob once the controller has said yes to the request of that kind. Raises RefusedError with what it said,
-    JobFinishedError, or UnreachableError if it did not answer.
+def await_reply(api: Api, row: JobRow, requested: Object, kind: str) -> Object:
+    """The BatchJob once the controller has granted the request of that kind. Raises RefusedError with its message,
+    JobFinishedError, or UnreachableError if it did not reply.
     """
     request_id = requested["spec"][kind]["id"]
 
@@ -182,21 +181,21 @@ def answer(api: Api, row: JobRow, requested: Object, kind: str) -> Object:
     )
     if not is_handled(obj):
         raise too_late(row, obj)
-    check_answer(row, obj, request_id)
+    check_reply(row, obj, request_id)
     return obj
 
 
 def too_late(row: JobRow, obj: Object) -> HpcBatchError:
-    """Why there is no answer."""
+    """The error for a missing reply."""
     if state_of(obj).is_final:
         return JobFinishedError(f"job {row.job_id} has finished")
     return UnreachableError(f"hpcbatch's controller did not answer within {ANSWER_S:.0f} seconds")
 
 
-def check_answer(row: JobRow, obj: Object, request_id: str) -> None:
-    """Raise RefusedError if the controller said no, HpcBatchError if it has answered another request since."""
-    said = obj["status"].get("answered") or {}
-    if said.get("id") != request_id:
+def check_reply(row: JobRow, obj: Object, request_id: str) -> None:
+    """Raise RefusedError if the controller refused it, HpcBatchError if it has replied to another request since."""
+    reply = obj["status"].get("answered") or {}
+    if reply.get("id") != request_id:
         raise HpcBatchError(f"the answer for job {row.job_id} was overtaken by that to another request")
-    if said.get("code"):
-        raise RefusedError(said["code"], said.get("message", ""))
+    if reply.get("code"):
+        raise RefusedError(reply["code"], reply.get("message", ""))

@@ -1,4 +1,4 @@
-"""Holds: of users and of operators, on whole jobs and on single members of arrays."""
+"""Holds of users and of operators, on whole jobs and on individual members of arrays."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _THESE = "sets and takes off these holds"
 
 
 def hold(api: Api, row: JobRow, members: Indices | None = None, *, user: bool = True, admin: str = "") -> Object | None:
-    """Keep a job, or members of an array, from starting: the user's hold, and of `admin` the letters `o` (operator) and
-    `s` (system), which need the right to change all jobs (ForbiddenError) and are a whole job's. None if there was
-    nothing to change. Raises JobFinishedError if it has ended.
+    """Keep a job, or members of an array, from starting: the user's hold, and in `admin` the letters `o` (operator) and
+    `s` (system), which need the right to change all jobs (ForbiddenError) and apply to whole jobs only. None if nothing
+    changed. Raises JobFinishedError if it has ended.
     """
     if members is not None:
-        from hpcbatch.client.arrays import asked, check_left, request_of_members
+        from hpcbatch.client.arrays import check_left, indices_in, request_of_members
 
         check_left(row, members)
-        return request_of_members(api, row, lambda request, _: {"held": str(asked(request, "held") | members)})
+        return request_of_members(api, row, lambda request, _: {"held": str(indices_in(request, "held") | members)})
     if admin:
         check_may_change_all(api, _THESE)
 
@@ -39,8 +39,8 @@ def hold(api: Api, row: JobRow, members: Indices | None = None, *, user: bool = 
 def release(
     api: Api, row: JobRow, members: Indices | None = None, *, user: bool = True, admin: str = ""
 ) -> Object | None:
-    """Take holds off, in the same way. The user's hold of an array goes with those of its single members; members can
-    be released also where the array as a whole is held: the others stay held then.
+    """Remove holds in the same way. Releasing an array's user hold releases its individual members too; members can be
+    released even if the whole array is held: the others stay held.
     """
     if members is not None:
         return _release_members(api, row, members)
@@ -64,13 +64,13 @@ def release(
 
 
 def _release_members(api: Api, array: JobRow, members: Indices) -> Object:
-    from hpcbatch.client.arrays import asked, check_left, request_of_members
+    from hpcbatch.client.arrays import check_left, indices_in, request_of_members
     from hpcbatch.model.members import unended
 
     check_left(array, members)
 
     def change(request: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
-        held = unended(array) if spec.get("hold") else asked(request, "held")
+        held = unended(array) if spec.get("hold") else indices_in(request, "held")
         return {"held": str(held - members)}
 
     return request_of_members(api, array, change, {"hold": False})

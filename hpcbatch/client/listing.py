@@ -1,4 +1,4 @@
-"""The jobs that there are: rows, whole records, and those that have ended and moved to the history."""
+"""All jobs: rows, whole records, and ended jobs that have moved to the history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hpcbatch.record.rows import row_from_cells
 from hpcbatch.record.state import state_of
 from hpcbatch.units import parse_rfc3339
 
-if TYPE_CHECKING:  # listings do without the classes of a whole job, which take 8 ms to make
+if TYPE_CHECKING:  # listings avoid the classes of a whole job, which take 8 ms to make
     from datetime import datetime
 
     from hpcbatch.model.record import JobRecord
@@ -31,11 +31,11 @@ UNFINISHED = ",".join(f"status.state!={state.value}" for state in JobState if st
 """Field selector of the jobs that have not ended."""
 _T = TypeVar("_T")
 _FORBIDDEN: WeakKeyDictionary[Api, set[tuple[str, str | None]]] = WeakKeyDictionary()
-"""What an API refused in this process, (plural, namespace): not asked again, which would cost a request a job."""
+"""What an API forbade in this process, (plural, namespace): not requested again, which would cost a request a job."""
 
 
 class Named(Protocol):
-    """A row or a record: what finds the object again."""
+    """A row or a record: enough to find the object again."""
 
     @property
     def namespace(self) -> str: ...
@@ -59,9 +59,9 @@ def list_rows(
     fields: str = "",
     since: datetime | None = None,
 ) -> list[JobRow]:
-    """The jobs of all namespaces, or of one's own where the site shows no others; in order of their numbers.
-    Without `finished` the server leaves out those that have ended, without `members` those of arrays. Of those that
-    have left the BatchJobs only the ones that ended at `since` or later.
+    """The jobs of all namespaces, or of one's own if the site shows no others; in order of their numbers.
+    Without `finished` the server omits ended jobs, without `members` those of arrays. Of the jobs that have moved to
+    the history only those that ended at `since` or later.
     """
     labels = "" if members else f"!{ARRAY_ID_LABEL}"
     rows = _present_rows(api, namespace, ",".join(filter(None, (fields, "" if finished else UNFINISHED))), labels)
@@ -73,17 +73,17 @@ def list_rows(
     if not members:
         fields = ",".join(filter(None, (fields, NO_MEMBERS)))
     moved = history.rows(api, namespace, selector(fields=fields, since=since) or "")
-    seen = {(row.namespace, row.object_name) for row in rows}  # on its way a job stands in both
+    seen = {(row.namespace, row.object_name) for row in rows}  # while it moves a job is in both
     return sorted((*rows, *(row for row in moved if (row.namespace, row.object_name) not in seen)), key=_by_number)
 
 
 def list_present_rows(api: TableApi, namespace: str) -> list[JobRow]:
-    """As `list_rows`, without the ended jobs that have left the BatchJobs; `count_moved` says how many these are."""
+    """As `list_rows`, without jobs that have moved to the history; `count_moved` returns their number."""
     return _present_rows(api, namespace, "")
 
 
 def count_moved(api: TableApi, namespace: str) -> int:
-    """The ended jobs that are no BatchJobs any more."""
+    """The number of ended jobs that are no BatchJobs any more."""
     from hpcbatch.client import history
 
     return history.count(api, namespace)
@@ -109,8 +109,8 @@ def find(api: TableApi, namespace: str, number: int) -> JobRow:
 
 
 def find_all(api: TableApi, namespace: str, numbers: Iterable[int]) -> dict[int, JobRow]:
-    """Those of `numbers` that exist, finished or not: a few BatchJobs are requested one by one, many are picked out of
-    one listing.
+    """Those of `numbers` that exist, finished or not: a few BatchJobs are read one by one, many are taken from one
+    listing.
     """
     wanted = dict.fromkeys(numbers)
     selectors = [""] if len(wanted) > _FEW else [f"status.jobId={number}" for number in wanted]
@@ -127,14 +127,14 @@ def find_all(api: TableApi, namespace: str, numbers: Iterable[int]) -> dict[int,
 
 
 def _parts(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
-    """As many as a URL can name."""
+    """Parts short enough for a URL."""
     for first in range(0, len(numbers), _NAMED_AT_ONCE):
         yield numbers[first : first + _NAMED_AT_ONCE]
 
 
 def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Object]:
-    """The admitted BatchJobs, whole, in order of their numbers; `shown_record` reads them. `iter_ended` knows also
-    those that have moved.
+    """The admitted BatchJobs, whole, in order of their numbers; `shown_record` reads them. `iter_ended` also returns
+    moved ones.
     """
     fields = "" if finished else UNFINISHED
     found = _everywhere(api, lambda where: api.list(BATCHJOBS, where, fields=fields).items, namespace)
@@ -156,8 +156,8 @@ def iter_ended(
     numbers: Collection[int] = (),
     include_unfinished: bool = False,
 ) -> Iterator[Object]:
-    """The BatchJobs of ended jobs, wherever they are kept by now, one after the other: those that ended at `since` or
-    later and began (those that never did: ended) before `until`. `owners` and `numbers` are those wanted; empty: all.
+    """The BatchJobs of ended jobs, moved or not, one after the other: those that ended at `since` or later and began
+    (those that never did: ended) before `until`. `owners` and `numbers` limit the result; empty: all.
     With `include_unfinished` also the jobs that have not ended.
     """
     from hpcbatch.api.history import selector
@@ -171,7 +171,7 @@ def iter_ended(
     for part in _parts(list(numbers)) if numbers else [()]:
         fields = selector(numbers=part, owners=owners, since=since, until=until)
         moved = iter(()) if fields is None else history.objects(api, namespace, fields)
-        yield from (obj for obj in moved if obj["metadata"]["uid"] not in present)  # on its way a job stands in both
+        yield from (obj for obj in moved if obj["metadata"]["uid"] not in present)  # while it moves a job is in both
 
 
 def _is_wanted(
@@ -193,12 +193,12 @@ def _is_wanted(
         if not state_of(obj).is_final:
             return include_unfinished
         return since is None or ended is None or parse_rfc3339(ended) >= since
-    except HpcBatchError:  # the row of one that cannot be read says so
+    except HpcBatchError:  # the row of an unreadable one shows that
         return True
 
 
 def get_object(api: Api, job: Named) -> Object:
-    """The BatchJob of a job that a listing named. Raises UnknownJobError if it has gone since."""
+    """The BatchJob of a listed job. Raises UnknownJobError if it was removed since."""
     try:
         return api.get(BATCHJOBS, job.object_name, job.namespace)
     except NotFoundError:
@@ -211,16 +211,16 @@ def get_object(api: Api, job: Named) -> Object:
 
 
 def get_record(api: Api, job: Named) -> JobRecord:
-    """The whole record of a job that a listing named, to be shown. Raises UnknownJobError if it has gone since."""
+    """The whole record of a listed job, for display. Raises UnknownJobError if it was removed since."""
     from hpcbatch.record.batchjob import shown_record
 
     return shown_record(get_object(api, job))
 
 
 def environment_of(api: Api, obj: Object) -> dict[str, str] | None:
-    """The variables that travel with a job; None when others' Secrets may not be read, or it has ended."""
+    """The variables of a job; None if others' Secrets may not be read, or it has ended."""
     if state_of(obj).is_final:
-        return None  # the Secret went with the run
+        return None  # the Secret was removed with the run
     namespace = obj["metadata"]["namespace"]
     if _is_forbidden(api, SECRETS, namespace):
         return None
@@ -235,18 +235,18 @@ def environment_of(api: Api, obj: Object) -> dict[str, str] | None:
     return dict(entry.partition("=")[::2] for entry in text.split("\0") if entry)
 
 
-def _everywhere(api: Api, ask: Callable[[str | None], _T], namespace: str) -> _T:
-    """Ask about the BatchJobs of all namespaces; where that is not allowed, about one's own.
+def _everywhere(api: Api, call: Callable[[str | None], _T], namespace: str) -> _T:
+    """Call for the BatchJobs of all namespaces; if that is forbidden, for one's own.
 
-    A site that forbids it costs each command a second request: 0.5 ms of 56, too little to remember on disk.
+    A forbidding site costs each command a second request: 0.5 ms of 56, too little to remember on disk.
     """
     try:
         if not _is_forbidden(api, BATCHJOBS, None):
             try:
-                return ask(None)
+                return call(None)
             except ForbiddenError:
                 _forbid(api, BATCHJOBS, None)
-        return ask(namespace)
+        return call(namespace)
     except NotFoundError:
         raise not_installed() from None
 

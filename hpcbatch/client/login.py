@@ -1,4 +1,4 @@
-"""Whether the user's kubeconfig lets him work with jobs: one finding for each thing looked at, in order."""
+"""Whether the user's kubeconfig allows work with jobs: one finding per check, in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RENEW_BEFORE_H = 72
 
 
 class Finding(NamedTuple):
-    """`text` says what was seen, or what is wrong and what to do about it."""
+    """`text` describes the state, or what is wrong and what to do about it."""
 
     is_ok: bool
     what: str
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 
 
 def check(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Look at one thing after the other; the first that is wrong is the last, where nothing can be said beyond it."""
+    """Run the checks one after the other, up to the first failure that makes the others meaningless."""
     try:
         connection = kubeconfig.load(environ)
         api = HttpApi(connection)
@@ -52,7 +52,7 @@ def check(environ: Mapping[str, str]) -> Iterator[Finding]:
         yield finding
         if not finding.is_ok:
             fault = finding.text
-            if look is not _certificate:  # an expired one does not keep the server from being looked at
+            if look is not _certificate:  # an expired one does not prevent the check of the server
                 return
 
 
@@ -76,7 +76,7 @@ def _server(api: HttpApi, connection: Connection) -> Finding | None:
         version = api.version().get("gitVersion")
     except NotFoundError:
         version = None
-    except ForbiddenError:  # whoever may not ask is still talking to one
+    except ForbiddenError:  # a forbidden request still reached a server
         version = "of a version that you may not ask for"
     milliseconds = 1000 * (time.monotonic() - begin)
     if not isinstance(version, str):
@@ -101,7 +101,7 @@ def _installed(api: HttpApi, connection: Connection) -> Finding | None:
             text = "this cluster does not run hpcbatch: it has no batchjobs.hpcbatch.io; ask its admin"
             return Finding(False, "hpcbatch", text)
     except ForbiddenError:
-        pass  # the rights are looked at further down
+        pass  # the rights are checked further down
     return Finding(True, "hpcbatch", "batchjobs.hpcbatch.io is there")
 
 
@@ -145,7 +145,7 @@ def _may(api: HttpApi, resource: Resource, verb: str, namespace: str) -> bool:
 
 
 def _review(api: HttpApi, resource: Resource, spec: Mapping[str, object]) -> Object | None:
-    """The answer; None where the server has no such reviews (SelfSubjectReview: Kubernetes before 1.28)."""
+    """The reply; None if the server has no such reviews (SelfSubjectReview: Kubernetes before 1.28)."""
     body = {"apiVersion": resource.api_version, "kind": resource.kind, **({"spec": dict(spec)} if spec else {})}
     try:
         return api.create(resource, body)

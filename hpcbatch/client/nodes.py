@@ -1,4 +1,4 @@
-"""The nodes, with what is in use of them."""
+"""The nodes, with their usage."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339
 
 
 def list_nodes(api: TableApi, namespace: str) -> list[NodeRow]:
-    """The nodes with what is in use of them, by name; without those that are kept for something else."""
+    """The nodes with their usage, by name; without those reserved for other purposes."""
     found = [node for node in api.list(NODES).items if not is_reserved(node)]
     try:
         used = _used_by_pods(api)
-    except ForbiddenError:  # an ordinary user on a cluster; the records say nearly the same
+    except ForbiddenError:  # an ordinary user on a cluster; the records show nearly the same
         used = _used_by_rows(list_rows(api, namespace, finished=False))
     return sorted((_node_row(node, used.get(node["metadata"]["name"], _Use())) for node in found), key=_node_order)
 
 
 class _Use:
-    """What pods hold of one node."""
+    """The resources that pods hold on one node."""
 
     __slots__ = ("jobs", "mem_bytes", "milli")
 
@@ -73,7 +73,7 @@ def _node_row(node: Object, use: _Use) -> NodeRow:
         schedulable=not (node.get("spec") or {}).get("unschedulable"),
         cpus=cpu_milli(room.get("cpu", 0)) // 1000,
         mem_bytes=memory_bytes(room.get("memory", 0)),
-        cpus_used=use.milli // 1000,  # parts of a CPU, as daemons ask for, do not make a node busy
+        cpus_used=use.milli // 1000,  # fractions of a CPU, as daemons request, do not make a node busy
         mem_used_bytes=use.mem_bytes,
         jobs=tuple(sorted(use.jobs, key=int)),
         arch=printable((status.get("nodeInfo") or {}).get("architecture") or "amd64"),

@@ -1,4 +1,4 @@
-"""What the site has published: its queues, and whom it sends mail to."""
+"""What the site has published: its queues, and the addresses it sends mail to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEFAULT_QUEUE = "default"
 
 
 def list_queues(api: Api) -> list[QueueRow]:
-    """The queues that a job may name, in the site's order; of a site that names none, the default one first."""
+    """The queues that jobs may use, in the site's order; if the site names none, the default one first."""
     volcano = [queue for queue in api.list(QUEUES).items if queue["metadata"]["name"] != "root"]
     is_open = {q["metadata"]["name"]: (q.get("status") or {}).get("state", "Open") in {"Open", ""} for q in volcano}
     try:
@@ -32,18 +32,18 @@ def list_queues(api: Api) -> list[QueueRow]:
 
 
 def default_queue(api: Api) -> str:
-    """The queue of jobs that name none; "" if the site has no such queue."""
+    """The queue of jobs that request none; "" if the site has no such queue."""
     return next((row.name for row in list_queues(api) if row.is_default), "")
 
 
 def check_queue(api: Api, name: str) -> None:
-    """Raise UnknownQueueError if no job may name that queue."""
+    """Raise UnknownQueueError if jobs may not use that queue."""
     if name not in {row.name for row in list_queues(api)}:
         raise UnknownQueueError(name)
 
 
 def mail_rules(api: Api) -> MailConfig | None:
-    """Whom the site sends mail about jobs to, as far as users may know; None where it sends none."""
+    """To which addresses the site sends mail, as far as users may know; None if it sends none."""
     from hpcbatch.api.queuelist import mail_from_json
 
     try:

@@ -1,4 +1,4 @@
-"""The whole records of jobs that accounting looks at, ended ones too."""
+"""The whole records of jobs for accounting, ended ones too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def by_number(api: TableApi, namespace: str, numbers: Collection[int]) -> list[JobRecord]:
-    """The jobs of these numbers; of an array also its members that have a record."""
+    """The jobs of these numbers; for an array also its members that have a record."""
     listed = in_order(iter_ended(api, namespace, numbers=numbers, include_unfinished=True))
     found = {obj["metadata"]["uid"]: obj for obj in listed}
     arrays = {int(obj["status"]["jobId"]) for obj in found.values() if "array" in obj["spec"]}
@@ -32,13 +32,13 @@ def by_number(api: TableApi, namespace: str, numbers: Collection[int]) -> list[J
 def in_window(
     api: TableApi, namespace: str, since: datetime | None, owners: Collection[str] = ()
 ) -> Iterator[JobRecord]:
-    """The jobs that ended at `since` or later, or have not ended. `owners` empty: everybody's that may be seen."""
+    """The jobs that ended at `since` or later, or have not ended. `owners` empty: of all visible users."""
     found = iter_ended(api, namespace, since=since, owners=owners, include_unfinished=True)
     return map(shown_record, found)
 
 
 def exactly(api: TableApi, namespace: str, number: int) -> list[JobRecord]:
-    """The job of that number alone; an array without its members."""
+    """The job of that number only; an array without its members."""
     return [
         shown_record(obj) for obj in in_order(iter_ended(api, namespace, numbers=[number], include_unfinished=True))
     ]

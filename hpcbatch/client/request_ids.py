@@ -1,4 +1,4 @@
-"""Random names: of objects, and of requests that the controller answers."""
+"""Random names for objects, and for requests to the controller."""
 
 from __future__ import annotations
 

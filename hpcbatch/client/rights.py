@@ -1,4 +1,4 @@
-"""Whether the user may do more than work with jobs of his own."""
+"""Whether the user may change other users' jobs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from hpcbatch.errors import ForbiddenError
 
 
 def may_change_all(api: Api) -> bool:
-    """Whether this user may change everybody's jobs: what PBS calls an operator or manager, Slurm an administrator."""
-    asked = {"group": BATCHJOBS.group, "resource": BATCHJOBS.plural, "verb": "update"}
+    """Whether this user may change everybody's jobs: PBS's operator or manager, Slurm's administrator."""
+    attributes = {"group": BATCHJOBS.group, "resource": BATCHJOBS.plural, "verb": "update"}
     review = {
         "apiVersion": ACCESS_REVIEWS.api_version,
         "kind": ACCESS_REVIEWS.kind,
         "metadata": {},
-        "spec": {"resourceAttributes": asked},
+        "spec": {"resourceAttributes": attributes},
     }
     return bool(api.create(ACCESS_REVIEWS, review)["status"].get("allowed"))
 
 
 def check_may_change_all(api: Api, what: str) -> None:
-    """Raise ForbiddenError for users who may not change all jobs; `what` says what they tried: `reruns one`."""
+    """Raise ForbiddenError for users who may not change all jobs; `what` describes the attempt: `reruns one`."""
     if not may_change_all(api):
         raise not_permitted(what)
 

@@ -1,10 +1,10 @@
-"""Signals, suspension and resumption of running jobs: what qsig, scancel and scontrol ask of the controller."""
+"""Signals, suspension and resumption of running jobs: the requests of qsig, scancel and scontrol."""
 
 from __future__ import annotations
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.port import Api, Object
-from hpcbatch.client.changes import ANSWER_S, change_spec, check_answer, check_unfinished, request, too_late
+from hpcbatch.client.changes import ANSWER_S, change_spec, check_reply, check_unfinished, request, too_late
 from hpcbatch.client.request_ids import random_id
 from hpcbatch.client.rights import check_may_change_all
 from hpcbatch.client.watch import wait_until
@@ -17,10 +17,10 @@ from hpcbatch.record.state import state_of
 
 def signal(api: Api, row: JobRow, number: int, scope: str) -> None:
     """Send a signal to the running job, or to the running members of an array. `scope`: `script` is its shell alone,
-    `session` that shell and what it has started in its session, `steps` all in all pods but the shell, `all` all of it.
+    `session` that shell and what it started in its session, `steps` everything in all pods but the shell, `all` all.
 
     Returns when the controller has passed it on; the runner acts on it within a second or two. Raises RefusedError if
-    the job does not run, JobFinishedError, or UnreachableError if the controller did not answer.
+    the job does not run, JobFinishedError, or UnreachableError if the controller did not reply.
     """
     request_id = random_id()
 
@@ -34,7 +34,7 @@ def signal(api: Api, row: JobRow, number: int, scope: str) -> None:
     if not is_passed_on(obj):
         raise too_late(row, obj)
     if (obj["status"].get("answered") or {}).get("id") == request_id:
-        check_answer(row, obj, request_id)
+        check_reply(row, obj, request_id)
 
 
 def suspend(api: Api, row: JobRow) -> Object:
@@ -45,7 +45,7 @@ def suspend(api: Api, row: JobRow) -> Object:
 
 
 def resume(api: TableApi, row: JobRow) -> Object:
-    """Let a suspended job go on, of an array also its members that were suspended by themselves; raises likewise."""
+    """Resume a suspended job, for an array also its individually suspended members; raises likewise."""
     resumed = _set_suspended(api, row, is_suspended=False)
     if row.array_indices:
         from hpcbatch.client.arrays import own_rows
@@ -64,7 +64,7 @@ def _set_suspended(api: Api, row: JobRow, *, is_suspended: bool) -> Object:
     check_unfinished(row)
 
     def change(obj: Object) -> Object:
-        # a run that comes after this one is not meant; an array has no runs
+        # the request does not apply to a later run; an array has no runs
         run = (obj.get("status") or {}).get("runCount")
         return {"suspended": is_suspended, "suspendedRun": run if is_suspended else None}
 

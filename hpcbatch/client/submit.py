@@ -1,4 +1,4 @@
-"""Submitting a job: the record, the Secret that goes with it, and the wait for the controller's answer."""
+"""Submitting a job: the record, its Secret, and the wait for the controller's reply."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Submitted(NamedTuple):
 def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float = ADMISSION_S) -> Submitted:
     """Create the record and wait until the controller has admitted it.
 
-    Raises RefusedError if it did not, UnreachableError if nobody answered in time; nothing is left behind then, nor
-    when the wait is interrupted. A connection lost on the way never makes two jobs: the names are chosen here.
+    Raises RefusedError if it was refused, UnreachableError if no reply came in time; then, and when the wait is
+    interrupted, nothing is left behind. A lost connection never makes two jobs: the names are chosen here.
     """
     name = f"{submission.spec.dialect}-{random_id(10)}"
     secret = submission_secret(name, submission)
@@ -62,11 +62,11 @@ def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float
         _create(api, SECRETS, secret, namespace)
         is_begun = True
         created = _create(api, BATCHJOBS, job, namespace)
-        answered = _await_answer(api, created, timeout_s)
+        answered = _await_reply(api, created, timeout_s)
     except BaseException as error:  # Ctrl-C too
         if not is_begun and isinstance(error, HpcBatchError) and not isinstance(error, LostError):
             raise
-        late = _take_back(api, namespace, name, is_answer_wanted=not isinstance(error, KeyboardInterrupt))
+        late = _take_back(api, namespace, name, is_reply_wanted=not isinstance(error, KeyboardInterrupt))
         if late is None:
             raise
         answered = late
@@ -79,7 +79,7 @@ def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float
 
 
 def submission_secret(name: str, submission: Submission) -> Object:
-    """The immutable Secret with script and environment. Raises HpcBatchError if Kubernetes could not hold it."""
+    """The immutable Secret with script and environment. Raises HpcBatchError if it is too large for Kubernetes."""
     environment = b"\0".join(os.fsencode(f"{key}={value}") for key, value in submission.environment.items())
     size = len(submission.script) + len(environment)
     if size >= _MAX_SECRET - 1024:
@@ -107,7 +107,7 @@ def _check_text(job: Object) -> None:
 
 
 def _create(api: Api, resource: Resource, obj: Object, namespace: str) -> Object:
-    """Create, once, however often the connection breaks: the random name tells whether it had been done."""
+    """Create an object once, however often the connection breaks: the random name shows whether it exists already."""
     give_up = time.monotonic() + _CREATE_S
     is_first = True
     while True:
@@ -135,30 +135,30 @@ class _Name(NamedTuple):
     object_name: str
 
 
-def _await_answer(api: Api, created: Object, timeout_s: float) -> Object:
-    """Watch the new record until it says admitted or refused."""
+def _await_reply(api: Api, created: Object, timeout_s: float) -> Object:
+    """Watch the new record until it is admitted or refused."""
     name = _Name(created["metadata"]["namespace"], created["metadata"]["name"])
     try:
-        seen = wait_until(api, name, _is_answered, seen=created, timeout_s=timeout_s)
+        seen = wait_until(api, name, _has_reply, seen=created, timeout_s=timeout_s)
     except UnknownJobError:
         raise HpcBatchError("the job was removed while it was being submitted") from None
-    if not _is_answered(seen):
+    if not _has_reply(seen):
         raise UnreachableError(
             f"hpcbatch's controller did not answer within {timeout_s:.0f} seconds: the job was not submitted"
         )
     return seen
 
 
-def _is_answered(obj: Object) -> bool:
+def _has_reply(obj: Object) -> bool:
     status = obj.get("status") or {}
     return "jobId" in status or "refusal" in status
 
 
-def _take_back(api: Api, namespace: str, name: str, *, is_answer_wanted: bool) -> Object | None:
-    """Undo a submission that failed half-way; the record after all, if the controller's answer came just now."""
+def _take_back(api: Api, namespace: str, name: str, *, is_reply_wanted: bool) -> Object | None:
+    """Undo an incomplete submission; returns the record if the controller's reply came just now after all."""
     try:
         found = api.get(BATCHJOBS, name, namespace)
-        if is_answer_wanted and _is_answered(found):
+        if is_reply_wanted and _has_reply(found):
             return found
     except HpcBatchError:
         pass
@@ -167,8 +167,8 @@ def _take_back(api: Api, namespace: str, name: str, *, is_answer_wanted: bool) -
 
 
 def _remove(api: Api, namespace: str, name: str) -> None:
-    """Remove record and Secret as far as the server answers; the controller sweeps what stays. A job that was admitted
-    meanwhile is not a user's to remove: it is asked to end.
+    """Remove record and Secret as far as the server replies; the controller sweeps the rest. A job that was admitted
+    meanwhile cannot be removed by a user: its end is requested.
     """
     from hpcbatch.client.changes import request_end
 

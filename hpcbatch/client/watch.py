@@ -1,4 +1,4 @@
-"""Waiting: until a record shows something, until requests have been carried out, and for whatever happens to jobs."""
+"""Waiting: until a record has changed, until requests have been handled, and for any change of jobs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from hpcbatch.model.row import JobRow
 
 SETTLE_S = 2.0
-_WATCH_S = 60.0  # a connection that has died unseen is found out so late
+_WATCH_S = 60.0  # a silently dead connection is noticed after this time
 _FOLLOW_S = 300.0
 _PAUSE_S = 0.2
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _FEW = 4
-"""So many of an array's members are looked at."""
+"""At most this many of an array's members are watched."""
 _BY_HOLD = frozenset({Reason.HELD_BY_USER, Reason.HELD_BY_ADMIN})
 
 
@@ -46,11 +46,11 @@ def wait_until(
     timeout_s: float | None = None,
     tell: Callable[[HpcBatchError], None] = lambda _: None,
 ) -> Object:
-    """The BatchJob as soon as `is_enough` is true of it, from the history if it has gone there; as it stands when the
-    time is over. `seen` is the record as it was read last.
+    """The BatchJob as soon as `is_enough` is true of it, from the history if it has moved there; on timeout its current
+    state. `seen` is the record as last read.
 
-    Waits through whatever the API server and the network do; `tell` hears of the first failure of each outage. Raises
-    UnknownJobError if the job is gone, ForbiddenError, UnauthorizedError, and what still fails when the time is over.
+    Waits through outages of API server and network; `tell` gets the first failure of each outage. Raises
+    UnknownJobError if the job is gone, ForbiddenError, UnauthorizedError, and the current failure on timeout.
     """
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     obj, is_fresh, failures = seen, seen is not None, 0
@@ -80,7 +80,7 @@ def wait_until(
 
 
 def _first(api: Api, job: Named, is_enough: Callable[[Object], bool], version: str, timeout_s: float) -> Object | None:
-    """The record once that is so; None when it was removed, or the watch ends before."""
+    """The record once `is_enough` is true; None when it was removed, or the watch ended before."""
     events = _changes(api, job.namespace, version, timeout_s, fields=f"metadata.name={job.object_name}")
     with closing(events):
         for _, obj in events:
@@ -92,7 +92,7 @@ def _first(api: Api, job: Named, is_enough: Callable[[Object], bool], version: s
 def _changes(
     api: Api, namespace: str | None, version: str, timeout_s: float, *, fields: str = ""
 ) -> Generator[tuple[str, Object | None]]:
-    """Names of BatchJobs and what they are now; None: they were removed, or `fields` selects them no longer."""
+    """Names of changed BatchJobs and their new state; None: removed, or no longer selected by `fields`."""
     watch = api.watch(BATCHJOBS, namespace, fields=fields, resource_version=version, timeout_s=timeout_s)
     try:
         for event in watch:
@@ -112,11 +112,11 @@ def settle(
     *,
     timeout_s: float = SETTLE_S,
 ) -> None:
-    """Wait a moment until the controller has acted on requests, so that the next listing shows it, as it does on PBS
-    and Slurm. No error if it takes longer: the requests stand in the records.
+    """Wait briefly until the controller has acted on requests, so that the next listing shows it, as on PBS and Slurm.
+    No error if it takes longer: the requests are in the records.
 
-    `changed` are the records as they were answered, `members` arrays with those of their members that were asked to
-    end; members that run are given this time to begin to end.
+    `changed` are the records returned by the requests, `members` arrays with those of their members whose end was
+    requested; running members are given this time to begin to end.
     """
     deadline = time.monotonic() + timeout_s
     waits = [(obj, _has_settled) for obj in changed] + [(obj, partial(_none_waits, wanted)) for obj, wanted in members]
@@ -131,7 +131,7 @@ def settle(
 
 
 def _await_all(api: Api, waits: Sequence[tuple[Object, Callable[[Object], bool]]], deadline: float) -> list[Object]:
-    """The records as they were seen last."""
+    """The records as last seen."""
     latest = {_key(obj): obj for obj, _ in waits}
     open_by_namespace: dict[str, dict[str, Callable[[Object], bool]]] = {}
     for obj, is_enough in waits:
@@ -182,7 +182,7 @@ def _is_ending(obj: Object) -> bool:
 
 
 def _has_settled(obj: Object) -> bool:
-    """Whether the state shows what was requested."""
+    """Whether the state matches the request."""
     spec, status, state = obj["spec"], obj.get("status") or {}, state_of(obj)
     if spec.get("deleteRequested"):
         return _is_ending(obj)
@@ -193,7 +193,7 @@ def _has_settled(obj: Object) -> bool:
     is_held = bool(spec.get("hold") or spec.get("adminHolds"))
     if state in {JobState.QUEUED, JobState.WAITING}:
         return not is_held
-    # one that waits for other jobs stays held
+    # a job that waits for other jobs stays held
     return state is not JobState.HELD or is_held or status.get("reason") not in _BY_HOLD
 
 
@@ -201,19 +201,19 @@ def _has_settled(obj: Object) -> bool:
 
 
 def follow(api: Api, rows: Mapping[str, JobRow]) -> Iterator[JobRow | str]:
-    """Every change of the jobs in `rows`, by their objects' names, without end: the new row, or the name of a record
-    that was removed.
+    """Every change of the jobs in `rows`, by their objects' names, without end: the new row, or the name of a removed
+    record.
     """
     namespaces = {row.namespace for row in rows.values()}
     where = namespaces.pop() if len(namespaces) == 1 else None
     while True:
-        with suppress(GoneError):  # a watch too far behind: look at everything again
+        with suppress(GoneError):  # a watch too far behind: start over with a listing
             yield from _listed_and_changed(api, where, rows)
 
 
 def _listed_and_changed(api: Api, where: str | None, rows: Mapping[str, JobRow]) -> Iterator[JobRow | str]:
-    """One listing and what changes after it. The server sends jobs that have not ended, so that a long history costs
-    nothing; a job that has left that selection is looked at once more."""
+    """One listing and the changes after it. The server sends unfinished jobs only, so that a long history costs
+    nothing; a job that leaves that selection is looked at once more."""
     from hpcbatch.client.listing import UNFINISHED
     from hpcbatch.record.batchjob import shown_record
     from hpcbatch.record.rows import row_of

@@ -34,7 +34,7 @@ from hpcbatch.controller.records import remove, write_status
 from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError, NotFoundError
 from hpcbatch.model.array import Array, ArrayStatus
 from hpcbatch.model.indices import Indices
-from hpcbatch.model.record import Answer, JobRecord, JobStatus
+from hpcbatch.model.record import JobRecord, JobStatus, Reply
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide_array import ArrayDecision, ArraySeen, Obstacle, decide_array
@@ -251,8 +251,8 @@ class Arrays:
         if (signal := spec.get("signalRequest")) is not None and signal["id"] != status.signalled:
             changes["signalRequest"] = signal
             code, message = ("", "") if running else (RefusalCode.NOT_RUNNING, "no member of the array is running")
-            answer = Answer(request_id=signal["id"], code=code, message=message)
-            status = replace(status, signalled=signal["id"], answered=answer)
+            reply = Reply(request_id=signal["id"], code=code, message=message)
+            status = replace(status, signalled=signal["id"], answered=reply)
         if status.is_rerunning:
             changes["rerunRequest"] = spec.get("rerunRequest")
             status = replace(status, is_rerunning=False)

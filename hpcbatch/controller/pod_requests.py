@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import PODS
-from hpcbatch.model.record import Answer, JobRecord, JobStatus
+from hpcbatch.model.record import JobRecord, JobStatus, Reply
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import is_suspended
@@ -99,5 +99,5 @@ def pass_on(
     if signal is None:
         return status
     code, message = ("", "") if is_running else (RefusalCode.NOT_RUNNING, "the job is not running")
-    answer = Answer(request_id=signal.request_id, code=code, message=message)
-    return replace(status, signalled=signal.request_id, answered=answer)
+    reply = Reply(request_id=signal.request_id, code=code, message=message)
+    return replace(status, signalled=signal.request_id, answered=reply)

@@ -51,7 +51,7 @@ class Process:
         and may be missing; the history is served on `history_port`.
         """
         self._environ = environ
-        self._answer_s = 0.5 * (timing or Timing()).renew_s  # a renewal may fail once and be retried in time
+        self._response_s = 0.5 * (timing or Timing()).renew_s  # a renewal may fail once and be retried in time
         self._candidate: Candidate | None = None
         if timing is not None:
             self._candidate = Candidate(
@@ -132,7 +132,7 @@ class Process:
 
     def _connect_for_lease(self) -> HttpApi:
         return HttpApi(
-            kubeconfig.load(self._environ), connect_timeout_s=self._answer_s, answer_timeout_s=self._answer_s
+            kubeconfig.load(self._environ), connect_timeout_s=self._response_s, response_timeout_s=self._response_s
         )
 
     def _begin(self) -> None:

@@ -14,7 +14,7 @@ from hpcbatch.api.port import Object
 from hpcbatch.controller.intake import Intake, taken_spec
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ApiError, HpcBatchError, RefusedError, UnreachableError
-from hpcbatch.model.record import Answer, JobRecord, JobStatus
+from hpcbatch.model.record import JobRecord, JobStatus, Reply
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.admission import grant_walltime
@@ -130,12 +130,12 @@ def _with_limit(status: JobStatus, limit: int) -> JobStatus:
 
 def _replied(record: JobRecord, kind: str, request_id: str, act: Callable[[], JobRecord]) -> JobRecord:
     try:
-        record, reply = act(), Answer(request_id=request_id)
+        record, reply = act(), Reply(request_id=request_id)
     except RefusedError as refused:
-        reply = Answer(request_id=request_id, code=refused.code, message=str(refused))
+        reply = Reply(request_id=request_id, code=refused.code, message=str(refused))
     except (ApiError, UnreachableError):
         raise
     except HpcBatchError as error:
-        reply = Answer(request_id=request_id, code=RefusalCode.BAD_SPEC, message=str(error))
+        reply = Reply(request_id=request_id, code=RefusalCode.BAD_SPEC, message=str(error))
     handled = {**record.status.handled, kind: request_id}
     return replace(record, status=replace(record.status, answered=reply, handled=handled))

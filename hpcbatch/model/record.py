@@ -94,7 +94,7 @@ class Suspension:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Reply:
     """Of the controller to a request in a BatchJob's spec."""
 
     request_id: str = field(metadata=stored("id", ANY_TEXT))
@@ -207,7 +207,7 @@ class JobStatus:
     )
     """What qalter and scontrol update have changed since submission, as fields of the BatchJob's spec. `JobRecord.spec`
     already has them."""
-    answered: Answer | None = field(default=None, metadata=stored("answered", struct(Answer)))
+    answered: Reply | None = field(default=None, metadata=stored("answered", struct(Reply)))
     """To the last request (alter, rerun, signal ...) that the controller has dealt with."""
     handled: Mapping[str, str] = field(
         default_factory=dict,

@@ -1,4 +1,4 @@
-"""Whether a site takes a job, and what of its own defaults it gives it. Pure: no API, no clock."""
+"""Whether a site admits a job, and which of its defaults the job gets. Pure: no API, no clock."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from hpcbatch.site.identity import Identity
 from hpcbatch.units import format_bytes, hms
 from hpcbatch.volcano import pod_needs
 
-_MOST_NAMES = 20  # of queues in an answer
+_MOST_NAMES = 20  # of queues in a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granted:
-    """What an admitted job gets, its queue's defaults filled in."""
+    """The resources of an admitted job, with its queue's defaults."""
 
     walltime_s: int | None
     layout: tuple[Chunk, ...]
 
 
 def choose_queue(spec: JobSpec, site: SiteConfig) -> QueueConfig:
-    """The queue requested, or the site's default. Raises RefusedError (UNKNOWN_QUEUE)."""
+    """The requested queue, or the site's default. Raises RefusedError (UNKNOWN_QUEUE)."""
     name = spec.queue or site.default_queue
     queue = site.queue(name)
     if queue is None or queue.volcano_queue == "root":  # the parent of all Volcano Queues takes no jobs
@@ -60,8 +60,8 @@ def admit(
     nodes: Sequence[NodeSize],
     stays: bool = False,
 ) -> Granted:
-    """What the job gets. `nodes` are all that the queue reaches. A job that `stays` in its queue was taken before.
-    Raises RefusedError, or another HpcBatchError where the job contradicts itself.
+    """What the job gets. `nodes` are all that the queue reaches. `stays`: the job was already admitted to its queue.
+    Raises RefusedError, or another HpcBatchError if the job contradicts itself.
     """
     if owner.is_disabled:
         raise RefusedError(RefusalCode.USER_DISABLED, f"user {owner.user} may not submit jobs")
@@ -114,11 +114,11 @@ def _check_names(spec: JobSpec, site: SiteConfig) -> None:
 
 
 def _check_some_node_has(layout: Sequence[Chunk], nodes: Sequence[NodeSize]) -> None:
-    """As slurmctld does, which lets CPUs and nodes that it does not have wait. In other dialects all of it waits."""
+    """Like slurmctld, which accepts CPUs and nodes that do not exist. In other dialects such jobs always wait."""
     for chunk in layout:
         able = [node for node in nodes if node.properties is None or set(chunk.properties) <= node.properties]
         if not able:
-            continue  # nothing is known of those that may come
+            continue  # later nodes may be larger
         for name, amount in chunk.resources:
             most = max(amount if node.resources is None else dict(node.resources).get(name, 0) for node in able)
             if most == 0:
@@ -130,7 +130,7 @@ def _check_some_node_has(layout: Sequence[Chunk], nodes: Sequence[NodeSize]) -> 
 
 
 def _with_memory(layout: Sequence[Chunk], queue: QueueConfig) -> tuple[Chunk, ...]:
-    """A pod that requests none gets the default, or where only a limit is set, that: without, it could take more."""
+    """A pod that requests no memory gets the default, or else the limit: without it, it could take more."""
     mem = queue.default_mem_per_node_bytes or queue.max_mem_per_node_bytes
     return tuple(replace(chunk, mem_bytes=mem) if chunk.mem_bytes is None else chunk for chunk in layout)
 

@@ -1,4 +1,4 @@
-"""What was altered of a job and when: accounting reports it."""
+"""Which alterations of a job were made and when: accounting reports them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from hpcbatch.dialects.pbs.alterations import changes
 from hpcbatch.model.record import Alteration, JobRecord
 
 KEPT, LONGEST = 50, 2000
-"""Alterations of a job that are remembered, the last ones, and characters of each: its record must not grow without
-end.
-"""
+"""How many of a job's last alterations are kept, and characters of each: its record must not grow without limit."""
 
 
 def noted(before: JobRecord, after: JobRecord, now: datetime) -> JobRecord:
-    """`after`, with what makes it another than `before` among its alterations."""
+    """`after`, with its differences from `before` added to its alterations."""
     text = " ".join(f"{name}={value}" for name, value in changes(before, after))
     if not text:
         return after

@@ -1,4 +1,4 @@
-"""What the dependency of an array says of its members: all wait, some may start, some never will."""
+"""What an array's dependency means for its members: all wait, some may start, some never will."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpcbatch.policy.holds import behind_others
 
 
 class Dependencies(Protocol):
-    """What is known of a job's dependency, and of who waits for it."""
+    """A job's dependency, and the jobs that wait for it."""
 
     def look(self, record: JobRecord, now: datetime) -> Outlook | None: ...
     def look_at_members(self, record: JobRecord) -> IndexOutlook: ...
@@ -24,7 +24,7 @@ class Dependencies(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayGate:
-    """What the dependency of an array says: the status to write first, and then which members may start."""
+    """Effect of an array's dependency: the status to write first, and then which members may start."""
 
     status: JobStatus
     obstacle: Obstacle | None = None
@@ -62,7 +62,7 @@ def array_gate(record: JobRecord, dependencies: Dependencies, now: datetime) -> 
 
 
 def _without(status: JobStatus, never: Indices | None = None) -> JobStatus:
-    """The members that never will start (None: none will) count as deleted."""
+    """The members that will never start (None: all of them) count as deleted."""
     array = status.array
     if array is None:
         return status

@@ -1,4 +1,4 @@
-"""What the controller does with one admitted job, decided from what is there. Reads no clock, calls no API."""
+"""What the controller does next with one admitted job. Reads no clock, calls no API."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from hpcbatch.policy.suspensions import with_suspensions
 
 _VOLCANO_ENDING = frozenset({"Terminating", "Completing", "Aborting"})
 _STARTING_LOOK_S = 10.0
-# After the end of its grace period a pod on a node that does not answer is given up: long enough for a kubelet that is
-# only slow to say that it has ended.
+# When its grace period is over, a pod on a silent node is given up after this time: a kubelet that is merely slow
+# reports its end earlier.
 _GIVEN_UP_AFTER = timedelta(seconds=10)
 _ENDING_LOOK_S = 10.0
 
 
 def decide(seen: Observed) -> Decision:
-    """Bring one admitted job on by a step. Doing it twice changes nothing more."""
+    """Advance one admitted job by a step. Doing it twice changes nothing more."""
     if not seen.record.status.state.is_final:
         status = seen.record.status
         if seen.outlook is not None:
@@ -57,7 +57,7 @@ def _decide(seen: Observed) -> Decision:
 
 
 def _giving_up(seen: Observed, decision: Decision) -> Decision:
-    """Let go of pods whose deletion no kubelet confirms. Slurm and PBS requeue the jobs of a lost node as well."""
+    """Give up pods whose deletion no kubelet confirms. Slurm and PBS requeue the jobs of a lost node as well."""
     ending = [(pod, pod.dies_at + _GIVEN_UP_AFTER) for pod in seen.pods if pod.dies_at is not None and not pod.is_gone]
     if not ending:
         return decision
@@ -72,7 +72,7 @@ def _giving_up(seen: Observed, decision: Decision) -> Decision:
 def _without_volcano_job(seen: Observed) -> Decision:
     status = seen.record.status
     if status.is_rerunning and not seen.delete_requested:
-        # a step of its own, before anything is made: the new run must not be taken for the one that was to end
+        # a separate step, before anything is made: the new run must not be mistaken for the one to end
         return Decision(status=replace(queued_again(status, seen.now), is_rerunning=False), delete=True)
     if _is_overdue(status) and not seen.delete_requested:
         return _timed_out(seen, None, is_over=True)
@@ -104,7 +104,7 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         or (first.is_deleting and not seen.delete_requested)
         or volcano_job.phase == "Restarting"
     )
-    # the Volcano Job of a run that has been given back to the queue may still be there
+    # the Volcano Job of a requeued run may still exist
     is_given_up = is_given_up or (status.is_rerunning and status.state is JobState.QUEUED)
     is_late = first is not None and is_given_up and _is_seen_late(seen, first)
     if first is not None and is_new and (is_late or not is_given_up):
@@ -117,7 +117,7 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
             hosts=(),
             **NOTHING_USED,
         )
-        # what is known was asked of the run before this one, if there was any
+        # any request was meant for the run before this one
         is_suspended = seen.is_suspended and status.run_count == 1
         seen = replace(seen, record=replace(seen.record, status=status), is_suspended=is_suspended)
     if seen.delete_requested:
@@ -139,18 +139,18 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         message = "" if stuck is None else f"pod {stuck.name} on node {stuck.node}: {stuck.problem}"
         left = None if is_starting or first.is_deleting else _left_s(seen)
         if left is not None and left <= 0:
-            # a step of its own: whatever becomes of the pods, the next look knows why
+            # a separate step: whatever happens to the pods, the next look has the reason
             return Decision(status=replace(as_running(seen), state=JobState.EXITING, reason=Reason.TIME_LIMIT))
         state = JobState.SUSPENDED if seen.is_suspended else JobState.RUNNING
         running = replace(as_running(seen), state=state, reason=Reason.NONE, message=message)
         return Decision(
             status=running,
-            # not earlier: pods on their way still read what tells them
+            # not earlier: starting pods still read it
             let_start=not (seen.record.spec.rerunnable or is_starting),
             look_again_s=_STARTING_LOOK_S if is_starting else left,
         )
     if status.start_time is not None and (volcano_job.phase in _VOLCANO_ENDING or not seen.record.spec.rerunnable):
-        # its pods are gone before Volcano says so: the run is over, not given back to the queue
+        # its pods are gone before Volcano reports that: the run is over, not requeued
         return Decision(status=replace(status, state=JobState.EXITING, reason=Reason.NONE, message=""))
     if not any(pod.node for pod in seen.pods):
         if (kept := kept_back(seen)) is not None:
@@ -175,9 +175,9 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
 
 
 def _is_seen_late(seen: Observed, first: PodView) -> bool:
-    """The script has begun, which is seen only now that its pod has been taken away. It has run, if not for long.
+    """The script has begun, but that is seen only after its pod was deleted: it ran, if not for long.
 
-    Not for a job that must not run twice: its script begins only after the controller's word (Decision.let_start).
+    Not for a job that must not run twice: its script begins only after the controller allows it (Decision.let_start).
     """
     status = seen.record.status
     return (
@@ -206,7 +206,7 @@ def _deleting(seen: Observed, first: PodView | None, *, is_over: bool) -> Decisi
 
 
 def _rerunning(seen: Observed, *, is_over: bool) -> Decision:
-    """End the run, whatever becomes of it, and queue the job again. The mark stays until the Volcano Job is gone."""
+    """End the run, whatever its result, and requeue the job. The mark stays until the Volcano Job is gone."""
     status = seen.record.status
     if is_over:
         is_queued = status.state is JobState.QUEUED
@@ -215,13 +215,13 @@ def _rerunning(seen: Observed, *, is_over: bool) -> Decision:
 
 
 def _left_s(seen: Observed) -> float | None:
-    """Seconds until a run is overdue, which its runner should have ended before. None: no limit, or suspended."""
+    """Seconds until a run is overdue that its runner should have ended. None: no limit, or suspended."""
     record, status = seen.record, seen.record.status
     began = max((pod.started_at for pod in seen.pods if pod.started_at), default=None)
     if began is None or record.walltime_s is None or seen.is_suspended or status.state is JobState.SUSPENDED:
         return None
     over = began + timedelta(seconds=record.walltime_s + status.suspended_s(began, seen.now))
-    # a limit that has passed when it is set, or a job that goes on beyond it: the runner needs its time for that, too
+    # a limit may already have passed when it is set: the runner still gets its time
     changes = [over, *(one.time for one in status.alterations[-1:]), *(one.end_time for one in status.suspensions[-1:])]
     latest = max(one for one in changes if one is not None)
     return (latest + late_by(seen) - seen.now).total_seconds() + seen.kill_delay_s
@@ -232,7 +232,7 @@ def _is_overdue(status: JobStatus) -> bool:
 
 
 def _timed_out(seen: Observed, first: PodView | None, *, is_over: bool) -> Decision:
-    """End the pods of a run that is overdue."""
+    """End the pods of an overdue run."""
     if not is_over:
         return Decision(status=seen.record.status, terminate=True)
     message = f"walltime exceeded limit {seen.record.walltime_s} s"

@@ -1,7 +1,7 @@
-"""What the controller does with one array, decided from what is there. Reads no clock, calls no API.
+"""What the controller does next with one array. Reads no clock, calls no API.
 
-Members get a record of their own only when they may run. The record of a member is made first, then its index becomes
-active, and only then is it admitted: wherever a kill comes in between, a member is neither lost nor run twice.
+Members get their own record only when they may run. A member's record is made first, then its index becomes active,
+and only then is it admitted: a kill in between neither loses a member nor runs it twice.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from hpcbatch.model.state import JobState, Reason
 
 WINDOW = 50
 LEAST_WINDOW = 10
-"""So many members of an array wait for the scheduler at once, or as many as run, up to WINDOW; all others are only
-numbers. Each that waits costs the scheduler something, and where few run, few start at once."""
+"""At least this many members of an array wait for the scheduler at once, else as many as run, up to WINDOW; the others
+are only numbers. Each waiting one costs the scheduler something, and where few run, few start at once."""
 OWN_AT_ONCE = 50
 _OWN_PAUSE_S = 0.1
-"""Records that are requested before their members may run are made in steps, each of which looks at the array again:
-one that was deleted meanwhile, or of which less is wanted, gets no more of them."""
+"""Records requested for members that may not run yet are made in steps of this many, each of which looks at the array
+again: it may have been deleted, or fewer may be requested."""
 _NONE = Indices()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unstarted:
-    """What matters of a member with a record that has not been started."""
+    """The state of a member with a record that has not been started."""
 
     is_held: bool = False
     is_held_by_array: bool = False
-    """By a request to the array: that is taken back the same way. Its user's own hold is not."""
+    """By a request to the array, which also releases it. Its user's own hold is separate."""
     reason: Reason = Reason.NONE
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """Why no member may start yet, beside holds and the begin time."""
+    """Why no member may start yet, apart from holds and the begin time."""
 
     state: JobState
     reason: Reason
     message: str = ""
     is_for_all: bool = True
-    """Also for those that have a record and wait; else for those that have none."""
+    """Also for members that have a record and wait; else only for those without one."""
     is_for_ever: bool = False
-    """Those that wait are to be ended."""
+    """The waiting members are to be ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,20 +56,20 @@ class ArraySeen:
     now: datetime
     delete_requested: bool = False
     is_suspended: bool = False
-    """Members that run are stopped, and none is started."""
+    """Running members are stopped, and none is started."""
     requested_deleted: Indices = _NONE
     requested_held: Indices = _NONE
     requested_own: Indices = _NONE
-    """They get a record of their own before they may run, so that they can be altered singly."""
+    """These get their own record before they may run, so that they can be altered individually."""
     unstarted: Mapping[int, Unstarted] = field(default_factory=dict)
     running: int = 0
-    """How many have been started and have not ended. Suspended ones don't count against the limit."""
+    """Number of members that started and have not ended. Suspended ones don't count against the limit."""
     ended: Mapping[int, JobState] = field(default_factory=dict)
-    """The members that have ended; those that the status counts already may be among them."""
+    """The ended members; the status may already count some of them."""
     missing: Indices = _NONE
-    """Active ones whose record somebody has removed."""
+    """Active members whose record was removed."""
     began: datetime | None = None
-    """The earliest start of a member, as far as known."""
+    """The earliest start of a member, if known."""
     obstacle: Obstacle | None = None
     ready: Indices | None = None
     """Those whose own dependency is met (aftercorr); None: all."""
@@ -77,15 +77,15 @@ class ArraySeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayDecision:
-    """The status to write after the records of `make` have been made; and what to ask of members that have one."""
+    """The status to write after the records of `make` are made; and the requests to members that have one."""
 
     status: JobStatus
     make: Indices = _NONE
     kept: Indices = _NONE
     """Those of `make` that are made held: they may not run yet."""
     keeps_number: int | None = None
-    """The last of `make`, where no member is left to be made. Made behind the others, it is never told of a second one,
-    wherever a kill comes in between."""
+    """The last of `make`, if no other member is left to be made. Made after the others, it stays the only one, wherever
+    a kill comes in between."""
     end: Indices = _NONE
     hold: tuple[int, ...] = ()
     release: tuple[int, ...] = ()
@@ -93,7 +93,7 @@ class ArrayDecision:
 
 
 def decide_array(seen: ArraySeen) -> ArrayDecision:
-    """Bring one admitted array on by a step. Doing it twice changes nothing more."""
+    """Advance one admitted array by a step. Doing it twice changes nothing more."""
     record, status = seen.record, seen.record.status
     if status.state.is_final or record.spec.array is None:
         return ArrayDecision(status=status)
@@ -147,7 +147,7 @@ def decide_array(seen: ArraySeen) -> ArrayDecision:
 
 
 def _counted(seen: ArraySeen, array: ArrayStatus) -> ArrayStatus:
-    """The sets after what is seen of the members: those with a record are active, those that ended have their end."""
+    """The index sets after this look: members with a record are active, ended ones are in the set of their result."""
     of_state: dict[str, list[int]] = {"succeeded": [], "failed": [], "deleted": []}
     open_ones = array.pending | array.active
     for index, state in seen.ended.items():
@@ -169,11 +169,11 @@ def _counted(seen: ArraySeen, array: ArrayStatus) -> ArrayStatus:
 def _holds(
     seen: ArraySeen, limit: int | None, waits: Mapping[int, Unstarted], *, is_held: bool
 ) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Which waiting members to hold, which to let go, and how many more may be made."""
+    """Which waiting members to hold and to release, and how many more may be made."""
     wanted = {index for index in waits if not is_held and index not in seen.requested_held}
     free = [index for index in wanted if not waits[index].is_held]
     allowed = len(waits) if limit is None else max(0, limit - seen.running)
-    # a limit that was lowered holds the last of those that were to start
+    # a lowered limit holds the last of the waiting members
     excess = set(sorted(free)[allowed:])
     hold = {index for index, view in waits.items() if not view.is_held and index not in wanted} | excess
     room = allowed - (len(free) - len(excess))
@@ -194,7 +194,7 @@ def _state(
     is_held: bool,
     is_early: bool,
 ) -> tuple[JobState, Reason, str]:
-    """The state of the array, and why those that have not started wait."""
+    """The state of the array, and why its unstarted members wait."""
     if seen.delete_requested:
         return JobState.EXITING, Reason.NONE, ""
     by_admin = Reason.HELD_BY_ADMIN if seen.record.spec.admin_holds else Reason.HELD_BY_USER

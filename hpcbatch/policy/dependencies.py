@@ -1,4 +1,4 @@
-"""Whether a job may run as far as it depends on others, decided from what is known of them. Reads no clock, no API."""
+"""Whether the jobs that a job depends on let it run. Reads no clock, calls no API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.state import JobState, Reason
 
 _BY_INDEX = frozenset({DependencyKind.AFTER_CORR, DependencyKind.SINGLETON})
-"""What each member of an array waits for by itself."""
+"""Dependencies that each member of an array waits for by itself."""
 
 
 class Verdict(Enum):
@@ -36,12 +36,12 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Other:
-    """What a dependency sees of another job, of a whole array, or of one member."""
+    """The state of another job, a whole array, or one member, as a dependency needs it."""
 
     started_at: datetime | None = None
     ended_at: datetime | None = None
     is_ok: bool = False
-    """It has ended with 0; an array: all of its members have."""
+    """It has ended with 0; an array: all of its members did."""
     never_ran: bool = False
     """It was deleted before it ran."""
     was_dropped: bool = False
@@ -51,20 +51,20 @@ class Other:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """A job of a `runone` set, as the others of the set see it."""
+    """Another job of a `runone` set."""
 
     job_id: int
     is_chosen: bool = False
-    """It is given to the scheduler, or runs."""
+    """The scheduler has it, or it runs."""
     has_run: bool = False
     """It has ended after it ran."""
     may_run: bool = True
-    """Neither held nor before its begin time, and not ended."""
+    """It is not held, not before its begin time, and has not ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """Of an array, as the members of another one see them."""
+    """Members of an array, as those of another array depend on them."""
 
     all: Indices
     succeeded: Indices
@@ -73,24 +73,24 @@ class Members:
 
 
 class OtherJobs(Protocol):
-    """Where the evaluation looks; each call is one look-up."""
+    """Finds other jobs for the evaluation; each call is one look-up."""
 
     def find(self, ref: JobRef, *, is_all_begun: bool = False) -> Other | None:
-        """None: no such job is known, or no such member. With `is_all_begun` an array has started when its last member
-        has, else with its first.
+        """None: no such job or member is known. With `is_all_begun` an array has started when its last member has,
+        else when its first has.
         """
 
     def members(self, job_id: int) -> Members | None:
-        """Of an array; None for any other job."""
+        """The members of an array; None for any other job."""
 
     def has_earlier(self, record: JobRecord) -> bool:
         """Whether an earlier job of the same name and user has not ended."""
 
     def joined(self, job_id: int) -> Sequence[Wait]:
-        """What accepted `before…` of other jobs make this one wait for."""
+        """What this job waits for because of accepted `before…` of other jobs."""
 
     def refuses(self, record: JobRecord, wait: Wait) -> str:
-        """Why the job named by a `before…` or `runone` does not let that in; "" if it does."""
+        """Why the job named by a `before…` or `runone` rejects it; "" if it accepts."""
 
     def rivals(self, record: JobRecord) -> Sequence[Rival]:
         """The other jobs of its `runone` set."""
@@ -103,14 +103,14 @@ class Outlook:
     look_again_s: float | None = None
     """When time alone may change it (`after:12+5`)."""
     message: str = ""
-    """Why never, of a PBS job in PBS's words; or what keeps it waiting for ever."""
+    """For `never`: the reason, for a PBS job in the text of PBS; or what keeps it waiting for ever."""
     kills: bool = False
-    """A job that can never run is to be ended."""
+    """The job can never run and is to be ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexOutlook:
-    """Of an array's pending members."""
+    """The pending members of an array."""
 
     ready: Indices
     never: Indices
@@ -118,7 +118,7 @@ class IndexOutlook:
 
 @dataclass(slots=True)
 class _Tally:
-    """What has been found so far."""
+    """The results so far."""
 
     met: list[str] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
@@ -127,13 +127,13 @@ class _Tally:
     due: datetime | None = None
     message: str = ""
     note: str = ""
-    """What keeps it waiting for ever unless somebody does something."""
+    """What keeps it waiting for ever unless somebody acts."""
 
 
 def look(record: JobRecord, jobs: OtherJobs, now: datetime) -> Outlook | None:
-    """What becomes of a job that has not started; None for one that depends on nobody.
+    """The outlook of a job that has not started; None for one without dependency.
 
-    Of an array it tells whether members may be made at all; which of them, `look_at_members` does.
+    For an array it says whether members may be made at all; `look_at_members` says which.
     """
     if record.spec.member_of is not None:  # the array's record waits, not its members
         return None
@@ -178,7 +178,7 @@ def look(record: JobRecord, jobs: OtherJobs, now: datetime) -> Outlook | None:
 def _add(
     tally: _Tally, record: JobRecord, wait: Wait, jobs: OtherJobs, now: datetime, *, joined: int, failed: frozenset[str]
 ) -> None:
-    """Look at one part, unless that was settled before."""
+    """Evaluate one part, unless it was settled before."""
     name, before = str(wait), record.status.dependency
     if before is not None and name in before.met:
         tally.met.append(name)
@@ -257,8 +257,8 @@ def _test(
 
 
 def _among(rivals: Sequence[Rival], record: JobRecord, verdict: Verdict, tally: _Tally) -> Verdict:
-    """Of jobs bound by `runone` one at a time is given to the scheduler: the one that is there already, else the first
-    of those that may run. When it has ended, the others go.
+    """Of jobs bound by `runone` one at a time is given to the scheduler: the one that is already there, else the first
+    that may run. When it has ended, the others are ended.
     """
     done = next((rival for rival in rivals if rival.has_run), None)
     if done is not None:
@@ -270,7 +270,7 @@ def _among(rivals: Sequence[Rival], record: JobRecord, verdict: Verdict, tally: 
 
 
 def with_followers(status: JobStatus, followers: tuple[str, ...]) -> JobStatus:
-    """The same, telling who waits for the job."""
+    """The same status, with the jobs that wait for this one."""
     progress = status.dependency
     if followers == (() if progress is None else progress.followers):
         return status
@@ -278,7 +278,7 @@ def with_followers(status: JobStatus, followers: tuple[str, ...]) -> JobStatus:
 
 
 def dropped(status: JobStatus, outlook: Outlook, now: datetime) -> JobStatus:
-    """The end of a job or array of which nothing has run, and nothing ever will."""
+    """The end of a job or array of which nothing has run or ever will."""
     array = status.array
     if array is not None:
         array = replace(array, pending=Indices(), deleted=array.deleted | array.pending)
@@ -295,8 +295,8 @@ def dropped(status: JobStatus, outlook: Outlook, now: datetime) -> JobStatus:
 
 
 def look_at_members(record: JobRecord, pending: Indices, jobs: OtherJobs) -> IndexOutlook:
-    """Which of an array's members that have no record yet may start, and which never will. To be asked only when
-    `look` says MET for the array. Costs as much as the arrays have ranges.
+    """Which members of an array without a record may start, and which never will. Call it only when `look` returns MET
+    for the array. Costs as much as the arrays have ranges.
     """
     dependency, ready, never = record.spec.dependency, pending, Indices()
     for wait in () if dependency is None else dependency.waits:
@@ -311,8 +311,8 @@ def look_at_members(record: JobRecord, pending: Indices, jobs: OtherJobs) -> Ind
 
 
 def _counterparts(ref: JobRef, pending: Indices, jobs: OtherJobs) -> tuple[Indices, Indices]:
-    """Those of `pending` whose counterpart has ended with 0, and those whose counterpart has not. An index that the
-    other array lacks, and a plain job, count by the whole.
+    """Those of `pending` whose counterpart has ended with 0, and those whose counterpart has not. For an index that the
+    other array lacks, and for a plain job, the whole job counts.
     """
     whole = jobs.find(ref)
     if whole is None:
@@ -327,7 +327,7 @@ def _counterparts(ref: JobRef, pending: Indices, jobs: OtherJobs) -> tuple[Indic
 
 
 def find_cycle(start: int, targets: Callable[[int], Iterable[int]]) -> tuple[int, ...]:
-    """The way back to `start` along what each job waits for, `start` first and last; () if there is none."""
+    """The cycle from `start` along what each job waits for, `start` first and last; () if there is none."""
     came_from: dict[int, int] = {}
     stack = [start]
     while stack:

@@ -1,4 +1,4 @@
-"""What keeps a job back that the scheduler does not know yet: a hold, other jobs, its time."""
+"""What keeps a job from the scheduler: a hold, other jobs, its begin time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hpcbatch.policy.statuses import as_ended
 
 
 def kept_back(seen: Observed) -> Decision | None:
-    """What a job becomes that may not start yet: held, behind others, or before its time; None if it may."""
+    """The decision for a job that may not start yet: held, waiting for others, or before its time; None if it may."""
     spec, status, outlook = seen.record.spec, seen.record.status, seen.outlook
     if outlook is not None and outlook.verdict is Verdict.NEVER and outlook.kills:
         return Decision(status=as_ended(seen, JobState.DELETED, Reason.DEPENDENCY_NEVER, outlook.message))
@@ -34,7 +34,7 @@ def behind_others(outlook: Outlook) -> Reason | None:
 
 
 def hold_reason(spec: JobSpec) -> Reason | None:
-    """What holds a job, not counting other jobs and the time; None if nothing does. An admin's hold goes before."""
+    """What holds a job, apart from other jobs and the time; None if nothing does. An admin's hold goes first."""
     if spec.admin_holds:
         return Reason.HELD_BY_ADMIN
     return Reason.HELD_BY_USER if spec.hold else None

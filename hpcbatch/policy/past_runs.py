@@ -1,4 +1,4 @@
-"""What stays of a run after which the job is queued again: accounting counts it, and users see it in tracejob."""
+"""What is kept of a run after which the job is requeued: accounting counts it, and tracejob shows it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from datetime import datetime
 from hpcbatch.model.record import JobStatus, PastRun
 
 KEPT = 100
-"""Runs of a job that are remembered, the last ones: the record of one that runs again and again must not grow."""
+"""How many of a job's last runs are kept: the record of one that runs again and again must not grow."""
 
 
 def remembered(before: JobStatus, after: JobStatus, now: datetime, lost: Callable[[], str] = str) -> JobStatus:
-    """`after`, with the run that `before` tells of among the past ones if it has been given up. Both are written at
-    once, so that a run is remembered exactly once, whenever the controller is killed. `lost` tells why.
+    """`after`; if the run in `before` was given up, it is added to the past runs. Both are written at once, so that a
+    run is recorded exactly once, whenever the controller is killed. `lost` returns the reason.
     """
     if before.start_time is None or after.start_time == before.start_time:
         return after

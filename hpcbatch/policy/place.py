@@ -1,5 +1,5 @@
-"""From an admitted job to the objects of its next run. The controller, the dry run and the check of an installation all
-go this way, so that what one of them shows is what another makes.
+"""Turns an admitted job into the objects of its next run. The controller, the dry run and the check of an installation
+all use it, so that they make the same objects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def place(
     run_count: int = 1,
     array: Array | None = None,
 ) -> PlacedJob:
-    """The job with its pods. `spec` has the walltime that the site granted; `array` is that of a member."""
+    """The job with its pods. `spec` has the granted walltime; `array` is a member's."""
     return PlacedJob(
         job_id=job_id,
         spec=spec,
@@ -62,8 +62,8 @@ def objects(
     export_none: bool = False,
     loader: BaseLoader | None = None,
 ) -> list[Object]:
-    """The ConfigMap and the Volcano Job of the run, in this order, with what the job's dialect says of its variables,
-    hosts and output. `owner` is an ownerReference. Raises HpcBatchError, see `volcano.translate.manifests`.
+    """The ConfigMap and the Volcano Job of the run, in this order, with the variables, hosts and output of the job's
+    dialect. `owner` is an ownerReference. Raises HpcBatchError, see `volcano.translate.manifests`.
     """
     return translate.manifests(
         job,

@@ -1,5 +1,5 @@
-"""What can be true of a runner's report. The script runs as the same user and may have written it: its end must be
-what the kubelet says of the container, and nobody uses more than there is.
+"""Checks a runner's report. The script runs as the same user and may have forged it: its end must match the kubelet's
+status of the container, and the usage must be possible.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hpcbatch.volcano.report import RunReport
 
 _ROUNDING_S = 1
 _STOPPED = frozenset({143, 137})
-"""The exit codes of a container that was told to end: its runner's, and that of one that took too long."""
+"""Exit codes of a container that got TERM: its runner's, and that of one that took too long."""
 _SIGNALLED = 128
 
 
@@ -28,17 +28,17 @@ class NodeSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerEnd:
-    """In the kubelet's words."""
+    """The end of a container, as the kubelet reports it."""
 
     exit_code: int
     seconds: int | None
-    """For how long it ran, as far as known."""
-    was_told: bool = False
-    """Somebody requested its end, or took its node away."""
+    """Its running time, if known."""
+    was_requested: bool = False
+    """Its end was requested, or its node was taken away."""
 
 
 def node_size(node: Mapping[str, Any]) -> NodeSize:
-    """What all pods of a node can use together. Of the embedded engine: all of its machine."""
+    """What all pods of a node can use together. For the embedded engine: its whole machine."""
     capacity, notes = node["status"].get("capacity") or {}, node["metadata"].get("annotations") or {}
     return NodeSize(
         cpus=round(parse_quantity(notes.get(MACHINE_CPUS) or capacity.get("cpu", "0"))),
@@ -47,7 +47,7 @@ def node_size(node: Mapping[str, Any]) -> NodeSize:
 
 
 def plausible(report: RunReport, end: ContainerEnd, size: NodeSize | None) -> RunReport:
-    """`report`, or what the container's end tells if they do not agree; no figure larger than can be."""
+    """`report`, or the container's end if they disagree; figures are limited to what is possible."""
     if not _agrees(report, end):
         code = end.exit_code
         signal = code - _SIGNALLED if code > _SIGNALLED else None
@@ -69,7 +69,7 @@ def plausible(report: RunReport, end: ContainerEnd, size: NodeSize | None) -> Ru
 
 
 def plausible_usage(usage: HostUsage, seconds: float, size: NodeSize | None) -> HostUsage:
-    """Of a pod that has run for so long."""
+    """Limits the usage of a pod that has run for `seconds`."""
     return replace(
         usage,
         cpu_s=_at_most(usage.cpu_s, None if size is None else size.cpus * (max(0, round(seconds)) + _ROUNDING_S)),
@@ -78,13 +78,13 @@ def plausible_usage(usage: HostUsage, seconds: float, size: NodeSize | None) -> 
 
 
 def _agrees(report: RunReport, end: ContainerEnd) -> bool:
-    """A runner ends with its script's code, or 128 and the signal; with 143 when it was told to end."""
+    """A runner ends with its script's code, or 128 and the signal; with 143 after TERM."""
     if report.exit_code is None and report.signal is None:
-        return True  # it says nothing of the script's end, which is no success
+        return True  # no end of the script is reported, which is no success
     said = report.exit_code if report.exit_code is not None else _SIGNALLED + (report.signal or 0)
-    return said == end.exit_code or (end.was_told and end.exit_code in _STOPPED)
+    return said == end.exit_code or (end.was_requested and end.exit_code in _STOPPED)
 
 
 def _at_most(figure: int | None, bound: int | None) -> int | None:
-    """A bound of 0 is not known."""
+    """A bound of 0 means unknown."""
     return figure if figure is None or not bound else min(figure, bound)

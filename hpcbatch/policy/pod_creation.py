@@ -1,4 +1,4 @@
-"""Why Volcano cannot make a job's pods: quotas, Pod Security, limits. It says so only in an Event about its Job."""
+"""Why Volcano cannot make a job's pods: quotas, Pod Security, limits. It reports this only in an Event of its Job."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ FAILED_CREATE = "reason=FailedCreate,involvedObject.kind=Job"
 """Field selector of these Events."""
 # Volcano prints Go's error: `… &errors.StatusError{ErrStatus:v1.Status{… Message:"pods \"job-1-mpimaster-0\" is …", …`
 _STATUS_MESSAGE = re.compile(r'Message:("(?:[^"\\]|\\.)*")')
-# Volcano tells of one pod or another of the job.
+# Volcano reports one pod or another of the job.
 _OF_A_POD = re.compile(r'pods "[^"]*" is forbidden: ')
 _QUOTA = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: \S+, limited: (\S+)")
 
 
 class Refusals:
-    """Remembers the Events: which Volcano Job gets no pods, since when, and why. An Event may stay unchanged although
-    Volcano goes on trying, since those of one object are written ever more rarely.
+    """Records the Events: which Volcano Job gets no pods, since when, and why. An Event may stay unchanged while
+    Volcano keeps trying, because Events of one object are written ever more rarely.
     """
 
     def __init__(self) -> None:
-        self._told: dict[str, tuple[Object, datetime]] = {}  # by the Job's uid: the newest Event, and the first's time
+        self._reported: dict[str, tuple[Object, datetime]] = {}  # by the Job's uid: newest Event, time of the first
 
     def add(self, event: Object) -> None:
         uid, first = event["involvedObject"].get("uid", ""), _time(event, "firstTimestamp")
-        newest, since = self._told.get(uid, (event, first))
+        newest, since = self._reported.get(uid, (event, first))
         is_newer = _time(event, "lastTimestamp") >= _time(newest, "lastTimestamp")
-        self._told[uid] = event if is_newer else newest, min(since, first)
+        self._reported[uid] = event if is_newer else newest, min(since, first)
 
     def remove(self, event: Object) -> None:
         """The Event has expired."""
         uid = event["involvedObject"].get("uid", "")
-        if uid in self._told and self._told[uid][0]["metadata"]["name"] == event["metadata"]["name"]:
-            del self._told[uid]
+        if uid in self._reported and self._reported[uid][0]["metadata"]["name"] == event["metadata"]["name"]:
+            del self._reported[uid]
 
     def about(self, volcano_job: Object) -> RefusedPods | None:
         """Why the job's pods could not be made, since its last restart."""
-        event, since = self._told.get(volcano_job["metadata"]["uid"], (None, datetime.min))
+        event, since = self._reported.get(volcano_job["metadata"]["uid"], (None, datetime.min))
         if event is None or _time(event, "lastTimestamp") < _begun(volcano_job):
             return None
         message = _message(event.get("message", ""))
@@ -56,7 +56,7 @@ def _time(event: Object, name: str) -> datetime:
 
 
 def _begun(volcano_job: Object) -> datetime:
-    """When the job was made, or last restarted: its conditions are a list of all that it went through."""
+    """When the job was made, or last restarted: its conditions list all of its phases."""
     conditions = volcano_job.get("status", {}).get("conditions") or ()
     restarts = [c["lastTransitionTime"] for c in conditions if c["status"] == "Restarting"]
     return parse_rfc3339(restarts[-1] if restarts else volcano_job["metadata"]["creationTimestamp"])
@@ -67,13 +67,13 @@ def _message(text: str) -> str:
     if found is not None:
         try:
             text = json.loads(found[1])
-        except ValueError:  # an escape that Go has and JSON has not
+        except ValueError:  # an escape of Go that JSON lacks
             text = found[1][1:-1]
     return _OF_A_POD.sub("", " ".join(text.split()), count=1)
 
 
 def _may_pass(message: str, volcano_job: Object) -> bool:
-    """Whether waiting helps: a quota is used up by others, but would be enough for all pods of the job together."""
+    """Whether waiting helps: others use up a quota that would be enough for all pods of the job together."""
     found = _QUOTA.search(message)
     if found is None:
         return False
@@ -82,7 +82,7 @@ def _may_pass(message: str, volcano_job: Object) -> bool:
 
 
 def _amounts(text: str) -> dict[str, float]:
-    """`cpu=2,memory=1Gi`; a message that was cut ends in what is no quantity."""
+    """Reads `cpu=2,memory=1Gi`; the last quantity of a truncated message may be invalid."""
     amounts = {}
     for part in text.split(","):
         resource, _, amount = part.partition("=")
@@ -94,7 +94,7 @@ def _amounts(text: str) -> dict[str, float]:
 
 
 def _of_all_pods(resource: str, volcano_job: Object) -> float:
-    """What a quota counts of the job under `resource`: `pods`, `cpu`, `requests.memory`, `limits.memory` …"""
+    """The job's share of a quota's `resource`: `pods`, `cpu`, `requests.memory`, `limits.memory` …"""
     total = 0.0
     section = "limits" if resource.startswith("limits.") else "requests"
     name = resource.removeprefix(f"{section}.")

@@ -1,4 +1,4 @@
-"""What becomes of a job whose Volcano Job has come to its end: what its runner reports, or what took its pods away."""
+"""The result of a job whose Volcano Job has ended: from the runner's report, or from what ended its pods."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from hpcbatch.policy.statuses import (
 from hpcbatch.volcano.report import RunReport
 
 _BY_ITSELF = frozenset({Reason.NONE, Reason.NON_ZERO_EXIT, Reason.SIGNALLED})
-"""What the runner says of a script that it did not end, and that left its output."""
+"""The runner's message about a script that it did not end, and that left its output."""
 _CLOCKS = timedelta(seconds=1)
-"""To spare where times of different pods are compared: they are whole seconds, each by the clock of its node."""
+"""Tolerance for comparing the times of different pods: whole seconds, each by its node's clock."""
 
 
 def when_over(seen: Observed, first: PodView | None) -> Decision:
-    """The Volcano Job has come to its end by itself."""
+    """The Volcano Job has ended by itself."""
     spec, report = seen.record.spec, None if first is None else first.report
     if not seen.pods and seen.record.status.start_time is None and not _has_run(seen):
         return _never_made(seen)
     culprit = next((pod for pod in seen.pods if pod.index and pod.has_failed_by_itself), None)
     if culprit is None and first is not None and not first.is_deleting:
         culprit = next((pod for pod in seen.pods if pod.index and _broke_before(pod, first)), None)
-    lost = _what_was_lost(seen, first, culprit)
+    lost = _lost_pod_text(seen, first, culprit)
     if report is not None and report.reason is Reason.WITHDRAWN:
         again = queued_again(seen.record.status, seen.now)
         return Decision(status=replace(again, run_count=max(0, again.run_count - 1)), delete=True)
     has_ended = report is not None and (report.exit_code is not None or report.signal is not None)
     is_taken = first is not None and (first.is_lost or first.is_taken)
     if report is not None and report.reason in _BY_ITSELF and first is not None:
-        # mpirun may see first that a host has gone, and end with 0 all the same, as Open MPI 5 does now and then
+        # mpirun may notice a lost host first, and still end with 0, as Open MPI 5 does now and then
         is_taken = is_taken or any(pod.is_taken_early or _broke_before(pod, first) for pod in seen.pods if pod.index)
     if report is not None and has_ended and not (is_taken and (lost or culprit)):
         return Decision(status=_reported(seen, report, first))
@@ -76,7 +76,7 @@ def when_over(seen: Observed, first: PodView | None) -> Decision:
 
 
 def _broke_before(pod: PodView, first: PodView) -> bool:
-    """Whether a worker failed before the script's end. Volcano may have deleted it since; to that alone it says 0."""
+    """Whether a worker failed before the script's end. If Volcano deleted it after that, it ended with 0."""
     if pod.phase != "Failed" or pod.is_lost or pod.is_out_of_memory:
         return False
     return not (pod.finished_at and first.finished_at) or pod.finished_at <= first.finished_at + _CLOCKS
@@ -87,7 +87,7 @@ def _too_much_memory(pod: PodView) -> str:
 
 
 def _has_run(seen: Observed) -> bool:
-    """A run of it was lost that is still to be reported: it left its count behind, its bar, or a completed task."""
+    """A run was lost that has not been reported: it left its count, its bar, or a completed task."""
     status = seen.record.status
     if status.reason in {Reason.NODE_LOST, Reason.PREEMPTED}:
         return False
@@ -96,9 +96,9 @@ def _has_run(seen: Observed) -> bool:
 
 
 def _never_made(seen: Observed) -> Decision:
-    """Volcano has given up to make the pods, which it does after some minutes."""
+    """Volcano has given up making the pods, which it does after some minutes."""
     if seen.record.status.reason in GIVEN_BACK:
-        return Decision(status=seen.record.status, delete=True)  # of an earlier run, and still to be removed
+        return Decision(status=seen.record.status, delete=True)  # of an earlier run, not removed yet
     refused = seen.refused_pods
     if refused is not None and not refused.may_pass:
         return Decision(status=as_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, refused.message))
@@ -109,16 +109,16 @@ def _never_made(seen: Observed) -> Decision:
 
 
 def given_up_for(seen: Observed) -> str:
-    """What was lost of a run that is over although nobody requested its end, as far as its pods still tell."""
+    """Why a run ended that nobody requested to end, as far as its pods still show."""
     first = next((pod for pod in seen.pods if pod.index == 0), None)
     if first is None or seen.record.status.is_rerunning or seen.delete_requested:
         return ""
     culprit = next((pod for pod in seen.pods if pod.index and pod.has_failed_by_itself), None)
-    return _what_was_lost(seen, first, culprit)
+    return _lost_pod_text(seen, first, culprit)
 
 
-def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | None) -> str:
-    """The pod that went away without the job's doing, in words; "" if none did."""
+def _lost_pod_text(seen: Observed, first: PodView | None, culprit: PodView | None) -> str:
+    """The pod that was lost through no act of the job, as text; "" if none was."""
     status = seen.record.status
     preempted = next((pod for pod in seen.pods if pod.is_preempted), None)
     if preempted is not None:
@@ -127,10 +127,10 @@ def _what_was_lost(seen: Observed, first: PodView | None, culprit: PodView | Non
     if lost is not None:
         return f"pod {lost.name} on node {node_of(status, lost)} was lost"
     if first is None:
-        # Volcano takes it when another one fails; that one stays to be seen
+        # Volcano deletes it when another one fails; the failed one stays
         return "" if culprit is not None else "the pod that ran the script was deleted by somebody else"
     if (first.is_taken or any(pod.is_taken_early for pod in seen.pods)) and culprit is None:
-        # with one pod gone Volcano takes the others as well: it was the one before them, whatever it made of its end
+        # Volcano deletes the others after a lost pod: the earliest was the cause, whatever its own result
         deleted = (pod for pod in seen.pods if pod.is_deleting or pod.is_taken_early)
         taken = min(deleted, key=lambda pod: (not pod.is_first_taken, pod.dies_at or seen.now))
         return f"pod {taken.name} on node {node_of(status, taken)} was deleted by somebody else"

@@ -1,4 +1,4 @@
-"""The status of a job as its run goes on and ends, with what its pods have used."""
+"""The status of a job while its run goes on and ends, with the usage of its pods."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.volcano.report import RunReport
 
 GIVEN_BACK = frozenset({Reason.NODE_LOST, Reason.PREEMPTED})
-"""Of a job that is queued again since its run was lost."""
+"""For a job that is requeued because its run was lost."""
 _OVERDUE_AFTER = timedelta(seconds=20)
 _OVERDUE_AFTER_WITH_PEERS = timedelta(seconds=60)
-"""How long after the time limit and the delay before KILL a run is ended that its runner has not ended. It starts the
-script some time after the pods, once they find each other. A script can stop the runner, or what keeps its time."""
+"""How long after its time limit and the delay before KILL a run is ended if its runner has not done so. The runner
+starts the script some time after the pods, once they reach each other. A script can stop the runner or its timer."""
 NOTHING_USED: dict[str, Any] = {"cpu_used_s": None, "max_rss_bytes": None, "usage": ()}
 
 
@@ -56,7 +56,7 @@ def as_waiting(status: JobStatus, why: Waiting) -> JobStatus:
 
 
 def late_by(seen: Observed) -> timedelta:
-    """How far beyond its end a run may go on before it is ended without its runner."""
+    """How far a run may exceed its end before it is ended without its runner."""
     return _OVERDUE_AFTER if len(seen.pods) == 1 else _OVERDUE_AFTER_WITH_PEERS
 
 
@@ -76,12 +76,12 @@ def as_running(seen: Observed) -> JobStatus:
 
 
 def node_of(status: JobStatus, pod: PodView) -> str:
-    """Where the run's pod of this name is or was: Volcano may have made it anew, without a node so far."""
+    """The node of the run's pod of this name: Volcano may have recreated it, without a node so far."""
     return pod.node or next((host.node for host in status.hosts if host.pod == pod.name), "")
 
 
 def cut_short(seen: Observed, reason: Reason, message: str, first: PodView | None) -> JobStatus:
-    """Failed through no act of the script, whose end, if it told of one, is only what followed from that."""
+    """Failed through no act of the script; any end that it reported only resulted from that."""
     return replace(as_ended(seen, JobState.FAILED, reason, message, first), exit_code=None, exit_signal=None)
 
 
@@ -110,7 +110,7 @@ def as_ended(seen: Observed, state: JobState, reason: Reason, message: str, firs
 
 
 def _walltime_used_s(seen: Observed, report: RunReport, end: datetime, elapsed_s: int) -> int:
-    """What the runner says, who knows best when the script began; not much less than the pods have run together."""
+    """The runner's figure, since it measures the script; at least nearly the common running time of the pods."""
     if report.walltime_s is None:
         return elapsed_s
     began = max(pod.started_at for pod in seen.pods if pod.started_at)
@@ -119,11 +119,11 @@ def _walltime_used_s(seen: Observed, report: RunReport, end: datetime, elapsed_s
 
 
 def _usage(seen: Observed) -> dict[str, Any]:
-    """What all pods used: as they have reported it at their end, else as they reported it last."""
-    told = {usage.pod: usage for usage in (*seen.record.status.usage, *seen.usage)}
+    """The usage of all pods: reported at their end, else their last report."""
+    known = {usage.pod: usage for usage in (*seen.record.status.usage, *seen.usage)}
     used = []
     for pod in sorted(seen.pods, key=lambda pod: pod.index):
-        before = told.get(pod.name, HostUsage(pod=pod.name))
+        before = known.get(pod.name, HostUsage(pod=pod.name))
         cpu_s, rss = (None, None) if pod.report is None else (pod.report.cpu_s, pod.report.max_rss_bytes)
         used.append(
             HostUsage(
@@ -136,7 +136,7 @@ def _usage(seen: Observed) -> dict[str, Any]:
 
 
 def _sums(usage: Sequence[HostUsage], launchers: Collection[str]) -> dict[str, Any]:
-    """The fields of the status. A launcher counts in the sums, and is none of the hosts."""
+    """The fields of the status. A launcher counts in the sums, but is not among the hosts."""
     cpu_s = [host.cpu_s for host in usage if host.cpu_s is not None]
     rss = [host.max_rss_bytes for host in usage if host.max_rss_bytes is not None]
     known = (host for host in usage if host.cpu_s is not None or host.max_rss_bytes is not None)

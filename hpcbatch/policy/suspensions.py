@@ -1,4 +1,4 @@
-"""When a job was suspended: accounting reports it, and takes it off the time that the job ran."""
+"""When a job was suspended: accounting reports it, and subtracts it from the running time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from hpcbatch.model.record import JobStatus, Suspension
 from hpcbatch.model.state import JobState
 
 KEPT = 100
-"""Suspensions of a job that are remembered, the last ones: its record must not grow without end."""
+"""How many of a job's last suspensions are kept: its record must not grow without limit."""
 
 
 def with_suspensions(before: JobStatus, after: JobStatus, now: datetime) -> JobStatus:
-    """`after`, with a suspension that begins or is over by it. Written at once with the state, so that each is told
-    exactly once, whenever the controller is killed.
+    """`after`, with the suspension that it begins or ends. It is written together with the state, so that each is
+    recorded exactly once, whenever the controller is killed.
     """
     known = before.suspensions
     is_suspended, is_same_run = after.state is JobState.SUSPENDED, before.start_time == after.start_time

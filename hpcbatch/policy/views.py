@@ -1,4 +1,4 @@
-"""Kubernetes objects as `decide` wants to see them."""
+"""Converts Kubernetes objects to the views that `decide` takes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from hpcbatch.volcano.report import parse_report
 
 Object = dict[str, Any]
 
-# What the kubelet, the node and taint controllers and the eviction API say when a pod was taken away from a job.
+# Reasons that the kubelet, the node and taint controllers and the eviction API set when they end a pod.
 _LOST_REASONS = frozenset({"NodeLost", "NodeShutdown", "Evicted", "Preempting", "Terminated", "ContainerStatusUnknown"})
-# What kube-scheduler and Volcano say of pods that they take away for others; older Volcanos only the last.
+# Reasons that kube-scheduler and Volcano set for pods preempted by others; older Volcanos only the last.
 _PREEMPTED = frozenset({("DisruptionTarget", "True", "PreemptionByScheduler"), ("Ready", "False", "Evict")})
 _STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
-# Between two tries the kubelet says so, and behind it why the last one failed.
+# Between two tries the kubelet reports a back-off, followed by the last failure.
 _BACK_OFF = re.compile(r'ImagePullBackOff: Back-off pulling image ".*?": (ErrImagePull: .*)', re.DOTALL)
 _HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 
 
 class FirstTaken(NamedTuple):
-    """The pod of a job that was deleted before the others, and whether the script ran then."""
+    """The pod of a job that was deleted before the others, and whether the script was running then."""
 
     uid: str
     script_ran: bool
@@ -55,12 +55,11 @@ def pod_views(
     preempted: Collection[str] = (),
     sizes: Mapping[str, NodeSize] | None = None,
 ) -> list[PodView]:
-    """The pods of one job in the order of `names`, which `volcano.job_names.pod_names` gave.
+    """The pods of one job in the order of `names`, the result of `volcano.job_names.pod_names`.
 
-    `gone` are the names of pods that have been deleted, and are shown as they were. `ready_nodes` are the nodes that
-    answer; None: all. `first_taken` is the pod that was deleted before the others, as far as known; `preempted` are
-    the uids of those that the scheduler was seen to take away, whatever their status says now. `sizes` are those of the
-    nodes by name.
+    `gone` are the names of deleted pods, which are shown as last seen. `ready_nodes` are the nodes whose kubelet
+    responds; None: all. `first_taken` is the pod deleted before the others, if known; `preempted` are the uids of pods
+    that the scheduler was seen to evict, whatever their status is now. `sizes` are those of the nodes by name.
     """
     place = {name: index for index, name in enumerate(names)}
     views = [
@@ -99,13 +98,13 @@ def _pod_view(
     running = state.get("running") or ended or {}
     started_at = running.get("startedAt")
     is_lost, is_deleting = was_preempted or _is_lost(status, ended or {}), "deletionTimestamp" in metadata
-    # a container that never came to run is dated 1970
+    # a container that never ran is dated 1970
     began = parse_rfc3339(started_at) if started_at and not started_at.startswith("1970") else None
     finished = parse_rfc3339(ended["finishedAt"]) if ended and ended.get("finishedAt") else None
     report = parse_report(ended.get("message", "")) if ended else None
     if report is not None and ended is not None:
         ran_s = None if began is None or finished is None else max(0, round((finished - began).total_seconds()))
-        end = ContainerEnd(exit_code=ended["exitCode"], seconds=ran_s, was_told=is_lost or is_deleting or is_gone)
+        end = ContainerEnd(exit_code=ended["exitCode"], seconds=ran_s, was_requested=is_lost or is_deleting or is_gone)
         report = plausible(report, end, size)
     requests = spec["containers"][0].get("resources", {}).get("requests", {})
     return PodView(
@@ -144,12 +143,12 @@ def _bound_at(status: Object) -> datetime | None:
 
 
 def problem_from_events(events: Iterable[Object]) -> str:
-    """What keeps a pod from starting of which its status says nothing, such as a mount: the newest of its events, if
-    that is a warning; "" if not. `events` are the pod's own.
+    """What keeps a pod from starting that its status does not show, such as a mount: the newest of its events, if that
+    is a warning; else "". `events` are the pod's own.
     """
-    # of two in one second the good one is the later: the other may have been a first try
-    told = (event for event in events if event.get("reason") != "Scheduled")  # that comes before all others
-    newest = max(told, key=lambda event: (_event_time(event), event.get("type") != "Warning"), default=None)
+    # of two in one second the good one counts as later: the other may have been a first try
+    reported = (event for event in events if event.get("reason") != "Scheduled")  # that comes before all others
+    newest = max(reported, key=lambda event: (_event_time(event), event.get("type") != "Warning"), default=None)
     if newest is None or newest.get("type") != "Warning":
         return ""
     return f"{newest.get('reason', '')}: {' '.join(newest.get('message', '').split())}"
@@ -165,7 +164,7 @@ def _event_time(event: Object) -> str:
 
 
 def is_preempted(status: Object) -> bool:
-    """Whether a pod's status says that the scheduler takes it away for a job of more weight."""
+    """Whether the scheduler evicts the pod for a job of higher priority."""
     return status.get("reason") == "Preempting" or any(
         (condition["type"], condition["status"], condition.get("reason")) in _PREEMPTED
         for condition in status.get("conditions", ())
@@ -194,13 +193,13 @@ def _problem(status: Object, state: Object) -> str:
 
 
 def is_ready(node: Object) -> bool:
-    """Whether its kubelet answers."""
+    """Whether its kubelet responds."""
     conditions = node.get("status", {}).get("conditions", ())
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
 
 def node_rooms(nodes: Iterable[Object], pods: Iterable[Object]) -> list[NodeRoom]:
-    """What each node that takes pods has, and what the pods on it have requested."""
+    """The capacity of each node that accepts pods, and the requests of its pods."""
     used: dict[str, dict[str, int]] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName")

@@ -1,4 +1,4 @@
-"""Why a job waits: what it requests beside what the nodes have, in one line that names the resource."""
+"""Why a job waits: its request compared with the nodes, in one line that names the resource."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hpcbatch.volcano.pod_needs import extended_resources, node_selector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRoom:
-    """A node's labels, what it can give to pods, and what pods on it have requested: `cpu` in thousandths, `memory` in
-    bytes, extended resources in pieces, each under Kubernetes' name.
+    """A node's labels, its capacity for pods, and the requests of its pods: `cpu` in thousandths, `memory` in bytes,
+    extended resources in pieces, each under Kubernetes' name.
     """
 
     labels: Mapping[str, str]
@@ -29,12 +29,12 @@ class NodeRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Need:
-    """`count` equal pods and the nodes that they may stand on."""
+    """`count` equal pods and the nodes that may hold them."""
 
     count: int
     amounts: Mapping[str, int]
     wanted: str
-    """What the nodes must have besides, in words."""
+    """Other properties that the nodes must have, as text."""
     nodes: Sequence[NodeRoom]
     computes: bool = True
 
@@ -42,12 +42,12 @@ class _Need:
 def explain(
     layout: Sequence[Chunk], nodes: Sequence[NodeRoom], *, is_scattered: bool, queue: QueueConfig, site: SiteConfig
 ) -> Waiting:
-    """Say which resource keeps `layout` from starting. The form is PBS's: R required, A available, T total."""
+    """The resource that keeps `layout` from starting. The form is PBS's: R required, A available, T total."""
     try:
         needs = _needs(layout, nodes, queue, site)
     except HpcBatchError as error:  # the site has changed since the job was admitted
         return Waiting(reason=Reason.NEVER_FITS, message=str(error))
-    # by the name that the job asked with
+    # by the name in the job's request
     shown = {site.resources[name]: name for chunk in layout for name, _ in chunk.resources}
     return _beyond_nodes(needs, shown, is_scattered=is_scattered) or _beyond_free(needs, nodes, shown)
 
@@ -71,7 +71,7 @@ def _matching(nodes: Sequence[NodeRoom], labels: Mapping[str, str]) -> Sequence[
 
 
 def _beyond_nodes(needs: Sequence[_Need], shown: Mapping[str, str], *, is_scattered: bool) -> Waiting | None:
-    """What even empty nodes could not give."""
+    """The reason if even empty nodes could not hold the pods."""
     for need in needs:
         if not need.nodes:
             return Waiting(reason=Reason.NEVER_FITS, message=f"No node of {need.wanted}")
@@ -92,7 +92,7 @@ def _beyond_nodes(needs: Sequence[_Need], shown: Mapping[str, str], *, is_scatte
 
 
 def _beyond_free(needs: Sequence[_Need], nodes: Sequence[NodeRoom], shown: Mapping[str, str]) -> Waiting:
-    """What others use."""
+    """The reason if other jobs use the resources."""
     for resource, amount in _totals(needs).items():
         free = sum(node.free(resource) for node in nodes)
         if amount > free:
@@ -110,7 +110,7 @@ def _totals(needs: Sequence[_Need]) -> dict[str, int]:
 
 
 def _packs(needs: Sequence[_Need]) -> bool:
-    """Whether the pods' CPUs would fit the empty nodes: those with the least choice first, then the largest."""
+    """Whether the pods' CPUs would fit on the empty nodes: those with the least choice first, then the largest."""
     free = {id(node): node.has["cpu"] for need in needs for node in need.nodes}
     for need in sorted(needs, key=lambda need: (len(need.nodes), -need.amounts["cpu"])):
         for _ in range(need.count):

@@ -276,7 +276,7 @@ def test_a_server_that_does_not_answer_is_unreachable(server: Server) -> None:
     release = threading.Event()
     server.answers.put(lambda handler: (waited(release), drops(handler))[1])
     with pytest.raises(errors.UnreachableError, match="does not answer"):
-        server.api(answer_timeout_s=0.1).get(NODES, "n")
+        server.api(response_timeout_s=0.1).get(NODES, "n")
     release.set()
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.api.http import Answer, BrokenAnswerError, HttpConnection
+from hpcbatch.api.http import BrokenResponseError, HttpConnection, Response
 
 
-def answer(text: bytes, method: str = "GET") -> Answer:
-    return Answer(io.BufferedReader(io.BytesIO(text)), method)
+def answer(text: bytes, method: str = "GET") -> Response:
+    return Response(io.BufferedReader(io.BytesIO(text)), method)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_answers(text: bytes, status: int, body: bytes, keeps: bool) -> None:
     ],
 )
 def test_broken_answers(text: bytes) -> None:
-    with pytest.raises(BrokenAnswerError):
+    with pytest.raises(BrokenResponseError):
         answer(text).read()
 
 
@@ -71,7 +71,7 @@ def test_arbitrary_bytes_are_an_answer_or_broken(text: bytes) -> None:
     for head in (b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"):
         try:
             answer(head + text).read()
-        except BrokenAnswerError:
+        except BrokenResponseError:
             pass
 
 

@@ -10,7 +10,7 @@ import pytest
 from hpcbatch.controller.requests import Requests, merge, rerun
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.record import Answer, JobRecord, JobStatus
+from hpcbatch.model.record import JobRecord, JobStatus, Reply
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import Chunk, JobSpec
 from hpcbatch.model.state import JobState
@@ -95,7 +95,7 @@ def test_each_request_is_answered_once_whatever_comes_between() -> None:
     assert (first.status.answered.request_id, first.status.answered.code) == ("a1", RefusalCode.BAD_SPEC)
     second = requests.handle(obj, first, is_placed=False)
     code = RefusalCode.NOT_RUNNING
-    assert second.status.answered == Answer(request_id="r1", code=code, message="the job is not running")
+    assert second.status.answered == Reply(request_id="r1", code=code, message="the job is not running")
     assert second.status.handled == {"alteration": "a1", "rerunRequest": "r1"}
     assert not requests.are_open(obj, second)
     assert requests.handle(obj, second, is_placed=True) == second
@@ -103,7 +103,7 @@ def test_each_request_is_answered_once_whatever_comes_between() -> None:
     running = replace(second, status=replace(second.status, state=JobState.RUNNING))
     third = requests.handle(again, running, is_placed=True)
     assert third.status.is_rerunning
-    assert third.status.answered == Answer(request_id="r2")
+    assert third.status.answered == Reply(request_id="r2")
 
 
 def test_a_job_that_is_to_end_is_not_altered() -> None:

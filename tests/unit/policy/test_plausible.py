@@ -12,7 +12,7 @@ NODE = NodeSize(cpus=4, memory_bytes=1 << 30)
 
 
 @pytest.mark.parametrize(
-    ("said", "code", "was_told", "exit_code", "signal", "reason"),
+    ("said", "code", "was_requested", "exit_code", "signal", "reason"),
     [
         pytest.param({"exit_code": 0}, 0, False, 0, None, Reason.NONE, id="the same"),
         pytest.param({"exit_code": 7, "reason": Reason.NON_ZERO_EXIT}, 7, False, 7, None, Reason.NON_ZERO_EXIT, id="7"),
@@ -27,10 +27,10 @@ NODE = NodeSize(cpus=4, memory_bytes=1 << 30)
     ],
 )
 def test_the_end_is_the_container_s(
-    said: dict[str, object], code: int, was_told: bool, exit_code: int | None, signal: int | None, reason: Reason
+    said: dict[str, object], code: int, was_requested: bool, exit_code: int | None, signal: int | None, reason: Reason
 ) -> None:
     report = RunReport(cpu_s=3, **said)  # type: ignore[arg-type]
-    found = plausible(report, ContainerEnd(exit_code=code, seconds=10, was_told=was_told), NODE)
+    found = plausible(report, ContainerEnd(exit_code=code, seconds=10, was_requested=was_requested), NODE)
     assert (found.exit_code, found.signal, found.reason) == (exit_code, signal, reason)
     is_believed = (said.get("exit_code"), said.get("signal")) == (exit_code, signal)
     assert found.cpu_s == (3 if is_believed else None)
