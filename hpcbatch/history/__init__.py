@@ -1,4 +1,4 @@
-"""Ended jobs: kept in a database once they have left the Kubernetes API, and read through an API path of their own.
+"""Ended jobs: kept in a database after they have left the Kubernetes API, and read through their own API path.
 
-SQL is only here. What a record's columns are is declared in `hpcbatch.model.row`.
+All SQL is here. The columns of a record are declared in `hpcbatch.model.row`.
 """

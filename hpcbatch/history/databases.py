@@ -1,4 +1,4 @@
-"""The two databases that can hold the history: a SQLite file, or PostgreSQL. Both speak the same SQL here."""
+"""The two databases that can hold the history: a SQLite file, or PostgreSQL. Both get the same SQL."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _LOCKED_S = 10.0
 _DEFAULTS: dict[str, Any] = {
     "application_name": "hpcbatch",
     "connect_timeout": 5,
-    # a server that went away without a word is noticed after half a minute
+    # a server that vanished silently is noticed after half a minute
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-"""Of connections whose address does not say otherwise."""
+"""Settings of connections whose address does not set them."""
 _STATEMENT_MS = 60_000
 
 
 class HistoryError(UnreachableError):
-    """The database cannot be used now; the text says why, without its password. It is tried again later."""
+    """The database cannot be used now; the text has the reason, without the password. Retried later."""
 
 
 class Cursor(Protocol):
-    """As much of Python's database API as is needed. `?` stands for a value."""
+    """The part of Python's database API that is used here. `?` is a placeholder for a value."""
 
     def execute(self, sql: str, values: tuple[object, ...] = ()) -> object: ...
 
@@ -44,18 +44,18 @@ class Database(Protocol):
     """The type of a column of bytes."""
 
     def transaction(self, work: Callable[[Cursor], _T]) -> _T:
-        """What `work` returns. Done whole or not at all, and perhaps twice: after a lost connection it is tried once
-        more. Raises HistoryError.
+        """Returns the result of `work`. Done completely or not at all, and perhaps twice: after a lost connection it is
+        retried once. Raises HistoryError.
         """
 
     def lock_schema(self, cursor: Cursor) -> None:
-        """Keep others from changing the tables until the transaction ends."""
+        """Prevent others from changing the tables until the transaction ends."""
 
     def close(self) -> None: ...
 
 
 class SqliteDatabase:
-    """A file that this process has for itself."""
+    """A file that only this process uses."""
 
     blob = "BLOB"
 
@@ -63,11 +63,11 @@ class SqliteDatabase:
         self._path = path
         self._lock = threading.Lock()
         try:
-            if not path.exists():  # who ran what is nobody else's to read
+            if not path.exists():  # other users must not read who ran what
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_LOCKED_S)
             self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=FULL")  # the record leaves its other place right after
+            self._connection.execute("PRAGMA synchronous=FULL")  # the BatchJob is deleted right after
         except (sqlite3.Error, OSError) as error:
             raise HistoryError(f"the history {path} cannot be opened: {error}") from error
 
@@ -91,10 +91,10 @@ class SqliteDatabase:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error:
-            pass  # SQLite has rolled back by itself, as it does when the disk is full
+            pass  # SQLite rolls back by itself, for example when the disk is full
 
     def lock_schema(self, cursor: Cursor) -> None:
-        """Nobody else has the file."""
+        """Nobody else uses the file."""
 
     def close(self) -> None:
         with self._lock:
@@ -102,8 +102,8 @@ class SqliteDatabase:
 
 
 class PostgresDatabase:
-    """A server, by what `dsn` answers at each new connection: a renewed password is taken without a restart.
-    Nothing is connected before the first transaction.
+    """A server; `dsn` is called for each new connection, so a renewed password needs no restart.
+    It connects at the first transaction.
     """
 
     blob = "BYTEA"
@@ -127,7 +127,7 @@ class PostgresDatabase:
                     is_lost = connection.closed or connection.broken
                     connection.close()
                     if is_lost and not is_new:
-                        continue  # the server was restarted since; the next may be new
+                        continue  # the server was restarted since; the next connection may be new
                     raise HistoryError(f"the history database cannot be used: {_one_line(error)}") from None
                 except BaseException:
                     connection.close()
@@ -137,7 +137,7 @@ class PostgresDatabase:
                 return result
 
     def _take(self) -> tuple[Any, bool]:
-        """A connection, and whether it was made just now."""
+        """A connection, and whether it is new."""
         import psycopg
 
         with self._lock:
@@ -149,7 +149,7 @@ class PostgresDatabase:
             raise HistoryError(f"the address of the history database cannot be read: {error}") from None
         try:
             wanted: dict[str, Any] = {**_DEFAULTS, **psycopg.conninfo.conninfo_to_dict(text)}
-        except psycopg.Error:  # its words may hold a part of the password
+        except psycopg.Error:  # its text may contain a part of the password
             raise HistoryError("the address of the history database is not a connection string") from None
         try:
             connection = psycopg.connect(**wanted, autocommit=True)
@@ -181,5 +181,5 @@ class _PostgresCursor:
 
 
 def _one_line(error: Exception) -> str:
-    """libpq's words, which never hold the password."""
+    """libpq's text, which never contains the password."""
     return " ".join(str(error).split()) or type(error).__name__

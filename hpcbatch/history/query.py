@@ -14,32 +14,32 @@ _TIMES = {"endedAfter": "ended_after", "endedBefore": "ended_before", "startedBe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """Jobs that have all of this; an empty set of values means any."""
+    """Jobs that match all fields; an empty set of values means any."""
 
     namespace: str | None = None
     names: tuple[str, ...] = ()
-    """Of the BatchJobs."""
+    """Names of the BatchJobs."""
     numbers: tuple[int, ...] = ()
     array_numbers: tuple[int, ...] = ()
-    """Of the arrays whose members are wanted."""
+    """Numbers of the arrays whose members are requested."""
     no_members: bool = False
-    """Only jobs that are no members of arrays."""
+    """Excludes members of arrays."""
     owners: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
     job_names: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     other_states: tuple[str, ...] = ()
-    """Those not wanted."""
+    """States to exclude."""
     ended_after: datetime | None = None
     """Inclusive."""
     ended_before: datetime | None = None
     began_before: datetime | None = None
-    """Of those that never started, their end counts."""
+    """For jobs that never started, the end counts."""
 
 
 def read_query(namespace: str | None, selector: str) -> Query | None:
-    """`status.owner=alice|bob,status.state!=Finished,endedAfter=2026-11-01T00:00:00Z`; `|` stands between several
-    values. None: nothing can have all of that. Raises InvalidError for a field that cannot be requested.
+    """Reads `status.owner=alice|bob,status.state!=Finished,endedAfter=2026-11-01T00:00:00Z`; `|` separates values.
+    None: no job can match. Raises InvalidError for an unknown field.
     """
     sets: dict[str, tuple[str, ...]] = {}
     other_states: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
-"""The API path of the history, `/apis/history.hpcbatch.io/v1alpha1`, from a request's values to those of its answer.
+"""The API path of the history, `/apis/history.hpcbatch.io/v1alpha1`: turns a request's values into a reply's values.
 
-The embedded engine's server and the controller on a cluster both answer by it. Who may ask is theirs to find out.
+Used by the embedded engine's server and, on a cluster, by the controller. They check the user's permissions.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ GROUP, VERSION, PLURAL = ENDED_JOBS.group, ENDED_JOBS.version, ENDED_JOBS.plural
 PREFIX = f"/apis/{GROUP}"
 _GROUP_VERSION = ENDED_JOBS.api_version
 _VERBS = ("get", "list")
-"""Those that discovery lists. `delete` is served as well; if it were listed, Kubernetes would empty the history of a
-namespace that is deleted, and wait for that."""
+"""The verbs in discovery. `delete` is served as well; if it were listed, Kubernetes would empty the history of a
+deleted namespace, and wait for that."""
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_MOST = 10_000  # jobs of one answer
+_MOST = 10_000  # jobs in one reply
 _COUNTED = 1
-"""The limit up to which an answer says how many there are: who requests one job asks how many there are."""
+"""Up to this limit a reply has the number of remaining jobs: requests for one job are used to count."""
 
 
 class Reply(NamedTuple):
@@ -43,7 +43,7 @@ class Reply(NamedTuple):
 
 
 class ResourceRequest(NamedTuple):
-    """A request about the jobs themselves, as RBAC names it. `namespace` None: all; `name` "": a list."""
+    """A request about jobs, in terms of RBAC. `namespace` None: all; `name` "": a list."""
 
     verb: str
     namespace: str | None
@@ -51,8 +51,8 @@ class ResourceRequest(NamedTuple):
 
 
 def requested_resource(method: str, path: str) -> ResourceRequest | None:
-    """None for discovery, which anybody may read. Raises NotFoundError for a path that is none of ours, and ApiError
-    405.
+    """The request about jobs; None for discovery, which anybody may read. Raises NotFoundError for a foreign path, and
+    ApiError 405.
     """
     parts = [unquote(part) for part in path.strip("/").split("/")]
     namespace: str | None = None
@@ -131,7 +131,7 @@ def _include(query: Mapping[str, str]) -> str:
 
 
 def _table(rows: Sequence[Listed], metadata: Object, include: str) -> bytes:
-    """The Table, put together of what the store keeps ready."""
+    """The Table, assembled from cells that the store has ready."""
     head = {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
@@ -146,7 +146,7 @@ def _table(rows: Sequence[Listed], metadata: Object, include: str) -> bytes:
 def _beside(row: Listed, include: str) -> str:
     if include == "None":
         return "null"
-    # neither uids nor names of objects hold anything that JSON would have to quote
+    # uids and names of objects need no quoting in JSON
     metadata = f'{{"name":"{row.name}","namespace":"{row.namespace}","uid":"{row.uid}"}}'
     return f'{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{metadata}}}'
 
@@ -201,7 +201,7 @@ def _limit(text: str) -> int:
 
 
 def _wants_table(accept: str) -> bool:
-    """The first of the forms requested that we have counts."""
+    """Whether a Table is the first requested form that we support."""
     for entry in accept.split(","):
         media, *words = (word.strip() for word in entry.split(";"))
         if media in {"application/json", "application/*", "*/*"}:
@@ -226,7 +226,7 @@ def status_of(error: ApiError) -> Object:
 
 
 def forbidden(user: str, request: ResourceRequest, reason: str) -> ForbiddenError:
-    """In the words of Kubernetes."""
+    """With the text of Kubernetes."""
     where = "at the cluster scope" if request.namespace is None else f'in the namespace "{request.namespace}"'
     about = f'{PLURAL}.{GROUP} "{request.name}"' if request.name else f"{PLURAL}.{GROUP}"
     message = (
@@ -247,7 +247,7 @@ def _not_allowed() -> ApiError:
 
 
 def discovery(path: str, accept: str) -> Reply:
-    """For those paths for which `asked` answers None."""
+    """The reply for paths for which `requested_resource` returns None."""
     match [part for part in path.split("/") if part]:
         case ["apis"]:
             if "as=APIGroupDiscoveryList" in accept and "v=v2" in accept.replace("v=v2beta1", ""):
@@ -266,7 +266,7 @@ def group() -> Object:
 
 
 def resource_list() -> Object:
-    """`kubectl get batchjobs.history.hpcbatch.io`; the bare word stays with hpcbatch.io, whose group comes first."""
+    """For `kubectl get batchjobs.history.hpcbatch.io`; plain `batchjobs` is hpcbatch.io's, whose group comes first."""
     entry = {
         "name": PLURAL,
         "singularName": "batchjob",

@@ -1,4 +1,4 @@
-"""The table of ended jobs: each as its whole BatchJob, compressed, beside the few columns that are requested."""
+"""The table of ended jobs: each as its whole BatchJob, compressed, with a few columns for queries."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _T = TypeVar("_T")
 _NOT_KEPT = ("managedFields", "finalizers")
 
 # Times are microseconds since 1970. `began` is the start of a job that never started: its end.
-# `cells` is the job as a row of a listing, ready to be sent, and `cells_of` says of which columns.
-# Each index ends with the order in which pages are read.
+# `cells` is the job as a row of a listing, ready to be sent; `cells_of` identifies its columns.
+# Each index ends with the columns that order the pages.
 _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE hpcbatch_jobs (
@@ -45,7 +45,7 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX hpcbatch_jobs_by_name ON hpcbatch_jobs (name, namespace)",
     ),
 )
-"""What brings the tables from each version to the next; `{blob}` is the database's type for bytes."""
+"""The statements that migrate each version to the next; `{blob}` is the database's type for bytes."""
 
 _COLUMNS = (
     "uid",
@@ -80,13 +80,13 @@ _USAGE = (
     "CASE WHEN has_started = 1 THEN began / 1000000 END, ended / 1000000, cpu_used_s"
 )
 Usage = list[list[Any]]
-"""A row a job: number, owner, queue, account, state, CPUs; when it could start, started and ended, in seconds since
-1970; CPU seconds used. None: not known, or never started.
+"""One row per job: number, owner, queue, account, state, CPUs; when it could start, started and ended, in seconds since
+1970; CPU seconds used. None: unknown, or never started.
 """
 
 
 class Page(NamedTuple):
-    """Some of the jobs requested. `more` continues behind them; "" at the end."""
+    """Some of the matching jobs. `more` is the token of the next page; "" at the end."""
 
     jobs: list[Object]
     more: str
@@ -103,7 +103,7 @@ class Listed(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Some of the jobs requested. `more` as in Page."""
+    """Some of the matching jobs. `more` as in Page."""
 
     rows: list[Listed]
     more: str
@@ -121,7 +121,7 @@ class HistoryStore:
         self._database.close()
 
     def put(self, jobs: Iterable[Object]) -> None:
-        """Keep these, all or none; one that is kept already is replaced."""
+        """Store these, all or none; a stored job is replaced."""
         rows = [_row(job) for job in jobs]
 
         def work(cursor: Cursor) -> None:
@@ -131,21 +131,19 @@ class HistoryStore:
         self._run(work)
 
     def page(self, query: Query, *, limit: int = 0, after: str = "") -> Page:
-        """The jobs that fit, in the order of their ends. `limit` 0: all. `after` is the `more` of the page before.
-        Raises GoneError for one that this never gave.
+        """The matching jobs, in the order of their ends. `limit` 0: all. `after` is the `more` of the previous page.
+        Raises GoneError for an invalid one.
         """
         rows, more = self._part("body", query, limit, after)
         return Page([_object(body) for *_, body in rows], more)
 
     def packed(self, query: Query, *, limit: int = 0, after: str = "") -> tuple[list[bytes], str]:
-        """As `page`, each job as JSON compressed by zlib, as it lies in the database; and `more`."""
+        """As `page`, each job as JSON compressed by zlib, as stored; and `more`."""
         rows, more = self._part("body", query, limit, after)
         return [body for *_, body in rows], more
 
     def listing(self, query: Query, *, limit: int = 0, after: str = "") -> Listing:
-        """As `page`, of each job what a listing shows: without reading the jobs themselves, which takes ten times as
-        long.
-        """
+        """As `page`, with the cells of a listing: ten times faster, because the jobs themselves are not read."""
         rows, more = self._part("namespace, name, cells, cells_of", query, limit, after)
         mark = columns_mark()
         found = []
@@ -156,12 +154,12 @@ class HistoryStore:
         return Listing(found, more)
 
     def _cells_anew(self, uid: str) -> str | None:
-        """Of a job that was put by a hpcbatch with other columns; None if it has gone."""
+        """The cells of a job that another version stored with other columns; None if it was removed."""
         rows = self._select("SELECT body FROM hpcbatch_jobs WHERE uid = ?", [uid])
         return cells_of(_object(rows[0][0])) if rows else None
 
     def _part(self, columns: str, query: Query, limit: int, after: str) -> tuple[list[tuple[Any, ...]], str]:
-        """End, uid and `columns` of the jobs of a page, and where the next one begins."""
+        """End, uid and `columns` of the jobs of a page, and the token of the next one."""
         where, values = _conditions(query)
         if after:
             where.append("(ended, uid) > (?, ?)")
@@ -173,15 +171,15 @@ class HistoryStore:
         return rows, _token(*rows[-1][:2]) if has_more else ""
 
     def usage(self, query: Query) -> Usage:
-        """What a report needs of the jobs that fit, without their bodies: a hundred thousand take half a second.
-        Arrays are not among them, but their members are.
+        """The data that reports need of the matching jobs, without their bodies: a hundred thousand take half a second.
+        Includes the members of arrays instead of the arrays.
         """
         where, values = _conditions(query)
         sql = f"SELECT {_USAGE} FROM hpcbatch_jobs WHERE {' AND '.join([*where, 'is_array = 0'])}"  # noqa: S608
         return [list(row) for row in self._select(sql, values)]
 
     def get(self, namespace: str, name: str) -> Object | None:
-        """The BatchJob of that name; of several in the course of time the last."""
+        """The BatchJob of that name; of several over time the last."""
         sql = "SELECT body FROM hpcbatch_jobs WHERE name = ? AND namespace = ? ORDER BY ended DESC LIMIT 1"
         rows = self._select(sql, [name, namespace])
         return _object(rows[0][0]) if rows else None
@@ -192,12 +190,12 @@ class HistoryStore:
         return _object(rows[0][0]) if rows else None
 
     def remove(self, namespace: str, name: str) -> None:
-        """Forget a job, if it is there."""
+        """Delete a job, if it exists."""
         sql = "DELETE FROM hpcbatch_jobs WHERE name = ? AND namespace = ?"
         self._run(lambda cursor: cursor.execute(sql, (name, namespace)))
 
     def remove_ended_before(self, when: datetime) -> bool:
-        """Forget the oldest of the jobs that ended before; True if there are more of them."""
+        """Delete the oldest of the jobs that ended before `when`; True if there are more of them."""
         limit = _micros(when)
 
         def work(cursor: Cursor) -> bool:
@@ -212,13 +210,13 @@ class HistoryStore:
         return self._run(work)
 
     def count(self, query: Query) -> int:
-        """How many jobs fit."""
+        """The number of matching jobs."""
         where, values = _conditions(query)
         sql = f"SELECT COUNT(*) FROM hpcbatch_jobs WHERE {' AND '.join(where) or '1 = 1'}"  # noqa: S608
         return int(self._select(sql, values)[0][0])
 
     def highest_number(self) -> int:
-        """Of all jobs; 0 if there are none."""
+        """The highest number of all jobs; 0 if there are none."""
         return int(self._select("SELECT MAX(number) FROM hpcbatch_jobs", [])[0][0] or 0)
 
     def _select(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
@@ -256,7 +254,7 @@ class HistoryStore:
 
 
 def end_of(job: Object) -> datetime:
-    """When a job ended; one that says nothing about it, when it was made."""
+    """When a job ended; if that is missing, when it was made."""
     return parse_rfc3339((job.get("status") or {}).get("endTime") or job["metadata"]["creationTimestamp"])
 
 
@@ -293,7 +291,7 @@ def _row(job: Object) -> tuple[object, ...]:
 
 
 def _plain(text: str | None) -> str:
-    """As PostgreSQL takes it; the whole text stands in the body."""
+    """Text that PostgreSQL accepts; the body has the whole text."""
     return (text or "").replace("\0", "").encode("utf-8", "replace").decode()
 
 
@@ -321,7 +319,7 @@ def _conditions(query: Query) -> tuple[list[str], list[object]]:
             where.append(f"{column} {operator} ({', '.join('?' * len(wanted))})")
             values += wanted
     if query.no_members:
-        where.append("+array_number IS NULL")  # by this sign no index: the one by end gives the order
+        where.append("+array_number IS NULL")  # `+` prevents the use of this index: the one by end gives the order
     for condition, when in (
         ("ended >= ?", query.ended_after),
         ("ended < ?", query.ended_before),

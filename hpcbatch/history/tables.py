@@ -1,4 +1,4 @@
-"""The Table form of the history: the BatchJob's own printer columns, so that listings read both alike."""
+"""The Table form of the history: the BatchJob's own printer columns, so that both are read alike."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _NAME = Column("Name", "string", ".metadata.name", {}, 0, "Of the BatchJob")
 
 @cache
 def columns() -> tuple[Column, ...]:
-    """Name and then those of the BatchJob's definition; not Age, since what counts is when a job ended."""
+    """Name and the columns of the BatchJob's definition, without Age: here only the end of a job matters."""
     return (_NAME, *(column for column in COLUMNS if column.type in _FITS))
 
 
 @cache
 def columns_mark() -> str:
-    """Tells these columns from those of another version."""
+    """Distinguishes these columns from those of another version."""
     paths = [(column.name, column.type, tuple(column.path.strip(".").split("."))) for column in columns()]
     return sha256(repr(paths).encode()).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""The BatchJob custom resource read as the model's values, and a job's status written in its JSON form."""
+"""Reads the BatchJob custom resource as the model's values, and writes a job's status as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hpcbatch.record.rows import UNREADABLE, unreadable
 
 
 def spec_from_json(spec: Mapping[str, Any], cls: type[JobSpec] = JobSpec) -> JobSpec:
-    """Read a BatchJob's spec. Raises HpcBatchError if it does not say what a job needs."""
+    """Read a BatchJob's spec. Raises HpcBatchError if it is incomplete or invalid."""
     try:
         return cls(**attributes_from_json(spec, stored_fields(cls)))
     except UNREADABLE as error:
@@ -27,14 +27,14 @@ def spec_from_json(spec: Mapping[str, Any], cls: type[JobSpec] = JobSpec) -> Job
 
 
 def status_to_json(status: JobStatus) -> Json:
-    """The part of a BatchJob's status that JobStatus holds; the controller adds number, queue and summary."""
+    """The part of a BatchJob's status that JobStatus has; the controller adds number, queue and summary."""
     return struct_to_json(status, stored_fields(type(status)))
 
 
 def status_from_json(
     status: Mapping[str, Any], submit_time: datetime | None, cls: type[JobStatus] = JobStatus
 ) -> JobStatus:
-    """Read a BatchJob's status; an empty one is that of a job not yet admitted."""
+    """Read a BatchJob's status; an empty one is that of an unadmitted job."""
     try:
         return cls(**attributes_from_json(status, stored_fields(cls)), submit_time=submit_time)
     except UNREADABLE as error:
@@ -42,7 +42,7 @@ def status_from_json(
 
 
 def full_status_to_json(record: JobRecord, *, volcano_job: str = "") -> Json:
-    """The status to store for `record`: everything the printer columns need beside the status itself."""
+    """The status to store for `record`: with everything that the printer columns need."""
     body = status_to_json(record.status)
     for part in COMPUTED:
         if (value := part.of(record)) is not None:
@@ -71,9 +71,9 @@ def record_from(obj: Json) -> JobRecord:
 
 
 def shown_record(obj: Json) -> JobRecord:
-    """As `record_from`, for views: of a record that cannot be read what is left of it, marked BROKEN, so that one job
-    never ends the listing of all. Nothing in it reaches a terminal as more than text on its line. Raises HpcBatchError
-    only if it has no number yet.
+    """As `record_from`, for views: an unreadable record is reduced to its readable parts and marked BROKEN, so that one
+    job never prevents the listing of the others. Its texts contain no terminal control characters. Raises
+    HpcBatchError only if it has no number yet.
     """
     obj = {**obj, "spec": printable_tree(obj.get("spec", {})), "status": printable_tree(obj.get("status", {}))}
     try:
@@ -99,10 +99,10 @@ def shown_record(obj: Json) -> JobRecord:
 
 
 def altered_spec(spec: Mapping[str, Any], altered: Mapping[str, Any]) -> Json:
-    """A BatchJob's spec with what was altered since; None in `altered` takes a field away."""
+    """A BatchJob's spec with its alterations; None in `altered` removes a field."""
     return {name: value for name, value in {**spec, **altered}.items() if value is not None}
 
 
 def is_suspended(spec: Mapping[str, Any], run_count: int) -> bool:
-    """Whether the processes of a BatchJob's present run are to be stopped. A request about an earlier run is over."""
+    """Whether the processes of the current run are to be stopped. A request for an earlier run has no effect."""
     return bool(spec.get("suspended")) and spec.get("suspendedRun", run_count) == run_count

@@ -1,4 +1,4 @@
-"""What a BatchJob's columns show of a whole record, without making all of its JSON first."""
+"""A BatchJob's columns from a whole record, without making all of its JSON first."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hpcbatch.record.fields import COMPUTED, OBJECT_ONLY
 
 _COMPUTED = {part.json: part for part in COMPUTED}
 _Getter = Callable[[JobRecord, Callable[[str], Any]], Any]
-"""The value for a column; the second argument is what `COMPUTED` gives for the record, made once."""
+"""The value for a column; the second argument returns the value of a `COMPUTED` field, made once per record."""
 _GETTERS: dict[tuple[type[JobSpec], type[JobStatus]], dict[str, _Getter]] = {}
 
 
 def cells_of(record: JobRecord, columns: Sequence[Column]) -> dict[str, Any]:
-    """Cells by the name of their column, as the API server's Table would hold them."""
+    """Cells by column name, as the API server's Table would have them."""
     classes = type(record.spec), type(record.status)
     getters = _GETTERS.setdefault(classes, {})
 
@@ -36,7 +36,7 @@ def cells_of(record: JobRecord, columns: Sequence[Column]) -> dict[str, Any]:
 
 
 def _getter(path: str, spec_class: type[JobSpec], status_class: type[JobStatus]) -> _Getter:
-    """How the value at `path` of a BatchJob is made of a record. Raises KeyError if the BatchJob has no such field."""
+    """The function for the value at `path` of a BatchJob. Raises KeyError if the BatchJob has no such field."""
     root, name, *rest = path.strip(".").split(".")
     if root == "metadata":
         return lambda record, _: None if (when := record.status.submit_time) is None else TIME.to_json(when)
@@ -53,7 +53,7 @@ def _getter(path: str, spec_class: type[JobSpec], status_class: type[JobStatus])
 
 
 def _shown(kind: Kind, path: Sequence[str]) -> Callable[[Any], Any]:
-    """The JSON of what stands at `path` within a value of that kind; None where there is nothing."""
+    """The function for the JSON at `path` within a value of that kind; None if it is missing."""
     if not path:
         return lambda value: None if value is None else kind.to_json(value)
     name, *rest = path

@@ -17,9 +17,7 @@ from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONL
 
 SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
 SCHEMA_VERSION: Final = 7
-"""What the annotation holds; raised at each change of the definition, so that `hpcbatch check` tells one that is too
-old.
-"""
+"""The annotation's value; raised at each change of the definition, so that `hpcbatch check` recognizes an old one."""
 _HEAD = """\
 # The job record. What was requested stands in spec, what became of it in status; `qstat` and `squeue` are made from the
 # printer columns alone. hpcbatch's commands write the spec, its controller writes the status.
@@ -32,7 +30,7 @@ def text() -> str:
     import yaml
 
     class Plain(yaml.SafeDumper):
-        """Says everything where it stands: no anchors."""
+        """Writes no anchors."""
 
         def ignore_aliases(self, _data: Any) -> bool:
             return True
@@ -131,7 +129,7 @@ def _spec_schema(cls: type[JobSpec]) -> Json:
 
 
 def _unchanged(name: str, is_required: bool) -> str:
-    """The term of CEL for a field that must stay as it was. As an optional (`self.?name`) it would cost too much."""
+    """The CEL term for an immutable field. As an optional (`self.?name`) it would cost too much."""
     same = f"self.{name} == oldSelf.{name}"
     return same if is_required else f"(has(self.{name}) ? has(oldSelf.{name}) && {same} : !has(oldSelf.{name}))"
 

@@ -1,4 +1,4 @@
-"""The table of a job's fields: those that JobSpec and JobStatus declare, and those that only a BatchJob has."""
+"""The table of a job's fields: those of JobSpec and JobStatus, and those that only a BatchJob has."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from hpcbatch.model.stored import (
 
 
 class Computed(NamedTuple):
-    """A field of a BatchJob's status that follows from the whole record."""
+    """A field of a BatchJob's status that is computed from the whole record."""
 
     json: str
     kind: Kind
     of: Callable[[JobRecord], Any]
-    """Its value; None where there is none."""
+    """Its value; None if there is none."""
     description: str = ""
 
 
@@ -45,7 +45,7 @@ COMPUTED = (
 
 
 class ObjectField(NamedTuple):
-    """A field that commands and controller read from the BatchJob itself: it is no part of a job's spec or status."""
+    """A field that commands and controller read from the BatchJob itself, outside of a job's spec and status."""
 
     kind: Kind
     is_open: bool = False
@@ -111,18 +111,18 @@ OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
 }
 
 ARRAY_LIMIT: Final = "arrayLimit"
-"""A field of alterations alone: it changes the limit in an array's status, where 0 is none."""
+"""A field of alterations only: it changes the limit in an array's status, where 0 means none."""
 ALTERATION: Final = "alteration"
 
 
 class Alterations(NamedTuple):
-    """Names of the spec's fields, as the BatchJob has them, by what an alteration may do to them."""
+    """Names of the spec's fields, as in the BatchJob, by when they may be altered."""
 
     while_running: frozenset[str]
-    """They may be altered when the job has its nodes; some of them count if it runs again."""
+    """May be altered when the job has its nodes; some of them apply only if it runs again."""
     alterable: frozenset[str]
     of_size: frozenset[str]
-    """What the layout of a job follows from."""
+    """The fields that determine a job's layout."""
 
 
 def alterations(cls: type[JobSpec] = JobSpec) -> Alterations:

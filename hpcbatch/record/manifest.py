@@ -1,4 +1,4 @@
-"""The BatchJob of a submission. Apart from all that reads one: `qsub` and `sbatch` import only this at their start."""
+"""The BatchJob of a submission. A module of its own: `qsub` and `sbatch` import only this at their start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hpcbatch.record import GROUP, KIND, VERSION
 
 
 def to_manifest(spec: JobSpec, *, name: str, submission_secret: str, export_none: bool = False) -> Json:
-    """The BatchJob to create for `spec`; script and environment lie in the Secret named."""
+    """The BatchJob to create for `spec`; the Secret has script and environment."""
     body = spec_to_json(spec)
     body["submissionSecret"] = submission_secret
     if export_none:
@@ -23,5 +23,5 @@ def to_manifest(spec: JobSpec, *, name: str, submission_secret: str, export_none
 
 
 def spec_to_json(spec: JobSpec) -> Json:
-    """`spec` as the BatchJob's spec, without what only the submission knows. What holds its default is left out."""
+    """`spec` as the BatchJob's spec, without the submission's own fields. Default values are omitted."""
     return struct_to_json(spec, stored_fields(type(spec)))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
 
 UNREADABLE = (HpcBatchError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError)
-"""What reading a record raises that is not as it should be."""
+"""Errors from reading a malformed record."""
 _LONGEST = 300  # characters
 _KEPT = frozenset({"Id", "State", "Dialect", "Server", "Job", "User", "Queue", "ArrayId", "ArrayIndex"})
 
@@ -23,8 +23,8 @@ _READS = tuple((attribute, column.name, read) for column in COLUMNS for attribut
 
 def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: str, object_name: str) -> JobRow | None:
     """One row of the server-side Table; `columns` gives each column's place. None: not admitted, so not to be shown.
-    A row that cannot be read keeps what says whose it is, and says so: it must not end the listing of all others.
-    No text in it reaches a terminal as more than text on its line.
+    An unreadable row keeps its identity and is marked: it must not prevent the listing of all others.
+    Its texts contain no terminal control characters.
     """
     found = {
         name: printable(cell) if isinstance(cell := cells[place], str) else cell for name, place in columns.items()
@@ -42,26 +42,26 @@ def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: 
 
 
 def row_of(record: JobRecord) -> JobRow:
-    """The row of a whole record, which a listing of it would show."""
+    """The row of a whole record, as in a listing."""
     from hpcbatch.record.cells import cells_of
 
     return _row(cells_of(record, COLUMNS), record.namespace, record.object_name)
 
 
 def _row(cells: Mapping[str, Any], namespace: str, object_name: str) -> JobRow:
-    """`cells` by column; a definition that is older than this command lacks the newer ones."""
+    """`cells` by column; a definition older than this command lacks the newer ones."""
     values = {attribute: read(cells.get(name)) for attribute, name, read in _READS}
     return JobRow(namespace=namespace, object_name=object_name, **values)
 
 
 def unreadable(error: Exception) -> str:
-    """The message of a record that `error` keeps from being read."""
+    """The message for a record that could not be read because of `error`."""
     said = error if isinstance(error, HpcBatchError) else f"{type(error).__name__}: {error}"
     return f"its record cannot be read: {said}"[:_LONGEST]
 
 
 def cell_at(obj: object, column: Column) -> Any:
-    """The value that `column` shows of a BatchJob as JSON; None where there is none."""
+    """The value of `column` in a BatchJob as JSON; None if there is none."""
     for key in column.path.strip(".").split("."):
         obj = obj.get(key) if isinstance(obj, dict) else None
     return obj

@@ -1,4 +1,4 @@
-"""The state that a BatchJob as JSON is in. Apart from rows and records: what waits for a job looks at nothing else."""
+"""The state of a BatchJob as JSON. A module of its own: waiting for a job imports nothing else."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from hpcbatch.model.state import JobState
 
 
 def state_of(obj: Mapping[str, Any]) -> JobState:
-    """What a BatchJob's status says; a job of which nothing has been said yet is queued."""
+    """The state in a BatchJob's status; a job without one is queued."""
     return JobState((obj.get("status") or {}).get("state", JobState.QUEUED))

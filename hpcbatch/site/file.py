@@ -1,6 +1,6 @@
-"""The site's configuration file: YAML text to SiteConfig, or all that is wrong with it. docs/site.md has the keys.
+"""The site's configuration file: YAML text to SiteConfig, or all of its errors. docs/site.md has the keys.
 
-Pure: where the text comes from, and what happens to a bad one, is the caller's.
+Pure: the caller reads the text, and handles a bad one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FILE_KEY: Final = "site.yaml"
 TEMPLATE_KEY: Final = "job.yaml.j2"
 
 CLUSTER_DEFAULTS: Final = SiteConfig(mounts_passwd=True, image="")
-"""What a real cluster's file need not say. It has to name an image."""
+"""Defaults of a real cluster's file. It has to name an image."""
 
 SITE_KEYS: Final = (
     "apiVersion",
@@ -98,9 +98,9 @@ SOURCES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "secret": (("secretName",), ("items", "defaultMode", "optional")),
     "projected": (("sources",), ("defaultMode",)),
 }
-"""Volume sources of Kubernetes: the keys that must be there, and the others."""
+"""Volume sources of Kubernetes: their required keys, and the optional ones."""
 
-_VOLUME_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,56}[a-z0-9])?")  # the pods' names for them begin with `site-`
+_VOLUME_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,56}[a-z0-9])?")  # in pods their names begin with `site-`
 _SUBDOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _QUEUE_NAME = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}")
@@ -115,12 +115,12 @@ _IMAGE = re.compile(
 )
 _IMAGE_PATTERN = re.compile(r"[-A-Za-z0-9_.:/@*?]+")
 _OURS = ("/hpcbatch", "/etc/volcano", "/etc/passwd", "/etc/group", "/proc", "/sys", "/dev")
-_MOUNTABLE = ("/dev/shm",)  # noqa: S108  where MPI libraries have their shared memory
+_MOUNTABLE = ("/dev/shm",)  # noqa: S108  used by MPI libraries for shared memory
 _MAX_COUNT = 10**6
 
 
 class SiteFileError(HpcBatchError):
-    """The configuration is not in order; `problems` has everything that was found, in the order of the file."""
+    """The configuration is invalid; `problems` has all errors, in the order of the file."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -130,21 +130,21 @@ class SiteFileError(HpcBatchError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """What a site configuration gives: the values, and where a template of its own is, that."""
+    """A site configuration: its values, and its own template, if any."""
 
     config: SiteConfig
     loader: BaseLoader | None = None
-    """Finds the templates; None: those that come with hpcbatch."""
+    """Finds the templates; None: those of hpcbatch."""
 
 
 def read_site(
     source: str, *, defaults: SiteConfig = CLUSTER_DEFAULTS, template: str | None = None, file: str = FILE_KEY
 ) -> Site:
     """Read the text of a site file; an empty one is `defaults`. `template` replaces the Volcano Job's template.
-    Raises SiteFileError with all that is wrong. `file` is what its lines call the file.
+    Raises SiteFileError with all errors. `file` is the file's name in the messages.
     """
     config = read_config(source, defaults=defaults, file=file)
-    from hpcbatch.site.template import try_template  # needs what the text gave
+    from hpcbatch.site.template import try_template  # needs the values of the text
 
     loader, problems = try_template(config, template)
     if problems:

@@ -1,4 +1,4 @@
-"""Whose jobs a namespace holds: read from annotations that only the admin writes, never from the job itself."""
+"""The user of a namespace: read from annotations that only the admin writes, never from the job itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Identity:
 
 
 def identity_of(namespace: Mapping[str, Any]) -> Identity:
-    """The user of a namespace. Raises HpcBatchError if the admin has not made it a user's."""
+    """The user of a namespace. Raises HpcBatchError if the admin has assigned none."""
     notes = namespace["metadata"].get("annotations") or {}
     try:
         return Identity(

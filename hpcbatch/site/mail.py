@@ -29,7 +29,7 @@ _MOST = 1_000_000
 
 
 def read_mail(fields: Fields) -> MailConfig | None:
-    """How the site sends mail; None if it does not say."""
+    """How the site sends mail; None without that key."""
     node = fields.get("mail")
     if node is None:
         return None

@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 
 def read_modules(fields: Fields, read_image: Callable[[yaml.Node], str]) -> tuple[SiteModule, ...]:
-    """The site's table, in its order. `read_image` is how the file's other images are read."""
+    """The site's modules, in the order of the file. `read_image` reads images as in the rest of the file."""
     found: dict[str, SiteModule] = {}
     for item in fields.each("modules", MODULE_KEYS):
         name = item.require("name", _name, "")

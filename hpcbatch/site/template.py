@@ -1,4 +1,4 @@
-"""The site's own Volcano Job template, tried out before it is put in force: on a job of one pod and on one of three."""
+"""Tests the site's own Volcano Job template before it takes effect: on a job of one pod and on one of three."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SAMPLES = {"a job of one pod": 1, "a job of three pods": 3}
 
 
 def try_template(site: SiteConfig, template: str | None) -> tuple[BaseLoader | None, list[str]]:
-    """The loader for the template `template` (None: the one that comes with hpcbatch), and what is wrong with what it
-    makes of sample jobs under `site`."""
+    """The loader for the template `template` (None: the one of hpcbatch), and the errors of the objects that it makes
+    of sample jobs under `site`."""
     from jinja2 import DictLoader
 
     loader = None if template is None else DictLoader({translate.TEMPLATE: template})
@@ -70,13 +70,13 @@ def _fault(job: PlacedJob, site: SiteConfig, loader: BaseLoader | None) -> str:
         )
     except HpcBatchError as error:
         return str(error)
-    except Exception as error:  # whatever the template's own expressions raised
+    except Exception as error:  # any error of the template's own expressions
         return f"template {translate.TEMPLATE}: {type(error).__name__}: {error}"
     return _misses(job, objects[-1]) or _refused(objects[-1])
 
 
 def _misses(job: PlacedJob, made: dict[str, Any]) -> str:
-    """What the controller goes by must be there, whatever else a site changes."""
+    """What is missing that the controller relies on: a site may change everything else."""
     metadata = made.get("metadata") or {}
     name = job_names.job_name(job.job_id)
     if (made.get("apiVersion"), made.get("kind")) != ("batch.volcano.sh/v1alpha1", "Job"):
@@ -95,7 +95,7 @@ def _misses(job: PlacedJob, made: dict[str, Any]) -> str:
 
 
 def _refused(made: dict[str, Any]) -> str:
-    """What Volcano would say, but for the queue, which may be made later."""
+    """Volcano's refusal, except for the queue, which may be made later."""
     queue = {"metadata": {"name": "any"}, "status": {"state": "Open"}}
     try:
         validate_job(mutate_job(made), find_queue=lambda _: queue, child_queues=lambda _: ())

@@ -1,6 +1,6 @@
-"""YAML read key by key with line numbers: every fault of a file is found at one go, and says where it stands.
+"""YAML read key by key with line numbers: all errors of a file are found at once, each with its position.
 
-Scalars are read as they are written: what YAML would make of `24:00:00` (a number of base 60) or `no` is none of ours.
+Scalars are read as written: YAML's values for `24:00:00` (a number of base 60) or `no` are not used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NULL = "tag:yaml.org,2002:null"
 
 
 class Problem(NamedTuple):
-    """One fault of a file. `line` and `column` count from 1; None: the file as a whole. `key` is a path or ""."""
+    """One error of a file. `line` and `column` count from 1; None: the file as a whole. `key` is a path or ""."""
 
     file: str
     line: int | None
@@ -32,7 +32,7 @@ class Problem(NamedTuple):
 
 
 class UnfitError(Exception):
-    """A value is not what its key wants; the text says what was expected. `node` is the place, if not the value's."""
+    """A value is invalid for its key; the text has what was expected. `node` is the place, if not the value's."""
 
     def __init__(self, message: str, node: yaml.Node | None = None) -> None:
         self.node = node
@@ -40,7 +40,7 @@ class UnfitError(Exception):
 
 
 class Fields:
-    """The keys of one mapping. Unknown and repeated ones, and values that do not fit, are added to `problems`."""
+    """The keys of one mapping. Unknown and repeated keys, and invalid values, are added to `problems`."""
 
     def __init__(self, node: yaml.Node | None, known: Sequence[str], problems: list[Problem], file: str, path: str):
         self.node, self.problems, self.file, self.path = node, problems, file, path
@@ -65,7 +65,7 @@ class Fields:
 
     @property
     def is_mapping(self) -> bool:
-        """Where it is none, that has been reported, and nothing in it is missed."""
+        """False has been reported already, and no key is reported as missing then."""
         return isinstance(self.node, yaml.MappingNode)
 
     def key(self, name: str) -> str:
@@ -78,7 +78,7 @@ class Fields:
         return self._values.get(name)
 
     def take(self, name: str, convert: Callable[[yaml.Node], _T], default: _T) -> _T:
-        """The converted value; `default` if it is missing, null or does not fit."""
+        """The converted value; `default` if it is missing, null or invalid."""
         value = self._values.get(name)
         if value is None:
             return default
@@ -89,7 +89,7 @@ class Fields:
             return default
 
     def require(self, name: str, convert: Callable[[yaml.Node], _T], default: _T) -> _T:
-        """As `take`; a missing one is a fault."""
+        """As `take`; a missing value is an error."""
         if name not in self._values and self.is_mapping:
             self._add(self.node, self.key(name), "missing")
         return self.take(name, convert, default)
@@ -104,7 +104,7 @@ class Fields:
         ]
 
     def entries(self, name: str) -> list[tuple[str, yaml.Node]] | None:
-        """The pairs of a mapping whose keys are the site's own; None if it is missing."""
+        """The pairs of a mapping with free keys; None if it is missing."""
         value = self._values.get(name)
         if value is None:
             return None
@@ -122,7 +122,7 @@ class Fields:
         return list(pairs.items())
 
     def complain(self, name: str, message: str) -> None:
-        """A fault of the value of `name`, or of the mapping where it has no such key."""
+        """Report an error of the value of `name`, or of the mapping if it has no such key."""
         self._add(self._values.get(name, self.node), self.key(name) if name else self.path, message)
 
     def _add(self, node: yaml.Node | None, key: str, message: str) -> None:
@@ -194,7 +194,7 @@ def list_of(convert: Callable[[yaml.Node], _T]) -> Callable[[yaml.Node], tuple[_
 
 
 def plain(node: yaml.Node) -> Any:
-    """The value as YAML and so Kubernetes has it, for what is handed on to Kubernetes."""
+    """The value as YAML, and so Kubernetes, reads it, for values that are passed to Kubernetes."""
     loader = yaml.SafeLoader("")
     try:
         return _json_like(loader.construct_object(node, deep=True), node)
