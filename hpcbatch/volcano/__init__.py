@@ -1,4 +1,4 @@
 """From a placed job to its Volcano Job and ConfigMap, and from a Volcano Job's status back: pure functions.
 
-The runner's files and Volcano's own rules of admission are here too. No dialect is: its words come in as values.
+The runner's files and Volcano's own admission rules are here too. No dialect is: its texts are passed in as values.
 """

@@ -1,5 +1,5 @@
-"""/etc/passwd and /etc/group of a job's pods, where the image knows nothing of the site's users: ssh and sshd refuse a
-user without a name, and `~`, `id` and `ls -l` show what they show on the login node.
+"""/etc/passwd and /etc/group of a job's pods, for images without the site's users: ssh and sshd refuse a user without a
+name, and `~`, `id` and `ls -l` should show the same as on the login node.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.placed import PlacedJob
 
 _NOBODY = 65534
-# Every image has /bin/sh, and sshd lets nobody in whose shell does not exist. Which shell runs the script is the
-# runner's choice.
+# Every image has /bin/sh, and sshd rejects a user whose shell does not exist. The runner chooses the shell that
+# runs the script.
 _SHELL = "/bin/sh"
 _NO_LOGIN = "/usr/sbin/nologin"
-# sshd is its privilege separation user on Debian, Red Hat and Alpine alike.
+# sshd is the privilege separation user on Debian, Red Hat and Alpine.
 _SYSTEM_USERS = (
     ("root", 0, 0, "/root", _SHELL),
     ("sshd", 74, _NOBODY, "/run/sshd", _NO_LOGIN),
@@ -22,15 +22,15 @@ _SYSTEM_GROUPS = (("root", 0), ("nogroup", _NOBODY))
 
 
 def passwd(job: PlacedJob) -> str:
-    """The text of /etc/passwd. Raises HpcBatchError where a name or directory cannot stand in it."""
+    """The text of /etc/passwd. Raises HpcBatchError for an invalid name or directory."""
     users = [(job.owner, job.uid, job.gid, job.home, _SHELL)]
     users += [user for user in _SYSTEM_USERS if user[0] != job.owner and user[1] != job.uid]
     return "".join(f"{_field(name)}:x:{uid}:{gid}::{_field(home)}:{shell}\n" for name, uid, gid, home, shell in users)
 
 
 def group(job: PlacedJob) -> str:
-    """The text of /etc/group: the user's own group, named after the user where the site gives it no name, and the
-    supplementary ones. Raises HpcBatchError where a name cannot stand in it.
+    """The text of /etc/group: the user's own group, named after the user if the site gives it no name, and the
+    supplementary ones. Raises HpcBatchError for an invalid name.
     """
     named = {gid: name for gid, name in job.groups if name}
     if job.gid not in named and job.owner not in named.values():

@@ -1,7 +1,7 @@
-"""Admission of Volcano's objects: the defaults that its webhooks fill in, and what they refuse, in their words.
+"""Admission of Volcano's objects: the defaults of its webhooks, and their refusals with Volcano's messages.
 
-A refusal is HTTP 400 without a reason, as a webhook's is; what the CRD's schema refuses (422) comes between the two
-steps and is not repeated here. Pure: queues are looked up through functions that the caller passes in.
+A refusal is HTTP 400 without a reason, as a webhook's is; refusals by the CRD's schema (422) come between the two
+steps and are not repeated here. Pure: queues are looked up through functions that the caller passes in.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _denied(webhook: str, message: str) -> ApiError:
 
 
 def mutate_job(job: Object) -> Object:
-    """A new job with Volcano's defaults. A value of a type that Go cannot read is refused here already."""
+    """A new job with Volcano's defaults. Refuses values of a type that Go cannot read."""
     if job.get("spec") is None:
         raise ApiError(
             500,
@@ -79,7 +79,7 @@ def mutate_job(job: Object) -> Object:
         spec["tasks"] = tasks = [_with_defaults(task, index) for index, task in enumerate(tasks)]
     if not spec.get("minAvailable"):
         least = sum(task.get("minAvailable", task.get("replicas", 0)) for task in tasks)
-        # Zero is what Go leaves out.
+        # Go omits zero values.
         spec.pop("minAvailable", None)
         if least:
             spec["minAvailable"] = least
@@ -130,7 +130,7 @@ def _with_defaults(task: Object, index: int) -> Object:
 
 
 def validate_job(job: Object, *, find_queue: FindQueue, child_queues: ChildQueues) -> None:
-    """Refuse a new job (defaults filled in) with everything that is wrong with it, in one message."""
+    """Refuse an invalid new job (defaults filled in), with all errors in one message."""
     spec, name = job["spec"], job["metadata"]["name"]
     if not spec.get("tasks"):
         raise _denied(_VALIDATE_JOB, "No task specified in job spec")
@@ -177,7 +177,7 @@ def _task_faults(spec: Object, job_name: str) -> str:
             return f"{message} duplicated task name {name};"
         seen.add(name)
         message += _policy_faults(task.get("policies") or (), "spec.tasks.policies")
-        # Volcano checks the pod's name with the task's position where the pod's index will stand.
+        # Volcano checks the pod's name with the task's position in place of the pod's index.
         pod = f"{job_name}-{name}-{index}"
         if len(pod) > 63:
             message += f" create pod with name {pod} validate failed [name part must be no more than 63 characters];"
@@ -235,7 +235,7 @@ def _first_policy_fault(policies: Sequence[Object], path: str) -> str:
 
 
 def _template_faults(template: Object, index: int) -> str:
-    """The first of what Kubernetes would find wrong with the pods."""
+    """The first error that Kubernetes would find in the pods."""
     faults: list[str] = []
     labels = (template.get("metadata") or {}).get("labels") or {}
     for text in labels.values():
@@ -383,7 +383,7 @@ def mutate_queue(queue: Object) -> Object:
 
 
 def validate_queue(queue: Object, *, find_queue: FindQueue, has_pods: Callable[[str], bool]) -> None:
-    """Refuse a queue, new or changed, whose amounts or parent cannot be. `has_pods`: pods of it hold resources."""
+    """Refuse an invalid new or changed queue: its amounts or parent. `has_pods`: pods of it hold resources."""
     spec, name = queue.get("spec") or {}, queue["metadata"]["name"]
     _check_hierarchy(queue)
     faults = []
@@ -463,7 +463,7 @@ def _go_resources(amounts: Mapping[str, int]) -> str:
 
 
 def mutate_pod_group(group: Object, namespace_annotations: Mapping[str, str]) -> Object:
-    """A namespace may name the queue of those PodGroups in it that name none."""
+    """A namespace may set the queue of its PodGroups that name none."""
     group = {**group}
     spec = group["spec"] = deepcopy(group.get("spec") or {})
     if isinstance(spec, dict) and spec.get("queue") in {None, "", "default"}:

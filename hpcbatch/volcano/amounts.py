@@ -20,7 +20,7 @@ def read_amounts(quantities: Mapping[str, Any] | None) -> Amounts:
 
 
 def write_amounts(amounts: Mapping[str, int]) -> dict[str, str]:
-    """The other way round, in Kubernetes' canonical form: `1500m`, `2`, `50Mi`."""
+    """The inverse, in Kubernetes' canonical form: `1500m`, `2`, `50Mi`."""
     return {name: _quantity(name, amount) for name, amount in sorted(amounts.items())}
 
 
@@ -38,12 +38,12 @@ def add(total: Amounts, more: Mapping[str, int], times: int = 1) -> None:
 
 
 def lacking(wanted: Mapping[str, int], free: Mapping[str, int]) -> list[str]:
-    """The resources of which `free` has less than is wanted, by name; an amount of 0 is never lacking."""
+    """The names of resources of which `free` has less than `wanted`; an amount of 0 is never lacking."""
     return sorted(name for name, amount in wanted.items() if amount > max(0, free.get(name, 0)))
 
 
 def pod_requests(spec: Object) -> Amounts:
-    """What a pod asks of its node. An absent request is its limit.
+    """The requests of a pod. An absent request is its limit.
     Source: Kubernetes, "Resource sharing within containers" of init and sidecar containers.
     """
     sidecars: Amounts = {}

@@ -1,4 +1,4 @@
-"""The Volcano Job that gives the output of a job its own names where the job's runner was killed before it could."""
+"""The Volcano Job that renames a job's output files if the job's runner was killed before it could."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def delivery_name(job_name: str) -> str:
 
 
 def delivery(volcano_job: Object, site: SiteConfig) -> Object:
-    """One pod like the first of `volcano_job`, with the same user, image and volumes, that only renames files."""
+    """One pod like the first of `volcano_job`, with the same user, image and volumes; it only renames files."""
     made = deepcopy(volcano_job)
     made["metadata"]["name"] = delivery_name(made["metadata"]["name"])
     task = next(task for task in made["spec"]["tasks"] if task["name"] == MASTER_TASK)

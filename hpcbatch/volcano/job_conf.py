@@ -1,4 +1,4 @@
-"""The ConfigMap of one job, from which the runner in its pods learns what to do, and which pod may start the script."""
+"""The ConfigMap of one job: the input of the runner in its pods, and the pod that may start the script."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ NO_POD: Final = "withdrawn"
 
 
 def bar_rerun(pod_uid: str) -> Object:
-    """Merge patch of a job's ConfigMap after which no pod but this one, its first, starts the script."""
+    """Merge patch of a job's ConfigMap: only this pod, the first, may start the script."""
     return {"data": {"has_run": pod_uid}}
 
 
 WITHDRAWN: Object = bar_rerun(NO_POD)
-"""Merge patch of a job's ConfigMap after which no pod of its Volcano Job starts the script."""
+"""Merge patch of a job's ConfigMap: no pod of its Volcano Job may start the script."""
 
 
 def first_pod(configmap: Mapping[str, Any]) -> str | None:
-    """Uid of the only pod that may start the script, of a job's ConfigMap; NO_POD: none may; None: not decided."""
+    """Uid of the only pod that may start the script, from a job's ConfigMap; NO_POD: none may; None: undecided."""
     uid: str | None = configmap.get("data", {}).get("has_run")
     return uid
 
@@ -65,7 +65,7 @@ def configmap(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, namespace: s
 
 
 def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_none: bool) -> str:
-    """What the runner's scripts source: one quoted assignment a line."""
+    """The file that the runner's scripts source: one quoted assignment per line."""
     spec = job.spec
     output, words = setup.output, setup.words
     umask = _DEFAULT_UMASK if output.umask is None else output.umask
@@ -76,14 +76,14 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "user": job.owner,
         "home": job.home,
         "work_dir": spec.work_dir if spec.work_dir is not None else job.home,
-        # where ranks may run: a dedicated launcher is none of them
+        # where ranks may run: not on a dedicated launcher
         "hosts": " ".join(pod.host for pod in job.pods),
         "cpus": " ".join(str(pod.chunk.cpus) for pod in job.pods),
         "has_peers": "yes" if job.has_peers else "no",
         "kind": "command" if spec.command else "script",
         "script_name": setup.script_name,
         "interpreter": spec.interpreter or "",
-        # an /etc/passwd of ours does not know the shell that the user has on the login node
+        # our /etc/passwd lacks the shell that the user has on the login node
         "knows_shell": "no" if site.mounts_passwd else "yes",
         # a script that inherits nothing of the submitter's environment needs one
         "login": ("user" if site.login_shell else "system") if setup.starts_login_shell or export_none else "no",
@@ -115,7 +115,7 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
 
 
 def _shell_value(value: object) -> str:
-    """A yes or no, a number, a text, words, or `NAME:what` words."""
+    """A yes or no, a number, a text, words, or `NAME:value` words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):

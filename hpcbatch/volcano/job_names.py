@@ -1,4 +1,4 @@
-"""The names of what belongs to a job in Kubernetes, known before they exist: Volcano Job, tasks, pods, ConfigMap."""
+"""The names of a job's objects in Kubernetes, known before they exist: Volcano Job, tasks, pods, ConfigMap."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpcbatch.volcano.pod_needs import MASTER_TASK
 Object = dict[str, Any]
 
 LAUNCHER_LABEL = "hpcbatch.io/launcher"
-"""On a Volcano Job: the Launcher by which it was shaped, where that is not the common one."""
+"""Annotation of a Volcano Job: the Launcher it was made for, if that is not the default."""
 _WORKER = "mpiworker"
 
 
@@ -34,12 +34,12 @@ class TaskPods:
 
 
 def job_name(job_id: int) -> str:
-    """Name of the Volcano Job of a job, and the first part of all names that belong to it."""
+    """Name of a job's Volcano Job, and the prefix of all names that belong to it."""
     return f"job-{job_id}"
 
 
 def priority_class_name(priority: int) -> str:
-    """The PriorityClass of a job that is not of the common priority 0, as `priority_class` makes it; "" for 0."""
+    """The PriorityClass of a job with a priority other than 0, as `priority_class` makes it; "" for 0."""
     return "" if priority == 0 else f"hpcbatch-{'minus' if priority < 0 else 'plus'}-{abs(priority)}"
 
 
@@ -49,8 +49,8 @@ def script_host(job_id: int) -> str:
 
 
 def pods(job_id: int, layout: Sequence[Chunk], launcher: Launcher = Launcher.SHARED) -> tuple[PlacedPod, ...]:
-    """The names of a job's pods that compute, known before they exist. The first one is `job-12-mpimaster-0`, unless
-    a dedicated launcher has that name; all others are workers, with a task of its own for each row of equal chunks:
+    """The names of a job's computing pods, known before they exist. The first one is `job-12-mpimaster-0`, unless a
+    dedicated launcher has that name; all others are workers, with one task for each row of equal chunks:
     `job-12-mpiworker-0`, `job-12-mpiworker2-0` …
     """
     single = [replace(chunk, count=1) for chunk in layout for _ in range(chunk.count)]
@@ -77,7 +77,7 @@ def conf_name(job_id: int) -> str:
 
 
 def tasks(job: PlacedJob) -> tuple[TaskPods, ...]:
-    """The Volcano tasks behind the names that `pods` gave, and the dedicated launcher's."""
+    """The Volcano tasks with the names of `pods`, and the dedicated launcher's."""
     prefix = f"{job_name(job.job_id)}-"
     named = [(pod.host.removeprefix(prefix).rpartition("-")[0], pod.chunk) for pod in job.pods]
     computing = [TaskPods(name=name, chunk=chunk, replicas=len(list(same))) for (name, chunk), same in groupby(named)]

@@ -37,7 +37,7 @@ def controlling_job(obj: Object) -> Object | None:
 
 
 def build_pod(job: Object, task: Object, index: int, plugins: Iterable[JobPlugin]) -> Object:
-    """The pod `index` of `task` as it is to be created for the job's present version."""
+    """The pod `index` of `task`, to be created for the job's current version."""
     spec, meta, status = job["spec"], job["metadata"], job.get("status") or {}
     template = task["template"]
     template_meta = template.get("metadata") or {}
@@ -91,8 +91,8 @@ def build_pod(job: Object, task: Object, index: int, plugins: Iterable[JobPlugin
 def pod_group_spec(
     job: Object, waiting_tasks: Collection[str] = (), priority_of: Callable[[str], int] = lambda _: 0
 ) -> Object:
-    """The PodGroup's spec. `waiting_tasks` are held back by a dependsOn: they are left out of the gang until they may
-    start, else a gang that counts them could never be complete. `priority_of` gives the value of a PriorityClass.
+    """The PodGroup's spec. `waiting_tasks` are delayed by a dependsOn: they are not part of the gang until they may
+    start, because a gang with them could never be complete. `priority_of` returns the value of a PriorityClass.
     """
     spec = job["spec"]
     tasks = [task for task in spec["tasks"] if task["name"] not in waiting_tasks]
@@ -140,7 +140,7 @@ def min_available(task: Mapping[str, object]) -> int:
 def _min_resources(
     job: Object, tasks: list[Object], least: Mapping[str, int], priority_of: Callable[[str], int]
 ) -> Amounts:
-    """What the first minAvailable pods ask for, those of the highest priority class first; as quota keys too."""
+    """The requests of the first minAvailable pods, by descending priority class; as quota keys too."""
 
     def priority(task: Object) -> int:
         name = (task["template"].get("spec") or {}).get("priorityClassName") or job["spec"].get("priorityClassName")
@@ -148,7 +148,7 @@ def _min_resources(
 
     wanted = job["spec"].get("minAvailable", 0)
     total: Amounts = {}
-    # each task's own minimum first: only then does the gang that the scheduler may bind have this size
+    # each task's own minimum first: only then has the gang that the scheduler may bind this size
     order = sorted(tasks, key=priority, reverse=True)
     takes = {task["name"]: 0 for task in order}
     for limit in (least, {task["name"]: task.get("replicas", 0) for task in order}):

@@ -1,7 +1,7 @@
-"""The types of the fields of Volcano Jobs and Queues that admission reads, and what Go's JSON decoder would refuse.
+"""The types of the fields of Volcano Jobs and Queues that admission reads, and the refusals of Go's JSON decoder.
 
-Mutating admission comes before the CRD's schema, so it meets every JSON there is; after `check_shape` the rest of the
-code may rely on these types. Fields that are not listed are left to the schema.
+Mutating admission runs before the CRD's schema, so it gets any JSON; after `check_shape` the other code may rely on
+these types. Unlisted fields are left to the schema.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ QUEUE_SPEC = Struct(
 
 
 def check_shape(value: Any, shape: Shape, path: str, holder: str = "") -> None:
-    """Raises HpcBatchError in the words of Go's decoder. `path` is `spec.tasks.replicas`, `holder` the struct that the
-    field belongs to. Null is an absent value, except in a list.
+    """Raises HpcBatchError with the message of Go's decoder. `path` is `spec.tasks.replicas`, `holder` the struct of
+    the field. Null is an absent value, except in a list.
     """
     match shape:
         case Scalar():
@@ -188,7 +188,7 @@ def _cannot_read(value: Any, holder: str, path: str, go: str) -> HpcBatchError:
 
 
 def without_nulls(value: Any) -> Any:
-    """A deep copy in which no object has a null."""
+    """A deep copy without the null values of objects."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

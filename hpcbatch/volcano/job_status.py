@@ -22,7 +22,7 @@ def job_status(
     controlled: Mapping[str, str],
     now: datetime,
 ) -> Object:
-    """The whole new status. `before` is the one it replaces: its times stay where nothing changes."""
+    """The whole new status. `before` is the old one: its times stay where nothing changes."""
     moved = before.get("state") is None or state.phase is not job.phase
     since = rfc3339(now) if moved or job.since is None else rfc3339(job.since)
     entry: Object = {"phase": str(state.phase), "lastTransitionTime": since}
@@ -57,7 +57,7 @@ def job_status(
 
 
 def recorded_pods(status: Mapping[str, object]) -> dict[str, int]:
-    """How many pods of each task a status counts."""
+    """The number of pods of each task that a status counts."""
     tasks = status.get("taskStatusCount")
     if not isinstance(tasks, Mapping):
         return {}

@@ -31,7 +31,7 @@ class Phase(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Nothing leads out of it; from ABORTED a ResumeJob does."""
+        """No transition leads out of it; a ResumeJob leads out of ABORTED."""
         return self in {Phase.COMPLETED, Phase.TERMINATED, Phase.FAILED}
 
 
@@ -66,9 +66,9 @@ class JobView:
     policies: tuple[Policy, ...] = ()
     phase: Phase = Phase.PENDING
     since: datetime | None = None
-    """When it came into this phase."""
+    """When it entered this phase."""
     reason: str = ""
-    """The action that led to this phase, and in `target` what a restart is about: a pod, task or partition."""
+    """The action that led to this phase; `target` is the pod, task or partition that a restart affects."""
     target: str = ""
     version: int = 0
     retry_count: int = 0
@@ -201,7 +201,7 @@ _GO_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 
 
 def parse_go_duration(text: str) -> float:
-    """Read `1h30m`, `5s`, `-1.5h` as seconds. Raises HpcBatchError with Go's words. Source: time.ParseDuration."""
+    """Read `1h30m`, `5s`, `-1.5h` as seconds. Raises HpcBatchError with Go's message. Source: time.ParseDuration."""
     sign, rest = (-1.0, text[1:]) if text.startswith("-") else (1.0, text.removeprefix("+"))
     if rest == "0":
         return 0.0

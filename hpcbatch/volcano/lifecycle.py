@@ -1,12 +1,12 @@
-"""The life of a Volcano Job: from its phase, its pods and what happened, to the actions that come next.
+"""The life of a Volcano Job: from its phase, its pods and events to the next actions.
 
-Every decision is a function of what the API holds, so it may be made again at any time, also by a controller that
-was just started: an event is something that can be seen (a pod of the present version that is Failed), not something
-that passed by. Only the eviction of a pod leaves nothing to see, so those are handed in. The phase is written before
-pods are killed, and in the new phase the killing follows from it; what a restart kills stands in `state.reason` and
-`state.message`, which Volcano leaves empty.
+Every decision is a function of the API's state, so it may be repeated at any time, also by a controller that was just
+started: an event is a visible state (a pod of the current version that is Failed), not a moment that passed. Only the
+eviction of a pod leaves nothing visible, so evictions are passed in. The phase is written before pods are killed, and
+in the new phase the killing follows from it; `state.reason` and `state.message`, which Volcano leaves empty, have
+what a restart kills.
 
-What Volcano 1.14.1 does otherwise, and plainly by mistake, is not imitated:
+Obvious mistakes of Volcano 1.14.1 are not imitated:
 - counters and taskStatusCount of a finished job stay (there: all gone);
 - one condition for each phase (there: one for each write); version counts kills (there: every event while ending);
 - RestartTask and RestartPod leave Secret, ConfigMap, Service and PodGroup alone (there: made anew, so new pods cannot
@@ -37,7 +37,7 @@ _ENDED = {Phase.ABORTING: Phase.ABORTED, Phase.COMPLETING: Phase.COMPLETED, Phas
 
 @dataclass(frozen=True, slots=True)
 class AddPluginObjects:
-    """Secret, ConfigMap and so on, as the plugins say; afterwards the status names them as controlled."""
+    """Secret, ConfigMap and so on, from the plugins; afterwards the status lists them as controlled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class RemovePluginObjects:
 
 @dataclass(frozen=True, slots=True)
 class PutPodGroup:
-    """Create it, or bring its spec up to date. `waiting_tasks` are not part of the gang yet."""
+    """Create it, or update its spec. `waiting_tasks` are not part of the gang yet."""
 
     waiting_tasks: tuple[str, ...] = ()
 
@@ -90,7 +90,7 @@ class Announce:
 
 @dataclass(frozen=True, slots=True)
 class DeleteJob:
-    """Its time to live after the end is over."""
+    """Its time to live after the end has passed."""
 
 
 Action = (
@@ -108,7 +108,7 @@ Action = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evicted:
-    """A pod that somebody else has deleted."""
+    """A pod that was not deleted by the controller."""
 
     pod: PodView
     at: datetime
@@ -116,7 +116,7 @@ class Evicted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvent:
-    """One event in Volcano's sense that can be seen now; `since` is when it came about."""
+    """One event in Volcano's sense that is visible now; `since` is its time."""
 
     event: Literal["PodPending", "PodFailed", "PodEvicted", "TaskCompleted", "TaskFailed", "Unknown"]
     since: datetime
@@ -134,12 +134,12 @@ class Decision:
     recheck_s: float | None = None
     """Decide again after this time, even if nothing changes."""
     pending_evictions: tuple[Evicted, ...] = ()
-    """To be handed in again: a policy acts on them later."""
+    """To be passed in again: a policy acts on them later."""
 
 
 @dataclass(slots=True)
 class _Plan:
-    """A decision as it grows."""
+    """A decision under construction."""
 
     job: JobView
     pods: Sequence[PodView]
@@ -174,9 +174,8 @@ def decide(
     evicted: Sequence[Evicted] = (),
     group_since: datetime | None = None,
 ) -> Decision:
-    """List what to do next for `job`. `group_phase` is None while there is no PodGroup, `group_since` when the group
-    lacked pods the last time; `request` is the action of a Command. Every action is safe to repeat, and safe to be
-    interrupted after.
+    """List the next actions for `job`. `group_phase` is None while there is no PodGroup, `group_since` is when the
+    group last lacked pods; `request` is the action of a Command. Each action may be repeated, or interrupted after it.
     """
     plan = _Plan(job, pods, group_phase, group_since, request, evicted, now)
     if not job.is_deleting:
@@ -185,7 +184,7 @@ def decide(
 
 
 def _live(plan: _Plan) -> None:
-    """Pending and Running: do what a policy or Command says, else bring pods to what the job wants."""
+    """Pending and Running: apply a policy or Command, else match the pods to the job's spec."""
     action, happening = plan.request, None
     if not action:
         action, happening = _policy_action(plan)
@@ -229,12 +228,12 @@ def _is_victim(job: JobView, pod: PodView, is_last: bool) -> bool:
             return f"{pod.task}/{pod.partition}" == job.target
         case "ResumeJob":
             return pod.version < job.version and pod.is_alive
-    # The last attempt's ended pods stay, for their logs.
+    # Ended pods of the last attempt stay, for their logs.
     return pod.version < job.version and (pod.is_alive or not is_last)
 
 
 def _ending(plan: _Plan) -> None:
-    """Aborting, Completing, Terminating: kill what lives, keep what has ended, until nothing is alive."""
+    """Aborting, Completing, Terminating: kill live pods, keep ended ones, until none is alive."""
     job = plan.job
     if job.phase is Phase.ABORTING and plan.request == "ResumeJob":
         plan.enter(Phase.RESTARTING, reason=plan.request, kills=True, retry=1)
@@ -313,7 +312,7 @@ def _sync(plan: _Plan) -> None:
 
 
 def _following_phase(job: JobView, counted: Sequence[PodView]) -> Phase | None:
-    """The phase that the numbers lead to from Pending or Running; None: no change.
+    """The next phase after Pending or Running by the numbers of pods; None: no change.
     Source: Volcano 1.14.1, pkg/controllers/job/state/{pending,running}.go.
     """
     number = {
@@ -339,7 +338,7 @@ def _following_phase(job: JobView, counted: Sequence[PodView]) -> Phase | None:
 
 
 def may_start(job: JobView, task: TaskView, counted: Sequence[PodView]) -> bool:
-    """Whether what `task` depends on has got far enough. Pods of it that are there already settle it."""
+    """Whether the dependencies of `task` are met. Existing pods of it prove that they were."""
     if not task.depends_on or any(pod.task == task.name for pod in counted):
         return True
     met = []
@@ -360,9 +359,9 @@ def job_events(
     group_since: datetime,
     evicted: Sequence[Evicted] = (),
 ) -> list[JobEvent]:
-    """What can be seen now of the job's present version, the earliest first; completion goes before failure."""
+    """The visible events of the job's current version, the earliest first; completion goes before failure."""
     gone = [item.pod for item in evicted if item.pod.version >= job.version]
-    # Some of these ended before they were deleted, maybe with nobody looking in between.
+    # Some of these ended before they were deleted, maybe unobserved.
     present = [pod for pod in pods if pod.version >= job.version and not pod.is_marked]
     present += [pod for pod in gone if pod.is_finished]
     pods = [*pods, *gone]
@@ -394,11 +393,11 @@ def job_events(
 
 
 def policy_for(job: JobView, happening: JobEvent) -> Policy | None:
-    """The first policy of the task, then of the job, that the happening matches."""
+    """The first matching policy of the task, then of the job."""
     task = job.task(happening.task)
     for policy in (*(task.policies if task else ()), *job.policies):
         if happening.event == "PodPending" and policy.timeout_s is None:
-            continue  # every pod begins so
+            continue  # every pod starts like that
         if policy.events & {happening.event, "*"}:
             return policy
         if policy.exit_code is not None and policy.exit_code == happening.exit_code != 0:
@@ -407,7 +406,7 @@ def policy_for(job: JobView, happening: JobEvent) -> Policy | None:
 
 
 def _policy_action(plan: _Plan) -> tuple[str, JobEvent | None]:
-    """The action that is due now. Those that are due later are announced, and rechecked then."""
+    """The action that is due now. Later ones are announced, and rechecked when due."""
     job, now = plan.job, plan.now
     running = {pod.name for pod in plan.pods if pod.phase == "Running" and not pod.is_terminating}
     for happening in job_events(
@@ -421,7 +420,7 @@ def _policy_action(plan: _Plan) -> tuple[str, JobEvent | None]:
             return policy.action, happening
         pod = happening.pod
         if happening.event == "PodEvicted" and pod is not None and pod.name in running:
-            continue  # it has come back in time
+            continue  # it has recovered in time
         due = happening.since + timedelta(seconds=policy.timeout_s)
         if now >= due:
             return policy.action, happening
@@ -435,7 +434,7 @@ def _policy_action(plan: _Plan) -> tuple[str, JobEvent | None]:
 
 
 def _target(action: str, happening: JobEvent | None) -> str:
-    """What a partial restart kills, in words that `_is_victim` understands; "" is nothing."""
+    """What a partial restart kills, in the form that `_is_victim` reads; "" is nothing."""
     if happening is None or (pod := happening.pod) is None:
         return happening.task if happening is not None and action == "RestartTask" else ""
     match action:
@@ -447,7 +446,7 @@ def _target(action: str, happening: JobEvent | None) -> str:
 
 
 def lost_between(job: JobView, pods: Sequence[PodView], recorded: dict[str, int], now: datetime) -> list[Evicted]:
-    """Pods that went while no controller looked. `recorded` is how many pods of each task the last status counted."""
+    """Pods that were removed while no controller ran. `recorded` is the last status' number of pods of each task."""
     lost = []
     for task in job.tasks:
         there = {pod.index for pod in pods if pod.task == task.name}

@@ -1,4 +1,4 @@
-"""The site's table of modules as the runner's `module` reads it (runner/modules/module.sh)."""
+"""The site's table of modules, in the format of the runner's `module` (runner/modules/module.sh)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hpcbatch.model.site import SiteModule
 
 
 def module_table(modules: Sequence[SiteModule], image: str) -> str:
-    """One line for each effect, `NAME TAB KIND TAB VARIABLE TAB VALUE`; `image` is the one that the job runs in."""
+    """One line per effect, `NAME TAB KIND TAB VARIABLE TAB VALUE`; `image` is the job's image."""
     return "".join(f"{module.name}\t{row}\n" for module in modules for row in _rows(module, image))
 
 
@@ -18,7 +18,7 @@ def _rows(module: SiteModule, image: str) -> Iterator[str]:
     for name, value in module.environment.items():
         yield f"set\t{name}\t{value}"
     for name, directories in module.prepend_path.items():
-        for directory in reversed(directories):  # each comes in front of the ones before
+        for directory in reversed(directories):  # each is put in front of the ones before
             yield f"prepend\t{name}\t{directory}"
     if module.image is None and not module.environment and not module.prepend_path:
         yield "nothing\t-\t"

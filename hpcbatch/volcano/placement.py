@@ -1,7 +1,7 @@
-"""Whether a pod may stand on a node: sizes, ports, selectors, affinities, taints; and what is left after it does.
+"""Whether a pod fits on a node: sizes, ports, selectors, affinities, taints; and what stays free after that.
 
-Covers what Kubernetes calls NodeResourcesFit, NodePorts, NodeAffinity, TaintToleration, InterPodAffinity (required
-terms) and hard topologySpreadConstraints. Preferred terms only say what would be nicer, and are not read.
+Covers Kubernetes' NodeResourcesFit, NodePorts, NodeAffinity, TaintToleration, InterPodAffinity (required terms) and
+hard topologySpreadConstraints. Preferred terms are only preferences, and are ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Expression:
                 except ValueError:
                     return False
                 return number > limit if self.operator == "Gt" else number < limit
-        return False  # an operator that the API's validation does not know
+        return False  # an operator that the API's validation rejects
 
 
 Selector = tuple[Expression, ...]
@@ -62,7 +62,7 @@ class PodTerm:
     selector: Selector
     namespaces: frozenset[str]
     namespace_selector: Selector | None
-    """Read against the one label that Kubernetes gives every namespace; () is every namespace."""
+    """Matched against the one label that Kubernetes gives every namespace; () is every namespace."""
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
         return self._covers(namespace) and all(line.matches(labels) for line in self.selector)
@@ -108,7 +108,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a pod asks of the node it is put on. Equal needs are met by the same nodes, unless labels come into it."""
+    """A pod's demands on its node. Equal needs are met by the same nodes, unless labels matter."""
 
     requests: tuple[tuple[str, int], ...] = ()
     node_selector: tuple[tuple[str, str], ...] = ()
@@ -126,7 +126,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """A pod with regard to its place."""
+    """A pod, as far as its placement depends on it."""
 
     namespace: str
     name: str
@@ -234,7 +234,7 @@ def _pod_terms(terms: Sequence[Object] | None, namespace: str) -> tuple[PodTerm,
 
 
 class Cluster:
-    """Nodes, and what is still free on them while pods are put there one after the other."""
+    """Nodes and their free resources, while pods are placed one after the other."""
 
     def __init__(self, nodes: Iterable[NodeView]) -> None:
         self.nodes = {node.name: node for node in nodes}
@@ -247,7 +247,7 @@ class Cluster:
         return bool(self._anti)
 
     def put(self, pod: Seat, node: str) -> None:
-        """`node` need not exist any more, nor be large enough: what runs there runs there."""
+        """`node` may be gone or too small: the pod runs there already."""
         if node not in self.nodes:
             return
         free = self.free[node]
@@ -265,7 +265,7 @@ class Cluster:
         self._anti.pop(pod.uid, None)
 
     def total_free(self) -> Amounts:
-        """Over the nodes that any pod may use; a node that is over-committed counts as full, not as negative."""
+        """Sum over the nodes that any pod may use; an over-committed node counts as full, not as negative."""
         total: Amounts = {}
         for name, node in self.nodes.items():
             if any(taint.effect in {"NoSchedule", "NoExecute"} for taint in node.taints):
@@ -275,7 +275,7 @@ class Cluster:
         return total
 
     def obstacles(self, pod: Seat, node: str) -> list[str]:
-        """Why `pod` cannot be put on `node`, in Kubernetes' words; empty if it can."""
+        """Why `pod` cannot be placed on `node`, as Kubernetes words it; empty if it can."""
         needs, view = pod.needs, self.nodes[node]
         short = lacking(dict(needs.requests), self.free[node])
         if short:
@@ -295,7 +295,7 @@ class Cluster:
         needs = pod.needs
         for term in needs.affinity:
             places = self._places(term)
-            # The first pod of a group that wants to be together with itself has nobody to join yet.
+            # The first pod of a group with affinity to itself has no other pod to join yet.
             joins_itself = not places and term.matches(pod.namespace, pod.labels) and term.topology_key in view.labels
             if not joins_itself and not any(self._same_domain(term.topology_key, view, place) for place in places):
                 return ["node(s) didn't match pod affinity rules"]

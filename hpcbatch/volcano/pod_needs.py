@@ -1,4 +1,4 @@
-"""What the pods of a chunk ask of their node: resources, labels, and distance from other pods."""
+"""The demands of a chunk's pods on their nodes: resources, labels, and anti-affinity."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MASTER_TASK = "mpimaster"
 
 
 def resources(chunk: Chunk, site: SiteConfig) -> dict[str, Any]:
-    """CPU is only requested: a limit would throttle ranks that may use what is idle. Memory is limited as well, and
-    extended resources, of which Kubernetes wants both equal.
+    """CPU is only requested: a limit would keep ranks from using idle CPUs. Memory and extended resources have limits
+    too; Kubernetes requires equal values for the latter.
     Raises HpcBatchError for a resource that the site does not have.
     """
     limits: dict[str, str] = {} if chunk.mem_bytes is None else {"memory": str(chunk.mem_bytes)}
@@ -27,7 +27,7 @@ def resources(chunk: Chunk, site: SiteConfig) -> dict[str, Any]:
 
 
 def launcher_resources(site: SiteConfig) -> dict[str, Any]:
-    """Of the pod that only launches."""
+    """The resources of a dedicated launcher."""
     return {"requests": {"cpu": f"{site.launcher_cpu_milli}m"}}
 
 

@@ -1,4 +1,4 @@
-"""Quoting of text that a user wrote, for the two languages that templates write: POSIX sh and YAML."""
+"""Quoting of users' text for the two languages of the templates: POSIX sh and YAML."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _check_keys(value: Any) -> None:
 
 
 def check_text(text: str) -> str:
-    """`text` itself, if the API can hold it. Raises HpcBatchError if it stands for bytes that are not UTF-8."""
+    """`text` itself, if the API can store it. Raises HpcBatchError if it is not valid UTF-8."""
     if _LONE.search(text):
         raise HpcBatchError(f"{text!r} is not UTF-8 text")
     return text

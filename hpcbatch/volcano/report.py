@@ -1,4 +1,4 @@
-"""The runner's last words: the termination message of a pod, `name=value` lines. Written by runner/common.sh."""
+"""The runner's report: the termination message of a pod, `name=value` lines. Written by runner/common.sh."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ _NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """What became of the script. With neither `exit_code` nor `signal` it never came to its end: `reason` says why."""
+    """The result of the script. With neither `exit_code` nor `signal` it did not finish: `reason` says why."""
 
     exit_code: int | None = None
-    """0..255 of the script."""
+    """Exit code of the script, 0..255."""
     signal: int | None = None
     """The signal that killed the script itself."""
     walltime_s: int | None = None
     cpu_s: int | None = None
-    """User and system time of all that ran in the pod."""
+    """User and system time of all processes in the pod."""
     max_rss_bytes: int | None = None
-    """The most memory that all of it held at one time."""
+    """The peak of the pod's total memory."""
     reason: Reason = Reason.NONE
     message: str = ""
     started: int | None = None
     """Unix time at which the script started."""
     ended: int | None = None
     session_id: int | None = None
-    """Process id of the script, which leads its session, as its pod sees it."""
+    """Process id of the script in its pod; it leads its session."""
 
 
 def parse_report(text: str) -> RunReport | None:
-    """Read a termination message. None if nothing of it is a report: the runner itself could not be started.
+    """Read a termination message. None if it contains no report: the runner itself could not start.
 
-    A message that was cut, or mixed with other text, gives what can be read of it.
+    Of a truncated message, or one mixed with other text, the readable part is used.
     """
     found: dict[str, str] = {}
     for line in text.split("\n"):

@@ -1,19 +1,19 @@
-"""One scheduling session: which PodGroups are admitted, which pods go to which nodes, and what is said of the rest.
+"""One scheduling session: which PodGroups are admitted, which pods go to which nodes, and the reports about the rest.
 
-Groups come up queue by queue, the queue with the least share of the cluster first; in a queue by priority, then in the
-order they were made. Each meets one of two gates:
+Groups are handled queue by queue, the queue with the least share of the cluster first; in a queue by priority, then by
+age. Each group meets one of two gates:
 
 - enqueue: a group without pods is admitted (Pending to Inqueue) if its minResources are free now in the queue's
-  capability and in the cluster; groups admitted before it, whose pods are still being made, have their share held;
-- allocate: the pods of an admitted group are put on nodes, all that the gang needs or none.
+  capability and in the cluster; groups admitted before it, whose pods are still being made, keep their share reserved;
+- allocate: the pods of an admitted group are placed on nodes, all that the gang needs or none.
 
-A gang of which some pods have their place and some have lost it comes before all others, so that what it holds is of
-use. A member that has failed keeps a gang from being ready, as with Volcano, but not its other pods from being placed
-(there: they wait for ever). What does not fit is passed by, whatever its size, and holds nothing. Of the queue's fields
-capability, parent and state count; weight, deserved and guarantee do not. Nothing is preempted.
+A gang with some pods placed and some lost is handled before all others, so that its resources are not wasted. A failed
+member keeps a gang from being ready, as with Volcano, but its other pods are still placed (there: they wait for ever).
+A group that does not fit is skipped, whatever its size, and reserves nothing. Of the queue's fields capability, parent
+and state are used; weight, deserved and guarantee are not. Nothing is preempted.
 
-Placing mixed sizes is a knapsack: larger pods go first, spread over nodes, and if the gang does not fit so, packed as
-tightly as it goes. Pods of one size are always placed if that is possible at all.
+Placing mixed sizes is a knapsack problem: larger pods go first, spread over nodes, and if the gang does not fit, packed
+as tightly as possible. Pods of one size are always placed if that is possible at all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GroupKey = tuple[str, str]
 
 
 class PodState(StrEnum):
-    """As Volcano's messages count them."""
+    """The states that Volcano's messages count."""
 
     PENDING = "Pending"
     BOUND = "Bound"
@@ -55,12 +55,12 @@ class PodEntry:
     index: int = 0
     priority: int = 0
     is_gated: bool = False
-    """Has schedulingGates; is not to be placed yet."""
+    """Has schedulingGates; must not be placed yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEntry:
-    """A PodGroup with its pods, or a plain pod on its own, which needs no admission."""
+    """A PodGroup with its pods, or a plain pod alone, which needs no admission."""
 
     key: GroupKey
     queue: str
@@ -71,10 +71,10 @@ class GroupEntry:
     min_member: int = 1
     min_task_member: Mapping[str, int] = field(default_factory=dict)
     min_resources: Mapping[str, int] = field(default_factory=dict)
-    """Without the keys that are for quotas only."""
+    """Without the quota-only keys."""
     pods: tuple[PodEntry, ...] = ()
     holds_place: bool = False
-    """Admitted a moment ago; its pods are being made."""
+    """Just admitted; its pods are being made."""
     is_plain: bool = False
 
 
@@ -88,19 +88,19 @@ class QueueEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a session found of one group."""
+    """The result of a session for one group."""
 
     phase: str
     counters: Mapping[str, int] = field(default_factory=dict)
     scheduled: bool = False
     """The gang is ready: condition Scheduled."""
     message: str = ""
-    """Why it is not: the text of condition Unschedulable if there are pods, else of an event only."""
+    """Why it is not ready: the text of condition Unschedulable if there are pods, else only of an event."""
     event_message: str = ""
     pods_exist: bool = True
     """False while the group waits to be admitted."""
     pods: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Reason and message of condition PodScheduled of pods that stay unplaced, by pod name."""
+    """Reason and message of condition PodScheduled of the unplaced pods, by pod name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class Session:
     bindings: tuple[tuple[Seat, str], ...] = ()
     outcomes: Mapping[GroupKey, Outcome] = field(default_factory=dict)
     allocated: Mapping[str, Amounts] = field(default_factory=dict)
-    """What the pods of each queue and of the queues below it hold, bindings of this session included."""
+    """The resources held by the pods of each queue and the queues below it, including this session's bindings."""
 
 
 def run_session(
@@ -137,7 +137,7 @@ class _Run:
             add(self.capacity, node.allocatable)
         self.allocated: dict[str, Amounts] = {name: {} for name in self.queues}
         self.claimed: dict[str, Amounts] = {name: {} for name in self.queues}
-        self.held: Amounts = {}  # by admitted groups whose pods are still to come
+        self.held: Amounts = {}  # by admitted groups whose pods do not exist yet
         self.bindings: list[tuple[Seat, str]] = []
         self.outcomes: dict[GroupKey, Outcome] = {}
         self._refused: dict[object, str] = {}
@@ -184,14 +184,14 @@ class _Run:
         elif group.holds_place and len(group.pods) < group.min_member:
             self._hold(group)
             if all(entry.state is PodState.PENDING for entry in group.pods):
-                self.outcomes[group.key] = Outcome(phase=group.phase)  # the rest of its pods come in a moment
+                self.outcomes[group.key] = Outcome(phase=group.phase)  # its other pods are being made
                 return
         self.outcomes[group.key] = self._allocate(group)
 
     # enqueue
 
     def _refusal(self, group: GroupEntry) -> str:
-        """Why the group is not admitted now, in Volcano's words; "" if it is."""
+        """Why the group is not admitted now, as Volcano words it; "" if it is."""
         own: Amounts = {}
         for entry in group.pods:
             if entry.state in _HOLDS_PLACE:
@@ -201,7 +201,7 @@ class _Run:
         if shape not in self._refused:
             self._refused[shape] = self._refusal_text(group.queue, wanted)
             if not self._refused[shape]:
-                return str(self._refused.pop(shape))  # the next of this shape meets less room
+                return str(self._refused.pop(shape))  # the next of this shape has less room
         return self._refused[shape]
 
     def _refusal_text(self, queue: str, wanted: Amounts) -> str:
@@ -258,8 +258,8 @@ class _Run:
         return self._outcome(group, counts, waiting, placed=placed, problems=problems, complete=complete)
 
     def _try(self, group: GroupEntry, waiting: list[PodEntry]) -> tuple[dict[str, str], dict[str, str]]:
-        """Places by uid, and of the unplaced ones what kept them from every node. Leaves the cluster as it would be
-        if the gang is complete, else as it was.
+        """Nodes by uid, and for unplaced pods what excluded every node. If the gang is complete, the cluster keeps the
+        placement, else it is restored.
         """
         looks_at_pods = self.cluster.has_anti_affinity or any(e.seat.needs.looks_at_pods for e in waiting)
         shape: object = (group.queue, group.min_member, _shape(waiting), _shape_of_ready(group))
@@ -304,7 +304,7 @@ class _Run:
         return placed, problems
 
     def _limits(self, group: GroupEntry, requests: Amounts, taken: Amounts) -> str | None:
-        """What stops a pod on any node: the queue's capability, or room held for those before it. None: nothing."""
+        """What excludes a pod from every node: the queue's capability, or reserved resources. None: nothing."""
         wanted = dict(taken)
         add(wanted, requests)
         if not group.is_plain and self._over_capability(group.queue, wanted):
@@ -322,7 +322,7 @@ class _Run:
         return min(fitting, key=lambda name: (sign * self._fullness(name, pod), name))
 
     def _fullness(self, node: str, pod: Seat) -> float:
-        """Mean used part of the CPUs and memory of `node` with `pod` on it."""
+        """Mean used fraction of CPUs and memory of `node` with `pod` on it."""
         has, free, requests = self.cluster.nodes[node].allocatable, self.cluster.free[node], dict(pod.needs.requests)
         parts = [
             (has[name] - free.get(name, 0) + requests.get(name, 0)) / has[name]
@@ -346,7 +346,7 @@ class _Run:
         problems: Mapping[str, str],
         complete: bool,
     ) -> Outcome:
-        """`waiting` pods stay without a place; `placed` are those that would have one if the gang were complete."""
+        """`waiting` pods stay unplaced; `placed` are those that would be placed if the gang were complete."""
         counts = +counts
         pending = counts[PodState.PENDING]
         message, event, pods = "", "", {}
@@ -376,7 +376,7 @@ class _Run:
     # queues
 
     def _line_of(self, queue: str) -> list[str]:
-        """The queue and those above it."""
+        """The queue and its ancestors."""
         line: list[str] = []
         while queue in self.queues and queue not in line:
             line.append(queue)
@@ -395,7 +395,7 @@ class _Run:
 
 
 def _is_complete(group: GroupEntry, placed: Mapping[str, str], states: frozenset[PodState] = _READY) -> bool:
-    """Whether the gang is ready with what was placed: minMember, and each task's own minimum if all have to be met."""
+    """Whether the gang is ready with `placed`: minMember, and each task's own minimum if all of them apply."""
     ready = Counter(e.task for e in group.pods if e.state in states or e.seat.uid in placed)
     if ready.total() < group.min_member:
         return False
@@ -410,7 +410,7 @@ def _is_broken(group: GroupEntry) -> bool:
 
 
 def _pods_in_order(group: GroupEntry, waiting: list[PodEntry]) -> list[PodEntry]:
-    """First those that the gang needs, by priority, larger ones before smaller ones."""
+    """First the pods that the gang needs, by priority, larger ones before smaller ones."""
     missing = Counter(group.min_task_member)
     missing.subtract(entry.task for entry in group.pods if entry.state in _READY)
     by_index = sorted(waiting, key=lambda entry: (-entry.priority, entry.index))

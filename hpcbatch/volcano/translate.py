@@ -1,7 +1,7 @@
-"""JobSpec → Volcano Job, and the ConfigMap from which the runner in its pods learns what to do. No API, no clock.
+"""JobSpec → Volcano Job, and the ConfigMap that the runner in its pods reads. No API, no clock.
 
-Pods of a job that have to talk to each other get Volcano's ssh and svc plugins; a job of one pod needs neither. What
-the pods look like is in templates/volcano/job.yaml.j2, which a site may replace; its values are computed here.
+Pods of a job with several pods get Volcano's ssh and svc plugins; a single pod needs neither. The form of the pods is
+in templates/volcano/job.yaml.j2, which a site may replace; its values are computed here.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 TEMPLATE = "volcano/job.yaml.j2"
-# So that no name of a site's volume is one of ours or of Volcano's plugins.
+# Keeps the names of a site's volumes apart from ours and those of Volcano's plugins.
 _SITE_VOLUME = "site-"
 # A job that is evicted again and again is restarted as often as PBS does it before it holds the job (run_count 20).
 _MAX_RETRY = 20
-# Time that the runner needs for its own work after the last KILL, before the kubelet loses patience.
+# Time for the runner's own work after the last KILL, before the grace period ends.
 _GRACE_MARGIN_S = 5
 _PRIVILEGED_PORTS = 1024
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -46,7 +46,7 @@ _MAX_CONFIGMAP = 1 << 20  # bytes of all values; Kubernetes refuses more
 
 
 def priority_class(priority: int) -> Object:
-    """Orders waiting jobs; never takes a place from running ones."""
+    """Orders waiting jobs; never preempts running ones."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -71,9 +71,9 @@ def manifests(
     """The objects of one run, in the order in which to create them: the runner's ConfigMap and the Volcano Job.
 
     `owner` is an ownerReference.
-    `loader` finds the templates; None takes those that come with hpcbatch.
-    Raises HpcBatchError where a name would be none for Kubernetes, or a text cannot be held by it; where the job asks
-    for what the site does not have; and where it would run as root with the accounts of a site.
+    `loader` finds the templates; None uses those of hpcbatch.
+    Raises HpcBatchError if a name is invalid in Kubernetes, or it cannot store a text; if the job requests something
+    that the site does not have; and if it would run as root with the accounts of a site.
     """
     if site.mounts_passwd and job.uid == 0:
         raise HpcBatchError("jobs do not run as root")
@@ -88,9 +88,9 @@ def manifests(
 
 
 def runner_configmap(namespace: str) -> Object:
-    """The ConfigMap with all files of the runner. Its name follows from their content, so it never changes.
+    """The ConfigMap with all files of the runner. Its name depends on their content, so its content never changes.
 
-    Its keys are the files' names without their folders: the template, which a site may replace, mounts it as it is.
+    Its keys are the files' names without folders: the template, which a site may replace, mounts it unchanged.
     """
     files = _runner_files()
     return {
@@ -131,7 +131,7 @@ def dry_run_yaml(objects: Sequence[Mapping[str, Any]]) -> str:
 
 
 def validate(obj: Mapping[str, Any]) -> None:
-    """Raise HpcBatchError unless all names in `obj` are Kubernetes' (RFC 1123 labels) and its texts are UTF-8."""
+    """Raise HpcBatchError unless all names in `obj` are RFC 1123 labels and its texts are UTF-8."""
     for name in _names(obj):
         if not _NAME.fullmatch(name):
             raise HpcBatchError(
@@ -191,7 +191,7 @@ def _volcano_job(
 
 
 def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str, namespace: str) -> dict[str, Any]:
-    """All names that the template knows. It computes nothing."""
+    """All variables of the template, which computes nothing."""
     spec, name = job.spec, job_name(job.job_id)
     queue = site.queue(job.queue)
     if queue is None:
@@ -208,7 +208,7 @@ def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str
         "priority_class": priority_class_name(spec.weight),
         "max_retry": _MAX_RETRY,
         "plugins": plugins(has_peers=job.has_peers),
-        # A worker that was evicted has lost ranks: the job starts anew, or ends if it must not run twice.
+        # An evicted worker has lost ranks: the job restarts, or ends if it must not run twice.
         "on_eviction": "RestartJob" if spec.rerunnable else "TerminateJob",
         "min_available": sum(task.replicas for task in all_tasks),
         "tasks": [_task_values(task, job, queue, site) for task in all_tasks],
@@ -227,7 +227,7 @@ def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str
 
 
 def plugins(*, has_peers: bool) -> dict[str, list[str]]:
-    """Volcano's job plugins: a pod alone needs neither names nor keys."""
+    """Volcano's job plugins: a single pod needs neither names nor keys."""
     if not has_peers:
         return {"env": []}
     return {
@@ -235,7 +235,7 @@ def plugins(*, has_peers: bool) -> dict[str, list[str]]:
         # Not in the user's home, which is shared. At any path but its own, Volcano makes the files 0644: every uid in
         # the pod can read them, and ssh gets copies that only their owner can.
         "ssh": ["--ssh-key-file-path=/hpcbatch/ssh"],
-        # the first pod waits for the others itself, and they are ready before Kubernetes says so
+        # the first pod waits for the others itself, and they are ready before Kubernetes reports it
         "svc": ["--publish-not-ready-addresses=true"],
     }
 
@@ -278,7 +278,7 @@ def _account_mounts(site: SiteConfig) -> list[Object]:
 
 
 def _pod_security(job: PlacedJob, site: SiteConfig) -> Object:
-    """No fsGroup: with one, the kubelet changes group and mode of every file on the site's volumes."""
+    """No fsGroup: with it, the kubelet changes group and mode of every file on the site's volumes."""
     security: Object = {"runAsUser": job.uid, "runAsGroup": job.gid}
     if job.groups:
         security["supplementalGroups"] = [gid for gid, _ in job.groups]
@@ -297,7 +297,7 @@ def _container_security(job: PlacedJob) -> Object:
     return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}} if job.uid else {}
 
 
-# What comes with hpcbatch
+# Files of hpcbatch
 
 
 def _templates(loader: BaseLoader | None) -> Environment:
@@ -316,7 +316,7 @@ def _environment(loader: BaseLoader) -> Environment:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    # What is written is YAML, where HTML's escapes would be wrong; the filters quote.
+    # The output is YAML, where HTML's escapes would be wrong; the filters quote.
     environment = ImmutableSandboxedEnvironment(
         loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -1,4 +1,4 @@
-"""Job plugins: what Volcano adds to a job's pods and puts beside them. One file a plugin, one line in BUILTIN."""
+"""Job plugins: Volcano's additions to a job's pods, and objects beside them. One file and one line in BUILTIN each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 PluginBuilder = Callable[[Sequence[str], KeyMaker], JobPlugin]
-"""From a plugin's arguments and the maker of key pairs."""
+"""Makes a plugin from its arguments and the maker of key pairs."""
 
 BUILTIN: dict[str, PluginBuilder] = {
     "env": lambda _arguments, _make_key: EnvPlugin(),
@@ -41,8 +41,8 @@ BUILTIN: dict[str, PluginBuilder] = {
 
 
 def job_plugins(job: dict[str, object], make_key: KeyMaker) -> list[JobPlugin]:
-    """The plugins that `job` names, in the order of BUILTIN; Volcano's own order differs from pod to pod.
-    Unknown names are refused at admission and left out here.
+    """The plugins named in `job`, in the order of BUILTIN; Volcano's own order differs from pod to pod.
+    Unknown names are refused at admission and ignored here.
     """
     named = plugin_names(job)
     return [build(named[name], make_key) for name, build in BUILTIN.items() if name in named]

@@ -1,4 +1,4 @@
-"""What all plugins share: the hooks, flags as Go's flag package reads them, host names, edits of a pod."""
+"""Shared by all plugins: the hooks, flags in the syntax of Go's flag package, host names, edits of a pod."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hpcbatch.errors import HpcBatchError
 
 Object = dict[str, Any]
 KeyMaker = Callable[[], tuple[str, str]]
-"""Gives a fresh key pair: the private key as PEM, the public one as a line of authorized_keys with its newline."""
+"""Returns a new key pair: the private key as PEM, the public one as a line of authorized_keys with its newline."""
 
 
 class PluginError(HpcBatchError):
-    """A plugin cannot do its work for this job: none of its pods is created."""
+    """A plugin cannot work for this job: none of its pods is created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class JobPlugin:
         return []
 
     def on_job_update(self, job: Object) -> list[Object]:  # noqa: ARG002
-        """Those whose content follows the number of replicas, as they are to be now."""
+        """The new state of those objects whose content depends on the number of replicas."""
         return []
 
     def on_job_delete(self, job: Object) -> list[ObjectRef]:  # noqa: ARG002
-        """What to remove when the job ends or starts anew."""
+        """The objects to remove when the job ends or restarts."""
         return []
 
 
@@ -55,7 +55,7 @@ def plugin_names(job: Mapping[str, Any]) -> dict[str, list[str]]:
 def read_flags(arguments: Sequence[str], defaults: Mapping[str, str | bool | int]) -> dict[str, Any]:
     """Read `-name=value`, `--name value` and bare booleans as Go's flag package does.
 
-    Volcano only logs what does not parse and goes on with what it had so far; so does this. Source: flag.FlagSet.
+    Volcano only logs parse errors and continues with the flags so far; so does this. Source: flag.FlagSet.
     """
     values: dict[str, Any] = dict(defaults)
     rest = list(arguments)
@@ -112,7 +112,7 @@ def pod_name(job: Object, task_name: str, index: int) -> str:
 
 
 def task_of(pod: Object) -> str:
-    """The name of the task that a pod is made for."""
+    """The name of the pod's task."""
     return str(pod["metadata"]["annotations"]["volcano.sh/task-spec"])
 
 
@@ -121,7 +121,7 @@ def find_task(job: Object, name: str) -> Object | None:
 
 
 def pod_address(job: Object, task: Object, index: int) -> str:
-    """`<hostname>.<subdomain>` of one replica, whether or not there is one of that index."""
+    """`<hostname>.<subdomain>` of one replica, even if that index does not exist."""
     spec = task["template"].get("spec") or {}
     return ".".join(
         (
@@ -132,7 +132,7 @@ def pod_address(job: Object, task: Object, index: int) -> str:
 
 
 def hosts(job: Object, task: Object) -> list[tuple[str, str]]:
-    """Host name and subdomain of each replica; a host name in the template stands once for the whole task."""
+    """Host name and subdomain of each replica; a host name in the template appears once for the whole task."""
     spec = task["template"].get("spec") or {}
     subdomain = spec.get("subdomain") or job["metadata"]["name"]
     replicas = task.get("replicas", 0)

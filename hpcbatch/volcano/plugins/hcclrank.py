@@ -19,7 +19,7 @@ class HcclrankPlugin(JobPlugin):
         self.worker: str = flags["worker"]
 
     def on_pod_create(self, pod: Object, job: Object) -> Object:
-        """One that the template has stays; next comes a RANK among the variables, then masters before workers."""
+        """An annotation in the template stays; next a RANK variable counts, then masters come before workers."""
         annotations = pod["metadata"]["annotations"]
         if annotations.get(_RANK):
             return pod

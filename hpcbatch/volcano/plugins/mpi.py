@@ -1,4 +1,4 @@
-"""Plugin mpi: the master is told its workers; ssh and svc, which it needs, are added at admission."""
+"""Plugin mpi: gives the master its list of workers; ssh and svc, which it needs, are added at admission."""
 
 from __future__ import annotations
 

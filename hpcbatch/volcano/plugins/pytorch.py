@@ -1,7 +1,7 @@
-"""Plugin pytorch: what torch.distributed's `env://` reads: one master, which is rank 0, and workers from rank 1 on.
+"""Plugin pytorch: variables for torch.distributed's `env://`: one master with rank 0, and workers from rank 1 on.
 
-On request workers wait for the master's port in an init container, whose script is ours: unlike Volcano's it needs no
-nc where there is a bash, and ends at once where there is neither. Source: Volcano 1.14.1, pytorch.go.
+If requested, workers wait for the master's port in an init container, with our own script: unlike Volcano's it needs no
+nc if there is a bash, and ends at once if there is neither. Source: Volcano 1.14.1, pytorch.go.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PytorchPlugin(JobPlugin):
         self._wait_image: str = flags["wait-master-image"]
 
     def on_pod_create(self, pod: Object, job: Object) -> Object:
-        """Init containers get no variables. Tasks of other names get all but a RANK, and do not count in WORLD_SIZE."""
+        """Init containers get no variables. Other tasks get all but a RANK, and do not count in WORLD_SIZE."""
         master = find_task(job, self.master)
         if master is None:
             return pod

@@ -1,4 +1,4 @@
-"""Plugin ray: containers of its names run a Ray cluster, whatever their command was. Source: Volcano 1.14.1, ray.go."""
+"""Plugin ray: its containers run a Ray cluster, instead of their own command. Source: Volcano 1.14.1, ray.go."""
 
 from __future__ import annotations
 

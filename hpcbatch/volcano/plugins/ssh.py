@@ -1,7 +1,7 @@
-"""Plugin ssh: one key pair for all pods of a job, in a Secret that is mounted where ssh looks for it.
+"""Plugin ssh: one key pair for all pods of a job, in a Secret that is mounted where ssh reads it.
 
-Files of the default path have mode 0600, of any other 0644, as recorded of Volcano 1.14.1: only uid 0 owns them, and
-OpenSSH checks the mode of a key only for its owner, so at another path every uid but root's can use them as they are.
+Files at the default path have mode 0600, elsewhere 0644, as recorded of Volcano 1.14.1: uid 0 owns them, and OpenSSH
+checks a key's mode only for its owner, so at another path every uid but root's can use them directly.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SshPlugin(JobPlugin):
         return [beside(job, "v1", "Secret", secret_name(job), type="Opaque", data=data)]
 
     def on_job_update(self, job: Object) -> list[Object]:  # noqa: ARG002
-        return []  # a running pod keeps the keys and the config it was started with: subPath mounts do not follow
+        return []  # a running pod keeps its first keys and config: subPath mounts are not updated
 
     def on_job_delete(self, job: Object) -> list[ObjectRef]:
         return [ObjectRef("Secret", secret_name(job))]
@@ -56,7 +56,7 @@ def secret_name(job: Object) -> str:
 
 
 def ssh_config(job: Object) -> str:
-    """Two lines for each host of the job, in the order of its tasks."""
+    """Two lines per host of the job, in the order of its tasks."""
     lines = ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
     for task in job["spec"]["tasks"]:
         for name, subdomain in hosts(job, task):

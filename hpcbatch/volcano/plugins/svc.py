@@ -1,4 +1,4 @@
-"""Plugin svc: pods of a job find each other by name, and each task's host list lies in /etc/volcano."""
+"""Plugin svc: DNS names for a job's pods, and each task's host list in /etc/volcano."""
 
 from __future__ import annotations
 

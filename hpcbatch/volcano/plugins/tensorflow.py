@@ -1,4 +1,4 @@
-"""Plugin tensorflow: TF_CONFIG, the cluster as tf.distribute reads it. Source: Volcano 1.14.1, tensorflow.go."""
+"""Plugin tensorflow: TF_CONFIG, the cluster for tf.distribute. Source: Volcano 1.14.1, tensorflow.go."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TensorflowPlugin(JobPlugin):
         self.port: int = flags["port"]
 
     def on_pod_create(self, pod: Object, job: Object) -> Object:
-        """Init containers get none; neither does the one pod of a job that has no other."""
+        """Init containers get none, nor does the only pod of a job."""
         tasks = job["spec"]["tasks"]
         if len(tasks) == 1 and tasks[0].get("replicas", 0) == 1:
             return pod
@@ -30,7 +30,7 @@ class TensorflowPlugin(JobPlugin):
         return pod
 
     def _config(self, pod: Object, job: Object) -> Object:
-        """A task of no role is in no cluster, and has its own name for its type."""
+        """A task without role is in no cluster, and has its own name as type."""
         cluster = {}
         for role, name in self.tasks.items():
             task = find_task(job, name)
