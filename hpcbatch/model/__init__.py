@@ -1,1 +1,1 @@
-"""The neutral model that all dialects share: frozen values that are checked once. No I/O, and no dialect's words."""
+"""The neutral model that all dialects share: frozen values that are checked once. No I/O, no terms of one dialect."""

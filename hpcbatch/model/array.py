@@ -1,4 +1,4 @@
-"""Job arrays: one record for all members; a member gets a record of its own, an ordinary job, when it may run."""
+"""Job arrays: one record for all members; a member gets its own record, an ordinary job, when it may run."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hpcbatch.model.indices import MAX_INDEX, Indices
 from hpcbatch.model.stored import BOOLEAN, COUNTED_INDICES, INDICES, PRINTABLE, integer, stored, string
 
 MAX_MEMBERS = 100_000
-"""Of one array, unless the site says less."""
+"""Members of one array, unless the site allows fewer."""
 MAX_OWN = 1000
-"""Waiting members of one array that have a record of their own: what a user requests beyond that is not done."""
+"""Waiting members of one array with their own record: requests for more have no effect."""
 _NONE = Indices()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Array:
-    """What was requested (`-J`, `--array`)."""
+    """The requested array (`-J`, `--array`)."""
 
     indices: Indices = field(metadata=stored("indices", INDICES))
     limit: int | None = field(
@@ -29,7 +29,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """What makes a job the member of an array. Its record, script and dependants find the array by these."""
+    """Marks a job as member of an array. Its record, script and dependants find the array by these fields."""
 
     array_id: int = field(metadata=stored("arrayId", integer(1, 10**18 - 1)))
     """Number of the array's job."""
@@ -42,30 +42,30 @@ class Membership:
             "keepsNumber", BOOLEAN, description="Of the member made last, which Slurm knows by the number of the array."
         ),
     )
-    """Slurm's: this member was made last, so it is known by the array's number."""
+    """For Slurm: this member was made last, so it is known by the array's number."""
 
 
 def shown_number(job_id: int, member: Membership | None) -> int:
-    """The number by which Slurm knows a job alone (`%A`, JobIDRaw, SLURM_JOB_ID); records and pods have `job_id`."""
+    """The number that Slurm shows for the job (`%A`, JobIDRaw, SLURM_JOB_ID); records and pods have `job_id`."""
     return member.array_id if member is not None and member.keeps_number else job_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayStatus:
-    """Where the members of an array stand. Each index is in exactly one of the sets."""
+    """The states of an array's members. Each index is in exactly one of the sets."""
 
     pending: Indices = field(
         default=_NONE, metadata=stored("pending", COUNTED_INDICES, description="No record of their own yet.")
     )
-    """They have no record of their own yet."""
+    """Members without their own record."""
     active: Indices = field(default=_NONE, metadata=stored("active", COUNTED_INDICES))
-    """They have one, and have not ended."""
+    """Members with a record that have not ended."""
     succeeded: Indices = field(default=_NONE, metadata=stored("succeeded", COUNTED_INDICES))
     failed: Indices = field(default=_NONE, metadata=stored("failed", COUNTED_INDICES))
-    """Ended with anything but 0, at their walltime, by a signal, or never started."""
+    """Ended with a code other than 0, at their walltime, by a signal, or never started."""
     deleted: Indices = field(default=_NONE, metadata=stored("deleted", COUNTED_INDICES))
     limit: int | None = field(default=None, metadata=stored("limit", integer(1)))
-    """In force; `scontrol update ArrayTaskThrottle=` and `qalter -W max_run_subjobs=` change it."""
+    """The limit in force; `scontrol update ArrayTaskThrottle=` and `qalter -W max_run_subjobs=` change it."""
 
     @property
     def is_over(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a job waits for of other jobs, neutral between PBS and Slurm."""
+"""Dependencies of a job on other jobs, neutral between PBS and Slurm."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.stored import ANY_TEXT, BOOLEAN, Kind, enum, integer, list_of, stored, string, struct
 
 MAX_JOBS = 5000
-"""That a job can depend on, each member of an array counted: looking for one that is gone costs two requests."""
+"""Jobs that a job can depend on, counting each member of an array: looking for a removed one costs two requests."""
 MAX_DELAY_S = 2**31 * 60
 _MAX_COUNT = 2**31 - 1
-_MAX_DIGITS = 18  # of a number: the history's database takes no larger ones
+_MAX_DIGITS = 18  # of a number: the history's database stores no larger ones
 
 
 class DependencyKind(StrEnum):
-    """Values are what a BatchJob's spec holds."""
+    """Values are those of a BatchJob's spec."""
 
     AFTER = "after"  # it has started (or been cancelled: Slurm)
     AFTER_OK = "afterok"  # ended with 0
@@ -73,9 +73,9 @@ class Clause:
     kind: DependencyKind = field(metadata=stored("kind", enum(DependencyKind)))
     jobs: tuple[JobRef, ...] = field(default=(), metadata=stored("jobs", _REFS))
     delay_s: int = field(default=0, metadata=stored("delaySeconds", integer(0, MAX_DELAY_S)))
-    """Slurm `after:12+5`: so long after the start."""
+    """Slurm `after:12+5`: delay after the start."""
     count: int = field(default=0, metadata=stored("count", integer(0, _MAX_COUNT)))
-    """Of `on:COUNT`."""
+    """The count of `on:COUNT`."""
 
     def __post_init__(self) -> None:
         if self.kind is DependencyKind.ON:
@@ -122,7 +122,7 @@ class Dependency:
     clauses: tuple[Clause, ...] = field(metadata=stored("clauses", list_of(struct(Clause), least=1, most=1000)))
     is_any: bool = field(default=False, metadata=stored("any", BOOLEAN, description="One of the clauses is enough."))
     kill_if_never: bool | None = field(default=None, metadata=stored("killIfNever", BOOLEAN))
-    """End the job when it can never be met (PBS does; Slurm `--kill-on-invalid-dep=yes`); None: the dialect's way."""
+    """End the job when it can never be met (PBS does; Slurm `--kill-on-invalid-dep=yes`); None: as the dialect does."""
 
     def __post_init__(self) -> None:
         if sum(len(clause.jobs) for clause in self.clauses) > MAX_JOBS:
@@ -135,12 +135,12 @@ class Dependency:
 
     @property
     def befores(self) -> tuple[Wait, ...]:
-        """What makes other jobs wait for this one."""
+        """The parts that make other jobs wait for this one."""
         return self._parts(MIRROR)
 
     @property
     def rivals(self) -> tuple[Wait, ...]:
-        """Of `runone`: the jobs of which, together with this one, only one may run."""
+        """For `runone`: the jobs of which, together with this one, only one may run."""
         return self._parts([DependencyKind.RUN_ONE])
 
     def _parts(self, kinds: Iterable[DependencyKind]) -> tuple[Wait, ...]:
@@ -153,7 +153,7 @@ class Dependency:
 
 
 DEPENDENCY: Final = struct(Dependency)
-"""How a BatchJob holds one."""
+"""The form of a dependency in a BatchJob."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +171,7 @@ class Left:
 
 
 def format_left(parts: Iterable[Left], *, is_any: bool = False) -> str:
-    """The text that a status and the rows of listings hold: `afterok:12,afterany:13[7]!`; "" when nothing is left."""
+    """The text for statuses and rows of listings: `afterok:12,afterany:13[7]!`; "" when nothing is left."""
     return ("?" if is_any else ",").join(map(str, parts))
 
 
@@ -189,16 +189,16 @@ def parse_left(text: str) -> tuple[tuple[Left, ...], bool]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DependencyProgress:
-    """How far a job's dependency is satisfied, so that this is never asked twice: other jobs are forgotten one day."""
+    """The satisfied parts of a job's dependency, recorded because other jobs are removed one day."""
 
     met: tuple[str, ...] = field(
         default=(), metadata=stored("met", list_of(ANY_TEXT), description="What is satisfied, for good: afterok:12.")
     )
-    """Names of what is satisfied, for good, and of the `before…` that the named jobs have accepted."""
+    """Names of the parts that are satisfied for good, and of the `before…` that the named jobs have accepted."""
     joined: tuple[str, ...] = field(
         default=(), metadata=stored("joined", list_of(ANY_TEXT), description="What other jobs' before... have added.")
     )
-    """Names of what the `before…` of other jobs have added to the waits of this one."""
+    """Names of the parts that the `before…` of other jobs have added to this one."""
     left: str = field(
         default="", metadata=stored("left", ANY_TEXT, description="What is left; ! marks what can never be met.")
     )
@@ -211,4 +211,4 @@ class DependencyProgress:
             description="The first of those who wait for this job, for display: beforeok:14.",
         ),
     )
-    """The first of those who wait for this job, as it means them: `beforeok:14`. For display only."""
+    """The first jobs that wait for this one, as its parts: `beforeok:14`. For display only."""

@@ -11,6 +11,6 @@ class Dialect(StrEnum):
 
 
 SLURM_VERSION = "22.05.8"
-"""Of the Slurm that we answer as: its commands' `--version`, and srun's in a job."""
+"""Version of the emulated Slurm: its commands' `--version`, and srun's in a job."""
 SLURM_VERSION_TEXT = f"slurm-wlm {SLURM_VERSION}"
-"""What `--version` prints on Debian; other builds say `slurm 22.05.8`."""
+"""Output of `--version` on Debian; other builds print `slurm 22.05.8`."""

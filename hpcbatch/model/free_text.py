@@ -1,4 +1,4 @@
-"""Which texts of a job its submitter chooses freely, and which of them no job may have."""
+"""The texts that a job's submitter chooses freely, and the check that rejects some of them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _LONGEST_SHOWN = 60
 
 
 def check_text(spec: JobSpec) -> None:
-    """Raise HpcBatchError for a text that would reach the terminals of others as more than itself. The words of the
-    command and the script's arguments may be anything: they are the job's own, and listings show them escaped.
+    """Raise HpcBatchError for a text that would act on other users' terminals. The command's words and the script's
+    arguments may be anything: they belong to the job, and listings escape them.
     """
     for what, text in free_text(spec):
         if not is_printable(text):
@@ -32,7 +32,7 @@ def check_text(spec: JobSpec) -> None:
 
 
 def free_text(spec: JobSpec) -> Iterator[tuple[str, str]]:
-    """Each with what it is."""
+    """Each text with its description."""
     given = {
         "job name": spec.name,
         "queue": spec.queue,

@@ -1,4 +1,4 @@
-"""Names of container images as users write them, made into what Kubernetes takes."""
+"""Converts users' names of container images to the form of Kubernetes."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ from math import gcd
 from hpcbatch.errors import HpcBatchError
 
 MAX_INDEX = 10**15
-"""Larger than any that a user means, and small enough to count with."""
+"""Larger than any useful index, and small enough to compute with."""
 MAX_OVERLAPPING = 200_000
-"""Numbers in parts of a text that do not stand in order, apart from each other: only these have to be counted out."""
-_MAX_SHOWN = 10**6  # what a site can allow at most; a view may have a row for each
+"""Limit for numbers in overlapping or unordered parts of a text: only these have to be counted one by one."""
+_MAX_SHOWN = 10**6  # the most that a site can allow; a view may have a row for each
 _RANGE = r"([0-9]{1,16})(?:-([0-9]{1,16})(?::([0-9]{1,16}))?)?"
 _PART = re.compile(_RANGE)
 _TEXT = re.compile(rf",*(?:{_RANGE}(?:,+|\Z))*")
@@ -34,7 +34,7 @@ class Indices:
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> Indices:
-        """Any numbers, in any order, also twice."""
+        """From any numbers, in any order, duplicates allowed."""
         return cls._from(range(number, number + 1) for number in sorted(set(numbers)))
 
     @classmethod
@@ -94,17 +94,17 @@ class Indices:
 
     @property
     def first(self) -> int:
-        """The lowest. Raises IndexError where there is none."""
+        """The lowest. Raises IndexError if there is none."""
         return self.ranges[0][0]
 
     @property
     def last(self) -> int:
-        """The highest. Raises IndexError where there is none."""
+        """The highest. Raises IndexError if there is none."""
         return self.ranges[-1][-1]
 
     @property
     def step(self) -> int:
-        """Of an evenly spaced set its distance; 1 for any other."""
+        """The distance in an evenly spaced set; 1 for any other."""
         return self.ranges[0].step if len(self.ranges) == 1 else 1
 
     def take(self, count: int) -> Indices:
@@ -119,7 +119,7 @@ class Indices:
 
 
 def _merged(left: Sequence[range], right: Sequence[range]) -> Iterator[range]:
-    """Two sequences of ranges that have no number in common, as one in order."""
+    """Merges two disjoint sequences of ranges into one, in order."""
     first, second = list(reversed(left)), list(reversed(right))
     while first and second:
         if first[-1][0] > second[-1][0]:
@@ -162,7 +162,7 @@ def _common(left: Sequence[range], right: Sequence[range]) -> Iterator[range]:
 
 
 def _intersection(left: range, right: range) -> range:
-    """Of two rising ranges with numbers in them; by the extended Euclidean algorithm, so at no cost."""
+    """The intersection of two non-empty rising ranges, by the extended Euclidean algorithm, so at no cost."""
     shared = gcd(left.step, right.step)
     if (right[0] - left[0]) % shared:
         return range(0)
@@ -175,15 +175,15 @@ def _intersection(left: range, right: range) -> range:
 
 
 def _below(part: range, number: int) -> int:
-    """How many of `part` are below `number`."""
+    """The number of elements of `part` below `number`."""
     return max(0, min(len(part), -((part[0] - number) // part.step)))
 
 
 def _packed(parts: Iterable[range]) -> Iterator[range]:
-    """The one form of a set: greedily from the lowest, as long as the distance stays; two numbers make a range only
-    where they are neighbours.
+    """The canonical form of a set: greedily from the lowest, while the distance stays equal; two numbers form a range
+    only if they are neighbours.
     """
-    first = last = count = step = 0  # of the range that is being made
+    first = last = count = step = 0  # of the current range
     for part in parts:
         rest = part
         while rest:

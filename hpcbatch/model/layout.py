@@ -1,4 +1,4 @@
-"""From chunks to pods: which pods a job gets, decided once at admission from the sizes of the nodes."""
+"""Turns chunks into pods: decided once, at admission, from the sizes of the nodes."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import NamedTuple
 
 from hpcbatch.model.spec import Arrangement, Chunk, JobSpec
 
-_MAX_PARTS = 100  # a job in more parts is left as it is: each part is looked at beside each size of node
+_MAX_PARTS = 100  # a job in more parts is left unchanged: each part is compared with each size of node
 
 
 class NodeSize(NamedTuple):
-    """What a node can give to one pod. None: as much as one requests."""
+    """A node's capacity for one pod. None: unlimited."""
 
     cpus: int
     mem_bytes: int | None = None
     resources: tuple[tuple[str, int], ...] | None = None
-    """Under the site's names; what is missing the node does not have."""
+    """By the site's names; the node lacks missing ones."""
     properties: frozenset[str] | None = None
 
 
 def lay_out(spec: JobSpec, nodes: Sequence[NodeSize]) -> tuple[Chunk, ...]:
-    """The chunks of `spec` as they become pods, `count` pods for each. `nodes` are all that the job may stand on.
+    """The chunks of `spec` as pods, `count` pods for each. `nodes` are all that the job may use.
 
     PACK gives one pod with the sum of all. FILL merges chunks, in order, into as few pods as the nodes allow; one that
-    fits no node stays alone and will wait. SCATTER is left as it is. So is FREE, but where there are more equal chunks
-    than nodes to hold them, some would share a node in any case: these share pods, as evenly as it goes.
-    What the job says of each pod, whatever chunks it holds, is what each pod requests.
+    fits no node stays alone and will wait. SCATTER is left unchanged. So is FREE, unless there are more equal chunks
+    than nodes for them, so that some share a node anyway: these share pods, as evenly as possible.
+    Each pod also requests what the job requests per pod.
     """
     pods = _pods(spec, Counter(nodes))
     return tuple(replace(_with_extra(pod, spec), count=len(list(same))) for pod, same in groupby(pods))
@@ -59,7 +59,7 @@ def _shared(spec: JobSpec, chunk: Chunk, nodes: Mapping[NodeSize, int]) -> list[
 
 def _filled(spec: JobSpec, nodes: Mapping[NodeSize, int]) -> list[Chunk]:
     pods: list[Chunk] = []
-    held: list[tuple[Chunk, int]] = []  # of the pod that is being filled
+    held: list[tuple[Chunk, int]] = []  # in the current pod
     for chunk in spec.chunks:
         left = chunk.count
         added = min(left, _room(spec, held, chunk, nodes)) if held else 0
@@ -72,24 +72,24 @@ def _filled(spec: JobSpec, nodes: Mapping[NodeSize, int]) -> list[Chunk]:
         if left:
             each = max(1, _room(spec, [], chunk, nodes))
             full, rest = divmod(left, each)
-            full, rest = (full, rest) if rest else (full - 1, each)  # the last pod may take what follows
+            full, rest = (full, rest) if rest else (full - 1, each)  # the last pod may take following chunks
             pods += [_merge([(chunk, each)])] * full
             held = [(chunk, rest)]
     return [*pods, _merge(held)]
 
 
 def _room(spec: JobSpec, held: Sequence[tuple[Chunk, int]], chunk: Chunk, nodes: Iterable[NodeSize]) -> int:
-    """How many of `chunk` go into a pod beside what it holds, on the node that takes most of them."""
+    """How many of `chunk` fit into a pod that already has `held`, on the node that holds most."""
     return max(map(_room_on(spec, held, chunk), nodes), default=0)
 
 
 def _room_on(spec: JobSpec, held: Sequence[tuple[Chunk, int]], chunk: Chunk) -> Callable[[NodeSize], int]:
-    """The same of one node."""
+    """The same for one node."""
     used = _with_extra(_merge([*held, (chunk, 0)]), spec)
     asked = _with_extra(_merge([*held, (chunk, 1)]), spec)
     wanted = frozenset(asked.properties)
     before, after = dict(used.resources), dict(asked.resources)
-    # of each thing, what one more of the chunk adds, and what is in the pod before
+    # for each resource: the amount that one more chunk adds, and the pod's amount before
     cpus = asked.cpus - used.cpus, used.cpus
     mem = (asked.mem_bytes or 0) - (used.mem_bytes or 0), used.mem_bytes or 0
     more = [(name, amount - before.get(name, 0), before.get(name, 0)) for name, amount in after.items()]
@@ -111,7 +111,7 @@ def _room_on(spec: JobSpec, held: Sequence[tuple[Chunk, int]], chunk: Chunk) -> 
 
 
 def _merge(parts: Sequence[tuple[Chunk, int]]) -> Chunk:
-    """One pod that holds so many of each chunk; may be 0."""
+    """One pod with the given number of each chunk, which may be 0."""
     mems = [(chunk.mem_bytes, count) for chunk, count in parts]
     resources: Counter[str] = Counter()
     for chunk, count in parts:
@@ -128,7 +128,7 @@ def _merge(parts: Sequence[tuple[Chunk, int]]) -> Chunk:
 
 
 def _with_extra(pod: Chunk, spec: JobSpec) -> Chunk:
-    """The pod with what the job requests for each of its pods."""
+    """The pod with the job's requests per pod."""
     more = tuple(sorted((Counter(dict(pod.resources)) + Counter(dict(spec.resources_per_pod))).items()))
     mem = pod.mem_bytes if spec.mem_per_pod_bytes is None else spec.mem_per_pod_bytes
     return replace(pod, mem_bytes=mem, resources=more)

@@ -1,4 +1,4 @@
-"""Mail on what becomes of a job: how a site sends it, and one mail."""
+"""Mail about a job: how a site sends it, and one mail."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class MailConfig:
     """A site's way of sending mail: a mail server, or a program that takes a mail on standard input."""
 
     smtp_host: str = ""
-    """Empty: `sendmail` is given."""
+    """Empty: `sendmail` is set."""
     smtp_port: int = 25
     sendmail: str = ""
-    """Absolute path of a program that is called as sendmail is: `PATH -i -f FROM -- TO...`."""
+    """Absolute path of a program that is called like sendmail: `PATH -i -f FROM -- TO...`."""
     sender: str = "adm"
     """PBS mail_from."""
     starttls: bool = False
     secret: str = ""
     """A Secret in the controller's namespace with `username` and `password` for the mail server; "": no login."""
     domain: str = ""
-    """Behind names without one, and instead of the submit host's: PBS_MAIL_HOST_NAME and Slurm's MailDomain."""
+    """Appended to names without domain, replaces the submit host's: PBS_MAIL_HOST_NAME and Slurm's MailDomain."""
     allowed_domains: tuple[str, ...] | None = None
-    """The domains that mail goes to, and what is below them; None: any. A bare name is the mail server's to know."""
+    """Allowed domains and their subdomains; None: any. Bare names are left to the mail server."""
     max_recipients: int = MAX_RECIPIENTS
-    """Of one job."""
+    """Recipients of one job."""
     max_per_hour: int = MAX_PER_HOUR
-    """Mails that one user's jobs give cause for, each counted for each of its recipients."""
+    """Mails about one user's jobs, each counted once per recipient."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +45,17 @@ class Mail:
     """One mail about one job."""
 
     mail_id: str
-    """What happened and in which run, as `begin.1`; each is sent once."""
+    """Event and run, as `begin.1`; each is sent once."""
     when: datetime
     to: tuple[str, ...]
-    """As the user gave them or the dialect has them by default; not checked yet."""
+    """From the user or the dialect's default; not checked yet."""
     subject: str
     body: str = ""
 
 
 def recipients(given: Sequence[str], config: MailConfig, owner: str) -> tuple[list[str], list[str]]:
-    """The addresses to send to, and why the others get nothing. The site's domain goes behind bare names, and takes
-    the place of the submit host's in `owner`, the default address.
+    """The addresses to send to, and the errors of the others. The site's domain is appended to bare names, and replaces
+    the submit host's in `owner`, the default address.
     """
     good: list[str] = []
     bad: list[str] = []
@@ -85,6 +85,6 @@ def _is_allowed(address: str, config: MailConfig) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Whether `text` is a plain mail address, `name` or `name@host`, that can do no harm in a header or as an argument
-    of a mail program."""
+    """Whether `text` is a plain mail address, `name` or `name@host`, that is harmless in a header or as an argument of
+    a mail program."""
     return len(text) <= _MAX_ADDRESS and _ADDRESS.fullmatch(text) is not None

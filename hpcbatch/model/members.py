@@ -1,5 +1,5 @@
-"""Rows for the members of arrays. Most members have no record of their own: a row is made from the array's then,
-which shows the array's number also as its own (`is_made_up`).
+"""Rows for the members of arrays. Most members have no record of their own: their row is made from the array's, and
+shows the array's number as its own (`is_made_up`).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def unended(array: JobRow) -> Indices:
 
 
 def is_made_up(row: JobRow) -> bool:
-    """Whether the row of a member was made from its array's: it has no record of its own (any longer)."""
+    """Whether the row of a member was made from its array's, because it has no record (any more)."""
     return row.array_id == row.job_id
 
 
 def rows_of(array: JobRow, own: Mapping[int, JobRow], wanted: Indices | None = None) -> Iterator[JobRow]:
-    """A row for each member, or each of those `wanted` that the array has, in order. `own` are the rows of their own
-    records by index, as far as they have one.
+    """A row for each member, or for each of `wanted` in the array, in order. `own` are the rows of members with their
+    own records, by index.
     """
     ended = {number: state for name, state in _ENDED.items() for number in Indices.parse(getattr(array, name))}
     every = indices(array)
@@ -64,7 +64,7 @@ def made_up(array: JobRow, index: int, state: JobState) -> JobRow:
 
 
 def by_array(rows: Iterable[JobRow]) -> dict[int, dict[int, JobRow]]:
-    """Of rows that are members: array's number -> index -> row."""
+    """Groups rows of members: array's number -> index -> row."""
     found: dict[int, dict[int, JobRow]] = {}
     for row in rows:
         if row.array_id is not None and row.array_index is not None:

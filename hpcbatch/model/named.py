@@ -1,4 +1,4 @@
-"""What a user names on a command line: a job, an array, or members of an array."""
+"""A job, an array, or members of an array, as named on a command line."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:  # most ids name no members, and a dataclass costs a command a
 
 
 class NamedJob(NamedTuple):
-    """One id, read."""
+    """One parsed id."""
 
     number: int
-    """Of the job, or of the array."""
+    """Number of the job or of the array."""
     members: Indices | None = None
-    """Those of the array that are meant; None: the job itself, or the array as a whole."""
+    """The named members; None: the job itself, or the whole array."""
     is_array: bool = False
-    """Whether the id says that it is an array, or of one; PBS tells `12` and `12[]` apart."""
+    """Whether the id names an array or a member; PBS distinguishes `12` and `12[]`."""

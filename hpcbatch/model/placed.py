@@ -1,4 +1,4 @@
-"""A job that is about to run: the names of its pods, known before they exist, and where its output goes."""
+"""A job that is about to run: the names of its pods, known before they exist, and its output files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlacedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedJob:
-    """An admitted job with the pods that compute, in order."""
+    """An admitted job with its computing pods, in order."""
 
     job_id: int
     spec: JobSpec
@@ -41,18 +41,18 @@ class PlacedJob:
     """SHARED: the first of `pods` runs the script. DEDICATED: a pod of its own beside them."""
     run_count: int = 1
     array: Array | None = None
-    """Of a member: the array that it belongs to."""
+    """The array of a member."""
 
     @property
     def has_peers(self) -> bool:
-        """Its pods have to talk to each other."""
+        """Whether it has several pods, which communicate."""
         return len(self.pods) > 1 or self.launcher is Launcher.DEDICATED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFiles:
-    """Absolute files that the runner writes. Where a path turns out to be a directory at run time,
-    the file in it is called `stdout_in_dir` or `stderr_in_dir` (None: a directory is an error)."""
+    """Absolute files that the runner writes. If a path is a directory at run time, the file in it is called
+    `stdout_in_dir` or `stderr_in_dir` (None: a directory is an error)."""
 
     stdout: str
     stderr: str | None
@@ -61,15 +61,15 @@ class OutputFiles:
     stderr_in_dir: str | None = None
     stdout_meanwhile: str = ""
     stderr_meanwhile: str = ""
-    """Name, in the same directory, of what is written while the job runs and gets its own name at the end; "": none."""
+    """Name of the file, in the same directory, while the job runs; it is renamed at the end; "": no such name."""
     append: bool = False
     umask: int | None = None
-    """Of the output files and the job; None is the submitter's default 022."""
+    """For the output files and the job; None is the submitter's default 022."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSetup:
-    """What the job's dialect says of one run."""
+    """The settings of one run from the job's dialect."""
 
     output: OutputFiles
     script_name: str = "script"
@@ -78,5 +78,5 @@ class RunSetup:
     starts_login_shell: bool = False
     """The script is run by a login shell even if it inherits the submitter's environment."""
     nodefile: str = ""
-    """Text of the node file: one host a line."""
+    """Text of the node file: one host per line."""
     words: RunnerWords = field(default_factory=RunnerWords)

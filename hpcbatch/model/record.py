@@ -1,4 +1,4 @@
-"""What became of a job: its status, and the whole record."""
+"""The state of a job: its status, and the whole record."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExecHost:
     node: str = field(metadata=stored("node", OBJECT_NAME))
     """Kubernetes node name; shown as exec_host and NODELIST."""
     pod: str = field(metadata=stored("pod", OBJECT_NAME))
-    """Pod name, which is its hostname; stands in PBS_NODEFILE and SLURM_JOB_NODELIST."""
+    """Pod name, which is its hostname; used in PBS_NODEFILE and SLURM_JOB_NODELIST."""
     cpus: int = field(metadata=stored("cpus", COUNT))
 
 
@@ -49,7 +49,7 @@ _HOSTS = list_of(struct(ExecHost), most=MAX_CHUNKS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostUsage:
-    """What all processes of a job used on one of its hosts, as far as could be measured there."""
+    """The usage of all processes of a job on one of its hosts, as far as it could be measured."""
 
     pod: str = field(metadata=stored("pod", ANY_TEXT))
     cpu_s: int | None = field(default=None, metadata=stored("cpuSeconds", COUNT))
@@ -58,48 +58,48 @@ class HostUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
-    """A run after which the job was queued again: rerun by request, or its node was lost."""
+    """A run after which the job was requeued: by request, or because its node was lost."""
 
     start_time: datetime = field(metadata=stored("startTime", TIME))
     end_time: datetime = field(metadata=stored("endTime", TIME))
-    """When the controller saw that it was over."""
+    """When the controller noticed the end."""
     hosts: tuple[ExecHost, ...] = field(default=(), metadata=stored("hosts", _HOSTS))
     lost: str = field(
         default="",
         metadata=stored("lost", ANY_TEXT, description="What was lost of it; absent where it was given up by request."),
     )
-    """Which pod was lost, in words; "" where nothing was, or it is not known."""
+    """The lost pod, as text; "" if none was lost, or it is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alteration:
-    """What qalter, qmove or scontrol update changed of the job at a time."""
+    """A change of the job by qalter, qmove or scontrol update."""
 
     time: datetime = field(metadata=stored("time", TIME))
     changes: str = field(metadata=stored("changes", string(most=4096)))
-    """`Resource_List.walltime=00:20:00 Job_Name=x`: in the names and words of PBS's accounting log."""
+    """`Resource_List.walltime=00:20:00 Job_Name=x`: with the names and values of PBS's accounting log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspension:
-    """A time at which the job's processes were stopped (qsig -s suspend, scontrol suspend)."""
+    """A period in which the job's processes were stopped (qsig -s suspend, scontrol suspend)."""
 
     start_time: datetime = field(metadata=stored("startTime", TIME))
     end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
-    """None: it still is."""
+    """None: it still lasts."""
     is_resumed: bool = field(
         default=False, metadata=stored("resumed", BOOLEAN, description="It went on then; else its run ended so.")
     )
-    """It went on then; else its run ended so."""
+    """It was resumed; else its run ended while suspended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """Of the controller to a request in a BatchJob's spec."""
+    """The controller's reply to a request in a BatchJob's spec."""
 
     request_id: str = field(metadata=stored("id", ANY_TEXT))
     code: str = field(default="", metadata=stored("code", ANY_TEXT))
-    """A RefusalCode; "" if it was done."""
+    """A RefusalCode; "" if it was granted."""
     message: str = field(default="", metadata=stored("message", ANY_TEXT))
 
 
@@ -107,7 +107,7 @@ _ALTERED = Kind({"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 def _check_progress(progress: DependencyProgress) -> None:
-    """Raise ValueError for what views could not take apart."""
+    """Raise ValueError for text that views could not parse."""
     parse_left(progress.left)
     for name in progress.followers:
         Wait.parse(name)
@@ -118,7 +118,7 @@ class JobStatus:
     state: JobState = field(default=JobState.QUEUED, metadata=stored("state", enum(JobState), is_always=True))
     reason: Reason = field(default=Reason.NONE, metadata=stored("reason", enum_of_controller(Reason), is_always=True))
     message: str = field(default="", metadata=stored("message", ANY_TEXT))
-    """One human line: the scheduler's or the pod's own words for why the job waits or failed."""
+    """One line for users: the scheduler's or the pod's reason why the job waits or failed."""
     owner: str = field(default="", metadata=stored("owner", ANY_TEXT, is_always=True))
     uid: int = field(default=0, metadata=stored("uid", UNIX_ID, is_always=True))
     gid: int = field(default=0, metadata=stored("gid", UNIX_ID, is_always=True))
@@ -133,7 +133,7 @@ class JobStatus:
             "walltimeSeconds", integer(1), description="Limit in force: the one asked for, or the queue's."
         ),
     )
-    """Wall-clock limit in force, fixed at admission: the one requested, or the queue's."""
+    """Wall-clock limit in force, fixed at admission: the requested one, or the queue's."""
     layout: tuple[Chunk, ...] = field(
         default=(), metadata=stored("layout", list_of(struct(Chunk, is_cached=True), most=MAX_CHUNKS))
     )
@@ -141,7 +141,7 @@ class JobStatus:
     hosts: tuple[ExecHost, ...] = field(default=(), metadata=stored("hosts", _HOSTS))
     submit_time: datetime | None = field(default=None, metadata=NOT_STORED)
     eligible_time: datetime | None = field(default=None, metadata=stored("eligibleTime", TIME))
-    """Since when nothing but the scheduler keeps it: admitted, released, begin time reached."""
+    """Since when it waits only for the scheduler: admitted, released, begin time reached."""
     start_time: datetime | None = field(default=None, metadata=stored("startTime", TIME))
     end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
     exit_code: int | None = field(default=None, metadata=stored("exitCode", integer(0, 255)))
@@ -150,14 +150,14 @@ class JobStatus:
     walltime_used_s: int | None = field(default=None, metadata=stored("walltimeUsedSeconds", COUNT))
     cpu_used_s: int | None = field(default=None, metadata=stored("cpuUsedSeconds", COUNT))
     max_rss_bytes: int | None = field(default=None, metadata=stored("maxRssBytes", COUNT))
-    """Of all its hosts together, each at its most; as is `cpu_used_s`, while it runs the last report."""
+    """The sum of the peaks of its hosts; while it runs, this and `cpu_used_s` are the last report."""
     past_runs: tuple[PastRun, ...] = field(
         default=(),
         metadata=stored(
             "pastRuns", list_of(struct(PastRun), most=1000), description="Runs after which the job was queued again."
         ),
     )
-    """Those before the present one, the oldest first, as far as they are kept (policy.past_runs)."""
+    """Those before the current one, the oldest first, as far as they are kept (policy.past_runs)."""
     suspensions: tuple[Suspension, ...] = field(
         default=(),
         metadata=stored(
@@ -179,14 +179,14 @@ class JobStatus:
     usage: tuple[HostUsage, ...] = field(
         default=(), metadata=stored("usage", list_of(struct(HostUsage), most=MAX_CHUNKS))
     )
-    """Of each host in the order of `hosts`, as far as known."""
+    """For each host in the order of `hosts`, as far as known."""
     array: ArrayStatus | None = field(
         default=None,
         metadata=stored(
             "array", struct(ArrayStatus), description="Where the members of an array stand; sets of indices."
         ),
     )
-    """Of an array: where its members stand."""
+    """For an array: the states of its members."""
     dependency: DependencyProgress | None = field(
         default=None,
         metadata=stored(
@@ -195,7 +195,7 @@ class JobStatus:
             description="How far the job's dependency is satisfied.",
         ),
     )
-    """None: not looked at yet, or there is none."""
+    """None: not evaluated yet, or no dependency."""
     run_count: int = field(default=0, metadata=stored("runCount", integer(0)))
     """How often it was started; 1 in its first run."""
     session_id: int | None = field(default=None, metadata=stored("sessionId", COUNT))
@@ -205,10 +205,10 @@ class JobStatus:
         default_factory=dict,
         metadata=stored("altered", _ALTERED, description="Fields of the spec that were changed since."),
     )
-    """What qalter and scontrol update have changed since submission, as fields of the BatchJob's spec. `JobRecord.spec`
-    already has them."""
+    """Changes by qalter and scontrol update since submission, as fields of the BatchJob's spec. `JobRecord.spec`
+    includes them."""
     answered: Reply | None = field(default=None, metadata=stored("answered", struct(Reply)))
-    """To the last request (alter, rerun, signal ...) that the controller has dealt with."""
+    """The reply to the last request (alter, rerun, signal ...) that the controller has handled."""
     handled: Mapping[str, str] = field(
         default_factory=dict,
         metadata=stored(
@@ -217,11 +217,11 @@ class JobStatus:
             description="Ids of the last alteration and rerunRequest that were answered.",
         ),
     )
-    """Id of the last `alteration` and of the last `rerunRequest` that were answered, which are not looked at again."""
+    """Ids of the last handled `alteration` and `rerunRequest`, which are not handled again."""
     is_rerunning: bool = field(
         default=False, metadata=stored("rerunning", BOOLEAN, description="Its run is being ended, to be queued again.")
     )
-    """Its run is being ended, to be queued again (qrerun, scontrol requeue); until its Volcano Job is gone."""
+    """Its run is being ended for a requeue (qrerun, scontrol requeue); until its Volcano Job is gone."""
     signalled: str = field(default="", metadata=stored("signalled", ANY_TEXT))
     """Id of the last signal request that was passed on to the pods."""
     mailed: tuple[str, ...] = field(
@@ -230,10 +230,10 @@ class JobStatus:
             "mailed", list_of(string(most=64), most=4096), description="Mails that were sent, or given up."
         ),
     )
-    """Ids of the mails about it that were sent, or given up: none of them is sent again."""
+    """Ids of its mails that were sent, or given up: none of them is sent again."""
 
     def suspended_s(self, since: datetime, until: datetime) -> int:
-        """For how long it was suspended within that time."""
+        """How long it was suspended within that period."""
         times = ((max(one.start_time, since), min(one.end_time or until, until)) for one in self.suspensions)
         return round(sum(max(0.0, (end - start).total_seconds()) for start, end in times))
 
@@ -248,11 +248,11 @@ class JobRecord:
     spec: JobSpec
     status: JobStatus
     queue: str
-    """The queue it is in: the one requested, or the site's default."""
+    """Its current queue: the requested one, or the site's default."""
 
     @property
     def layout(self) -> tuple[Chunk, ...]:
-        """Its pods; before it is admitted, the chunks requested."""
+        """Its pods; before admission, the requested chunks."""
         return self.status.layout or self.spec.chunks
 
     @property
@@ -261,7 +261,7 @@ class JobRecord:
 
     @property
     def mem_bytes(self) -> int | None:
-        """Of all pods together; None when no memory was requested."""
+        """Memory of all pods together; None if no memory was requested."""
         mems = [c.count * c.mem_bytes for c in self.layout if c.mem_bytes is not None]
         return sum(mems) if mems else None
 
@@ -272,7 +272,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What listings show of a job beside its status: totals, and fields of the spec that alterations may change."""
+    """Columns of listings that are not in the status: totals, and alterable fields of the spec."""
 
     nodes: int = field(metadata=stored("nodes", integer(0), is_required=False))
     cpus: int = field(metadata=stored("cpus", COUNT, is_required=False))

@@ -6,11 +6,11 @@ from enum import StrEnum
 
 
 class RefusalCode(StrEnum):
-    """Values are what `status.refusal.code` of a BatchJob holds."""
+    """Values are those of `status.refusal.code` of a BatchJob."""
 
-    UNKNOWN_QUEUE = "UnknownQueue"  # the message is its name, `; there are: ` and those that there are
+    UNKNOWN_QUEUE = "UnknownQueue"  # the message is its name, `; there are: ` and the existing ones
     QUEUE_CLOSED = "QueueClosed"
-    NO_SCRIPT = "NoScript"  # the Secret with script and environment did not come
+    NO_SCRIPT = "NoScript"  # the Secret with script and environment is missing
     BAD_SPEC = "BadSpec"
     WALLTIME_LIMIT = "WalltimeLimit"  # more than the queue allows
     NODE_LIMIT = "NodeLimit"
@@ -23,7 +23,7 @@ class RefusalCode(StrEnum):
     ARRAY_SIZE = "ArraySize"  # more members than the site allows
     BAD_DEPENDENCY = "BadDependency"
     CIRCULAR_DEPENDENCY = "CircularDependency"
-    # answers to requests
+    # replies to requests
     STARTED = "Started"  # too late for this change; the message is the field of the BatchJob's spec
     NOT_RUNNING = "NotRunning"
     ENDING = "Ending"

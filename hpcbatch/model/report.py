@@ -1,4 +1,4 @@
-"""What users, queues and accounts have used: jobs summed up in groups. `hpcbatch report` shows it."""
+"""The usage of users, queues and accounts: jobs summed up in groups. `hpcbatch report` shows it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FAILURES = frozenset({JobState.FAILED.value, JobState.TIMEOUT.value})
 
 
 class Job(NamedTuple):
-    """What counts of a job. Times are seconds since 1970. `account` "": none."""
+    """The data of a job that reports use. Times are seconds since 1970. `account` "": none."""
 
     number: int
     user: str
@@ -32,7 +32,7 @@ class Job(NamedTuple):
 
 
 def job_from(row: JobRow) -> Job | None:
-    """None of an array as such: its members count."""
+    """None for a whole array: its members count."""
     if row.array_indices:
         return None
     ready, start, end = row.eligible_time or row.submit_time, row.start_time, row.end_time
@@ -58,32 +58,32 @@ KEYS: Mapping[str, Callable[[Job, datetime | None], str]] = {
     "month": lambda _, when: f"{when:%Y-%m}",
     "day": lambda _, when: f"{when:%Y-%m-%d}",
 }
-"""What jobs can be grouped by. Month and day are those of the job's end; of one that runs, today's."""
+"""Keys for grouping jobs. Month and day are those of the job's end; for a running job, today's."""
 
 
 class Window(NamedTuple):
-    """The time reported on, from `since` until before `until`."""
+    """The reported period, from `since` until before `until`."""
 
     since: datetime
     until: datetime
 
 
 class Use(NamedTuple):
-    """Of the jobs of one group. Hours and CPU time are those within the window."""
+    """The usage of one group of jobs. Hours and CPU time are those within the window."""
 
     key: tuple[str, ...]
     jobs: int
     running: int
     failed: int
-    """Ended with anything but 0, at their walltime, or never started; deleted ones are not among them."""
+    """Ended with a code other than 0, at their walltime, or never started; without deleted ones."""
     deleted: int
     cpu_hours: float
     """CPUs that the jobs held, times the hours that they held them."""
     cpu_used_hours: float
-    """CPU time of their processes, of jobs that have ended and said so."""
+    """CPU time of the processes of ended jobs that reported it."""
     walltime_hours: float
     wait_median_s: int | None
-    """From when the job could have started to its start; None: none has started."""
+    """Time from when a job could have started to its start; None: none has started."""
     wait_95_s: int | None
     """95 of 100 waited no longer."""
 
@@ -123,16 +123,16 @@ class _Sums:
 
 
 def _rank(ordered: Sequence[float], percent: int) -> int | None:
-    """The smallest value that so many percent do not exceed."""
+    """The smallest value that `percent` of the values do not exceed."""
     return round(ordered[-(-len(ordered) * percent // 100) - 1]) if ordered else None
 
 
 def summed_up(
     jobs: Iterable[Job], by: Sequence[str], window: Window, *, now: datetime, timezone: tzinfo | None
 ) -> tuple[list[Use], Use]:
-    """The groups of the jobs that ended within the window or were running in it, and all together.
+    """The groups of the jobs that ended within the window or were running in it, and their total.
 
-    Groups are in order of their keys where time is among these, else those that held most CPU hours come first.
+    Groups are in order of their keys if time is among these, else by descending CPU hours.
     Days and months are those of `timezone` (None: this machine's).
     """
     groups: dict[tuple[str, ...], _Sums] = {}

@@ -1,6 +1,6 @@
-"""What listings show: rows of jobs, nodes and queues.
+"""The rows of listings: jobs, nodes and queues.
 
-Named tuples: every command makes these classes at its start, and a frozen dataclass costs a millisecond there.
+Named tuples, because every command makes these classes at its start, and a frozen dataclass costs a millisecond there.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class JobRow(NamedTuple):
     nodes: int
     cpus: int
     mem_bytes: int | None
-    """Of all chunks together; None when no memory was requested."""
+    """Memory of all chunks together; None if no memory was requested."""
     walltime_s: int | None
     cpu_used_s: int | None
     hosts: tuple[str, ...]
-    """Node of each pod in order; a node that holds two pods stands twice."""
+    """Node of each pod in order; a node with two pods appears twice."""
     cpus_per_host: tuple[int, ...]
     submit_time: datetime | None
     eligible_time: datetime | None
@@ -50,7 +50,7 @@ class JobRow(NamedTuple):
     command: str
     session_id: int | None
     tres_per_node: str = ""
-    """Generic resources as Slurm writes them, `gres:gpu:2`; of a node, of the job, of a task."""
+    """Generic resources as Slurm writes them, `gres:gpu:2`; per node, per job, per task."""
     tres_per_job: str = ""
     tres_per_task: str = ""
     features: str = ""
@@ -58,12 +58,12 @@ class JobRow(NamedTuple):
     qos: str = ""
     """Slurm's --qos as given."""
     array_id: int | None = None
-    """Of a member: the number of its array."""
+    """For a member: the number of its array."""
     array_index: int | None = None
     keeps_number: bool = False
     """A member that Slurm knows by its array's number (model.array.Membership)."""
     array_indices: str = ""
-    """Of an array, as model.indices writes them: all, and below where they stand (model.array.ArrayStatus)."""
+    """For an array, as model.indices writes them: all indices, and below the sets of model.array.ArrayStatus."""
     array_pending: str = ""
     array_active: str = ""
     array_succeeded: str = ""
@@ -71,26 +71,26 @@ class JobRow(NamedTuple):
     array_deleted: str = ""
     array_limit: int | None = None
     array_held: str = ""
-    """Members that users hold singly; of a whole record's row always empty."""
+    """Members that users hold individually; always empty in the row of a whole record."""
     nice: int = 0
     dependency: str = ""
-    """What it still waits for of other jobs, as model.dependency.format_left writes it."""
+    """The open part of its dependency, as model.dependency.format_left writes it."""
     run_count: int = 0
     rerunnable: bool = True
     uid: int | None = None
-    """Whose job it is; None as long as an older controller has not said so."""
+    """The owner's; None until a newer controller has set it."""
 
 
 class Column(NamedTuple):
-    """A printer column of the BatchJob, and what of a JobRow is read from its cells."""
+    """A printer column of the BatchJob, and the fields of JobRow that are read from its cells."""
 
     name: str
     type: str
-    """Of Kubernetes: string, integer, boolean or date."""
+    """Kubernetes' type: string, integer, boolean or date."""
     path: str
-    """Where the value stands in the BatchJob: `.status.owner`."""
+    """Path of the value in the BatchJob: `.status.owner`."""
     reads: Mapping[str, Callable[[Any], Any]]
-    """Fields of the JobRow, each with its value for a cell; the cell is None where the record has none."""
+    """Fields of the JobRow, each with its conversion of a cell; the cell is None if the record has no value."""
     priority: int = 1
     """0: `kubectl get` shows it without `-o wide`."""
     description: str = ""
@@ -120,7 +120,7 @@ def _walltime_s(cell: int | None) -> int | None:
 
 
 def _nodes(cell: str | None) -> tuple[str, ...]:
-    """Of `node-0*4+node-1*4`."""
+    """Node names of `node-0*4+node-1*4`."""
     return tuple(host.rpartition("*")[0] for host in (cell or "").split("+") if host)
 
 
@@ -129,7 +129,7 @@ def _cpus_per_host(cell: str | None) -> tuple[int, ...]:
 
 
 def _indices(cell: str | None) -> str:
-    """Raises HpcBatchError for what views could not take apart."""
+    """Raises HpcBatchError for text that views could not parse."""
     if not cell:
         return ""
     from hpcbatch.model.indices import Indices, check_size
@@ -214,7 +214,7 @@ COLUMNS: Final = (
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),
 )
-"""In the order of the definition's additionalPrinterColumns, of which every listing is made."""
+"""In the order of the definition's additionalPrinterColumns, from which every listing is made."""
 
 
 class NodeRow(NamedTuple):
@@ -245,7 +245,7 @@ class QueueRow(NamedTuple):
     default_walltime_s: int | None = None
     max_nodes: int | None = None
     max_cpus: int | None = None
-    """Of all nodes of a job together."""
+    """CPUs of all nodes of a job together."""
     max_mem_per_node_bytes: int | None = None
     default_mem_per_node_bytes: int | None = None
     node_selector: tuple[tuple[str, str], ...] = ()

@@ -46,7 +46,7 @@ NUMBERS: Final[Mapping[str, int]] = {
 
 
 def signal_number(text: str, *, ignore_case: bool = False) -> int | None:
-    """The signal that a number, or a name with or without SIG in front, means; 0 is no signal. None: no such signal."""
+    """The number of a signal given by number, or by name with or without SIG; 0 is no signal. None: no such signal."""
     name = text.upper() if ignore_case else text
     if name.isascii() and name.isdigit():
         short = name.lstrip("0") or "0"

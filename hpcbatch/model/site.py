@@ -1,4 +1,4 @@
-"""What a site decides: queues and their limits, images, volumes, names. The engine starts as one with all defaults."""
+"""The settings of a site: queues and their limits, images, volumes, names. The engine starts with all defaults."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class QueueConfig:
     image: str | None = None
     """None: the site's."""
     allowed_images: tuple[str, ...] = ()
-    """Patterns (`*`, `?`) beside the site's own."""
+    """Patterns (`*`, `?`) in addition to the site's own."""
     max_walltime_s: int | None = None
     default_walltime_s: int | None = None
     max_nodes: int | None = None
@@ -45,7 +45,7 @@ class QueueConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Volume:
-    """Mounted in every pod of every job."""
+    """A volume that is mounted in every pod of every job."""
 
     name: str
     mount_path: str
@@ -57,27 +57,27 @@ class Volume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteModule:
-    """What `module load` of that name does in a job. With neither image nor variables: nothing, the image has it."""
+    """The effect of `module load` of that name in a job. Without image and variables: none, the image has it."""
 
     name: str
-    """May hold `*` and `?`, as `intel/*`."""
+    """May contain `*` and `?`, as `intel/*`."""
     image: str | None = None
-    """The image that has it; a job in another gets a warning."""
+    """The image that contains it; a job in another image gets a warning."""
     environment: Mapping[str, str] = field(default_factory=dict)
     prepend_path: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Variable → directories that come in front of what it has."""
+    """Variable → directories that are put in front of its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteConfig:
     server_name: str = "hpcbatch"
-    """What stands behind the dot of PBS ids; Slurm's ClusterName."""
+    """The part of PBS ids after the dot; Slurm's ClusterName."""
     cluster_domain: str = "cluster.local"
-    """Of the cluster's DNS."""
+    """Domain of the cluster's DNS."""
     default_queue: str = "default"
-    """A Volcano Queue; PBS's default_queue and Slurm's default partition. Where `queues` is not empty, one of these."""
+    """A Volcano Queue; PBS's default_queue and Slurm's default partition. If `queues` is not empty, one of these."""
     queues: tuple[QueueConfig, ...] = ()
-    """Empty: every Volcano Queue is a queue of its own name, without limits."""
+    """Empty: every Volcano Queue is a queue of the same name, without limits."""
     image: str = "hpcbatch.io/host"
     """The embedded engine ignores it: its image is the host's file system."""
     allowed_images: tuple[str, ...] = ()
@@ -86,58 +86,58 @@ class SiteConfig:
     """How long a job may try to pull an image or to mount a volume before it fails with the reason."""
     volumes: tuple[Volume, ...] = ()
     mounts_passwd: bool = False
-    """Whether pods get an /etc/passwd and /etc/group that know the job's user: no image knows them, and neither ssh nor
-    sshd works without. The embedded engine's pods have the host's."""
+    """Whether pods get an /etc/passwd and /etc/group with the job's user: images lack them, and ssh and sshd need them.
+    The embedded engine's pods have the host's."""
     strict_groups: bool = True
     """Whether a job's groups are the user's alone. Else the container runtime adds those that the image's own
     /etc/group gives the user: whoever brings an image chooses groups. Needs containerd 2.0 or CRI-O 1.31."""
     node_properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """PBS node property or Slurm feature → the node labels that it means."""
+    """PBS node property or Slurm feature → the required node labels."""
     resources: Mapping[str, str] = field(default_factory=lambda: {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"})
     """PBS resource or Slurm gres → Kubernetes' extended resource."""
     autoscaling: bool = False
-    """Whether nodes come when jobs wait for them: sbatch refuses none for what no present node has."""
+    """Whether nodes are added for waiting jobs: then sbatch never refuses a job because no current node fits."""
     launcher: Launcher = Launcher.SHARED
     launcher_cpu_milli: int = 100
-    """What a dedicated launcher requests."""
+    """The request of a dedicated launcher."""
     history_kept_s: int = 14 * 86400
-    """How long the record of an ended job stays. PBS job_history_duration: two weeks."""
+    """How long the record of an ended job is kept. PBS job_history_duration: two weeks."""
     history_moved_after_s: int = 60
-    """How long an ended job stays a BatchJob before it moves to the history's database, where there is one."""
+    """How long an ended job stays a BatchJob before it moves to the history's database, if there is one."""
     max_array_size: int = MAX_MEMBERS
     """How many members an array may have. PBS max_array_size 10000; Slurm's MaxArraySize 1001 is one more."""
     kill_delay_s: int = 10
-    """Between SIGTERM and SIGKILL at a job's end by force. PBS kill_delay 10, Slurm KillWait 30."""
+    """Between SIGTERM and SIGKILL when a job is killed. PBS kill_delay 10, Slurm KillWait 30."""
     start_timeout_s: int = 120
     """How long the first pod waits for every other host of the job to answer ssh, beside the time that these may take
     to pull the image."""
     ssh_port: int = 22
-    """Where sshd listens in the pods; above 1023 where the sysctl net.ipv4.ip_unprivileged_port_start is forbidden."""
+    """Port of sshd in the pods; above 1023 if the sysctl net.ipv4.ip_unprivileged_port_start is forbidden."""
     ssh_tools: str = ""
-    """Directory on a volume, as deploy/ssh-tools.sh makes it, with OpenSSH for images that have none; empty: none."""
+    """Directory on a volume, made by deploy/ssh-tools.sh, with OpenSSH for images without it; empty: none."""
     login_shell: bool = True
     """Whether a job that brings no environment along starts by a login shell, as PBS starts it: one that reads the
     user's own profile too. False: only /etc/profile, where sites have their `module` command, since some people's
     profile takes longer than a short job, and waits for locks when a hundred jobs start at once."""
     judges_wrf: bool = True
-    """Whether a job whose WRF failed by its own log fails too, whatever its script ended with."""
+    """Whether a job whose WRF failed according to its log fails too, whatever its script's exit code."""
 
     modules: tuple[SiteModule, ...] = ()
     """For images without a `module` of their own."""
     mail: MailConfig | None = None
-    """How mail is sent; None: none is."""
+    """How mail is sent; None: no mail."""
 
     def queue(self, name: str) -> QueueConfig | None:
-        """The queue of that name; None if the site has none such. With no `queues`, any name is a Volcano Queue's."""
+        """The queue of that name; None if there is none. Without `queues`, any name is a Volcano Queue's."""
         if not self.queues:
             return QueueConfig(name=name, volcano_queue=name, is_default=name == self.default_queue)
         return next((queue for queue in self.queues if queue.name == name), None)
 
     def image_of(self, queue: QueueConfig) -> str:
-        """The image of jobs in `queue` that name none."""
+        """The image of jobs in `queue` that request none."""
         return queue.image or self.image
 
     def allows_image(self, image: str, queue: QueueConfig) -> bool:
-        """Whether a user may name `image` in `queue`; the queue's own always."""
+        """Whether a user may request `image` in `queue`; the queue's own always."""
         patterns = (*self.allowed_images, *queue.allowed_images)
         return image == self.image_of(queue) or any(fnmatchcase(image, pattern) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""What was requested: the neutral job specification that every dialect reads its scripts into."""
+"""The requested job: the neutral specification into which every dialect reads its scripts."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from hpcbatch.model.text import UNPRINTABLE
 from hpcbatch.units import MAX_WALLTIME_S, check_time
 
 MAX_CHUNKS = 100_000
-"""Of a job, counted one by one."""
+"""Chunks of a job, counted one by one."""
 MAX_WEIGHT = 1024
 MAX_RANKS = 1_000_000
-"""Of a job: each has a line in its node file."""
+"""Ranks of a job: each has a line in its node file."""
 MAX_TOTAL = 2**63 - 1
-"""Of CPUs, bytes and the like, of all chunks together: what the API and the history's database can hold."""
+"""CPUs, bytes and the like, of all chunks together: the limit of the API and the history's database."""
 MAX_ATTRIBUTES = 512 * 1024
-"""Characters of all that a dialect keeps of one job."""
+"""Characters of all attributes that a dialect stores for one job."""
 
 
 class Arrangement(StrEnum):
@@ -83,7 +83,7 @@ class Chunk:
     )
     """OpenMP threads of a rank: PBS ompthreads, Slurm cpus-per-task. None: not requested."""
     resources: tuple[tuple[str, int], ...] = field(default=(), metadata=stored("resources", AMOUNTS))
-    """Further countable resources of one chunk under the site's names for them, sorted: `(("ngpus", 2),)`."""
+    """Further countable resources of one chunk by the site's names, sorted: `(("ngpus", 2),)`."""
     properties: tuple[str, ...] = field(
         default=(),
         metadata=stored(
@@ -101,7 +101,7 @@ class Chunk:
 
 
 def check_resources(resources: tuple[tuple[str, int], ...]) -> None:
-    """Raise HpcBatchError unless each name stands once, in order, with an amount of at least 1."""
+    """Raise HpcBatchError unless each name appears once, in order, with an amount of at least 1."""
     names = [name for name, _ in resources]
     if names != sorted(set(names)) or any(amount < 1 for _, amount in resources):
         raise HpcBatchError(f"not the resources of a chunk: {resources}")
@@ -109,9 +109,9 @@ def check_resources(resources: tuple[tuple[str, int], ...]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """Where a stream goes, as the user wrote it, made absolute against the submit directory.
+    """The file of a stream, as the user wrote it, made absolute against the submit directory.
 
-    `path` may still hold the dialect's patterns (`%j`, `^array_index^`); None is the dialect's default name.
+    `path` may still contain the dialect's patterns (`%j`, `^array_index^`); None is the dialect's default name.
     """
 
     path: str | None = field(default=None, metadata=stored("path", string(most=8192, pattern=PRINTABLE)))
@@ -124,9 +124,9 @@ class WarnSignal:
 
     signal: int = field(metadata=stored("signal", integer(1, 64)))
     before_s: int = field(default=60, metadata=stored("beforeSeconds", integer(0, 65535), is_required=True))
-    """So long before the limit."""
+    """Seconds before the limit."""
     is_batch_only: bool = field(default=False, metadata=stored("batchOnly", BOOLEAN))
-    """To the script's shell alone (`B:`), else to all that the job runs."""
+    """To the script's shell only (`B:`), else to all processes of the job."""
 
 
 _ADMIN_HOLDS = Kind(string(most=2, pattern="^o?s?$").schema, lambda letters: "".join(sorted(letters)), frozenset)
@@ -139,7 +139,7 @@ _ATTRIBUTES = mapping_of(string(most=MAX_ATTRIBUTES, pattern=PRINTABLE), most=12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """One job as requested, complete: defaults of the dialect are filled in, defaults of the site are not."""
+    """One requested job, complete with the dialect's defaults, without the site's defaults."""
 
     dialect: str = field(
         metadata=stored(
@@ -180,11 +180,11 @@ class JobSpec:
             description="Memory of each pod, whatever chunks it was filled with.",
         ),
     )
-    """Memory of each pod, whatever chunks it was filled with (Slurm --mem without -N); the chunks then ask for none."""
+    """Memory of each pod, whatever its chunks (Slurm --mem without -N); the chunks then request none."""
     resources_per_pod: tuple[tuple[str, int], ...] = field(
         default=(), metadata=stored("resourcesPerPod", AMOUNTS, Alterable.WAITING, is_size=True)
     )
-    """Further resources of each pod, whatever chunks it was filled with (Slurm --gres without -N); sorted."""
+    """Further resources of each pod, whatever its chunks (Slurm --gres without -N); sorted."""
     arrangement: Arrangement = field(
         default=Arrangement.FREE,
         metadata=stored(
@@ -202,7 +202,7 @@ class JobSpec:
     interpreter: str | None = field(default=None, metadata=stored("interpreter", PATH, Alterable.RUNNING))
     """PBS -S; None lets the script's `#!` line, else /bin/sh, decide."""
     command: tuple[str, ...] = field(default=(), metadata=stored("command", WORDS))
-    """`qsub -- command args`: run without script or shell. Empty: a script is given."""
+    """`qsub -- command args`: run without script or shell. Empty: there is a script."""
     script_args: tuple[str, ...] = field(default=(), metadata=stored("scriptArgs", WORDS))
     script_path: str | None = field(default=None, metadata=stored("scriptPath", PATH))
     """The script's path when it was submitted, for display; None for standard input, `--wrap` and `--`."""
@@ -214,7 +214,7 @@ class JobSpec:
         default=Output(), metadata=stored("stdout", struct(Output), Alterable.WAITING, is_always=True)
     )
     stderr: Output | None = field(default=None, metadata=stored("stderr", struct(Output), Alterable.WAITING))
-    """None: joined with stdout in its file."""
+    """None: joined with stdout in one file."""
     stdout_to_stderr: bool = field(default=False, metadata=stored("stdoutToStderr", BOOLEAN, Alterable.WAITING))
     """PBS `-j eo`: both streams go to the stderr file."""
     hold: bool = field(default=False, metadata=stored("hold", BOOLEAN, is_open=True, description="Held by its user."))
@@ -228,7 +228,7 @@ class JobSpec:
             description="Held by an operator (o), the system (s). Not for users.",
         ),
     )
-    """Of `o` (operator) and `s` (system); only who may change all jobs sets and takes them."""
+    """Any of `o` (operator) and `s` (system); only users who may change all jobs set and remove them."""
     array: Array | None = field(
         default=None,
         metadata=stored(
@@ -238,7 +238,7 @@ class JobSpec:
             "made by the controller when they may run.",
         ),
     )
-    """This is a whole array; its members are jobs of their own, made when they may run."""
+    """This is a whole array; its members are separate jobs, made when they may run."""
     member_of: Membership | None = field(
         default=None, metadata=stored("memberOf", struct(Membership), description="The job is one member of an array.")
     )
@@ -254,11 +254,11 @@ class JobSpec:
         metadata=stored("warnSignal", struct(WarnSignal), description="A signal before the walltime is up."),
     )
     remove_output: str = field(default="", metadata=stored("removeOutput", LETTERS, Alterable.WAITING))
-    """PBS -R: the files, of `o` and `e`, that are removed when the job has ended with 0."""
+    """PBS -R: the files, `o` and `e`, that are removed when the job has ended with 0."""
     nice: int = field(default=0, metadata=stored("nice", INT32, Alterable.RUNNING))
     """Slurm --nice; lowers the priority."""
     begin_time: datetime | None = field(default=None, metadata=stored("beginTime", USER_TIME, Alterable.RUNNING))
-    """Not to be started before; aware."""
+    """Earliest start; aware."""
     priority: int = field(
         default=0,
         metadata=stored(
@@ -269,7 +269,7 @@ class JobSpec:
     rerunnable: bool = field(default=True, metadata=stored("rerunnable", BOOLEAN, Alterable.RUNNING, is_always=True))
     account: str | None = field(default=None, metadata=stored("account", TEXT, Alterable.WAITING))
     mail_points: str = field(default="", metadata=stored("mailPoints", TEXT, Alterable.RUNNING))
-    """When mail was requested, in the dialect's own letters or words."""
+    """The events that the user gets mail for, in the dialect's own notation."""
     mail_users: tuple[str, ...] = field(
         default=(), metadata=stored("mailUsers", list_of(TEXT, most=1024), Alterable.RUNNING)
     )
@@ -277,9 +277,9 @@ class JobSpec:
     image: str | None = field(
         default=None, metadata=stored("image", _IMAGE, description="Container image; absent means the queue's.")
     )
-    """The container image that the user names; None is the queue's."""
+    """The requested container image; None is the queue's."""
     server: str = field(default="localhost", metadata=stored("server", HOST, is_always=True))
-    """What stands behind the dot of a PBS id."""
+    """The part of a PBS id after the dot."""
     attributes: Mapping[str, str] = field(
         default_factory=dict,
         metadata=stored(
@@ -289,7 +289,7 @@ class JobSpec:
             description="What the dialect needs again to show the job, under its own names.",
         ),
     )
-    """What the dialect needs again to show the job or to set its environment, under names of its own:
+    """Further values that the dialect needs to show the job or to set its environment, under its own names:
     PBS `Submit_arguments`, `Resource_List.select`, `Join_Path`; Slurm `ntasks`, `mem_per_node_mb`."""
 
     def __post_init__(self) -> None:
@@ -309,7 +309,7 @@ class JobSpec:
             raise HpcBatchError(f"the attributes of a job have at most {MAX_ATTRIBUTES} characters")
 
     def _check_sizes(self) -> None:
-        """Of the chunks, and of as many pods as these can become."""
+        """Checks the sums of the chunks, and of the most pods that these can become."""
         count = sum(chunk.count for chunk in self.chunks)
         totals = [
             sum(chunk.count * chunk.cpus for chunk in self.chunks),
@@ -323,33 +323,33 @@ class JobSpec:
 
     @property
     def weight(self) -> int:
-        """By which the scheduler orders jobs: the priority less nice, -1024..1023."""
+        """The scheduler's order of jobs: the priority minus nice, -1024..1023."""
         return max(-MAX_WEIGHT, min(MAX_WEIGHT - 1, self.priority - self.nice))
 
     @property
     def resource_names(self) -> tuple[str, ...]:
-        """Of all further resources that it requests, each once, sorted."""
+        """The names of all requested further resources, each once, sorted."""
         chunks = (pair for chunk in self.chunks for pair in chunk.resources)
         return tuple(sorted({name for name, _ in (*self.resources_per_pod, *chunks)}))
 
     @property
     def property_names(self) -> tuple[str, ...]:
-        """Of all node properties that its chunks need, each once, sorted."""
+        """The names of all node properties that its chunks require, each once, sorted."""
         return tuple(sorted({name for chunk in self.chunks for name in chunk.properties}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """All that a submit command sends: the record, and beside it what others must not read."""
+    """The data of a submit command: the record, and separately what others must not read."""
 
     spec: JobSpec
     script: bytes
     """Byte for byte as submitted; empty with `spec.command`."""
     environment: Mapping[str, str]
-    """The variables that travel with the job (PBS Variable_List, Slurm --export)."""
+    """The job's variables (PBS Variable_List, Slurm --export)."""
     notes: tuple[str, ...] = ()
-    """Lines to tell the submitter once, on stderr, e.g. that fewer nodes are taken."""
+    """Lines to print for the submitter once, on stderr, e.g. that fewer nodes are used."""
     mail_note: str = ""
-    """A further one, for a site that sends no mail; "" where none was requested."""
+    """A further line, if the site sends no mail; "" if none was requested."""
     export_none: bool = False
     """Slurm --export=NONE: the job gets a login environment instead of the submitter's."""

@@ -1,4 +1,4 @@
-"""The states of a job and the reasons for them, neutral between dialects; each maps every member to its letters."""
+"""The states of a job and their reasons, neutral between dialects; each dialect maps every member to its own codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class JobState(StrEnum):
-    """What has become of a job. Values are what `status.state` of a BatchJob holds."""
+    """The state of a job. Values are those of `status.state` of a BatchJob."""
 
     QUEUED = "Queued"
     HELD = "Held"
@@ -26,34 +26,34 @@ class JobState(StrEnum):
 
 
 WAITING = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING})
-"""Those of jobs that have not started."""
+"""States of jobs that have not started."""
 _FINAL = frozenset({JobState.FINISHED, JobState.FAILED, JobState.TIMEOUT, JobState.DELETED, JobState.REFUSED})
 
 
 class Reason(StrEnum):
-    """Why a job waits, or why it ended as it did. Values are what `status.reason` holds."""
+    """Why a job waits, or ended in its state. Values are those of `status.reason`."""
 
     NONE = "None"
     RESOURCES = "Resources"  # waits: not enough is free now
     NEVER_FITS = "NeverFits"  # waits: more than the cluster, or any one node, has
-    PRIORITY = "Priority"  # waits: others are before it
+    PRIORITY = "Priority"  # waits: others go first
     HELD_BY_USER = "HeldByUser"
     HELD_BY_ADMIN = "HeldByAdmin"
     DEPENDENCY = "Dependency"  # waits for other jobs
     DEPENDENCY_NEVER = "DependencyNeverSatisfied"
-    ARRAY_LIMIT = "ArrayLimit"  # waits: as many members of its array run as may at once
+    ARRAY_LIMIT = "ArrayLimit"  # waits: the limit of its array's running members is reached
     BEGIN_TIME = "BeginTime"
-    QUEUE_UNAVAILABLE = "QueueUnavailable"  # waits: its queue is closed, or the site has it no longer
+    QUEUE_UNAVAILABLE = "QueueUnavailable"  # waits: its queue is closed, or was removed
     STARTING = "Starting"  # has its nodes; its pods are being started
     NON_ZERO_EXIT = "NonZeroExit"
-    PROGRAM_FAILED = "ProgramFailed"  # its own log says so, whatever the script made of it (runner/wrf/wrf.sh)
+    PROGRAM_FAILED = "ProgramFailed"  # according to its own log, whatever the script's result (runner/wrf/wrf.sh)
     SIGNALLED = "Signalled"  # the script was killed by a signal
     TIME_LIMIT = "TimeLimit"
     OUT_OF_MEMORY = "OutOfMemory"
     LAUNCH_FAILED = "LaunchFailed"  # a pod, sshd, mount or the interpreter could not be started
     OUTPUT_FAILED = "OutputFailed"  # an output file cannot be opened, or its disk was full in the end
-    NODE_LOST = "NodeLost"  # a pod was evicted or its node went away
-    PREEMPTED = "Preempted"  # by the scheduler, for a job of more weight
-    WITHDRAWN = "Withdrawn"  # its first pod came too late: the job was no longer to start; it is queued again
+    NODE_LOST = "NodeLost"  # a pod was evicted or its node was lost
+    PREEMPTED = "Preempted"  # by the scheduler, for a job of higher priority
+    WITHDRAWN = "Withdrawn"  # its first pod came too late: the start had been cancelled; it is requeued
     DELETED_BY_USER = "DeletedByUser"
     BROKEN = "Broken"  # its record cannot be read or handled; the message says why

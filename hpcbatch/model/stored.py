@@ -1,6 +1,6 @@
-"""How a value of the model stands in a BatchJob: its name there, its JSON form and the bounds of its schema.
+"""The form of a value of the model in a BatchJob: its name there, its JSON form and the bounds of its schema.
 
-A dataclass says this of each of its fields, beside type and default:
+Each field of a dataclass declares this, beside type and default:
 `queue: str | None = field(default=None, metadata=stored("queue", NAME))`.
 JSON both ways, the definition of the BatchJob and all tables of fields follow from it (hpcbatch/record). The classes
 here are named tuples, since commands make them at their start: a frozen dataclass costs a millisecond there.
@@ -19,7 +19,7 @@ from hpcbatch.model.text import UNPRINTABLE
 from hpcbatch.units import MAX_WALLTIME_S, check_time, parse_rfc3339, rfc3339
 
 Json = dict[str, Any]
-"""An object as the JSON decoder returns it."""
+"""An object as returned by the JSON decoder."""
 _T = TypeVar("_T")
 _KEY: Final = "stored"
 _INT32: Final = 2**31 - 1
@@ -30,7 +30,7 @@ def _same(value: Any) -> Any:
 
 
 class Kind(NamedTuple):
-    """A form of values: the OpenAPI schema, and the way to JSON and back. `from_json` may raise what is in
+    """A form of values: the OpenAPI schema, and the conversion to JSON and back. `from_json` may raise the errors in
     record.rows.UNREADABLE.
     """
 
@@ -38,7 +38,7 @@ class Kind(NamedTuple):
     to_json: Callable[[Any], Any] = _same
     from_json: Callable[[Any], Any] = _same
     parts: tuple[Stored, ...] = ()
-    """Of a dataclass: its fields."""
+    """For a dataclass: its fields."""
 
 
 class Alterable(Enum):
@@ -46,27 +46,27 @@ class Alterable(Enum):
 
     NEVER = auto()
     WAITING = auto()  # until the job has its nodes
-    RUNNING = auto()  # until its end; some of these fields count only if it runs again
+    RUNNING = auto()  # until its end; some of these fields apply only if it runs again
 
 
 class Stored(NamedTuple):
-    """A field of a dataclass as a BatchJob holds it."""
+    """A field of a dataclass as stored in a BatchJob."""
 
     attribute: str
     json: str
     kind: Kind
     default: Any
-    """Is left out of the JSON, unless `is_always`."""
+    """Omitted from the JSON, unless `is_always`."""
     is_required: bool | None
-    """None: only if it has no default (in metadata; `stored_fields` decides it)."""
+    """None: only without a default (in metadata; `stored_fields` decides it)."""
     is_always: bool
     alterable: Alterable
     altered_kind: Kind
-    """As an alteration may give it."""
+    """The form that an alteration may use."""
     is_size: bool
-    """The layout of the job follows from it."""
+    """The job's layout depends on it."""
     is_open: bool
-    """The object's owner, or an operator, may change it at any time: no alteration, no rule against it."""
+    """The object's owner, or an operator, may change it at any time, without an alteration."""
     description: str
     schema_default: Any
 
@@ -84,7 +84,7 @@ def stored(
     description: str = "",
     schema_default: Any = None,
 ) -> Mapping[str, Any]:
-    """The metadata of a dataclass' field: see Stored. What has no default is required."""
+    """The metadata of a dataclass' field: see Stored. A field without default is required."""
     part = Stored(
         attribute="",
         json=json,
@@ -103,12 +103,12 @@ def stored(
 
 
 NOT_STORED: Final[Mapping[str, Any]] = {_KEY: None}
-"""The metadata of a field that the BatchJob holds elsewhere."""
+"""The metadata of a field that is stored elsewhere in the BatchJob."""
 _FIELDS: dict[type[Any], tuple[Stored, ...]] = {}
 
 
 def stored_fields(cls: type[Any]) -> tuple[Stored, ...]:
-    """The fields of a dataclass that a BatchJob holds. Raises TypeError for a field that does not say how."""
+    """The fields of a dataclass that are stored in a BatchJob. Raises TypeError for a field without metadata."""
     if cls not in _FIELDS:
         _FIELDS[cls] = tuple(part for field in fields(cls) if (part := _stored_field(cls, field)) is not None)
     return _FIELDS[cls]
@@ -127,7 +127,7 @@ def _stored_field(cls: type[Any], field: Field[Any]) -> Stored | None:
 
 
 def struct_to_json(value: Any, parts: tuple[Stored, ...]) -> Json:
-    """The fields of `value`, without those that hold their default."""
+    """The fields of `value`, without default values."""
     body = {}
     for part in parts:
         held = getattr(value, part.attribute)
@@ -137,7 +137,7 @@ def struct_to_json(value: Any, parts: tuple[Stored, ...]) -> Json:
 
 
 def attributes_from_json(body: Mapping[str, Any], parts: tuple[Stored, ...]) -> dict[str, Any]:
-    """The fields that `body` has, for the dataclass' constructor. Raises KeyError for a required one that it lacks."""
+    """The fields in `body`, for the dataclass' constructor. Raises KeyError if a required one is missing."""
     found = {}
     for part in parts:
         held = body.get(part.json)
@@ -158,7 +158,7 @@ def struct_schema(parts: tuple[Stored, ...]) -> Json:
 
 
 def described(kind: Kind, description: str, default: Any = None) -> Json:
-    """The schema of `kind` with what is particular to one field."""
+    """The schema of `kind` with the description and default of one field."""
     extra = {"description": description, "default": default}
     return dict(kind.schema) | {name: value for name, value in extra.items() if value}
 
@@ -172,14 +172,14 @@ def string(*, most: int | None = None, least: int = 0, pattern: str = "") -> Kin
 
 
 PRINTABLE: Final = f"^[^{UNPRINTABLE}]*$"
-"""Letters of any language, but nothing that steers a terminal or begins a line: hpcbatch/model/text.py."""
+"""Letters of any language, but no terminal controls or line breaks: hpcbatch/model/text.py."""
 NAME: Final = string(least=1, most=1024, pattern=PRINTABLE)
 TEXT: Final = string(most=1024, pattern=PRINTABLE)
 PATH: Final = string(most=4096, pattern=PRINTABLE)
 LETTERS: Final = string(most=16, pattern=PRINTABLE)
 HOST: Final = string(most=253, pattern=f"^[^ ;|{UNPRINTABLE}]*$")
 ANY_TEXT: Final = string()
-"""What only the controller writes."""
+"""Written only by the controller."""
 OBJECT_NAME: Final = string(most=253)
 
 
@@ -188,7 +188,7 @@ def enum(values: type[StrEnum]) -> Kind:
 
 
 def enum_of_controller(values: type[StrEnum]) -> Kind:
-    """One that grows with the controller: a definition that is older than it takes a new value too."""
+    """An enum that grows with the controller: an older definition accepts new values too."""
     return Kind({"type": "string"}, lambda value: value.value, values)
 
 
@@ -275,8 +275,8 @@ GROUPS: Final = Kind(
 
 
 def struct(cls: type[_T], *, check: Callable[[_T], object] | None = None, is_cached: bool = False) -> Kind:
-    """A dataclass whose fields say how they are stored. `check` raises for a value that views could not show.
-    `is_cached`: of many thousand jobs few differ in it, and to make one takes a while.
+    """A dataclass whose fields declare how they are stored. `check` raises for a value that views could not show.
+    `is_cached`: most jobs have the same few values of it, which are slow to make.
     """
     parts = stored_fields(cls)
 

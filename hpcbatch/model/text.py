@@ -1,4 +1,4 @@
-"""Text that users give: what of it may reach a terminal, a log or a listing of other users."""
+"""Text from users: which of it may reach a terminal, a log or a listing of other users."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from typing import Any, Final
 
 UNPRINTABLE: Final = "\\x00-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-"""As part of a regular expression's class: control characters, line and paragraph separators, and what turns the
-direction of the text round. Letters of any language are none of these. The BatchJob's definition has the same class.
+"""As part of a regular expression's class: control characters, line and paragraph separators, and characters that
+change the text's direction, but no letters of any language. The BatchJob's definition has the same class.
 """
 
 HIDDEN: Final = "***"
-"""Stands in a record for a variable's value, which travels in the job's Secret: all users may read the record."""
+"""Replaces a variable's value in a record, which all users may read; the value is in the job's Secret."""
 _UNPRINTABLE = re.compile(f"[{UNPRINTABLE}]")
 _SHOWN = {code: f"^{chr(code ^ 64)}" for code in (*range(32), 127)}
 _BREAKS = frozenset("\n\t")
@@ -22,14 +22,14 @@ def is_printable(text: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """`text` as it may stand in a cell: a control character as `^X`, what else must not be there as `?`.
+    """`text` for a cell: control characters as `^X`, other forbidden characters as `?`.
     Source of the form: OpenPBS, show_nonprint_chars().
     """
     return text if text.isprintable() else _UNPRINTABLE.sub(_shown, text)
 
 
 def printable_lines(text: str) -> str:
-    """The same of a text that has lines and tabs of its own."""
+    """The same for a text with its own lines and tabs."""
     return text if text.isprintable() else _UNPRINTABLE.sub(lambda m: m[0] if m[0] in _BREAKS else _shown(m), text)
 
 
@@ -38,7 +38,7 @@ def _shown(match: re.Match[str]) -> str:
 
 
 def printable_tree(value: Any) -> Any:
-    """A JSON value with all of its texts, the names of its fields too, in the form in which they may be shown."""
+    """A JSON value with all of its texts, including field names, made printable."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
