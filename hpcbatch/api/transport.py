@@ -17,7 +17,7 @@ from hpcbatch.api.http import BrokenResponseError, HttpConnection, Response
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.errors import HpcBatchError, UnreachableError
 
-TELLS = ": is the cluster up? `hpcbatch status` tells"
+STATUS_HINT = ": is the cluster up? `hpcbatch status` tells"
 """Hint for unreachable servers; that command itself omits it."""
 # OpenSSL's X509_V_ERR_…
 _OF_ANOTHER_TIME = frozenset({9, 10})  # CERT_NOT_YET_VALID, CERT_HAS_EXPIRED
@@ -156,7 +156,7 @@ class Transport:
         if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
             return f"what answers at {server} does not speak TLS: is the kubeconfig's server right?"
         if isinstance(error, ConnectionRefusedError):
-            return f"nothing answers at {server}{TELLS}"
+            return f"nothing answers at {server}{STATUS_HINT}"
         if isinstance(error, TimeoutError):
             return f"{server} does not answer" + (f": gave up after {waited_s:g} seconds" if waited_s else "")
         if isinstance(error, socket.gaierror):

@@ -127,7 +127,7 @@ def _ended_by_down(state: Path) -> str:
 @click.pass_obj
 def status(session: Session) -> None:
     """Say whether the cluster is up, and how busy it is. Exits with 3 if nothing answers."""
-    from hpcbatch.api.transport import TELLS
+    from hpcbatch.api.transport import STATUS_HINT
     from hpcbatch.engine import daemon
 
     state = kubeconfig.state_dir(session.environ)
@@ -142,7 +142,7 @@ def status(session: Session) -> None:
             click.echo("engine   not running: `hpcbatch up` starts it")
         else:
             click.echo(f"engine   running (process {pid}), but its API does not answer; see {state / 'engine.log'}")
-        click.echo(f"cluster  {str(error).removesuffix(TELLS)}")
+        click.echo(f"cluster  {str(error).removesuffix(STATUS_HINT)}")
         raise SystemExit(_NOT_RUNNING) from None
     click.echo(f"engine   running (process {pid})" if pid is not None else "engine   not running")
     click.echo(f"cluster  {session.server} at {server}, namespace {session.namespace}")

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
     Change = Callable[[JobRecord], JobSpec]
 
-Answer = tuple[Indices, HpcBatchError | None]
+Outcome = tuple[Indices, HpcBatchError | None]
 """Members, and why they could not be altered; None if they were altered."""
 _Errors = dict[int, HpcBatchError | None]
 _MOST_SPLIT = 100
 _STARTED = frozenset({JobState.RUNNING, JobState.SUSPENDED})
 
 
-def alter_array(api: TableApi, array: JobRow, change: Change, array_limit: int | None) -> list[Answer]:
+def alter_array(api: TableApi, array: JobRow, change: Change, array_limit: int | None) -> list[Outcome]:
     """Alter the unfinished part of an array, as far as possible: the waiting members as one, each started one alone."""
     own = own_rows(api, array, ended=False)
     waiting = Indices.parse(array.array_pending) | Indices.of(_in(own, WAITING))
@@ -51,11 +51,11 @@ def alter_array(api: TableApi, array: JobRow, change: Change, array_limit: int |
         if not waiting and None in errors.values():
             of_array = _alter_record(api, array, change, None)
     left = waiting - Indices.of(errors)
-    parts: list[Answer] = [(left, of_array)] if left or of_array else []
+    parts: list[Outcome] = [(left, of_array)] if left or of_array else []
     return [*parts, *((Indices.of([i]), error) for i, error in errors.items())]
 
 
-def alter_members(api: TableApi, array: JobRow, wanted: Indices, change: Change) -> list[Answer]:
+def alter_members(api: TableApi, array: JobRow, wanted: Indices, change: Change) -> list[Outcome]:
     """Alter the named members, each as a job of its own."""
     own = own_rows(api, array, wanted, ended=False)
     waiting = (wanted & Indices.parse(array.array_pending)) - Indices.of(own)
@@ -68,7 +68,7 @@ def alter_members(api: TableApi, array: JobRow, wanted: Indices, change: Change)
         own = split(api, array, waiting | Indices.of(own))
     errors = _alter_each(api, own, change)
     rest, every = wanted - Indices.of(errors), Indices.parse(array.array_indices)
-    parts: list[Answer] = [(Indices.of([i]), error) for i, error in errors.items()]
+    parts: list[Outcome] = [(Indices.of([i]), error) for i, error in errors.items()]
     for indices, error in ((rest & every, JobFinishedError()), (rest - every, UnknownJobError())):
         parts += [(indices, error)] if indices else []
     return parts

@@ -62,15 +62,15 @@ def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float
         _create(api, SECRETS, secret, namespace)
         is_begun = True
         created = _create(api, BATCHJOBS, job, namespace)
-        answered = _await_reply(api, created, timeout_s)
+        handled = _await_reply(api, created, timeout_s)
     except BaseException as error:  # Ctrl-C too
         if not is_begun and isinstance(error, HpcBatchError) and not isinstance(error, LostError):
             raise
         late = _take_back(api, namespace, name, is_reply_wanted=not isinstance(error, KeyboardInterrupt))
         if late is None:
             raise
-        answered = late
-    status = answered["status"]
+        handled = late
+    status = handled["status"]
     if refusal := status.get("refusal"):
         _remove(api, namespace, name)
         raise RefusedError(refusal.get("code", ""), refusal.get("message", ""))

@@ -103,9 +103,9 @@ class Archive:
 
     def move(self, now: datetime) -> bool:
         """Move the jobs whose time has come; True if there are more of them. Raises HistoryError, ApiError."""
-        due = self._due(now)
+        movable = self._movable(now)
         jobs = []
-        for key in due:
+        for key in movable:
             job = self._batchjobs.get(*key)
             if job is None:
                 self._drop(key)
@@ -136,7 +136,7 @@ class Archive:
             return []
         return jobs
 
-    def _due(self, now: datetime) -> list[Key]:
+    def _movable(self, now: datetime) -> list[Key]:
         """Keys of the jobs to move now, the oldest first."""
         with self._lock:
             ends = sorted(self._ends.items(), key=lambda item: item[1])

@@ -82,8 +82,8 @@ def altered_since(member: Object, array: JobRecord) -> Object:
 
 def last_altered(array: Object) -> frozenset[str]:
     """The fields of the last request to alter the array."""
-    asked = array["spec"].get("alteration") or {}
-    return frozenset([*asked.get("fields", ()), *(name.partition(".")[0] for name in asked.get("cleared", ()))])
+    request = array["spec"].get("alteration") or {}
+    return frozenset([*request.get("fields", ()), *(name.partition(".")[0] for name in request.get("cleared", ()))])
 
 
 def member_name(array_name: str, index: int) -> str:

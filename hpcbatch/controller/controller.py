@@ -388,14 +388,14 @@ class Controller:
         if not self._requests.are_open(job.obj, job.record):
             return False
         is_placed = job.record.spec.array is None and any(pod.node for pod in self._observer.observe(job).pods)
-        answered = self._requests.handle(job.obj, job.record, is_placed=is_placed)
+        handled = self._requests.handle(job.obj, job.record, is_placed=is_placed)
         if not is_placed and self._volcano_jobs.of(job) is not None:
             if_placed = self._requests.handle(job.obj, job.record, is_placed=True)
-            if if_placed.status.altered != answered.status.altered:
+            if if_placed.status.altered != handled.status.altered:
                 # granted only when no pod can start with the old values
                 self._runs.forget_conf(job.record.job_id)
-                answered = answered if self._start_bar.withdraw(job.record) else if_placed
-        self._own_writes.add(write_status(self._api, job.obj, answered, job.volcano_job))
+                handled = handled if self._start_bar.withdraw(job.record) else if_placed
+        self._own_writes.add(write_status(self._api, job.obj, handled, job.volcano_job))
         return True
 
     # Running

@@ -86,12 +86,12 @@ def _room(spec: JobSpec, held: Sequence[tuple[Chunk, int]], chunk: Chunk, nodes:
 def _room_on(spec: JobSpec, held: Sequence[tuple[Chunk, int]], chunk: Chunk) -> Callable[[NodeSize], int]:
     """The same for one node."""
     used = _with_extra(_merge([*held, (chunk, 0)]), spec)
-    asked = _with_extra(_merge([*held, (chunk, 1)]), spec)
-    wanted = frozenset(asked.properties)
-    before, after = dict(used.resources), dict(asked.resources)
+    total = _with_extra(_merge([*held, (chunk, 1)]), spec)
+    wanted = frozenset(total.properties)
+    before, after = dict(used.resources), dict(total.resources)
     # for each resource: the amount that one more chunk adds, and the pod's amount before
-    cpus = asked.cpus - used.cpus, used.cpus
-    mem = (asked.mem_bytes or 0) - (used.mem_bytes or 0), used.mem_bytes or 0
+    cpus = total.cpus - used.cpus, used.cpus
+    mem = (total.mem_bytes or 0) - (used.mem_bytes or 0), used.mem_bytes or 0
     more = [(name, amount - before.get(name, 0), before.get(name, 0)) for name, amount in after.items()]
 
     def on(node: NodeSize) -> int:

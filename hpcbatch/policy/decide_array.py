@@ -97,9 +97,9 @@ def decide_array(seen: ArraySeen) -> ArrayDecision:
     record, status = seen.record, seen.record.status
     if status.state.is_final or record.spec.array is None:
         return ArrayDecision(status=status)
-    asked = record.spec.array
-    array = _counted(seen, status.array or ArrayStatus(pending=asked.indices, limit=asked.limit))
-    requested_deleted = asked.indices if seen.delete_requested else seen.requested_deleted
+    requested = record.spec.array
+    array = _counted(seen, status.array or ArrayStatus(pending=requested.indices, limit=requested.limit))
+    requested_deleted = requested.indices if seen.delete_requested else seen.requested_deleted
     dropped = array.pending & requested_deleted
     array = replace(array, pending=array.pending - dropped, deleted=array.deleted | dropped)
     status = replace(status, array=array, start_time=status.start_time or seen.began)

@@ -92,8 +92,8 @@ class PodView:
     @property
     def why_it_failed(self) -> str:
         """The runner's reason, else Kubernetes'; a killed runner leaves only its exit code."""
-        said = self.problem if self.report is None else self.report.message
-        return said or f"it ended with exit code {self.exit_code}"
+        reason = self.problem if self.report is None else self.report.message
+        return reason or f"it ended with exit code {self.exit_code}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,8 +81,8 @@ def _agrees(report: RunReport, end: ContainerEnd) -> bool:
     """A runner ends with its script's code, or 128 and the signal; with 143 after TERM."""
     if report.exit_code is None and report.signal is None:
         return True  # no end of the script is reported, which is no success
-    said = report.exit_code if report.exit_code is not None else _SIGNALLED + (report.signal or 0)
-    return said == end.exit_code or (end.was_requested and end.exit_code in _STOPPED)
+    reported_code = report.exit_code if report.exit_code is not None else _SIGNALLED + (report.signal or 0)
+    return reported_code == end.exit_code or (end.was_requested and end.exit_code in _STOPPED)
 
 
 def _at_most(figure: int | None, bound: int | None) -> int | None:

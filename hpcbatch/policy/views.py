@@ -205,10 +205,10 @@ def node_rooms(nodes: Iterable[Object], pods: Iterable[Object]) -> list[NodeRoom
         node = pod["spec"].get("nodeName")
         if not node or pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
             continue
-        asked = used.setdefault(node, {})
+        requested = used.setdefault(node, {})
         for container in pod["spec"]["containers"]:
             for resource, amount in _amounts(container.get("resources", {}).get("requests", {})).items():
-                asked[resource] = asked.get(resource, 0) + amount
+                requested[resource] = requested.get(resource, 0) + amount
     return [
         NodeRoom(
             labels=node["metadata"].get("labels") or {},

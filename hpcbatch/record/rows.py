@@ -56,8 +56,8 @@ def _row(cells: Mapping[str, Any], namespace: str, object_name: str) -> JobRow:
 
 def unreadable(error: Exception) -> str:
     """The message for a record that could not be read because of `error`."""
-    said = error if isinstance(error, HpcBatchError) else f"{type(error).__name__}: {error}"
-    return f"its record cannot be read: {said}"[:_LONGEST]
+    text = error if isinstance(error, HpcBatchError) else f"{type(error).__name__}: {error}"
+    return f"its record cannot be read: {text}"[:_LONGEST]
 
 
 def cell_at(obj: object, column: Column) -> Any:
