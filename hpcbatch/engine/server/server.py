@@ -218,13 +218,13 @@ class ApiServer:
         self, history: HistoryStore, request: web.BaseRequest, query: Mapping[str, str], accept: str
     ) -> web.Response:
         method, path = request.method, request.rel_url.raw_path
-        asked = serving.requested_resource(method, path)
-        if asked is None:
+        wanted = serving.requested_resource(method, path)
+        if wanted is None:
             reply = serving.discovery(path, accept)
         else:
             body = await _read_content(request) if request.can_read_body else b""
             # in another thread: the disk may take its time
-            reply = await self._aside(serving.respond, history, asked, query, accept, body)
+            reply = await self._aside(serving.respond, history, wanted, query, accept, body)
         return web.Response(body=reply.body, status=reply.code, headers={"Content-Type": reply.content_type})
 
     def _authorised(self, request: web.BaseRequest) -> bool:
