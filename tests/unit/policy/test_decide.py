@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from hpcbatch.model.record import Alteration, JobStatus, Suspension
 from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide import decide
-from hpcbatch.policy.observed import Observed, PodView, RefusedPods, Waiting
-from hpcbatch.volcano.report import RunReport
-from tests.unit.policy.job_seen import END, ENDED, NOW, RUNNING, START, TAKEN, ended_with, pod, seen
+from hpcbatch.policy.observed import Observed, PodView, Waiting
+from tests.unit.policy.job_seen import END, ENDED, NOW, RUNNING, START, ended_with, pod, seen
 
 
 @pytest.mark.parametrize(
@@ -296,120 +292,6 @@ def test_a_volcano_job_that_somebody_deleted_fails_the_job() -> None:
     assert "deleted" in status.message
 
 
-# Pods that do not come to start
-
-
-def stuck(problem: str, *, bound_s: int = 20, **fields: Any) -> PodView:
-    return pod(phase="Pending", problem=problem, bound_at=NOW - timedelta(seconds=bound_s), **fields)
-
-
-@pytest.mark.parametrize(
-    ("pods", "state", "reason", "message", "look_again"),
-    [
-        pytest.param(
-            [stuck("ErrImagePull: no such image")], "Queued", "Starting", "ErrImagePull: no such image", True, id="told"
-        ),
-        pytest.param(
-            [stuck("ErrImagePull: no such image", bound_s=300)],
-            "Failed",
-            "LaunchFailed",
-            "pod pod-0 on node node-0: ErrImagePull: no such image",
-            False,
-            id="out of time",
-        ),
-        pytest.param([stuck("", bound_s=900)], "Queued", "Starting", "", True, id="a long pull is no problem"),
-        pytest.param(
-            [stuck("InvalidImageName: no", is_hopeless=True)],
-            "Failed",
-            "LaunchFailed",
-            "pod pod-0 on node node-0: InvalidImageName: no",
-            False,
-            id="hopeless",
-        ),
-        pytest.param(
-            [RUNNING, stuck("FailedMount: no", index=1, node="node-1")],
-            "Running",
-            "None",
-            "pod pod-1 on node node-1: FailedMount: no",
-            True,
-            id="the first pod waits for another",
-        ),
-        pytest.param(
-            [RUNNING, stuck("FailedMount: no", index=1, node="node-1", bound_s=301)],
-            "Failed",
-            "LaunchFailed",
-            "pod pod-1 on node node-1: FailedMount: no",
-            False,
-            id="the first pod has waited long enough",
-        ),
-        pytest.param([RUNNING, pod(1, phase="Pending")], "Running", "None", "", True, id="another pod is on its way"),
-        pytest.param([RUNNING, replace(RUNNING, index=1)], "Running", "None", "", False, id="all run"),
-    ],
-)
-def test_pods_that_do_not_start(pods: list[PodView], state: str, reason: str, message: str, look_again: bool) -> None:
-    decision = decide(seen(phase="Pending", pods=pods))
-    status = decision.status
-    assert (status.state, status.reason, status.message) == (JobState(state), Reason(reason), message)
-    assert (decision.look_again_s is not None) is look_again
-
-
-def refused(*, age_s: int, may_pass: bool = False) -> RefusedPods:
-    return RefusedPods(message="exceeded quota: q", since=NOW - timedelta(seconds=age_s), may_pass=may_pass)
-
-
-@pytest.mark.parametrize(
-    ("phase", "refusal", "pods", "state", "reason", "flag"),
-    [
-        pytest.param("Pending", refused(age_s=3), [], "Queued", "NeverFits", "", id="told"),
-        pytest.param("Pending", refused(age_s=3, may_pass=True), [], "Queued", "Resources", "", id="others use it up"),
-        pytest.param("Pending", refused(age_s=3000, may_pass=True), [], "Queued", "Resources", "", id="for long"),
-        pytest.param("Pending", refused(age_s=300), [], "Failed", "LaunchFailed", "", id="out of time"),
-        pytest.param(
-            "Pending", refused(age_s=3), [pod(1, node="", phase="Pending")], "Queued", "NeverFits", "", id="some are"
-        ),
-        # Volcano ends a job whose pods it could not make after 164 s, recorded
-        pytest.param("Terminated", refused(age_s=164), [], "Failed", "LaunchFailed", "", id="Volcano gave up"),
-        pytest.param(
-            "Terminated", refused(age_s=164, may_pass=True), [], "Queued", "Resources", "delete", id="it is tried again"
-        ),
-        pytest.param("Terminated", None, [], "Queued", "Resources", "delete", id="nobody knows why"),
-    ],
-)
-def test_pods_that_may_not_be_made(
-    phase: str, refusal: RefusedPods | None, pods: list[PodView], state: str, reason: str, flag: str
-) -> None:
-    decision = decide(seen(phase=phase, pods=pods, refused_pods=refusal, spec={"rerunnable": False}))
-    assert (decision.status.state, decision.status.reason) == (JobState(state), Reason(reason))
-    assert decision.delete is (flag == "delete")
-    assert refusal is None or decision.status.message == refusal.message
-
-
-@pytest.mark.parametrize(
-    ("view", "given_up", "look_again_s"),
-    [
-        pytest.param(replace(TAKEN, dies_at=NOW + timedelta(seconds=15)), False, 25, id="in its grace period"),
-        pytest.param(replace(TAKEN, dies_at=NOW - timedelta(seconds=4)), False, 6, id="its kubelet may be slow"),
-        pytest.param(replace(TAKEN, dies_at=NOW - timedelta(seconds=10)), True, 10, id="given up"),
-        pytest.param(
-            replace(TAKEN, dies_at=NOW - timedelta(seconds=60), node_answers=True), False, 10, id="the node answers"
-        ),
-        pytest.param(replace(TAKEN, dies_at=NOW - timedelta(seconds=60), is_gone=True), False, None, id="gone already"),
-    ],
-)
-@pytest.mark.parametrize("phase", ["Running", "Completing", "Terminating"])
-# A node that does not answer
-
-
-@pytest.mark.parametrize("delete_requested", [False, True])
-def test_a_pod_whose_node_does_not_answer(
-    view: PodView, given_up: bool, look_again_s: float | None, phase: str, delete_requested: bool
-) -> None:
-    """Volcano waits for it; nobody else would ever confirm its end."""
-    decision = decide(seen(phase=phase, pods=[RUNNING, view], delete_requested=delete_requested))
-    assert decision.give_up == ((view,) if given_up else ())
-    assert decision.look_again_s == look_again_s
-
-
 def test_a_restart_is_counted_once() -> None:
     """Volcano's phase Restarting comes before the old pods begin to go."""
     status = decide(seen(phase="Running", pods=[RUNNING])).status
@@ -466,30 +348,6 @@ def test_a_job_that_must_not_run_twice(rerunnable: bool, others: list[PodView], 
     assert decision.let_start is barred
 
 
-PODS = st.lists(
-    st.builds(
-        pod,
-        index=st.integers(0, 2),
-        node=st.sampled_from(["", "node-0"]),
-        phase=st.sampled_from(["Pending", "Running", "Succeeded", "Failed"]),
-        started_at=st.sampled_from([None, START]),
-        finished_at=st.sampled_from([None, END]),
-        is_lost=st.booleans(),
-        is_deleting=st.booleans(),
-        is_taken_early=st.booleans(),
-        is_gone=st.booleans(),
-        problem=st.sampled_from(["", "ErrImagePull: m"]),
-        bound_at=st.sampled_from([None, START, NOW - timedelta(hours=1)]),
-        dies_at=st.sampled_from([None, START, NOW]),
-        node_answers=st.booleans(),
-        report=st.none()
-        | st.builds(RunReport, exit_code=st.none() | st.integers(0, 9), reason=st.sampled_from(Reason)),
-    ),
-    max_size=3,
-    unique_by=lambda view: view.index,
-)
-
-
 @pytest.mark.parametrize("phase", ["Terminating", "Completing", "Aborting"])
 def test_a_run_whose_pods_are_gone_is_not_given_back_to_the_queue(phase: str) -> None:
     running = decide(seen(phase="Running", pods=[RUNNING])).status
@@ -498,72 +356,6 @@ def test_a_run_whose_pods_are_gone_is_not_given_back_to_the_queue(phase: str) ->
         assert decision.status.state is JobState.EXITING
         assert decision.status.start_time == running.start_time
         assert not decision.delete
-
-
-PHASES = [
-    "Pending",
-    "Running",
-    "Restarting",
-    "Completing",
-    "Completed",
-    "Failed",
-    "Terminating",
-    "Terminated",
-    "Aborted",
-]
-SEEN = st.builds(
-    seen,
-    spec=st.fixed_dictionaries({"hold": st.booleans(), "rerunnable": st.booleans()}),
-    status=st.builds(
-        JobStatus,
-        state=st.sampled_from(JobState),
-        start_time=st.sampled_from([None, START]),
-        layout=st.just((Chunk(),)),
-    ),
-    phase=st.none() | st.sampled_from(PHASES),
-    pods=PODS,
-    delete_requested=st.booleans(),
-    refused_pods=st.none() | st.builds(refused, age_s=st.sampled_from([1, 1000]), may_pass=st.booleans()),
-)
-
-
-@given(SEEN)
-def test_what_always_holds(observed: Observed) -> None:
-    before, decision = observed.record.status, decide(observed)
-    if before.state.is_final:
-        assert decision.status == before, "a final state is final"
-    assert [decision.create, decision.terminate, decision.delete].count(True) <= 1
-    if decision.create:
-        assert observed.volcano_job is None, "never a second Volcano Job"
-        assert not observed.delete_requested
-        assert not observed.record.spec.hold
-    if decision.status.state.is_final and not before.state.is_final:
-        assert decision.status.end_time is not None
-        assert not decision.delete, "a job that has ended is not made again"
-    if decision.status.state is JobState.FINISHED and not before.state.is_final:
-        assert decision.status.exit_code == 0, "only exit code 0 is a good end"
-
-
-LATE = seen(phase="Restarting", pods=[RUNNING])
-
-
-@example(LATE)
-@given(SEEN)
-def test_deciding_twice_changes_nothing_more(observed: Observed) -> None:
-    """But for a run first seen when Volcano restarts it: one look counts it, the next one gives it back."""
-    once = decide(observed)
-    again = decide(replace(observed, record=replace(observed.record, status=once.status)))
-    is_counted = once.status.run_count > observed.record.status.run_count
-    if is_counted and observed.volcano_job is not None and observed.volcano_job.phase == "Restarting":
-        once, again = again, decide(replace(observed, record=replace(observed.record, status=again.status)))
-    assert again.status == once.status
-
-
-def test_a_run_that_is_seen_late_is_counted_then_given_back() -> None:
-    first = decide(LATE).status
-    assert (first.state, first.run_count) == (JobState.RUNNING, 1)
-    again = decide(replace(LATE, record=replace(LATE.record, status=first))).status
-    assert (again.state, again.run_count, len(again.past_runs)) == (JobState.QUEUED, 1, 1)
 
 
 RERUNNING = JobStatus(

@@ -14,7 +14,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
-from tests.unit.dialects.pbs.test_submit import refusal, spec
+from tests.unit.dialects.pbs.submit_parts import refusal, spec
 
 K = DependencyKind
 

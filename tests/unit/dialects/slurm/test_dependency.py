@@ -9,7 +9,7 @@ from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
 from hpcbatch.model.state import JobState
-from tests.unit.dialects.slurm.test_submit import directives, spec
+from tests.unit.dialects.slurm.submit_parts import directives, spec
 
 K = DependencyKind
 
