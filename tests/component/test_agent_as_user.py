@@ -20,7 +20,7 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[2]
 USER = "hpcbatch-test"
-SLOW_SUITES = ("test_agent.py", "test_agent_crash.py", "test_agent_mpi.py")
+SLOW_SUITES = ("agent", "test_agent_crash.py", "test_agent_mpi.py")
 SUITES = ["test_podhost.py", *(pytest.param(suite, marks=pytest.mark.slow) for suite in SLOW_SUITES)]
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody else")

@@ -13,7 +13,7 @@ import pytest
 from hpcbatch import __version__
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.resources import PODS
-from tests.component.test_http_api import Server, drops, says, status, streams
+from tests.component.http_api.scripted_server import Server, drops, says, status, streams
 from tests.waiting import wait_for
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
