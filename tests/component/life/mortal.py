@@ -95,6 +95,10 @@ class Mortal:
         return self._fate.watch(self._target.watch(*args, **more))
 
 
+_START_ENDS_WITHIN_S = 1.0
+"""After a death; a start that takes longer waits for a dead thread."""
+
+
 class Part(Protocol):
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -128,20 +132,40 @@ class Succession:
         self._thread.join(30)
 
     def _run(self) -> None:
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and self._failure is None:
             lives = self._dice.randint(1, self._lives) if self.kills < self._left else 1 << 60
             self._fate = Fate(lives, is_done_first=self._dice.random() < 0.5)
+            self._live(self._fate)
+            self.kills += 1
+
+    def _live(self, fate: Fate) -> None:
+        """One process from its start to its death, which may come while it still starts: its start then waits for a
+        thread that is dead, where a real process would be gone as a whole.
+        """
+        started: list[Part] = []
+
+        def start() -> None:
             try:
-                part = self._make(self._fate)
+                part = self._make(fate)
                 part.start()
-                self._fate.died.wait()
+                started.append(part)
+            except Killed:
+                pass
+            except BaseException as error:
+                self._failure = error
+                fate.kill()
+
+        starting = threading.Thread(target=start, name="starting", daemon=True)
+        starting.start()
+        fate.died.wait()
+        starting.join(_START_ENDS_WITHIN_S)
+        for part in started:
+            try:
                 part.stop()
             except Killed:
                 pass
             except BaseException as error:
                 self._failure = error
-                return
-            self.kills += 1
 
 
 def controllers(
