@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.client.alter import difference, replacing
-from hpcbatch.controller.requests import merge
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.policy.requests import merge
 from hpcbatch.record import crd
 from hpcbatch.record.batchjob import altered_spec, spec_from_json
 from hpcbatch.record.fields import ALTERABLE
