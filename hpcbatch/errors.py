@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -34,6 +35,22 @@ class DirectiveError(HpcBatchError):
         self.message, self.path, self.line, self.column = message, path, line, column
         where = place(path, line, column)
         super().__init__(f"{where}: {message}" if where else message)
+
+
+class ObstaclesError(HpcBatchError):
+    """Everything that is wrong with a script, in its order; two errors at least."""
+
+    def __init__(self, problems: Sequence[HpcBatchError]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+
+def raise_all(problems: Sequence[HpcBatchError]) -> None:
+    """Raise what is wrong: a single error as it is, several as one ObstaclesError; nothing for none."""
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        raise ObstaclesError(problems)
 
 
 class NotSupportedError(DirectiveError):

@@ -17,12 +17,14 @@ from hpcbatch.dialects.port import Door, Rules
 from hpcbatch.dialects.registry import DIALECTS
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import shown_number
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dependency import Left
+from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import OutputFiles, PlacedJob, RunSetup
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.runner_words import RunnerWords
-from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.model.state import JobState
 
 NAME = "tiny"
@@ -32,7 +34,7 @@ STATE = {state: state.value.lower() for state in JobState}
 # Text in
 
 
-def read_script(path: str, content: bytes, _now: datetime) -> JobSpec:
+def read_script(path: str, content: bytes, _now: datetime, _outcomes: list[Outcome]) -> Submission:
     """What the script requests. Raises HpcBatchError with all lines that are wrong."""
     spec, wrong = JobSpec(dialect=NAME, name=Path(path).name), []
     for number, line in enumerate(content.decode().splitlines(), 1):
@@ -47,7 +49,7 @@ def read_script(path: str, content: bytes, _now: datetime) -> JobSpec:
             wrong.append(f"{path}:{number}:7: {line!r}: expected nodes or seconds, and a number above 0")
     if wrong:
         raise HpcBatchError("\n".join(wrong))
-    return spec
+    return Submission(spec=spec, script=content, environment={})
 
 
 # What the house asks
@@ -95,7 +97,7 @@ def register() -> None:
 
 def sub(session: Session, script: str) -> int:
     content = Path(session.absolute(script)).read_bytes()
-    spec = read_script(script, content, session.now)
+    spec = read_script(script, content, session.now, []).spec
     spec = replace(spec, work_dir=session.cwd, submit_dir=session.cwd, submit_host=session.host, server=session.server)
     submitted = submit(session.api, session.namespace, Submission(spec=spec, script=content, environment={}))
     print(f"tiny-{submitted.job_id}")

@@ -8,10 +8,11 @@ from datetime import datetime
 
 from hpcbatch.model.dependency import Left
 from hpcbatch.model.mail import Mail
+from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.spec import JobSpec, Submission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +44,10 @@ class Rules:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
     submit_command: str
-    read_script: Callable[[str, bytes, datetime], object]
-    """Read a script (file name, content, time now) as the command for submitting does. Raises HpcBatchError."""
+    read_script: Callable[[str, bytes, datetime, list[Outcome]], Submission]
+    """Read a script (file name, content, time now) as the command for submitting does. What became of each directive is
+    appended to the list, also where the script is refused. Raises HpcBatchError: all that is wrong (ObstaclesError).
+    """
     directive_word: Callable[[str], str]
     """A printable text as one word of a directive line of a script."""
     shown_id: Callable[[JobRow], str]

@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from hpcbatch.model.spec import Arrangement, Chunk, JobSpec
+from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.spec import Arrangement, JobSpec
 
 _MAX_PARTS = 100  # a job in more parts is left unchanged: each part is compared with each size of node
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hpcbatch.model.array import Array
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.runner_words import RunnerWords
 from hpcbatch.model.site import Launcher
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

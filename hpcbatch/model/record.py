@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from hpcbatch.model.array import ArrayStatus
+from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
 from hpcbatch.model.dependency import DependencyProgress, Wait, parse_left
-from hpcbatch.model.spec import MAX_CHUNKS, Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.stored import (
     ANY_INTEGER,
@@ -134,6 +135,11 @@ class JobStatus:
         ),
     )
     """Wall-clock limit in force, fixed at admission: the requested one, or the queue's."""
+    ignored: tuple[str, ...] = field(
+        default=(),
+        metadata=stored("ignored", list_of(ANY_TEXT, most=256), description="What this site ignores of it, and why."),
+    )
+    """What this site ignores of the job, beside `spec.ignored`, as `filesystems=home: …why…`."""
     layout: tuple[Chunk, ...] = field(
         default=(), metadata=stored("layout", list_of(struct(Chunk, is_cached=True), most=MAX_CHUNKS))
     )

@@ -19,6 +19,13 @@ class RefusalCode(StrEnum):
     IMAGE_NOT_ALLOWED = "ImageNotAllowed"
     UNKNOWN_RESOURCE = "UnknownResource"  # the message is its name
     UNKNOWN_PROPERTY = "UnknownProperty"  # no node property or feature of this name; the message is its name
+    UNKNOWN_NODE = "UnknownNode"  # the message is its name
+    UNKNOWN_LICENSE = "UnknownLicense"  # no licence of this name, or not so many; the message says which
+    UNKNOWN_ACCOUNT = "UnknownAccount"  # account, project or QOS that the site does not take; the message says which
+    UNKNOWN_QOS = "UnknownQos"
+    UNKNOWN_RESERVATION = "UnknownReservation"
+    IGNORED = "Ignored"  # it would be ignored, and the job or the site wants it refused; the message lists all
+    DEADLINE = "Deadline"  # the job cannot end by its deadline
     USER_DISABLED = "UserDisabled"
     ARRAY_SIZE = "ArraySize"  # more members than the site allows
     BAD_DEPENDENCY = "BadDependency"

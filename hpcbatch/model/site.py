@@ -19,6 +19,52 @@ class Launcher(StrEnum):
     DEDICATED = "dedicated"  # in a small pod of its own that only launches, and N workers: Volcano's classic shape
 
 
+class Unsupported(StrEnum):
+    """What becomes of a job with options that have no effect here."""
+
+    WARN = "warn"
+    REFUSE = "refuse"
+
+
+class Word(StrEnum):
+    """The kinds of names in scripts that a site can translate."""
+
+    RESOURCE = "resource"  # of -l, select and --gres: gpu, gpu:a100, filesystems
+    FEATURE = "feature"  # node property (PBS), feature (Slurm)
+    LICENSE = "license"
+    ACCOUNT = "account"
+    PROJECT = "project"
+    QOS = "qos"
+    RESERVATION = "reservation"
+    NODE = "node"  # of -w, -x, host=, nodes=n01
+    CLUSTER = "cluster"  # of --clusters, queue@server
+    OPTION = "option"  # of a plugin of sbatch: --ear=on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """What a site makes of a name in scripts. The first of a site's translations that fits a name counts.
+    One of `labels`, `renamed`, `ignored` and `refused` is given, and no more."""
+
+    word: Word
+    pattern: str
+    """The name, with `*` and `?`."""
+    value: str = "*"
+    """Pattern of the value, for resources and options that have one."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels that the nodes must have."""
+    renamed: str = ""
+    """The name of the same kind that counts instead; `gpu:*` → `gpu`. In a resource `{value}` is the value, and
+    `feature {value}` makes it a feature of that name."""
+    ignored: str = ""
+    """Why it has no effect here."""
+    refused: str = ""
+    """Why a job with it is refused."""
+
+    def fits(self, word: Word, name: str, value: str = "") -> bool:
+        return word is self.word and fnmatchcase(name, self.pattern) and fnmatchcase(value, self.value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConfig:
     """A PBS queue or Slurm partition: a name, limits and defaults on a Volcano Queue. None: no limit, no default."""
@@ -26,6 +72,8 @@ class QueueConfig:
     name: str
     volcano_queue: str
     is_default: bool = False
+    aliases: tuple[str, ...] = ()
+    """Further names of the queue in scripts, with `*` and `?`."""
     image: str | None = None
     """None: the site's."""
     allowed_images: tuple[str, ...] = ()
@@ -93,6 +141,14 @@ class SiteConfig:
     /etc/group gives the user: whoever brings an image chooses groups. Needs containerd 2.0 or CRI-O 1.31."""
     node_properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """PBS node property or Slurm feature → the required node labels."""
+    unknown_queues: str = ""
+    """The queue of jobs whose scripts name one that there is not; "": such jobs are refused."""
+    translations: tuple[Translation, ...] = ()
+    """What becomes of names in scripts, beside `resources` and `node_properties`, which come first."""
+    unsupported: Unsupported = Unsupported.WARN
+    """What becomes of a job with options that have no effect here."""
+    licenses: Mapping[str, int] = field(default_factory=dict)
+    """Licence → how many there are; jobs that run never hold more together."""
     resources: Mapping[str, str] = field(default_factory=lambda: {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"})
     """PBS resource or Slurm gres → Kubernetes' extended resource."""
     autoscaling: bool = False

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import Array, Membership
+from hpcbatch.model.chunk import HOSTS, MAX_CHUNKS, MAX_RANKS, WORDS_OF_SITE, Chunk, check_resources
 from hpcbatch.model.dependency import DEPENDENCY, Dependency
 from hpcbatch.model.stored import (
     AMOUNTS,
@@ -21,7 +22,6 @@ from hpcbatch.model.stored import (
     PATH,
     PRINTABLE,
     SECONDS,
-    SORTED_NAMES,
     TEXT,
     USER_TIME,
     WORDS,
@@ -38,11 +38,7 @@ from hpcbatch.model.stored import (
 from hpcbatch.model.text import UNPRINTABLE
 from hpcbatch.units import MAX_WALLTIME_S, check_time
 
-MAX_CHUNKS = 100_000
-"""Chunks of a job, counted one by one."""
 MAX_WEIGHT = 1024
-MAX_RANKS = 1_000_000
-"""Ranks of a job: each has a line in its node file."""
 MAX_TOTAL = 2**63 - 1
 """CPUs, bytes and the like, of all chunks together: the limit of the API and the history's database."""
 MAX_ATTRIBUTES = 512 * 1024
@@ -63,48 +59,6 @@ class Sharing(StrEnum):
 
     SHARED = "shared"
     EXCLUSIVE = "excl"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
-    """`count` equal pieces of a job, each placed whole on one node (PBS: chunk; Slurm: a node's share)."""
-
-    count: int = field(default=1, metadata=stored("count", integer(1, MAX_CHUNKS), is_required=True))
-    cpus: int = field(default=1, metadata=stored("cpus", integer(0, 2**53 - 1), is_required=True))
-    mem_bytes: int | None = field(default=None, metadata=stored("memBytes", COUNT))
-    """Memory of one chunk; None leaves it to the queue's default (no request)."""
-    ranks: int = field(
-        default=1,
-        metadata=stored("ranks", integer(0, MAX_RANKS), is_required=True, description="MPI processes of one chunk."),
-    )
-    """MPI processes of one chunk: PBS mpiprocs, Slurm tasks on the node. May be 0."""
-    threads: int | None = field(
-        default=None, metadata=stored("threads", integer(1, 2**31 - 1), description="OpenMP threads of a rank.")
-    )
-    """OpenMP threads of a rank: PBS ompthreads, Slurm cpus-per-task. None: not requested."""
-    resources: tuple[tuple[str, int], ...] = field(default=(), metadata=stored("resources", AMOUNTS))
-    """Further countable resources of one chunk by the site's names, sorted: `(("ngpus", 2),)`."""
-    properties: tuple[str, ...] = field(
-        default=(),
-        metadata=stored(
-            "properties", SORTED_NAMES, description="Node properties (PBS) or features (Slurm) that its node must have."
-        ),
-    )
-    """Node properties (PBS) or features (Slurm) that its node must have, all of them, sorted."""
-
-    def __post_init__(self) -> None:
-        if self.count < 1 or self.cpus < 0 or self.ranks < 0:
-            raise HpcBatchError(f"not a chunk: count {self.count}, cpus {self.cpus}, ranks {self.ranks}")
-        check_resources(self.resources)
-        if list(self.properties) != sorted(set(self.properties)):
-            raise HpcBatchError(f"not a chunk: properties {self.properties}")
-
-
-def check_resources(resources: tuple[tuple[str, int], ...]) -> None:
-    """Raise HpcBatchError unless each name appears once, in order, with an amount of at least 1."""
-    names = [name for name, _ in resources]
-    if names != sorted(set(names)) or any(amount < 1 for _, amount in resources):
-        raise HpcBatchError(f"not the resources of a chunk: {resources}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +113,16 @@ class JobSpec:
         ),
     )
     """PBS queue or Slurm partition; None is the site's default."""
+    other_queues: tuple[str, ...] = field(
+        default=(),
+        metadata=stored(
+            "otherQueues",
+            list_of(NAME, most=64),
+            Alterable.WAITING,
+            description="Further queues, any of which will do: the first in which the job can start is taken.",
+        ),
+    )
+    """Further queues, in order, any of which will do (Slurm -p a,b)."""
     chunks: tuple[Chunk, ...] = field(
         default=(Chunk(),),
         metadata=stored(
@@ -185,6 +149,47 @@ class JobSpec:
         default=(), metadata=stored("resourcesPerPod", AMOUNTS, Alterable.WAITING, is_size=True)
     )
     """Further resources of each pod, whatever its chunks (Slurm --gres without -N); sorted."""
+    whole_node_mem: bool = field(
+        default=False,
+        metadata=stored(
+            "wholeNodeMemory",
+            BOOLEAN,
+            Alterable.WAITING,
+            is_size=True,
+            description="Each pod gets all memory that the nodes offer (Slurm --mem=0).",
+        ),
+    )
+    """Each pod gets all memory that every node of the queue offers (Slurm --mem=0)."""
+    required_hosts: tuple[str, ...] = field(
+        default=(),
+        metadata=stored(
+            "requiredHosts", HOSTS, Alterable.WAITING, description="Nodes that the job must have (Slurm -w)."
+        ),
+    )
+    """Nodes that must be among those of the job (Slurm --nodelist); it may have more."""
+    excluded_hosts: tuple[str, ...] = field(
+        default=(),
+        metadata=stored(
+            "excludedHosts", HOSTS, Alterable.WAITING, description="Nodes that the job must not have (Slurm -x)."
+        ),
+    )
+    licenses: tuple[tuple[str, int], ...] = field(
+        default=(),
+        metadata=stored(
+            "licenses", AMOUNTS, Alterable.WAITING, description="Licences that the job holds while it runs."
+        ),
+    )
+    """Licences that the job holds while it runs (Slurm --licenses); sorted."""
+    words: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=stored(
+            "words",
+            WORDS_OF_SITE,
+            Alterable.WAITING,
+            description="Job-wide resources with a text for a value (filesystems=home), for the site to translate.",
+        ),
+    )
+    """Job-wide resources with a text for a value (PBS -l filesystems=home), sorted. The site says what they mean."""
     arrangement: Arrangement = field(
         default=Arrangement.FREE,
         metadata=stored(
@@ -199,6 +204,37 @@ class JobSpec:
     )
     walltime_s: int | None = field(default=None, metadata=stored("walltimeSeconds", SECONDS, Alterable.RUNNING))
     """Wall-clock limit; None is the queue's default."""
+    deadline: datetime | None = field(
+        default=None,
+        metadata=stored(
+            "deadline",
+            USER_TIME,
+            Alterable.WAITING,
+            description="The job is taken off the queue when it can no longer end by then (Slurm --deadline).",
+        ),
+    )
+    """The job ends by then, or does not start (Slurm --deadline); aware."""
+    cpu_time_s: int | None = field(
+        default=None,
+        metadata=stored("cpuTimeSeconds", SECONDS, Alterable.RUNNING, description="CPU time of all processes."),
+    )
+    """CPU time of all processes of the job together (PBS cput); None: no limit."""
+    process_limits: tuple[tuple[str, int], ...] = field(
+        default=(),
+        metadata=stored(
+            "processLimits",
+            AMOUNTS,
+            Alterable.WAITING,
+            description="Limits of each process, by the names of setrlimit: as, cpu, data, fsize, nofile, stack …",
+        ),
+    )
+    """Limits of each process by the names of setrlimit(2) in lower case (`as`, `cpu`, `fsize` …), in its units: bytes,
+    seconds, numbers; sorted."""
+    process_nice: int = field(
+        default=0,
+        metadata=stored("processNice", integer(-20, 19), Alterable.WAITING, description="nice of the processes."),
+    )
+    """nice(2) of the job's processes (PBS -l nice); below 0 counts as 0."""
     interpreter: str | None = field(default=None, metadata=stored("interpreter", PATH, Alterable.RUNNING))
     """PBS -S; None lets the script's `#!` line, else /bin/sh, decide."""
     command: tuple[str, ...] = field(default=(), metadata=stored("command", WORDS))
@@ -217,6 +253,13 @@ class JobSpec:
     """None: joined with stdout in one file."""
     stdout_to_stderr: bool = field(default=False, metadata=stored("stdoutToStderr", BOOLEAN, Alterable.WAITING))
     """PBS `-j eo`: both streams go to the stderr file."""
+    stdin: str | None = field(
+        default=None,
+        metadata=stored(
+            "stdin", string(most=8192, pattern=PRINTABLE), Alterable.WAITING, description="The script's standard input."
+        ),
+    )
+    """Absolute path of the script's standard input, with the dialect's patterns; None: /dev/null."""
     hold: bool = field(default=False, metadata=stored("hold", BOOLEAN, is_open=True, description="Held by its user."))
     """Held by its user (PBS u)."""
     admin_holds: frozenset[str] = field(
@@ -280,6 +323,20 @@ class JobSpec:
     """The requested container image; None is the queue's."""
     server: str = field(default="localhost", metadata=stored("server", HOST, is_always=True))
     """The part of a PBS id after the dot."""
+    ignored: tuple[str, ...] = field(
+        default=(),
+        metadata=stored(
+            "ignored",
+            list_of(TEXT, most=128),
+            description="Options without effect on any cluster of hpcbatch, each with the reason.",
+        ),
+    )
+    """Options without effect on any cluster of hpcbatch, as `--cpu-freq=high: …why…`. A site may refuse such jobs."""
+    is_strict: bool = field(
+        default=False,
+        metadata=stored("strict", BOOLEAN, description="The job is refused if anything of it would be ignored."),
+    )
+    """`--strict`: the controller refuses the job if it would ignore anything."""
     attributes: Mapping[str, str] = field(
         default_factory=dict,
         metadata=stored(
@@ -334,8 +391,9 @@ class JobSpec:
 
     @property
     def property_names(self) -> tuple[str, ...]:
-        """The names of all node properties that its chunks require, each once, sorted."""
-        return tuple(sorted({name for chunk in self.chunks for name in chunk.properties}))
+        """The names of all node properties that its chunks mention, each once, sorted."""
+        sets = [s for chunk in self.chunks for s in (chunk.properties, chunk.lacks, *chunk.alternatives)]
+        return tuple(sorted({name for names in sets for name in names}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

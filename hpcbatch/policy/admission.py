@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import RefusedError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.free_text import check_text
 from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.site.identity import Identity
 from hpcbatch.units import format_bytes, hms
 from hpcbatch.volcano import pod_needs

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from hpcbatch.dialects.registry import door
 from hpcbatch.model.array import Array
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.site import QueueConfig, SiteConfig
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.site.identity import Identity
 from hpcbatch.volcano import job_names, translate
 

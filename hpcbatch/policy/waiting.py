@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
-from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.volcano.pod_needs import extended_resources, node_selector

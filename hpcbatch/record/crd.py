@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hpcbatch.model.array import Array
+from hpcbatch.model.chunk import MAX_CHUNKS
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.row import COLUMNS, Column
-from hpcbatch.model.spec import MAX_CHUNKS, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.stored import Alterable, Json, described, integer, stored_fields, string, struct_schema
 from hpcbatch.record import GROUP, KIND, VERSION
 from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONLY, open_fields
 
 SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 """The annotation's value; raised at each change of the definition, so that `hpcbatch check` recognizes an old one."""
 _HEAD = """\
 # The job record. What was requested stands in spec, what became of it in status; `qstat` and `squeue` are made from the

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.placed import OutputFiles, PlacedJob, RunSetup
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.volcano import job_names, translate
 from hpcbatch.volcano.admission import mutate_job, validate_job
 

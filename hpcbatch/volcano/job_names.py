@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.placed import PlacedJob, PlacedPod
 from hpcbatch.model.site import Launcher
-from hpcbatch.model.spec import Chunk
 from hpcbatch.volcano.pod_needs import MASTER_TASK
 
 Object = dict[str, Any]

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
-from hpcbatch.model.spec import Arrangement, Chunk, Sharing
+from hpcbatch.model.spec import Arrangement, Sharing
 
 MASTER_TASK = "mpimaster"
 

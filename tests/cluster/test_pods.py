@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob, RunSetup
 from hpcbatch.model.site import Launcher, SiteConfig, Volume
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.volcano import job_names, translate
 from tests.cluster.conftest import Admin
 from tests.conformance.site import Site

@@ -10,9 +10,10 @@ from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import ConflictError, NotFoundError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import full_status_to_json, record_from, spec_from_json
 from hpcbatch.record.manifest import spec_to_json

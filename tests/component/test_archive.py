@@ -26,10 +26,11 @@ from hpcbatch.history.databases import HistoryError, SqliteDatabase
 from hpcbatch.history.query import Query
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.array import Array, ArrayStatus, Membership
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.record.manifest import to_manifest
 from tests.component.api_server import Cluster, cluster

@@ -18,11 +18,12 @@ from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.errors import ForbiddenError, NotFoundError
 from hpcbatch.model.array import Array, ArrayStatus
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dependency import DEPENDENCY, Clause, Dependency, DependencyKind, JobRef
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.manifest import to_manifest

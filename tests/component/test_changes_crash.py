@@ -19,11 +19,12 @@ from hpcbatch.client import changes
 from hpcbatch.client.alter import alter
 from hpcbatch.client.submit import submit
 from hpcbatch.errors import HpcBatchError, RefusedError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import row_of

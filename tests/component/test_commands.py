@@ -21,9 +21,10 @@ from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig
 from hpcbatch.engine.server.server import ApiServer
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from tests.component.batchjobs import NS, Answering, put_job, record_of
 from tests.waiting import wait_for

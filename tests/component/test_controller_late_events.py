@@ -13,9 +13,10 @@ from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, VOLCANO_JOBS, Re
 from hpcbatch.client.holds import hold, release
 from hpcbatch.client.submit import submit
 from hpcbatch.controller.controller import Controller
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import row_of
 from hpcbatch.site.identity import GID, HOME, UID, USER

@@ -24,8 +24,9 @@ from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig
 from hpcbatch.engine.server.server import ApiServer
 from hpcbatch.errors import UnreachableError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.api_server import TOKEN
 from tests.component.volcano_cluster import NS, Cluster

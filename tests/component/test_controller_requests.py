@@ -19,10 +19,11 @@ from hpcbatch.controller.array_members import member_name
 from hpcbatch.controller.controller import Controller
 from hpcbatch.errors import NotFoundError, RefusedError
 from hpcbatch.model.array import Array
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import row_of

@@ -27,10 +27,11 @@ from hpcbatch.dialects.slurm import environment as slurm_environment
 from hpcbatch.dialects.slurm.options import NO_EFFECT, OPTIONS, Support
 from hpcbatch.dialects.slurm.states import COMPACT, LONG
 from hpcbatch.model.array import Array, Membership
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.placed import PlacedJob, PlacedPod
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
 from tests.pages import fenced, section
 

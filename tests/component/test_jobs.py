@@ -32,10 +32,11 @@ from hpcbatch.errors import (
     UnknownJobError,
     UnreachableError,
 )
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import full_status_to_json, record_from
 from hpcbatch.record.rows import row_of

@@ -16,10 +16,11 @@ from hpcbatch.client.submit import submit
 from hpcbatch.controller import controller as controller_module
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.test_controller_process import SITE, Site
 from tests.component.volcano_cluster import NS, running

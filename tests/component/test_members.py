@@ -18,10 +18,11 @@ from hpcbatch.client.watch import settle
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import ConflictError, HpcBatchError, JobFinishedError, UnknownJobError
 from hpcbatch.model.array import Array, ArrayStatus, Membership
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.record.rows import row_of
 from tests.component.api_server import Cluster, cluster

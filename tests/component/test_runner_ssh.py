@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import Reason
 from tests.component.runner_pod import RunnerPod
 from tests.waiting import wait_for

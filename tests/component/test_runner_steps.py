@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Chunk
 from tests.component.runner_pod import RunnerPod
 from tests.component.test_runner_watch import ask
 from tests.waiting import wait_for

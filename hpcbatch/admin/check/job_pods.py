@@ -12,9 +12,10 @@ from hpcbatch.admin.check.storage import users_of
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import PODS
 from hpcbatch.errors import ApiError, ForbiddenError, HpcBatchError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy.place import objects, place
 from hpcbatch.site.identity import Identity
 

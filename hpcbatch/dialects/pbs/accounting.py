@@ -19,8 +19,8 @@ from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.qstat_full import resource_list, resources_used
 from hpcbatch.dialects.pbs.states import exec_host, exec_vnode, exit_status
 from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT, quoted
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus, PastRun
-from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of

@@ -10,9 +10,10 @@ from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.mail import mails
 from hpcbatch.dialects.pbs.output import output_files
 from hpcbatch.dialects.port import Door, Rules
+from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
-from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.spec import JobSpec, Submission
 
 WORDS = RunnerWords(
     own_tools=("pbsdsh", "pbs_tmrsh"),
@@ -36,7 +37,7 @@ def _run_setup(job: PlacedJob) -> RunSetup:
     )
 
 
-def _read_script(name: str, content: bytes, now: datetime) -> object:
+def _read_script(name: str, content: bytes, now: datetime, outcomes: list[Outcome]) -> Submission:
     from hpcbatch.dialects.pbs.submit import read_submission
 
     return read_submission(
@@ -49,7 +50,8 @@ def _read_script(name: str, content: bytes, now: datetime) -> object:
         server="server",
         now=now,
         is_host=lambda _: True,
-    )
+        outcomes=outcomes,
+    ).submission
 
 
 def directive_word(text: str) -> str:

@@ -12,6 +12,7 @@ from hpcbatch.errors import (
     HpcBatchError,
     JobFinishedError,
     NotSupportedError,
+    ObstaclesError,
     RefusedError,
     UnauthorizedError,
     UnknownJobError,
@@ -48,6 +49,7 @@ PBSE_INVALNODEPLACE = 15110
 PBSE_PLACENOSELECT = 15111
 PBSE_DUPRESC = 15116
 PBSE_HISTJOBID = 15139
+PBSE_UNKNODE = 15062
 PBSE_NOHISTARRAYSUBJOB = 15159
 
 USAGE_CODE: Final = 2
@@ -88,6 +90,13 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
         "Unknown resource select.{}",
         PBSE_UNKRESC & 0xFF,
     ),  # a property is a boolean resource
+    RefusalCode.UNKNOWN_NODE: ("Unknown node ", PBSE_UNKNODE & 0xFF),
+    RefusalCode.UNKNOWN_LICENSE: ("Unknown resource Resource_List.{}", PBSE_UNKRESC & 0xFF),
+    RefusalCode.UNKNOWN_ACCOUNT: ("Invalid account", PBSE_BADATVAL & 0xFF),
+    RefusalCode.UNKNOWN_QOS: ("Invalid quality of service", PBSE_BADATVAL & 0xFF),
+    RefusalCode.UNKNOWN_RESERVATION: (_UNKNOWN_QUEUE, PBSE_UNKQUE & 0xFF),  # a reservation is a queue
+    RefusalCode.IGNORED: ("", PBSE_BADATVAL & 0xFF),
+    RefusalCode.DEADLINE: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.USER_DISABLED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
     RefusalCode.BAD_DEPENDENCY: ("Invalid request", PBSE_IVALREQ & 0xFF),
     RefusalCode.CIRCULAR_DEPENDENCY: (_BAD_DEPENDENCY, PBSE_BADDEPEND & 0xFF),
@@ -99,7 +108,10 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
 }
 """PBS's text and exit code; `{}` stands for the controller's own line, to which an empty text gives way."""
 
-_EXPLAINED: Final = frozenset({_UNKNOWN_QUEUE, _OVER_LIMIT, _UNAUTHORIZED, _BAD_DEPENDENCY})
+_EXPLAINED: Final = frozenset(
+    {_UNKNOWN_QUEUE, _OVER_LIMIT, _UNAUTHORIZED, _BAD_DEPENDENCY, "Unknown node ", "Invalid account"}
+    | {"Invalid quality of service"}
+)
 """Texts that say too little: the controller's own line follows."""
 
 
@@ -148,6 +160,9 @@ def describe(error: Exception, command: str, operand: str = "") -> tuple[str, in
     `operand` is what the error is about: a full job id (`12.server`), a queue or a node; the server's name where
     no connection could be made (a job id's server part does).
     """
+    if isinstance(error, ObstaclesError):
+        described = [describe(problem, command, operand) for problem in error.problems]
+        return "\n".join(text for text, _ in described), described[0][1]
     if isinstance(error, PbsError):
         return _pbs_text(error, command), error.code
     if isinstance(error, OSError):

@@ -23,9 +23,9 @@ from hpcbatch.dialects.pbs.states import (
 )
 from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT, Size, size_of_bytes, sum_sizes
 from hpcbatch.dialects.pbs.variables import format_variable_list, ordered
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of

@@ -22,7 +22,8 @@ from hpcbatch.dialects.pbs.errors import (
 from hpcbatch.dialects.pbs.select import NodesForm, SelectChunk, nodes_to_select, parse_place, parse_select
 from hpcbatch.dialects.pbs.values import Size, parse_duration, parse_size, sum_sizes
 from hpcbatch.errors import HpcBatchError, NotSupportedError
-from hpcbatch.model.spec import Arrangement, Chunk, Sharing
+from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.spec import Arrangement, Sharing
 from hpcbatch.units import hms
 
 _T = TypeVar("_T")

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.spec import MAX_CHUNKS, Arrangement, Sharing
+from hpcbatch.model.chunk import MAX_CHUNKS
+from hpcbatch.model.spec import Arrangement, Sharing
 
 MAX_PARTS = 10_000
 """Of a select: what stands between `+`."""

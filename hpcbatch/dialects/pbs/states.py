@@ -11,7 +11,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.warning import warning_in
 
 if TYPE_CHECKING:  # listings do without the classes of a whole job
-    from hpcbatch.model.spec import Chunk
+    from hpcbatch.model.chunk import Chunk
 
 LETTER: Final[Mapping[JobState, str]] = {
     JobState.QUEUED: "Q",

@@ -32,6 +32,7 @@ from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.free_text import check_text
 from hpcbatch.model.image import parse_image
+from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.spec import JobSpec, Output, Submission
 from hpcbatch.model.text import printable
 
@@ -71,6 +72,7 @@ def read_submission(
     server: str,
     now: datetime,
     is_host: Callable[[str], bool] = lambda _: False,
+    outcomes: list[Outcome] | None = None,
 ) -> PbsSubmission:
     """Read a qsub command line (without the program's name) and the script that it names.
 

@@ -13,9 +13,10 @@ from hpcbatch.dialects.slurm.errors import VERSION_TEXT
 from hpcbatch.dialects.slurm.ids import row_id
 from hpcbatch.dialects.slurm.mail import mails, next_time
 from hpcbatch.dialects.slurm.output import output_files
+from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
-from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.spec import JobSpec, Submission
 
 _CANCELLED = "slurmstepd: error: *** JOB {job_id} ON {host} CANCELLED AT {time}"
 WORDS = RunnerWords(
@@ -53,7 +54,7 @@ def _run_setup(job: PlacedJob) -> RunSetup:
     )
 
 
-def _read_script(name: str, content: bytes, now: datetime) -> object:
+def _read_script(name: str, content: bytes, now: datetime, outcomes: list[Outcome]) -> Submission:
     from hpcbatch.dialects.slurm.submit import read_submission
 
     return read_submission(
@@ -66,7 +67,8 @@ def _read_script(name: str, content: bytes, now: datetime) -> object:
         server="server",
         now=now,
         umask=0o077,
-    )
+        outcomes=outcomes,
+    ).submission
 
 
 def directive_word(text: str) -> str:

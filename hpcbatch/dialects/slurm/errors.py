@@ -9,6 +9,7 @@ from hpcbatch.errors import (
     ForbiddenError,
     HpcBatchError,
     JobFinishedError,
+    ObstaclesError,
     RefusedError,
     UnauthorizedError,
     UnknownJobError,
@@ -75,6 +76,13 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.IMAGE_NOT_ALLOWED: DENIED,
     RefusalCode.UNKNOWN_RESOURCE: "Invalid generic resource (gres) specification",
     RefusalCode.UNKNOWN_PROPERTY: "Invalid feature specification",
+    RefusalCode.UNKNOWN_NODE: "Invalid node name specified",
+    RefusalCode.UNKNOWN_LICENSE: "Invalid license specification",
+    RefusalCode.UNKNOWN_ACCOUNT: "Invalid account or account/partition combination specified",
+    RefusalCode.UNKNOWN_QOS: "Invalid qos specification",
+    RefusalCode.UNKNOWN_RESERVATION: "Requested reservation is invalid",
+    RefusalCode.IGNORED: "Requested operation not supported on this system",
+    RefusalCode.DEADLINE: "Requested time limit is invalid (missing or exceeds some limit)",
     RefusalCode.USER_DISABLED: DENIED,
     RefusalCode.BAD_DEPENDENCY: "Job dependency problem",
     RefusalCode.CIRCULAR_DEPENDENCY: "Circular job dependency",
@@ -109,6 +117,9 @@ def describe(error: Exception, command: str, operand: str = "") -> tuple[str, in
     """
     if isinstance(error, SlurmAnswer):
         return "", 0
+    if isinstance(error, ObstaclesError):
+        described = [describe(problem, command, operand) for problem in error.problems]
+        return "\n".join(text for text, _ in described), described[0][1]
     if isinstance(error, SlurmUsageError):
         where = place(error.path, error.line, error.column)
         return error.text + (f"\n{command}: error: {where}: refused here" if where else ""), error.code

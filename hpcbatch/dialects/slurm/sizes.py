@@ -11,7 +11,8 @@ from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.dialects.slurm.tres import Amounts, gpus_of, same_type
 from hpcbatch.errors import NotSupportedError
-from hpcbatch.model.spec import MAX_CHUNKS, Arrangement, Chunk
+from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
+from hpcbatch.model.spec import Arrangement
 
 MIB = 1024**2
 

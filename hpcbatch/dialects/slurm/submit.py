@@ -25,6 +25,7 @@ from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.free_text import check_text
 from hpcbatch.model.image import parse_image
+from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.spec import JobSpec, Output, Sharing, Submission
 
 MAX_NAME = 1024
@@ -72,6 +73,7 @@ def read_submission(
     server: str,
     now: datetime,
     umask: int,
+    outcomes: list[Outcome] | None = None,
 ) -> SlurmSubmission:
     """Read what `sbatch argv...` requests. The command line goes over SBATCH_* variables, these over #SBATCH lines.
 

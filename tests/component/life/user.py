@@ -28,12 +28,13 @@ from hpcbatch.errors import (
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.history.tables import columns
 from hpcbatch.model.array import Array
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.model.spec import Chunk, JobSpec, Submission
+from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import cell_at, row_of

@@ -9,9 +9,10 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Api, Object, ObjectList, WatchEvent
 from hpcbatch.controller.job_pods import JobPods, SeenPods
 from hpcbatch.controller.records import Admitted
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy.observed import VolcanoJobView
 
 KEY = ("ns", "pbs-x")

@@ -9,10 +9,11 @@ import pytest
 
 from hpcbatch.dialects.registry import DIALECTS, door
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import PlacedJob, PlacedPod, RunSetup
 from hpcbatch.model.runner_words import HostValue, RunnerWords, StartValue
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.volcano import translate
 
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.layout import NodeSize, lay_out
-from hpcbatch.model.spec import Arrangement, Chunk, JobSpec
+from hpcbatch.model.spec import Arrangement, JobSpec
 
 GIB = 2**30
 

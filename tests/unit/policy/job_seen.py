@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Observed, PodView, VolcanoJobView, Waiting
 from hpcbatch.volcano.report import RunReport

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.errors import HpcBatchError, RefusedError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
-from hpcbatch.model.spec import Arrangement, Chunk, JobSpec
+from hpcbatch.model.spec import Arrangement, JobSpec
 from hpcbatch.policy.admission import Granted, admit, choose_queue, closed_because
 from hpcbatch.site.identity import Identity
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import Alteration, JobStatus, Suspension
-from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Observed, PodView, Waiting

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.record import JobStatus
-from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.dependencies import Outlook, Verdict

@@ -8,8 +8,8 @@ from datetime import timedelta
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import JobStatus
-from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Observed

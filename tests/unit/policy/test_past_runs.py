@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import ExecHost, JobStatus, PastRun
-from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import PodView

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy.place import objects, place
 from hpcbatch.site.identity import Identity
 

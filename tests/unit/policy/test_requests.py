@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from hpcbatch.errors import HpcBatchError, RefusedError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.requests import merge, rerun
 from hpcbatch.record.fields import ALTERABLE

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
-from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.waiting import NodeRoom, explain
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.site import QueueConfig, SiteConfig
-from hpcbatch.model.spec import Chunk
 from hpcbatch.volcano.pod_needs import node_selector, resources
 
 SITE = SiteConfig(

@@ -18,10 +18,11 @@ from jinja2 import DictLoader
 import hpcbatch.runner
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
-from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Sharing
+from hpcbatch.model.spec import Arrangement, JobSpec, Sharing
 from hpcbatch.volcano import job_names, translate
 from hpcbatch.volcano.admission import mutate_job, validate_job
 from tests.thoroughness import examples

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hpcbatch.model.array import Array, ArrayStatus, Membership
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.spec import Chunk, JobSpec, Output
+from hpcbatch.model.spec import JobSpec, Output
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from hpcbatch.dialects.pbs.accounting import entries
 from hpcbatch.dialects.pbs.alterations import changes
 from hpcbatch.model.array import Array, ArrayStatus, Membership
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import Alteration, ExecHost, JobRecord, JobStatus, PastRun, Suspension
-from hpcbatch.model.spec import Chunk, Output
+from hpcbatch.model.spec import Output
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.past_runs import KEPT, remembered
 from hpcbatch.policy.suspensions import with_suspensions

@@ -172,4 +172,6 @@ def test_every_error_of_ours_has_an_exit_code_that_a_shell_sees() -> None:
         error.args = ("text",)
         if isinstance(error, errors.RefusedError):
             error.code = "x"
+        if isinstance(error, errors.ObstaclesError):
+            error.problems = (errors.HpcBatchError("text"), errors.HpcBatchError("more"))
         assert 0 < describe(error, "qstat", "1.s")[1] < 256

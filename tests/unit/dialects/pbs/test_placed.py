@@ -8,9 +8,10 @@ import pytest
 
 from hpcbatch.dialects.pbs.environment import environment, nodefile
 from hpcbatch.dialects.pbs.output import output_files
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles, PlacedJob, PlacedPod
-from hpcbatch.model.spec import Chunk, JobSpec, Output
+from hpcbatch.model.spec import JobSpec, Output
 
 
 def placed(

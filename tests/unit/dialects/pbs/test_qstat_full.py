@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from hpcbatch.dialects.pbs.cjson import dump, parsed
 from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.qstat_full import Attributes, format_dsv, format_full, format_json, full_attributes
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, JobRecord
-from hpcbatch.model.spec import Chunk, Output
+from hpcbatch.model.spec import Output
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
 

@@ -8,7 +8,8 @@ from hpcbatch.dialects.pbs.errors import Origin, PbsError, describe
 from hpcbatch.dialects.pbs.resources import ResourceRequest, Resources, read_resources, split_resources
 from hpcbatch.dialects.pbs.select import parse_place, parse_select
 from hpcbatch.errors import HpcBatchError, NotSupportedError
-from hpcbatch.model.spec import MAX_CHUNKS, Arrangement, Chunk, Sharing
+from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
+from hpcbatch.model.spec import Arrangement, Sharing
 
 GB = 1 << 30
 

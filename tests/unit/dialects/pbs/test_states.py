@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from hpcbatch.dialects.pbs.states import LETTER, SUBSTATE, comment, ctime, exec_host, exec_vnode, exit_status, substate
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
 
 from .jobs import ROWS

@@ -12,8 +12,9 @@ from hpcbatch.dialects.pbs.errors import describe
 from hpcbatch.dialects.pbs.settings import split_attributes
 from hpcbatch.dialects.pbs.submit import PbsSubmission, read_submission
 from hpcbatch.errors import HpcBatchError, NotSupportedError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.spec import Arrangement, Chunk, JobSpec, Output, Sharing
+from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing
 from tests.unit.dialects.pbs.submit_parts import ENVIRON, NOW, refusal, spec, submit
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from hpcbatch.model.array import Array, ArrayStatus, Membership
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
-from hpcbatch.model.spec import Chunk, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
 

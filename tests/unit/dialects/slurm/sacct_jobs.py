@@ -11,10 +11,10 @@ from hpcbatch.dialects.slurm.sacct import Facts, format_lines, select_lines
 from hpcbatch.dialects.slurm.sacct_fields import View
 from hpcbatch.dialects.slurm.sacct_options import read_options
 from hpcbatch.model.array import Array, ArrayStatus, Membership
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import ExecHost, HostUsage, JobRecord
-from hpcbatch.model.spec import Chunk
 from hpcbatch.model.state import JobState, Reason
 from tests.unit.dialects.slurm.jobs import record
 

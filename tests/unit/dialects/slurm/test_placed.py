@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from hpcbatch.dialects.slurm.environment import environment, nodefile, runs
 from hpcbatch.dialects.slurm.output import output_files
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import PlacedJob, PlacedPod
-from hpcbatch.model.spec import Chunk, JobSpec, Output
+from hpcbatch.model.spec import JobSpec, Output
 from tests.unit.dialects.slurm.jobs import recorded
 
 SPEC = JobSpec(

@@ -22,9 +22,10 @@ from hpcbatch.dialects.slurm.scontrol import (
     read_job,
 )
 from hpcbatch.errors import HpcBatchError, NotSupportedError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord
-from hpcbatch.model.spec import Chunk, JobSpec, Output, Sharing
+from hpcbatch.model.spec import JobSpec, Output, Sharing
 from hpcbatch.model.state import JobState, Reason
 from tests.unit.dialects.slurm.jobs import NODE, NOW, QUEUE, QUEUES, SUBMITTED, record, recorded
 
