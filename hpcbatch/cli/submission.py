@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 
-from hpcbatch.cli.common import Session, complain
+from hpcbatch.cli.common import EndedError, Session, complain
 from hpcbatch.client.submit import Submitted, submit
 from hpcbatch.model.spec import Arrangement, Submission
 
 
-def send(session: Session, submission: Submission, command: str) -> Submitted:
+def send(session: Session, submission: Submission, command: str, *, is_quiet: bool = False) -> Submitted:
     """Submit, and print the notes for the submitter."""
+    check_strict(submission, command)
     submitted = submit(session.api, session.namespace, submission)
     tell(submission, command)
+    if not is_quiet:
+        tell_ignored((*submission.spec.ignored, *submitted.ignored), command, f"hpcbatch explain {submitted.job_id}")
     if submission.mail_note:
         _print_mail_notes(session, submission, command)
     return submitted
@@ -36,6 +41,30 @@ def _print_mail_notes(session: Session, submission: Submission, command: str) ->
 def tell(submission: Submission, command: str) -> None:
     for note in submission.notes:
         complain(note if note.startswith(f"{command}:") else f"{command}: {note}")
+
+
+def tell_ignored(ignored: Sequence[str], command: str, explain: str) -> None:
+    """One line for all that has no effect here. Each text is the option as given, a colon, and the reason."""
+    if ignored:
+        names = dict.fromkeys(text.partition(": ")[0] for text in ignored)
+        complain(f"{command}: ignored here: {', '.join(names)} ({explain} says why)")
+
+
+def check_strict(submission: Submission, command: str) -> None:
+    """End the command if --strict was given and anything is ignored. What the site ignores the controller refuses."""
+    spec = submission.spec
+    if spec.is_strict and spec.ignored:
+        start = "sbatch: error: --strict" if command == "sbatch" else f"{command}: --strict"
+        raise EndedError("\n".join(f"{start}: {text}" for text in spec.ignored), 1)
+
+
+def show(session: Session, submission: Submission, command: str, *, is_quiet: bool = False) -> None:
+    """--dry-run: print the manifests, and the notes for the submitter."""
+    check_strict(submission, command)
+    sys.stdout.write(dry_run(session, submission))
+    tell(submission, command)
+    if not is_quiet:
+        tell_ignored(submission.spec.ignored, command, f"{command} --explain")
 
 
 def dry_run(session: Session, submission: Submission) -> str:

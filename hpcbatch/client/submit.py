@@ -43,6 +43,8 @@ class Submitted(NamedTuple):
     namespace: str
     object_name: str
     is_array: bool = False
+    ignored: tuple[str, ...] = ()
+    """What the site ignores of it, each with the reason, beside the spec's."""
 
 
 def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float = ADMISSION_S) -> Submitted:
@@ -75,7 +77,8 @@ def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float
         _remove(api, namespace, name)
         raise RefusedError(refusal.get("code", ""), refusal.get("message", ""))
     is_array = submission.spec.array is not None
-    return Submitted(int(status["jobId"]), submission.spec.server, namespace, name, is_array)
+    ignored = tuple(map(str, status.get("ignored") or ()))
+    return Submitted(int(status["jobId"]), submission.spec.server, namespace, name, is_array, ignored)
 
 
 def submission_secret(name: str, submission: Submission) -> Object:

@@ -31,11 +31,10 @@ def _body(session: Session) -> int:
         now=session.now,
         is_host=partial(_is_host, session),
     )
-    from hpcbatch.cli.submission import dry_run, send, tell
+    from hpcbatch.cli.submission import send, show
 
     if wanted.dry_run:
-        sys.stdout.write(dry_run(session, wanted.submission))
-        tell(wanted.submission, "qsub")
+        show(session, wanted.submission, "qsub")
         return 0
     check_server(session, "qsub")
     submitted = send(session, wanted.submission, "qsub")

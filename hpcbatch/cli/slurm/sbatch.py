@@ -29,11 +29,10 @@ def _body(session: Session) -> int:
         now=session.now,
         umask=session.umask,
     )
-    from hpcbatch.cli.submission import dry_run, send, tell
+    from hpcbatch.cli.submission import send, show
 
     if wanted.dry_run:
-        sys.stdout.write(dry_run(session, wanted.submission))
-        tell(wanted.submission, "sbatch")
+        show(session, wanted.submission, "sbatch", is_quiet=wanted.quiet)
         return 0
     try:
         if wanted.priority or wanted.submission.spec.nice < 0:
@@ -41,7 +40,7 @@ def _body(session: Session) -> int:
 
             submitted = send_with_priority(session, wanted)
         else:
-            submitted = send(session, wanted.submission, "sbatch")
+            submitted = send(session, wanted.submission, "sbatch", is_quiet=wanted.quiet)
     except RefusedError as refused:
         # The controller's message names the partition that there is none of, also where it is the site's default.
         raise EndedError(*errors.describe(refused, "sbatch", str(refused))) from None

@@ -22,8 +22,8 @@ def send_with_priority(session: Session, wanted: SlurmSubmission) -> Submitted:
     submission, priority = wanted.submission, wanted.priority
     if not may_change_all(session.api):
         spec = replace(submission.spec, nice=max(0, submission.spec.nice))
-        return send(session, replace(submission, spec=spec), "sbatch")
-    submitted = send(session, submission, "sbatch")
+        return send(session, replace(submission, spec=spec), "sbatch", is_quiet=wanted.quiet)
+    submitted = send(session, submission, "sbatch", is_quiet=wanted.quiet)
     if priority:
         row = listing.find(session.api, session.namespace, submitted.job_id)
         if not row.state.is_final:

@@ -37,7 +37,10 @@ from hpcbatch.model.spec import JobSpec, Output, Submission
 from hpcbatch.model.text import printable
 
 DRY_RUN: Final = "--dry-run"
-"""The one option that is ours and not PBS's."""
+EXPLAIN: Final = "--explain"
+STRICT: Final = "--strict"
+OURS: Final = frozenset({DRY_RUN, EXPLAIN, STRICT})
+"""The options of the command line that are ours and not PBS's."""
 IMAGE: Final = "CONTAINER_IMAGE"
 DEFAULT_IMAGE: Final = "HPCBATCH_IMAGE"
 """Ours; weaker than script and command line."""
@@ -135,6 +138,7 @@ def read_submission(
         remove_output=reader.remove_output(),
         image=reader.image(variables, environ),
         server=server,
+        is_strict=STRICT in settings.given,
         attributes=reader.attributes(_submit_arguments(parsed, argv), resources, join, stdout, stderr),
     )
     reader.check_ignored()
@@ -157,7 +161,7 @@ def _command_line(argv: Sequence[str]) -> Parsed:
     for argument in argv:
         if any("\udc80" <= char <= "\udcff" for char in argument):
             raise PbsError("an argument is not UTF-8 text", USAGE_CODE)
-    parsed = options.getopt(options.words(argv), options.QSUB, long_options=frozenset({DRY_RUN}))
+    parsed = options.getopt(options.words(argv), options.QSUB, long_options=OURS)
     has_dashes = parsed.dashes_at is not None
     if parsed.is_permuted or (has_dashes and (parsed.dashes_at or not parsed.operands)):
         raise PbsUsageError("\n".join(parsed.errors), usage.QSUB)
@@ -175,7 +179,7 @@ def _submit_arguments(parsed: Parsed, argv: Sequence[str]) -> str:
             shown += argv[at:]
             break
         given = next((text for text in lists if word == text or (word[:1] == "-" and word.endswith(text))), None)
-        if word != DRY_RUN:
+        if word not in OURS:
             shown.append(word if given is None else word.removesuffix(given) + names_only(given))
     return printable(" ".join(shown))
 

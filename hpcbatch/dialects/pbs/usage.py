@@ -8,7 +8,8 @@ usage: qsub [-a date_time] [-A account_string] [-C directive_prefix]
 \t[-l resource_list] [-m mail_options] [-M user_list] [-N jobname]
 \t[-o path] [-p priority] [-P project] [-q queue] [-r y|n]
 \t[-R o|e|oe] [-S path] [-W otherattributes=value...]
-\t[-v variable_list] [-V] [-z] [--dry-run] [script | -- command [arg1 ...]]
+\t[-v variable_list] [-V] [-z] [--dry-run] [--explain] [--strict]
+	[script | -- command [arg1 ...]]
        qsub --version"""
 
 QSTAT = """\

@@ -23,6 +23,7 @@ SBATCH_HELP = f"""\
       --dry-run               print the Kubernetes manifests, submit nothing
   -e, --error=err             file for batch script's standard error
       --exclusive             allocate whole nodes
+      --explain               say what becomes of each option, submit nothing
       --export=names          environment variables to export: ALL, NONE, NIL or a list
       --get-user-env          start the script by a login shell of the user
   -G, --gpus=n                GPUs of the whole job, [type:]n
@@ -51,6 +52,7 @@ SBATCH_HELP = f"""\
   -Q, --quiet                 suppress informational messages
       --requeue               permit the job to be requeued
       --signal=[[R][B]:]num[@time]  send signal when time limit within time seconds
+      --strict                refuse the job if any option has no effect here
   -t, --time=minutes          time limit
   -v, --verbose               verbose mode
   -W, --wait                  wait for completion of submitted job

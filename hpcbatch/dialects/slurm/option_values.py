@@ -243,6 +243,8 @@ READERS: dict[str, Reader] = {
     "cpus-per-task": _count("cpus_per_task", "cpus-per-task"),
     "dependency": _dependency,
     "dry-run": _flag("dry_run"),
+    "explain": _flag("explain"),
+    "strict": _flag("strict"),
     "error": _text("error"),
     "exclusive": _exclusive,
     "export": _export,

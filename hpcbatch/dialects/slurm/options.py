@@ -70,6 +70,7 @@ OPTIONS: tuple[SbatchOption, ...] = (
             "dry-run +dry-run",  # ours
             "error= -e SBATCH_ERROR",
             "exclusive? SBATCH_EXCLUSIVE",
+            "explain +explain",  # ours
             "export= SBATCH_EXPORT",
             "get-user-env? SBATCH_GET_USER_ENV",
             "gpus= -G SBATCH_GPUS",
@@ -99,6 +100,7 @@ OPTIONS: tuple[SbatchOption, ...] = (
             "quiet -Q",
             "requeue SBATCH_REQUEUE",
             "signal= SBATCH_SIGNAL",
+            "strict +strict",  # ours
             "time= -t SBATCH_TIMELIMIT",
             "usage",
             "verbose -v SBATCH_DEBUG",
@@ -195,5 +197,6 @@ NO_EFFECT: dict[str, frozenset[str]] = {
 """Values of refused options that ask for what is so anyway."""
 
 PARSER = Parser("sbatch", OPTIONS)
-SCRIPT_PARSER = Parser("sbatch", (option for option in OPTIONS if option.name != "dry-run"))
-"""--dry-run is no directive: the real sbatch would refuse such a script."""
+OURS = frozenset({"dry-run", "explain", "strict"})
+SCRIPT_PARSER = Parser("sbatch", (option for option in OPTIONS if option.name not in OURS))
+"""What is ours is no directive: the real sbatch would refuse such a script."""

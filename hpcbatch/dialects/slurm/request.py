@@ -30,6 +30,7 @@ class Request:
     dry_run: bool = False
     error: str | None = None
     exclusive: bool = False
+    explain: bool = False
     export: str | None = None
     features: tuple[str, ...] = ()
     login: bool | None = None
@@ -59,6 +60,7 @@ class Request:
     priority: int | None = None
     """Given outright; 0 holds the job."""
     quiet: bool = False
+    strict: bool = False
     wait: bool = False
     requeue: bool = True
     walltime_s: int | None = None

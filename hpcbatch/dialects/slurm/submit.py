@@ -198,6 +198,7 @@ def _spec(
         umask=umask,
         image=image,
         server=server,
+        is_strict=request.strict,
         attributes=_attributes(request, nodes),
     )
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Takes
 from hpcbatch.dialects.slurm.option_values import READERS
-from hpcbatch.dialects.slurm.options import OPTIONS, PARSER, SCRIPT_PARSER, Support
+from hpcbatch.dialects.slurm.options import OPTIONS, OURS, PARSER, SCRIPT_PARSER, Support
 
 GIVEN = [
     (["-N4"], [("nodes", "4")]),
@@ -81,9 +81,10 @@ def test_options_end_at_the_script() -> None:
     assert PARSER.parse(["-n3", "--", "-x"])[1] == [2]
 
 
-def test_dry_run_is_no_directive() -> None:
-    with pytest.raises(SlurmUsageError, match="unrecognized option '--dry-run'"):
-        SCRIPT_PARSER.parse(["--dry-run"])
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_what_is_ours_is_no_directive(name: str) -> None:
+    with pytest.raises(SlurmUsageError, match=f"unrecognized option '--{name}'"):
+        SCRIPT_PARSER.parse([f"--{name}"])
 
 
 def test_every_honoured_option_is_read() -> None:
@@ -107,13 +108,13 @@ def test_every_option_has_each_of_its_forms() -> None:
             assert [g.option for g in PARSER.parse([f"-{option.short}{value or ''}"])[0]] == [option]
 
 
-LONG = [name for o in OPTIONS for name in (o.name, *o.aliases) if name != "dry-run"]
+LONG = [name for o in OPTIONS for name in (o.name, *o.aliases) if name not in OURS]
 
 
 @given(st.sampled_from(LONG), st.integers(1, 30))
 def test_a_prefix_means_one_option_or_is_refused(name: str, length: int) -> None:
     prefix = name[:length]
-    fits = {o.name for o in OPTIONS for n in (o.name, *o.aliases) if n.startswith(prefix) and n != "dry-run"}
+    fits = {o.name for o in OPTIONS for n in (o.name, *o.aliases) if n.startswith(prefix) and n not in OURS}
     try:
         found, _ = PARSER.parse([f"--{prefix}", "v"])
     except SlurmUsageError as error:
