@@ -12,6 +12,7 @@ from hpcbatch.api import kubeconfig
 from hpcbatch.cli.check import check
 from hpcbatch.cli.common import Describe, Session, outcome
 from hpcbatch.cli.controller import controller
+from hpcbatch.cli.explain import explain
 from hpcbatch.cli.job_number import job_number
 from hpcbatch.cli.login_check import login_check
 from hpcbatch.cli.new import new
@@ -41,6 +42,7 @@ def group(context: click.Context) -> None:
 group.add_command(accounting)
 group.add_command(check)
 group.add_command(controller)
+group.add_command(explain)
 group.add_command(report)
 group.add_command(user)
 group.add_command(site)

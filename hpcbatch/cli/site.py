@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from hpcbatch.cli.common import complain
 from hpcbatch.errors import HpcBatchError
+
+if TYPE_CHECKING:
+    from hpcbatch.model.site import SiteConfig
 
 
 @click.group()
@@ -42,6 +46,14 @@ def read_checked(file: Path, *, template: Path | None = None, is_engine: bool = 
             complain(str(problem))
         return None
     return text
+
+
+def config_of(file: Path) -> SiteConfig:
+    """The values of a site file, whose jobs need no image. Raises SiteFileError."""
+    from hpcbatch.model.site import SiteConfig
+    from hpcbatch.site.file import read_config
+
+    return read_config(_read(file), defaults=SiteConfig(), file=str(file))
 
 
 def _read(file: Path) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hpcbatch.api.client import TableApi
+from hpcbatch.api.names import SCRIPT_KEY
+from hpcbatch.api.port import Api
+from hpcbatch.api.resources import SECRETS
 from hpcbatch.client import history
 from hpcbatch.client.listing import in_order, iter_ended, list_objects
+from hpcbatch.errors import ForbiddenError, NotFoundError
 from hpcbatch.record.batchjob import shown_record
 
 if TYPE_CHECKING:
@@ -42,3 +47,14 @@ def exactly(api: TableApi, namespace: str, number: int) -> list[JobRecord]:
     return [
         shown_record(obj) for obj in in_order(iter_ended(api, namespace, numbers=[number], include_unfinished=True))
     ]
+
+
+def submitted_script(api: Api, record: JobRecord) -> bytes:
+    """The script as it was submitted; empty where there is none, it is gone with the run, or it is not to be read."""
+    member = record.spec.member_of
+    try:
+        name = record.object_name if member is None else member.array_name
+        secret = api.get(SECRETS, name, record.namespace)
+    except (ForbiddenError, NotFoundError):
+        return b""
+    return base64.b64decode((secret.get("data") or {}).get(SCRIPT_KEY, ""))

@@ -55,6 +55,8 @@ class Door:
     run_setup: Callable[[PlacedJob], RunSetup]
     never_met: Callable[[JobRecord, Left, bool], str]
     """Why a part of the job's dependency can never be met. True: nobody knows the job that it names."""
+    directive: str = ""
+    """What lines of its scripts begin with that hold options; "": there are none."""
     rules: Rules = Rules()
     mails: Callable[[JobRecord, datetime], list[Mail]] = lambda _record, _now: []
     """All mails that the job has given cause for up to now, in order, sent or not."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import hpcbatch.dialects.pbs.door
 import hpcbatch.dialects.slurm.door
 from hpcbatch.dialects.port import Door
@@ -20,3 +22,13 @@ def door(dialect: str) -> Door:
     if found is None:
         raise HpcBatchError(f"dialect {dialect!r} is not known here: expected {' or '.join(sorted(DIALECTS))}")
     return found
+
+
+def count_directives(script: bytes) -> dict[str, int]:
+    """How many lines of a script begin as each dialect's options do; only those dialects of which there are any."""
+    counts = {
+        name: len(re.findall(rb"^[ \t]*" + re.escape(each.directive.encode()), script, re.MULTILINE))
+        for name, each in DIALECTS.items()
+        if each.directive
+    }
+    return {name: count for name, count in counts.items() if count}

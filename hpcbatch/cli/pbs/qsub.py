@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+
+if TYPE_CHECKING:
+    from hpcbatch.dialects.pbs.submit import PbsSubmission
 
 
 def main() -> None:
@@ -18,19 +23,15 @@ def _body(session: Session) -> int:
     if printed_version(arguments):
         return 0
     from hpcbatch.cli.script import read_script
-    from hpcbatch.dialects.pbs.submit import read_submission
 
-    wanted = read_submission(
-        arguments,
-        script=partial(read_script, session, prompt=True),
-        environ=session.environ,
-        cwd=session.cwd,
-        host=session.host,
-        user=session.user,
-        server=session.server,
-        now=session.now,
-        is_host=partial(_is_host, session),
-    )
+    read = reader(session, arguments, partial(read_script, session, prompt=True))
+    if "--explain" in arguments:
+        from hpcbatch.cli.explanation import explained
+        from hpcbatch.dialects.pbs.submit import is_explained
+
+        if is_explained(arguments):
+            return explained(session, "qsub", read, describe("qsub", session))
+    wanted = read()
     from hpcbatch.cli.submission import send, show
 
     if wanted.dry_run:
@@ -48,9 +49,35 @@ def _body(session: Session) -> int:
     return 0
 
 
-def _is_host(session: Session, name: str) -> bool:
-    """Whether the cluster has a node of this name, with or without its domain."""
-    from hpcbatch.api.resources import NODES
+def reader(
+    session: Session, arguments: Sequence[str], script: Callable[[str | None], tuple[str | None, bytes]]
+) -> partial[PbsSubmission]:
+    """Reads the command line and its script, which `script` reads, in the user's surroundings."""
+    from hpcbatch.dialects.pbs.submit import read_submission
 
-    nodes = {node["metadata"]["name"] for node in session.api.list(NODES).items}
+    return partial(
+        read_submission,
+        arguments,
+        script=script,
+        environ=session.environ,
+        cwd=session.cwd,
+        host=session.host,
+        user=session.user,
+        server=session.server,
+        now=session.now,
+        is_host=partial(_is_host, session),
+    )
+
+
+def _is_host(session: Session, name: str) -> bool:
+    """Whether the cluster has a node of this name, with or without its domain. Without a cluster, where a script is
+    only looked at, it may have.
+    """
+    from hpcbatch.api.resources import NODES
+    from hpcbatch.errors import UnreachableError
+
+    try:
+        nodes = {node["metadata"]["name"] for node in session.api.list(NODES).items}
+    except UnreachableError:
+        return True
     return name in nodes or name.partition(".")[0] in {node.partition(".")[0] for node in nodes}

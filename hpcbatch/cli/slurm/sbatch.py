@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import EndedError, Session, run
 from hpcbatch.cli.slurm.common import describe
 from hpcbatch.errors import RefusedError
+
+if TYPE_CHECKING:
+    from hpcbatch.dialects.slurm.submit import SlurmSubmission
 
 
 def main() -> None:
@@ -16,19 +21,16 @@ def main() -> None:
 
 def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm import errors
-    from hpcbatch.dialects.slurm.submit import read_submission
 
-    wanted = read_submission(
-        sys.argv[1:],
-        script=partial(_script, session),
-        environ=session.environ,
-        cwd=session.cwd,
-        host=session.host,
-        user=session.user,
-        server=session.server,
-        now=session.now,
-        umask=session.umask,
-    )
+    arguments = sys.argv[1:]
+    read = reader(session, arguments, partial(_script, session))
+    if "--explain" in arguments:
+        from hpcbatch.cli.explanation import explained
+        from hpcbatch.dialects.slurm.options import PARSER
+
+        if any(given.option.name == "explain" for given in PARSER.parse(arguments)[0]):
+            return explained(session, "sbatch", read, describe("sbatch", session))
+    wanted = read()
     from hpcbatch.cli.submission import send, show
 
     if wanted.dry_run:
@@ -53,6 +55,26 @@ def _body(session: Session) -> int:
 
         return wait(session, submitted)
     return 0
+
+
+def reader(
+    session: Session, arguments: Sequence[str], script: Callable[[str | None], tuple[str | None, bytes]]
+) -> partial[SlurmSubmission]:
+    """Reads the command line and its script, which `script` reads, in the user's surroundings."""
+    from hpcbatch.dialects.slurm.submit import read_submission
+
+    return partial(
+        read_submission,
+        arguments,
+        script=script,
+        environ=session.environ,
+        cwd=session.cwd,
+        host=session.host,
+        user=session.user,
+        server=session.server,
+        now=session.now,
+        umask=session.umask,
+    )
 
 
 def _script(session: Session, path: str | None) -> tuple[str | None, bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from hpcbatch.dialects.pbs.depend import never_met
+from hpcbatch.dialects.pbs.directives import DEFAULT_PREFIX
 from hpcbatch.dialects.pbs.environment import environment, nodefile
 from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.mail import mails
@@ -68,6 +69,7 @@ def _resized(spec: JobSpec) -> JobSpec:
 DOOR = Door(
     submit_command="qsub",
     read_script=_read_script,
+    directive=DEFAULT_PREFIX,
     directive_word=directive_word,
     shown_id=row_id,
     run_setup=_run_setup,

@@ -156,6 +156,11 @@ def read_submission(
     )
 
 
+def is_explained(argv: Sequence[str]) -> bool:
+    """Whether the command line asks what becomes of its options. Raises PbsError if it cannot be taken apart."""
+    return any(option.name == EXPLAIN for option in _command_line(argv).options)
+
+
 def _command_line(argv: Sequence[str]) -> Parsed:
     """Take the command line apart, and refuse what qsub refuses before it looks at any option's value."""
     for argument in argv:

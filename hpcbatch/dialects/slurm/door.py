@@ -8,6 +8,7 @@ from datetime import datetime
 from hpcbatch.dialects.port import Door, Rules
 from hpcbatch.dialects.slurm.attributes import check
 from hpcbatch.dialects.slurm.dependency import never_met
+from hpcbatch.dialects.slurm.directives import DIRECTIVE
 from hpcbatch.dialects.slurm.environment import environment, nodefile
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT
 from hpcbatch.dialects.slurm.ids import row_id
@@ -85,6 +86,7 @@ def _resized(spec: JobSpec) -> JobSpec:
 DOOR = Door(
     submit_command="sbatch",
     read_script=_read_script,
+    directive=DIRECTIVE,
     directive_word=directive_word,
     shown_id=row_id,
     run_setup=_run_setup,

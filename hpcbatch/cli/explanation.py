@@ -1,0 +1,213 @@
+"""What `hpcbatch explain` and the --explain of qsub and sbatch show. Most of it needs no cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from hpcbatch.cli.columns import aligned, folded
+from hpcbatch.cli.common import EndedError, Session, complain
+from hpcbatch.dialects.registry import DIALECTS, count_directives, door
+from hpcbatch.errors import HpcBatchError, ObstaclesError, UnknownJobError, UsageError
+from hpcbatch.model.layout import NodeSize, lay_out
+from hpcbatch.model.outcome import Outcome
+from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.spec import Arrangement, Submission
+from hpcbatch.model.text import printable, printable_tree
+from hpcbatch.policy.explain import Explanation, as_json, ignored_outcome, shape
+from hpcbatch.policy.site_words import names_of, site_words
+
+Say = Callable[[Exception], tuple[str, int]]
+Script = Callable[[str | None], tuple[str | None, bytes]]
+
+
+class Wanted(Protocol):
+    @property
+    def submission(self) -> Submission: ...
+
+
+class Read(Protocol):
+    """Reads a command line and its script as the command does, and appends what became of each option."""
+
+    def __call__(self, *, outcomes: list[Outcome] | None = None) -> Wanted: ...
+
+
+def explained(session: Session, command: str, read: Read, say: Say) -> int:
+    """`--explain` of a command. The exit code is 1 if the job could not be submitted like this."""
+    return show(_explanation(command, "", read, say, _cluster_site(session)), is_json=False)
+
+
+def of_script(session: Session, script: str, dialect: str | None, site_file: Path | None) -> Explanation:
+    """What becomes of a script, `-` for standard input, that is submitted without further options."""
+    from hpcbatch.cli.script import read_script
+
+    site = _cluster_site(session) if site_file is None else _site_of_file(site_file)
+    try:
+        path, content = read_script(session, script, prompt=False)
+    except OSError as error:
+        raise HpcBatchError(f"cannot read {script}: {error.strerror}") from None
+    counts = count_directives(content)
+    remarks = []
+    if dialect is None:
+        if not counts:
+            words = " or ".join(sorted(each.directive for each in DIALECTS.values() if each.directive))
+            raise UsageError(f"{script} has no lines with {words}: say with --as whose script it is")
+        dialect = max(counts, key=lambda name: counts[name])
+        if len(counts) > 1:
+            lines = " and ".join(f"{counts[name]} {DIALECTS[name].directive}" for name in counts)
+            remarks.append(f"it has {lines} lines: explained for {DIALECTS[dialect].submit_command}")
+    command = door(dialect).submit_command
+    read, say = _reader(session, dialect, script, lambda _: (path, content))
+    found = _explanation(command, script, read, say, site)
+    return replace(found, remarks=(*remarks, *found.remarks))
+
+
+def of_job(session: Session, text: str) -> Explanation:
+    """What became of a job. The options of its script are told to those who may read its Secret."""
+    from hpcbatch.cli.job_number import job_number
+    from hpcbatch.client import records
+
+    number = job_number(session, text)
+    found = records.exactly(session.api, session.namespace, number)
+    if not found:
+        raise UnknownJobError(f"unknown job {text}")
+    record = found[-1]
+    outcomes: list[Outcome] = []
+    script = records.submitted_script(session.api, record)
+    name = (record.spec.script_path or "").rpartition("/")[2] or "script"
+    if script:
+        try:
+            door(record.spec.dialect).read_script(name, script, session.now, outcomes)
+        except HpcBatchError:
+            pass  # what made it fit stood on the command line
+    told = {each.option for each in outcomes}
+    kept = (ignored_outcome(text, "submission") for text in record.spec.ignored)
+    remarks = [f"job {number} of {record.status.owner or 'nobody'}: {record.status.state.value}"]
+    if not script:
+        remarks.append("its script is not there to read, or not for you: only what is ignored is listed")
+    return Explanation(
+        command=door(record.spec.dialect).submit_command,
+        script=record.spec.script_path or "",
+        options=(*outcomes, *(each for each in kept if each.option not in told)),
+        site=tuple(ignored_outcome(text, "site") for text in record.status.ignored),
+        shape=shape(record.spec, record.layout, record),
+        remarks=remarks,
+    )
+
+
+def _explanation(command: str, script: str, read: Read, say: Say, site: SiteConfig | None) -> Explanation:
+    outcomes: list[Outcome] = []
+    try:
+        wanted = read(outcomes=outcomes)
+    except HpcBatchError as error:
+        text, code = say(error)
+        if not code:
+            raise EndedError(text, code) from None  # --help
+        each = error.problems if isinstance(error, ObstaclesError) else (error,)
+        problems = [say(problem)[0] for problem in each]
+        return Explanation(command=command, script=script, options=outcomes, problems=problems)
+    submission = wanted.submission
+    spec = submission.spec
+    told = {each.option for each in outcomes}
+    left = (ignored_outcome(text, "submission") for text in spec.ignored)
+    cpus = os.cpu_count() or 1
+    nodes = [NodeSize(cpus=cpus)] * sum(chunk.count for chunk in spec.chunks)
+    remarks = [note.removeprefix(f"{command}: ") for note in submission.notes]
+    if spec.arrangement is Arrangement.FILL:
+        remarks.append(f"tasks are spread as on nodes of {cpus} CPUs, which is what this machine has")
+    if site is None and (names := [f"{each.kind} {each.text}" for each in names_of(spec)]):
+        remarks.append(f"names that are the site's to know: {', '.join(names)}")
+    return Explanation(
+        command=command,
+        script=script or spec.script_path or "",
+        options=(*outcomes, *(each for each in left if each.option not in told)),
+        site=() if site is None else site_words(spec, site),
+        shape=shape(spec, lay_out(spec, nodes)),
+        remarks=remarks,
+    )
+
+
+def _reader(session: Session, dialect: str, name: str, script: Script) -> tuple[Read, Say]:
+    """As the dialect's own command reads it, with its environment; of other dialects through their door."""
+    if dialect == "pbs":
+        from hpcbatch.cli.pbs import common, qsub
+
+        return qsub.reader(session, [name], script), common.describe("qsub", session)
+    if dialect == "slurm":
+        from hpcbatch.cli.slurm import common as slurm_common
+        from hpcbatch.cli.slurm import sbatch
+
+        return sbatch.reader(session, [name], script), slurm_common.describe("sbatch", session)
+    return partial(_ThroughDoor, session, dialect, name, script), lambda error: (str(error), 1)
+
+
+class _ThroughDoor:
+    def __init__(
+        self, session: Session, dialect: str, name: str, script: Script, *, outcomes: list[Outcome] | None = None
+    ) -> None:
+        told = [] if outcomes is None else outcomes
+        self.submission = door(dialect).read_script(name, script(name)[1], session.now, told)
+
+
+def _site_of_file(file: Path) -> SiteConfig:
+    from hpcbatch.cli.site import config_of
+
+    return config_of(file)
+
+
+def _cluster_site(session: Session) -> SiteConfig | None:
+    """The configuration in force of the cluster; None without a cluster, or if it is not to be read."""
+    from hpcbatch.api.names import IN_FORCE_CONFIGMAP, SYSTEM_NAMESPACE
+    from hpcbatch.api.resources import CONFIGMAPS
+    from hpcbatch.site.file import FILE_KEY, read_config
+
+    try:
+        kept = session.api.get(CONFIGMAPS, IN_FORCE_CONFIGMAP, SYSTEM_NAMESPACE)
+        text = str((kept.get("data") or {}).get(FILE_KEY, ""))
+        return read_config(text, defaults=SiteConfig())
+    except HpcBatchError:
+        return None
+
+
+def show(found: Explanation, *, is_json: bool) -> int:
+    """Print it, and return the exit code."""
+    if is_json:
+        print(json.dumps(printable_tree(as_json(found)), indent=2, ensure_ascii=False))
+        return 0 if found.is_fit else 1
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    _print((("Where", "Option", "Fate", "Meaning"), *_option_rows(found.options)), width)
+    _print((("Kind", "Name", "Fate", "Meaning"), *_site_rows(found.site)), width)
+    rows = [(row.name, row.asked, row.granted) for row in found.shape]
+    is_granted = any(granted for _, _, granted in rows)
+    shaped = [("", "Asked for", "Granted"), *rows] if is_granted else [(name, asked) for name, asked, _ in rows]
+    _print(shaped if is_granted else [("", "Asked for"), *shaped], width)
+    for remark in found.remarks:
+        print(printable(remark))
+    for problem in found.problems:
+        complain(problem)
+    return 0 if found.is_fit else 1
+
+
+def _option_rows(outcomes: Iterable[Outcome]) -> Iterable[tuple[str, str, str, str]]:
+    return ((each.where, each.option, each.fate.value, each.meaning) for each in outcomes)
+
+
+def _site_rows(outcomes: Iterable[Outcome]) -> Iterable[tuple[str, str, str, str]]:
+    return ((each.source, each.option, each.fate.value, each.meaning) for each in outcomes)
+
+
+def _print(table: Sequence[Sequence[str]], width: int | None) -> None:
+    """A table and an empty line, unless it has only headings."""
+    if len(table) < 2:
+        return
+    cells = [tuple(printable(cell) for cell in row) for row in table]
+    for line in aligned(cells if width is None else folded(cells, width)):
+        print(line)
+    print()
