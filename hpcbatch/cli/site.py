@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hpcbatch.cli.common import complain
+from hpcbatch.cli.site_survey import survey
 from hpcbatch.errors import HpcBatchError
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 @click.group()
 def site() -> None:
     """Look after the site's configuration (docs/site.md)."""
+
+
+site.add_command(survey)
 
 
 @site.command()
@@ -54,6 +58,13 @@ def config_of(file: Path) -> SiteConfig:
     from hpcbatch.site.file import read_config
 
     return read_config(_read(file), defaults=SiteConfig(), file=str(file))
+
+
+def read_mapping(file: Path) -> dict[str, Any]:
+    """A site file that was checked, as plain values."""
+    import yaml
+
+    return dict(yaml.safe_load(_read(file)) or {})
 
 
 def _read(file: Path) -> str:
