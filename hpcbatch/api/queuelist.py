@@ -16,9 +16,15 @@ if TYPE_CHECKING:  # listings avoid this import
 
 def queues_to_json(site: SiteConfig) -> str:
     """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is a queue of the same name. `"mail"` if the
-    site sends mail about jobs: the allowed recipients.
+    site sends mail about jobs: the allowed recipients. `"options"`: plugins' options that it ignores, with reasons.
     """
     body: dict[str, Any] = {"default": site.default_queue, "queues": [_queue_to_json(queue) for queue in site.queues]}
+    options: dict[str, str] = {}
+    for each in site.translations:
+        if each.word == "option":
+            options.setdefault(each.pattern, each.ignored)
+    if options:
+        body["options"] = options
     if site.mail is not None:
         mail = site.mail
         body["mail"] = {
@@ -32,6 +38,7 @@ def queues_to_json(site: SiteConfig) -> str:
 def _queue_to_json(queue: QueueConfig) -> Mapping[str, Any]:
     fields = {
         "name": queue.name,
+        "aliases": list(queue.aliases) or None,
         "volcanoQueue": queue.volcano_queue,
         "maxWalltimeSeconds": queue.max_walltime_s,
         "defaultWalltimeSeconds": queue.default_walltime_s,
@@ -66,10 +73,21 @@ def queues_from_json(text: str, is_open: Mapping[str, bool]) -> list[QueueRow]:
                 max_mem_per_node_bytes=queue.get("maxMemoryPerNodeBytes"),
                 default_mem_per_node_bytes=queue.get("defaultMemoryPerNodeBytes"),
                 node_selector=tuple(sorted(queue.get("nodeSelector", {}).items())),
+                aliases=tuple(map(str, queue.get("aliases", ()))),
             )
             for queue in given
         ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+
+
+def options_from_json(text: str) -> dict[str, str]:
+    """Pattern of a plugin's options → why the site ignores them, in the site's order. Raises HpcBatchError for a text
+    that the controller cannot have written.
+    """
+    try:
+        return {str(pattern): str(reason) for pattern, reason in json.loads(text).get("options", {}).items()}
+    except (ValueError, TypeError, AttributeError) as error:
         raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
 
 

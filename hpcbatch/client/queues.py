@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hpcbatch.api.names import QUEUES_CONFIGMAP, QUEUES_KEY, SYSTEM_NAMESPACE
@@ -36,10 +37,25 @@ def default_queue(api: Api) -> str:
     return next((row.name for row in list_queues(api) if row.is_default), "")
 
 
-def check_queue(api: Api, name: str) -> None:
-    """Raise UnknownQueueError if jobs may not use that queue."""
-    if name not in {row.name for row in list_queues(api)}:
+def queue_called(api: Api, name: str) -> str:
+    """The queue of that name or alias. Raises UnknownQueueError if jobs may not use it."""
+    from hpcbatch.model.queue_names import queue_of
+
+    found = queue_of(name, list_queues(api))
+    if found is None:
         raise UnknownQueueError(name)
+    return found.name
+
+
+def plugin_options(api: Api) -> Mapping[str, str]:
+    """Patterns of options of sbatch's plugins that the site ignores, each with the reason; none if it names none."""
+    from hpcbatch.api.queuelist import options_from_json
+
+    try:
+        published = api.get(CONFIGMAPS, QUEUES_CONFIGMAP, SYSTEM_NAMESPACE)
+    except (NotFoundError, ForbiddenError):
+        return {}
+    return options_from_json((published.get("data") or {}).get(QUEUES_KEY, "{}"))
 
 
 def mail_rules(api: Api) -> MailConfig | None:

@@ -250,6 +250,8 @@ class QueueRow(NamedTuple):
     default_mem_per_node_bytes: int | None = None
     node_selector: tuple[tuple[str, str], ...] = ()
     """Labels of the nodes that it reaches."""
+    aliases: tuple[str, ...] = ()
+    """Further names of it in scripts, with `*` and `?`."""
 
     def reaches(self, node: NodeRow) -> bool:
         return all(pair in node.labels for pair in self.node_selector)

@@ -10,6 +10,7 @@ from typing import Any
 
 from hpcbatch.model.array import MAX_MEMBERS
 from hpcbatch.model.mail import MailConfig
+from hpcbatch.model.queue_names import queue_of
 
 
 class Launcher(StrEnum):
@@ -44,7 +45,7 @@ class Word(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
     """What a site makes of a name in scripts. The first of a site's translations that fits a name counts.
-    One of `labels`, `renamed`, `ignored` and `refused` is given, and no more."""
+    One of `labels`, `renamed`, `ignored` and `refused` is given; `renamed` may have `labels` beside it."""
 
     word: Word
     pattern: str
@@ -52,7 +53,7 @@ class Translation:
     value: str = "*"
     """Pattern of the value, for resources and options that have one."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels that the nodes must have."""
+    """Labels that the nodes must have. In a resource's, `{value}` is the value."""
     renamed: str = ""
     """The name of the same kind that counts instead; `gpu:*` → `gpu`. In a resource `{value}` is the value, and
     `feature {value}` makes it a feature of that name."""
@@ -63,6 +64,9 @@ class Translation:
 
     def fits(self, word: Word, name: str, value: str = "") -> bool:
         return word is self.word and fnmatchcase(name, self.pattern) and fnmatchcase(value, self.value)
+
+    def labels_for(self, value: str) -> dict[str, str]:
+        return {label: text.replace("{value}", value) for label, text in self.labels.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +155,8 @@ class SiteConfig:
     """Licence → how many there are; jobs that run never hold more together."""
     resources: Mapping[str, str] = field(default_factory=lambda: {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"})
     """PBS resource or Slurm gres → Kubernetes' extended resource."""
+    node_mem_reserve_bytes: int = 0
+    """Memory of a node that jobs which request all of it leave to other pods."""
     autoscaling: bool = False
     """Whether nodes are added for waiting jobs: then sbatch never refuses a job because no current node fits."""
     launcher: Launcher = Launcher.SHARED
@@ -188,6 +194,19 @@ class SiteConfig:
         if not self.queues:
             return QueueConfig(name=name, volcano_queue=name, is_default=name == self.default_queue)
         return next((queue for queue in self.queues if queue.name == name), None)
+
+    def queue_called(self, name: str) -> QueueConfig | None:
+        """The queue that scripts mean by `name`: its own, or an alias, of which those without patterns go first."""
+        if (queue := self.queue(name)) is not None:
+            return queue
+        return queue_of(name, self.queues)
+
+    def labels_of(self, word: Word, name: str, value: str = "") -> Mapping[str, str] | None:
+        """The labels of the nodes that a name asks for; None if it asks for none by labels."""
+        if word is Word.FEATURE and name in self.node_properties:
+            return self.node_properties[name]
+        found = next((each for each in self.translations if each.fits(word, name, value)), None)
+        return found.labels_for(value) if found is not None and found.labels else None
 
     def image_of(self, queue: QueueConfig) -> str:
         """The image of jobs in `queue` that request none."""

@@ -15,8 +15,11 @@ import yaml
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
+from hpcbatch.site.labels import LABEL_NAME, SUBDOMAIN, is_label_key, label_value, read_labels
 from hpcbatch.site.mail import read_mail
 from hpcbatch.site.modules import read_modules
+from hpcbatch.site.vocabulary import check_aliases, queue_alias, read_licenses, read_translations, read_unknown_queues
+from hpcbatch.site.vocabulary import unsupported as read_unsupported
 from hpcbatch.site.yaml_fields import (
     Fields,
     NoYamlError,
@@ -39,8 +42,8 @@ KIND: Final = "SiteConfiguration"
 FILE_KEY: Final = "site.yaml"
 TEMPLATE_KEY: Final = "job.yaml.j2"
 
-CLUSTER_DEFAULTS: Final = SiteConfig(mounts_passwd=True, image="")
-"""Defaults of a real cluster's file. It has to name an image."""
+CLUSTER_DEFAULTS: Final = SiteConfig(mounts_passwd=True, image="", node_mem_reserve_bytes=1 << 30)
+"""Defaults of a real cluster's file. It has to name an image. Its nodes also run pods that belong to no job."""
 
 SITE_KEYS: Final = (
     "apiVersion",
@@ -70,9 +73,15 @@ SITE_KEYS: Final = (
     "modules",
     "judgeWRF",
     "autoscaling",
+    "unsupported",
+    "unknownQueues",
+    "licenses",
+    "translations",
+    "nodeMemoryReserve",
 )
 QUEUE_KEYS: Final = (
     "name",
+    "aliases",
     "volcanoQueue",
     "default",
     "image",
@@ -101,8 +110,6 @@ SOURCES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 """Volume sources of Kubernetes: their required keys, and the optional ones."""
 
 _VOLUME_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,56}[a-z0-9])?")  # in pods their names begin with `site-`
-_SUBDOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _QUEUE_NAME = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}")
 _WORD = re.compile(r"[A-Za-z0-9_][-A-Za-z0-9_.:]{0,62}")
 _DURATION = re.compile(r"(?:(?P<days>\d{1,5})-)?(?P<h>\d{1,6}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)", re.ASCII)
@@ -176,8 +183,8 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
     queues = _queues(fields, site_has_image=bool(image) or "image" in fields)
     return replace(
         defaults,
-        server_name=fields.take("serverName", _fits(_SUBDOMAIN, "a host name in lower case"), defaults.server_name),
-        cluster_domain=fields.take("clusterDomain", _fits(_SUBDOMAIN, "a domain name"), defaults.cluster_domain),
+        server_name=fields.take("serverName", _fits(SUBDOMAIN, "a host name in lower case"), defaults.server_name),
+        cluster_domain=fields.take("clusterDomain", _fits(SUBDOMAIN, "a domain name"), defaults.cluster_domain),
         image=image,
         allowed_images=fields.take("allowedImages", list_of(_image_pattern), defaults.allowed_images),
         image_pull_timeout_s=fields.take("imagePullTimeout", _duration(1), defaults.image_pull_timeout_s),
@@ -202,6 +209,11 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         autoscaling=fields.take("autoscaling", boolean, defaults.autoscaling),
         mail=read_mail(fields) or defaults.mail,
         modules=read_modules(fields, _image) or defaults.modules,
+        unsupported=fields.take("unsupported", read_unsupported, defaults.unsupported),
+        unknown_queues=read_unknown_queues(fields, queues),
+        licenses=read_licenses(fields),
+        translations=read_translations(fields),
+        node_mem_reserve_bytes=fields.take("nodeMemoryReserve", _memory_or_none, defaults.node_mem_reserve_bytes),
     )
 
 
@@ -212,6 +224,7 @@ def _queues(fields: Fields, *, site_has_image: bool) -> tuple[QueueConfig, ...]:
     items = fields.each("queues", QUEUE_KEYS)
     queues = tuple(_queue(item) for item in items)
     _check_unique(items, "queue")
+    check_aliases(items, queues)
     default = [item for item, queue in zip(items, queues, strict=True) if queue.is_default]
     for item in default[1:]:
         item.complain("default", "a second default queue: exactly one may have `default: true`")
@@ -229,11 +242,12 @@ def _queues(fields: Fields, *, site_has_image: bool) -> tuple[QueueConfig, ...]:
 def _queue(item: Fields) -> QueueConfig:
     name = item.require("name", _fits(_QUEUE_NAME, "up to 63 letters, digits, '-', '_' or '.'"), "")
     volcano_queue = item.take("volcanoQueue", _volcano_queue, name)
-    if "name" in item and "volcanoQueue" not in item and not _SUBDOMAIN.fullmatch(name):
+    if "name" in item and "volcanoQueue" not in item and not SUBDOMAIN.fullmatch(name):
         item.complain("name", f"no Volcano Queue can be called {name!r}: name one with volcanoQueue")
     queue = QueueConfig(
         name=name,
         volcano_queue=volcano_queue,
+        aliases=item.take("aliases", list_of(queue_alias), ()),
         is_default=item.take("default", boolean, False),
         image=item.take("image", _image, None),
         allowed_images=item.take("allowedImages", list_of(_image_pattern), ()),
@@ -243,7 +257,7 @@ def _queue(item: Fields) -> QueueConfig:
         max_cpus=item.take("maxCPUs", number(1, _MAX_COUNT), None),
         max_mem_per_node_bytes=item.take("maxMemoryPerNode", _memory, None),
         default_mem_per_node_bytes=item.take("defaultMemoryPerNode", _memory, None),
-        node_selector=_labels(item, "nodeSelector"),
+        node_selector=read_labels(item, "nodeSelector"),
     )
     for default, most, key in (
         (queue.default_walltime_s, queue.max_walltime_s, "defaultWalltime"),
@@ -340,25 +354,13 @@ def _node_properties(fields: Fields) -> dict[str, dict[str, str]]:
         inner = Fields(node, known, fields.problems, fields.file, path)
         if not _WORD.fullmatch(name):
             inner.complain("", f"{name!r} cannot be a property: expected letters, digits, '_', '-' or '.'")
-        labels = {label: inner.take(label, _label_value, "") for label in known if label in inner}
+        labels = {label: inner.take(label, label_value, "") for label in known if label in inner}
         for label in labels:
-            if not _is_label_key(label):
+            if not is_label_key(label):
                 inner.complain(label, f"{label!r} is no label key: expected [domain/]name")
         if not labels:
             inner.complain("", "expected one label at least, as `label: value`")
         found[name] = labels
-    return found
-
-
-def _labels(item: Fields, name: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for key, node in item.entries(name) or ():
-        if not _is_label_key(key):
-            item.complain(name, f"{key!r} is no label key: expected [domain/]name")
-        try:
-            found[key] = _label_value(node)
-        except UnfitError as unfit:
-            item.complain(name, f"{key}: {unfit}")
     return found
 
 
@@ -372,22 +374,11 @@ def _resources(fields: Fields, default: Mapping[str, str]) -> Mapping[str, str]:
             fields.complain("resources", f"{name!r} cannot be a resource: expected letters, digits, '_', '-' or ':'")
         extended = node.value if isinstance(node, yaml.ScalarNode) else ""
         domain, slash, last = extended.partition("/")
-        is_extended = slash and _SUBDOMAIN.fullmatch(domain) and _LABEL_NAME.fullmatch(last)
+        is_extended = slash and SUBDOMAIN.fullmatch(domain) and LABEL_NAME.fullmatch(last)
         if not is_extended or domain == "kubernetes.io" or domain.endswith(".kubernetes.io"):
             fields.complain("resources", f"{name}: expected an extended resource such as nvidia.com/gpu")
         found[name] = extended
     return found
-
-
-def _is_label_key(key: str) -> bool:
-    domain, slash, name = key.rpartition("/")
-    return bool(_LABEL_NAME.fullmatch(name)) and (not slash or bool(_SUBDOMAIN.fullmatch(domain)))
-
-
-def _label_value(node: yaml.Node) -> str:
-    if isinstance(node, yaml.ScalarNode) and (node.value == "" or _LABEL_NAME.fullmatch(node.value)):
-        return str(node.value)
-    raise UnfitError("expected a label's value: up to 63 letters, digits, '-', '_' or '.'")
 
 
 def _check_unique(items: Sequence[Fields], what: str) -> None:
@@ -421,7 +412,7 @@ def _fits(pattern: re.Pattern[str], expected: str) -> Callable[[yaml.Node], str]
 
 
 def _volcano_queue(node: yaml.Node) -> str:
-    name = _fits(_SUBDOMAIN, "the name of a Volcano Queue")(node)
+    name = _fits(SUBDOMAIN, "the name of a Volcano Queue")(node)
     if name == "root":
         raise UnfitError("Volcano's queue root takes no jobs")
     return name
@@ -463,6 +454,10 @@ def _memory(node: yaml.Node) -> int:
     return _quantity(node, memory_bytes, "an amount of memory such as 4Gi or 512Mi")
 
 
+def _memory_or_none(node: yaml.Node) -> int:
+    return 0 if text(node) == "0" else _memory(node)
+
+
 def _milli(node: yaml.Node) -> int:
     return _quantity(node, cpu_milli, "CPUs such as 1 or 100m")
 
@@ -479,9 +474,9 @@ def _quantity(node: yaml.Node, parse: Callable[[str], int], expected: str) -> in
 
 
 _SOURCE_VALUE: Mapping[tuple[str, str], Callable[[yaml.Node], Any]] = {
-    ("persistentVolumeClaim", "claimName"): _fits(_SUBDOMAIN, "the name of a PersistentVolumeClaim"),
-    ("configMap", "name"): _fits(_SUBDOMAIN, "the name of a ConfigMap"),
-    ("secret", "secretName"): _fits(_SUBDOMAIN, "the name of a Secret"),
+    ("persistentVolumeClaim", "claimName"): _fits(SUBDOMAIN, "the name of a PersistentVolumeClaim"),
+    ("configMap", "name"): _fits(SUBDOMAIN, "the name of a ConfigMap"),
+    ("secret", "secretName"): _fits(SUBDOMAIN, "the name of a Secret"),
     ("nfs", "server"): text,
     ("nfs", "path"): _absolute,
     ("hostPath", "path"): _absolute,

@@ -33,9 +33,10 @@ def _body(session: Session) -> int:
     if queue:
         every = [job for job in every if job.row.queue == queue]
         if not every:
-            from hpcbatch.client.queues import check_queue
+            from hpcbatch.client.queues import queue_called
 
-            check_queue(session.api, queue)
+            name = queue_called(session.api, queue)
+            every = [job for job in _jobs(session, options) if job.row.queue == name]
     living = {job.row.job_id for job in every if job.row.array_indices and not job.row.state.is_final}
     own = _members(every) if options.members else {}
     for job in every:

@@ -122,9 +122,10 @@ class _Listing:
             return self._everything()
         rows = [row for row in self._everything() if row.queue == queue]
         if not rows:
-            from hpcbatch.client.queues import check_queue
+            from hpcbatch.client.queues import queue_called
 
-            check_queue(self._session.api, queue)
+            name = queue_called(self._session.api, queue)
+            rows = [row for row in self._everything() if row.queue == name]
         return rows
 
     def _everything(self) -> list[JobRow]:

@@ -39,6 +39,16 @@ ATTRIBUTE: Final[Mapping[str, str]] = {
     "memPerPodBytes": "Resource_List.mem",
     "resourcesPerPod": "Resource_List.select",
     "workDir": "jobdir",
+    "otherQueues": "queue",
+    "wholeNodeMemory": "Resource_List.mem",
+    "requiredHosts": "Resource_List.select",
+    "excludedHosts": "Resource_List.select",
+    "licenses": "Resource_List.software",
+    "words": "Resource_List",
+    "deadline": "Resource_List.deadline",
+    "processLimits": "Resource_List.pvmem",
+    "processNice": "Resource_List.nice",
+    "stdin": "Input_Path",
 }
 """PBS's name of each field that a running job takes no more."""
 # PBS itself takes -o and -e, since it delivers the output at the end; here it is written where it goes.

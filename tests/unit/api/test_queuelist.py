@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from hpcbatch.api.queuelist import mail_from_json, queues_from_json, queues_to_json
+from hpcbatch.api.queuelist import mail_from_json, options_from_json, queues_from_json, queues_to_json
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.row import QueueRow
-from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.site import QueueConfig, SiteConfig, Translation, Word
 
 FULL = QueueConfig(
     name="workq",
@@ -25,6 +25,7 @@ FULL = QueueConfig(
     max_mem_per_node_bytes=1 << 33,
     default_mem_per_node_bytes=1 << 30,
     node_selector={"pool": "gpu", "a": "b"},
+    aliases=("normal", "debug*"),
 )
 
 
@@ -45,8 +46,19 @@ def test_there_and_back() -> None:
             max_mem_per_node_bytes=1 << 33,
             default_mem_per_node_bytes=1 << 30,
             node_selector=(("a", "b"), ("pool", "gpu")),
+            aliases=("normal", "debug*"),
         ),
     ]
+
+
+def test_ignored_options_of_plugins_are_published_in_order() -> None:
+    options = [("--ear*", "no EAR"), ("--e*", "nothing"), ("--ear*", "never counts")]
+    translations = tuple(Translation(word=Word.OPTION, pattern=pattern, ignored=why) for pattern, why in options)
+    site = SiteConfig(translations=(Translation(word=Word.ACCOUNT, pattern="*", refused="none"), *translations))
+    assert list(options_from_json(queues_to_json(site)).items()) == options[:2]
+    assert options_from_json(queues_to_json(SiteConfig())) == {}
+    with pytest.raises(HpcBatchError, match="cannot be read"):
+        options_from_json('{"options": 3}')
 
 
 def test_a_site_that_names_no_queues() -> None:

@@ -14,6 +14,7 @@ from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
 from hpcbatch.site import file as site_file
 from hpcbatch.site.file import CLUSTER_DEFAULTS, SiteFileError, read_config, read_site
 from hpcbatch.site.modules import MODULE_KEYS
+from hpcbatch.site.vocabulary import TRANSLATION_KEYS
 
 DOCS = (Path(__file__).parents[3] / "docs/site.md").read_text()
 EXAMPLE = re.findall(r"^```yaml\n(.*?)^```$", DOCS, re.MULTILINE | re.DOTALL)[0]
@@ -37,6 +38,7 @@ def test_the_documented_example() -> None:
     assert config.queues == (
         QueueConfig(
             name="workq",
+            aliases=("normal", "debug*"),
             volcano_queue="default",
             is_default=True,
             max_walltime_s=86400,
@@ -77,7 +79,8 @@ def test_the_documented_example() -> None:
 def test_all_keys_are_documented() -> None:
     documented = set(re.findall(r"^\| `(\w+)` \|", DOCS, re.MULTILINE))
     sources = {word for word in site_file.SOURCES if f"`{word}`" in DOCS}
-    assert documented == {*site_file.SITE_KEYS, *site_file.QUEUE_KEYS, *site_file.VOLUME_KEYS, *MODULE_KEYS}
+    of_parts = {*site_file.QUEUE_KEYS, *site_file.VOLUME_KEYS, *MODULE_KEYS, *TRANSLATION_KEYS}
+    assert documented == {*site_file.SITE_KEYS, *of_parts}
     assert sources == site_file.SOURCES.keys()
 
 
