@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 
@@ -22,6 +21,8 @@ def folded(table: Sequence[Sequence[str]], width: int) -> list[Sequence[str]]:
     """The rows so that `aligned` makes lines of at most `width` of them, as far as that goes: cells of the middle
     columns are cut to a third of it, and those of the last go on in further rows.
     """
+    import textwrap
+
     most = max(16, width // 3)
     cut = [[*(cell if len(cell) <= most else f"{cell[: most - 1]}…" for cell in row[:-1]), row[-1]] for row in table]
     taken = sum(max(map(len, column)) + 2 for column in list(zip(*cut, strict=True))[:-1])

@@ -45,8 +45,9 @@ def site_yaml(survey: Survey, given: Mapping[str, Any], default_queue: str, head
     """A whole file: what `given` (the present file, read) has, and what settles what is missing."""
     missing = survey.ranked()
     refused = [each for each in missing if each.refused]
+    queues = [each for each in refused if each.kind == "queue"]
     added: dict[str, list[str]] = {
-        "unknownQueues": _unknown_queues([each for each in refused if each.kind == "queue"], default_queue),
+        "unknownQueues": _unknown_queues(queues, default_queue),
         "translations": _translations(given, [each for each in refused if each.kind in _TRANSLATED]),
         "licenses": _licenses(given, [each for each in refused if each.kind == Word.LICENSE]),
     }
@@ -58,6 +59,7 @@ def site_yaml(survey: Survey, given: Mapping[str, Any], default_queue: str, head
     if "queues" not in body:
         body["queues"] = [{"name": default_queue, "default": True}]
         lines.append("# to decide: the queues, with their limits (docs/site.md)")
+    body["queues"] = [_with_aliases(queue, queues, default_queue) for queue in body["queues"]]
     for key, value in body.items():
         if not added.get(key):
             lines += yaml.safe_dump({key: value}, sort_keys=False, allow_unicode=True).splitlines()
@@ -72,11 +74,18 @@ def _unknown_queues(missing: list[Missing], default_queue: str) -> list[str]:
     if not missing:
         return []
     return [
-        f"# to decide: {_scripts(missing)} name queues that there are not. All of them go to {default_queue}, unless",
-        "# `aliases` of a queue has the name:",
+        f"# to decide: {_scripts(missing)} name queues that there are not. The most frequent names are aliases of",
+        f"# {default_queue} above, which may fit another queue better; all others go there with a note:",
         *_comment(missing),
         f"unknownQueues: {_text(default_queue)}",
     ]
+
+
+def _with_aliases(queue: Mapping[str, Any], missing: list[Missing], default_queue: str) -> Mapping[str, Any]:
+    names = [each.name for each in missing if _ALIAS.fullmatch(each.name)][:_MOST]
+    if queue.get("name") != default_queue or not names:
+        return queue
+    return {**queue, "aliases": [*(queue.get("aliases") or ()), *names]}
 
 
 def _translations(given: Mapping[str, Any], missing: list[Missing]) -> list[str]:

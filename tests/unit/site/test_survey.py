@@ -83,6 +83,7 @@ def test_the_file_settles_all_that_it_can() -> None:
     text = site_yaml(survey, {}, "workq", "Made by a test.")
     site = read_config(text)
     assert (site.unknown_queues, site.default_queue, site.licenses) == ("workq", "workq", {"matlab": 1})
+    assert site.queues[0].aliases == ("long",)
     assert [(each.word, each.pattern, each.renamed) for each in site.translations] == [
         (Word.FEATURE, "knl", ""),
         (Word.RESOURCE, "gpu:*", "gpu"),
