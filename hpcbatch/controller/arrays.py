@@ -235,6 +235,7 @@ class Arrays:
                 altered=altered,
                 walltime_s=record.status.walltime_s if "walltimeSeconds" in names else known.status.walltime_s,
                 layout=record.status.layout if names & OF_SIZE else known.status.layout,
+                licenses=record.status.licenses if names & OF_SIZE else known.status.licenses,
                 handled={**known.status.handled, _OF_ARRAY: alteration},
             )
             spec = spec_from_json(altered_spec(member["spec"], altered))
@@ -327,6 +328,7 @@ class Arrays:
             groups=granted.groups,
             walltime_s=granted.walltime_s,
             layout=granted.layout,
+            licenses=granted.licenses,
             submit_time=granted.submit_time,
             eligible_time=None if spec.hold else granted.eligible_time,
             altered=altered,

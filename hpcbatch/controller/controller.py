@@ -110,6 +110,7 @@ class Controller:
             api,
             self._sites,
             nodes=self._nodes,
+            pods=self._pods,
             queues=self._volcano_queues,
             namespaces=self._namespaces,
             dependents=self._dependents,

@@ -23,12 +23,15 @@ from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
-from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.spec import Arrangement, JobSpec
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.admission import Granted, admit, choose_queue, unknown_queue
+from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.holds import behind_others, hold_reason
-from hpcbatch.record.batchjob import spec_from_json
+from hpcbatch.policy.room import fits_now
+from hpcbatch.policy.views import node_rooms
+from hpcbatch.policy.vocabulary import NO_DISK, Translated, asked_labels, check_ignored, translate, without_disk
+from hpcbatch.record.batchjob import altered_spec, spec_from_json
 from hpcbatch.site.identity import Identity, identity_of
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 
@@ -36,7 +39,7 @@ REFUSED_KEPT_S = 60.0  # the waiting client removes the record long before
 
 
 class Intake:
-    """Admits or refuses. `nodes`, `queues` and `namespaces` hold the cluster's nodes, Volcano Queues and namespaces."""
+    """Admits or refuses. The informers hold the cluster's nodes, pods, Volcano Queues and namespaces."""
 
     def __init__(
         self,
@@ -44,13 +47,14 @@ class Intake:
         sites: SiteSource,
         *,
         nodes: Informer,
+        pods: Informer,
         queues: Informer,
         namespaces: Informer,
         dependents: Dependents,
         highest_ended: Callable[[], int] = lambda: 0,
     ) -> None:
         self._api, self._sites, self._nodes, self._queues = api, sites, nodes, queues
-        self._namespaces = namespaces
+        self._pods, self._namespaces = pods, namespaces
         self.dependents = dependents
         self.numbers = JobNumbers(api, highest_ended)
 
@@ -81,14 +85,17 @@ class Intake:
             groups=owner.groups,
             walltime_s=granted.walltime_s,
             layout=granted.layout,
+            licenses=granted.licenses,
+            ignored=granted.ignored,
             array=None if spec.array is None else ArrayStatus(pending=spec.array.indices, limit=spec.array.limit),
+            altered=granted.renamed,
             submit_time=parse_rfc3339(obj["metadata"]["creationTimestamp"]),
         )
         record = JobRecord(
             job_id=self.numbers.take(),
             namespace=namespace,
             object_name=obj["metadata"]["name"],
-            spec=spec,
+            spec=spec_from_json(altered_spec(obj["spec"], granted.renamed)) if granted.renamed else spec,
             status=status,
             queue=queue.name,
         )
@@ -100,15 +107,53 @@ class Intake:
         self, spec: JobSpec, owner: Identity, site: SiteConfig, *, stays_in: str | None = None
     ) -> tuple[QueueConfig, Granted]:
         """A job's queue and what it gets there. Raises RefusedError or another HpcBatchError, as `admit` does.
-        A job that `stays_in` its queue may stay even if that is closed to new jobs.
+        A job that `stays_in` its queue may stay even if that is closed to new jobs. Of several queues that admit the
+        job it gets the first in which it could start now, else the first.
         """
-        queue = choose_queue(spec, site)
-        volcano_state = "Open" if queue.name == stays_in else self.volcano_state(queue.volcano_queue)
-        if volcano_state is None and not site.queues:
-            raise unknown_queue(queue.name, (each["metadata"]["name"] for each in self._queues.items()))
-        nodes = self._node_sizes(queue, site)
-        stays = queue.name == stays_in
-        return queue, admit(spec, queue, site, owner, volcano_state=volcano_state, nodes=nodes, stays=stays)
+        asked = asked_queues(spec, site, self._exists, (each["metadata"]["name"] for each in self._queues.items()))
+        translated = translate(spec, site, {node["metadata"]["name"] for node in self._nodes.items()})
+        admitted: list[tuple[QueueConfig, Granted]] = []
+        refusal: HpcBatchError | None = None
+        for queue in asked.queues:
+            try:
+                granted = self._grant_in(queue, translated, owner, site, stays=queue.name == stays_in)
+                ignored = tuple(dict.fromkeys((*asked.ignored, *granted.ignored)))
+                check_ignored(spec, ignored, site)
+                admitted.append((queue, replace(granted, ignored=ignored)))
+            except (ApiError, UnreachableError):
+                raise
+            except HpcBatchError as error:
+                refusal = refusal or error
+        if not admitted:
+            raise refusal or AssertionError("a request has a queue at least")
+        if len(admitted) == 1:
+            return admitted[0]
+        rooms, is_scattered = (
+            node_rooms(self._nodes.items(), self._pods.items()),
+            spec.arrangement is Arrangement.SCATTER,
+        )
+        could_start = (
+            each
+            for each in admitted
+            if fits_now(each[1].layout, rooms, is_scattered=is_scattered, queue=each[0], site=site)
+        )
+        return next(could_start, admitted[0])
+
+    def _exists(self, queue: QueueConfig) -> bool:
+        return self.volcano_state(queue.volcano_queue) is not None
+
+    def _grant_in(
+        self, queue: QueueConfig, translated: Translated, owner: Identity, site: SiteConfig, *, stays: bool
+    ) -> Granted:
+        volcano_state = "Open" if stays else self.volcano_state(queue.volcano_queue)
+        spec, ignored = translated.spec, translated.ignored
+        nodes = self._nodes_of(queue)
+        if any(chunk.tmp_bytes for chunk in spec.chunks) and not any(map(says_its_disk, nodes)):
+            spec, ignored = without_disk(spec), (*ignored, NO_DISK)
+        sizes = [node_size(node, site, spec) for node in nodes]
+        granted = admit(spec, queue, site, owner, volcano_state=volcano_state, nodes=sizes, stays=stays)
+        check_deadline(spec, granted.walltime_s, datetime.now(UTC))
+        return replace(granted, ignored=ignored, renamed=translated.renamed)
 
     def forget_refused(self, obj: Object) -> float | None:
         """Remove a refused record when its time is over; else return the seconds until then."""
@@ -161,11 +206,11 @@ class Intake:
             patch = {"metadata": {"resourceVersion": version, "ownerReferences": [owner_reference(obj)]}}
             self._api.patch(SECRETS, name, patch, namespace)
 
-    def _node_sizes(self, queue: QueueConfig, site: SiteConfig) -> list[NodeSize]:
-        """The sizes of the nodes that the queue reaches."""
+    def _nodes_of(self, queue: QueueConfig) -> list[Object]:
+        """The nodes that the queue reaches."""
         wanted = queue.node_selector.items()
         nodes = [n for n in self._nodes.items() if "allocatable" in n.get("status", {}) and not is_reserved(n)]
-        return [node_size(n, site) for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
+        return [n for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
 
 
 def _unnumbered(obj: Object, spec: JobSpec) -> JobRecord:
@@ -196,15 +241,22 @@ def taken_spec(body: Mapping[str, Any]) -> JobSpec:
     return spec
 
 
-def node_size(node: Object, site: SiteConfig) -> NodeSize:
-    """What an empty node offers to pods, by the site's resource names."""
+def says_its_disk(node: Object) -> bool:
+    return "ephemeral-storage" in node["status"]["allocatable"]
+
+
+def node_size(node: Object, site: SiteConfig, spec: JobSpec) -> NodeSize:
+    """What an empty node offers to the pods of `spec`, by the site's names."""
     has, labels = node["status"]["allocatable"], node["metadata"].get("labels") or {}
     amounts = {name: int(parse_quantity(has.get(resource, 0))) for name, resource in site.resources.items()}
     return NodeSize(
         cpus=cpu_milli(has["cpu"]) // 1000,
         mem_bytes=memory_bytes(has["memory"]),
         resources=tuple((name, amount) for name, amount in amounts.items() if amount),
-        properties=frozenset(name for name, means in site.node_properties.items() if means.items() <= labels.items()),
+        properties=frozenset(
+            name for name, means in asked_labels(spec, site).items() if means.items() <= labels.items()
+        ),
+        name=node["metadata"]["name"] if any(chunk.hosts or chunk.excluded_hosts for chunk in spec.chunks) else "",
     )
 
 

@@ -23,7 +23,7 @@ from hpcbatch.policy.requests import ALTERATION, RUNNING, merge, open_request, r
 from hpcbatch.record.batchjob import altered_spec
 from hpcbatch.record.fields import ARRAY_LIMIT, OF_SIZE
 
-_GRANTED = OF_SIZE | {"queue", "walltimeSeconds"}
+_GRANTED = OF_SIZE | {"queue", "otherQueues", "walltimeSeconds", "deadline", "account"}
 """Fields that the site has to grant."""
 
 
@@ -78,9 +78,21 @@ class Requests:
         changed = {*request.get("fields", ()), *request.get("cleared", ())}
         if not changed & _GRANTED:
             return new
-        moved = spec if "queue" in changed else replace(spec, queue=record.queue)
+        moved = spec if "queue" in changed else replace(spec, queue=record.queue, other_queues=())
+        if "queue" in changed and "otherQueues" not in changed:
+            moved = replace(moved, other_queues=())
         # an admin may still act for a disabled user
         owner = replace(self._intake.owner(record.namespace), is_disabled=False)
         queue, granted = self._intake.grant(moved, owner, site, stays_in=record.queue)
-        granted_status = replace(new.status, walltime_s=granted.walltime_s, layout=granted.layout)
+        if granted.renamed:
+            altered = {**altered, **granted.renamed}
+            new = replace(new, spec=taken_spec(altered_spec(obj["spec"], altered)))
+        granted_status = replace(
+            new.status,
+            altered=altered,
+            walltime_s=granted.walltime_s,
+            layout=granted.layout,
+            licenses=granted.licenses,
+            ignored=granted.ignored,
+        )
         return replace(new, queue=queue.name, status=granted_status)

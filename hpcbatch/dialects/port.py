@@ -37,6 +37,8 @@ class Rules:
     """A job in which a process was killed for memory has failed, whatever its script made of it."""
     delivers_output_at_end: bool = False
     """Output gets its own name when the job ends. If the runner was killed, a pod made for it does that."""
+    queue_option: str = "-q"
+    """The option that names a queue."""
     warns_before_requeue: bool = False
     """A running job is told that it will be requeued before its pods are ended."""
 

@@ -91,6 +91,9 @@ class Chunk:
         metadata=stored("hosts", HOSTS, description="Nodes of which its node must be one (PBS host=, vnode=)."),
     )
     """Nodes, each of these `count` pieces on one of them. Empty: any node."""
+    excluded_hosts: tuple[str, ...] = field(
+        default=(), metadata=stored("excludedHosts", HOSTS, description="Nodes that its node must not be.")
+    )
     component: int = field(default=0, metadata=stored("component", integer(0, 127)))
     """The component of a heterogeneous job (Slurm) that it belongs to."""
 

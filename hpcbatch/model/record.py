@@ -13,6 +13,7 @@ from hpcbatch.model.dependency import DependencyProgress, Wait, parse_left
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.stored import (
+    AMOUNTS,
     ANY_INTEGER,
     ANY_TEXT,
     BOOLEAN,
@@ -144,6 +145,11 @@ class JobStatus:
         default=(), metadata=stored("layout", list_of(struct(Chunk, is_cached=True), most=MAX_CHUNKS))
     )
     """The chunks as they become pods, fixed at admission: `count` pods each."""
+    licenses: tuple[tuple[str, int], ...] = field(
+        default=(),
+        metadata=stored("licenses", AMOUNTS, description="Licences that it holds while it runs, by the site's names."),
+    )
+    """By the site's names, fixed at admission; sorted. The job holds them while it has a Volcano Job."""
     hosts: tuple[ExecHost, ...] = field(default=(), metadata=stored("hosts", _HOSTS))
     submit_time: datetime | None = field(default=None, metadata=NOT_STORED)
     eligible_time: datetime | None = field(default=None, metadata=stored("eligibleTime", TIME))

@@ -42,6 +42,11 @@ class Word(StrEnum):
     OPTION = "option"  # of a plugin of sbatch: --ear=on
 
 
+OTHER_KIND = "@"
+"""Begins the names of words in a layout that are no resources: `("@reservation", "maintenance")`. They stand there for
+the labels that the site wants for them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
     """What a site makes of a name in scripts. The first of a site's translations that fits a name counts.
@@ -207,6 +212,12 @@ class SiteConfig:
             return self.node_properties[name]
         found = next((each for each in self.translations if each.fits(word, name, value)), None)
         return found.labels_for(value) if found is not None and found.labels else None
+
+    def labels_of_word(self, name: str, value: str) -> Mapping[str, str] | None:
+        """As `labels_of`, for one of a chunk's words as the layout keeps them; see OTHER_KIND."""
+        if name.startswith(OTHER_KIND):
+            return self.labels_of(Word(name.removeprefix(OTHER_KIND)), value)
+        return self.labels_of(Word.RESOURCE, name, value)
 
     def image_of(self, queue: QueueConfig) -> str:
         """The image of jobs in `queue` that request none."""

@@ -163,20 +163,32 @@ class JobSpec:
     required_hosts: tuple[str, ...] = field(
         default=(),
         metadata=stored(
-            "requiredHosts", HOSTS, Alterable.WAITING, description="Nodes that the job must have (Slurm -w)."
+            "requiredHosts",
+            HOSTS,
+            Alterable.WAITING,
+            is_size=True,
+            description="Nodes that the job must have (Slurm -w).",
         ),
     )
     """Nodes that must be among those of the job (Slurm --nodelist); it may have more."""
     excluded_hosts: tuple[str, ...] = field(
         default=(),
         metadata=stored(
-            "excludedHosts", HOSTS, Alterable.WAITING, description="Nodes that the job must not have (Slurm -x)."
+            "excludedHosts",
+            HOSTS,
+            Alterable.WAITING,
+            is_size=True,
+            description="Nodes that the job must not have (Slurm -x).",
         ),
     )
     licenses: tuple[tuple[str, int], ...] = field(
         default=(),
         metadata=stored(
-            "licenses", AMOUNTS, Alterable.WAITING, description="Licences that the job holds while it runs."
+            "licenses",
+            AMOUNTS,
+            Alterable.WAITING,
+            is_size=True,
+            description="Licences that the job holds while it runs.",
         ),
     )
     """Licences that the job holds while it runs (Slurm --licenses); sorted."""
@@ -186,6 +198,7 @@ class JobSpec:
             "words",
             WORDS_OF_SITE,
             Alterable.WAITING,
+            is_size=True,
             description="Job-wide resources with a text for a value (filesystems=home), for the site to translate.",
         ),
     )

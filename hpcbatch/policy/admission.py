@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from hpcbatch.dialects.registry import door
-from hpcbatch.errors import RefusedError
+from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.free_text import check_text
 from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.model.site import QueueConfig, SiteConfig
-from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.site import QueueConfig, SiteConfig, Word
+from hpcbatch.model.spec import Arrangement, JobSpec
+from hpcbatch.policy.deadlines import is_too_late
 from hpcbatch.site.identity import Identity
-from hpcbatch.units import format_bytes, hms
+from hpcbatch.units import format_bytes, hms, rfc3339
 from hpcbatch.volcano import pod_needs
 
 _MOST_NAMES = 20  # of queues in a message
@@ -26,15 +30,56 @@ class Granted:
 
     walltime_s: int | None
     layout: tuple[Chunk, ...]
+    licenses: tuple[tuple[str, int], ...] = ()
+    ignored: tuple[str, ...] = ()
+    """What has no effect here, each with the reason."""
+    renamed: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the BatchJob's spec that the site has other names for."""
 
 
-def choose_queue(spec: JobSpec, site: SiteConfig) -> QueueConfig:
-    """The requested queue, or the site's default. Raises RefusedError (UNKNOWN_QUEUE)."""
-    name = spec.queue or site.default_queue
-    queue = site.queue(name)
+class AskedQueues(NamedTuple):
+    """The queues of a request that there are, in order, each once, and what is ignored of the request."""
+
+    queues: tuple[QueueConfig, ...]
+    ignored: tuple[str, ...] = ()
+
+
+def asked_queues(
+    spec: JobSpec,
+    site: SiteConfig,
+    exists: Callable[[QueueConfig], bool] = lambda _: True,
+    volcano_queues: Iterable[str] = (),
+) -> AskedQueues:
+    """The requested queues, or the site's default; for a name that there is not the site's queue for such, if it has
+    one. Raises RefusedError (UNKNOWN_QUEUE) with the first name if there is none of them.
+
+    `exists` is called where the site names no queues, so that each Volcano Queue is one, with these names.
+    """
+    found: dict[str, QueueConfig] = {}
+    ignored, unknown = [], []
+    for name in (spec.queue or site.default_queue, *spec.other_queues):
+        queue = _queue(name, site, exists)
+        if queue is None and site.unknown_queues:
+            queue = _queue(site.unknown_queues, site, exists)
+            taken_by = "" if queue is None else f"; {queue.name} takes it"
+            ignored.append(f"{door(spec.dialect).rules.queue_option} {name}: this site has no such queue{taken_by}")
+        elif queue is None:
+            unknown.append(name)
+        if queue is not None:
+            found.setdefault(queue.name, queue)
+    if not found:
+        known = [each.name for each in site.queues] or volcano_queues
+        raise unknown_queue(spec.queue or site.default_queue, known)
+    option = door(spec.dialect).rules.queue_option
+    ignored += [f"{option} {name}: this site has no such queue" for name in unknown]
+    return AskedQueues(tuple(found.values()), tuple(ignored))
+
+
+def _queue(name: str, site: SiteConfig, exists: Callable[[QueueConfig], bool]) -> QueueConfig | None:
+    queue = site.queue_called(name)
     if queue is None or queue.volcano_queue == "root":  # the parent of all Volcano Queues takes no jobs
-        raise unknown_queue(name, [each.name for each in site.queues])
-    return queue
+        return None
+    return queue if site.queues or exists(queue) else None
 
 
 def unknown_queue(name: str, known: Iterable[str]) -> RefusedError:
@@ -73,12 +118,14 @@ def admit(
     check_text(spec)
     _check_array(spec, site)
     _check_names(spec, site)
-    granted = Granted(walltime_s=_walltime_s(spec, queue), layout=_with_memory(lay_out(spec, nodes), queue))
+    layout = _with_memory(lay_out(with_one_alternative(spec, nodes), nodes), spec, queue, site, nodes)
+    granted = Granted(walltime_s=_walltime_s(spec, queue), layout=layout, licenses=spec.licenses)
     _check_limits(granted, queue)
     if door(spec.dialect).rules.refuses_what_no_node_has and not site.autoscaling and not stays:
         _check_some_node_has(granted.layout, nodes)
     for chunk in granted.layout:
         pod_needs.node_selector(chunk, queue, site)
+        pod_needs.node_terms(chunk, site)
     return granted
 
 
@@ -110,14 +157,14 @@ def _check_names(spec: JobSpec, site: SiteConfig) -> None:
         if name not in site.resources:
             raise RefusedError(RefusalCode.UNKNOWN_RESOURCE, name)
     for name in spec.property_names:
-        if name not in site.node_properties:
+        if site.labels_of(Word.FEATURE, name) is None:
             raise RefusedError(RefusalCode.UNKNOWN_PROPERTY, name)
 
 
 def _check_some_node_has(layout: Sequence[Chunk], nodes: Sequence[NodeSize]) -> None:
     """Like slurmctld, which accepts CPUs and nodes that do not exist. In other dialects such jobs always wait."""
     for chunk in layout:
-        able = [node for node in nodes if node.properties is None or set(chunk.properties) <= node.properties]
+        able = [node for node in nodes if node.suits(chunk)]
         if not able:
             continue  # later nodes may be larger
         for name, amount in chunk.resources:
@@ -130,10 +177,71 @@ def _check_some_node_has(layout: Sequence[Chunk], nodes: Sequence[NodeSize]) -> 
             raise RefusedError(RefusalCode.BAD_SPEC, "Memory specification can not be satisfied")
 
 
-def _with_memory(layout: Sequence[Chunk], queue: QueueConfig) -> tuple[Chunk, ...]:
-    """A pod that requests no memory gets the default, or else the limit: without it, it could take more."""
+def with_one_alternative(spec: JobSpec, nodes: Sequence[NodeSize]) -> JobSpec:
+    """`spec` with one set of properties for all nodes where it wants the same for all: the first that enough nodes
+    have, else the first.
+    """
+    choices = next((chunk.alternatives for chunk in spec.chunks if chunk.same_alternative and chunk.alternatives), ())
+    specs = [_with_set(spec, choices, names) for names in choices]
+    if not specs:
+        return spec
+    return next((each for each in specs if _is_enough(lay_out(each, nodes), nodes, each)), specs[0])
+
+
+def _with_set(spec: JobSpec, choices: tuple[tuple[str, ...], ...], names: Sequence[str]) -> JobSpec:
+    chunks = tuple(
+        replace(
+            chunk,
+            properties=tuple(sorted({*chunk.properties, *names})),
+            alternatives=(),
+            same_alternative=False,
+        )
+        if chunk.same_alternative and chunk.alternatives == choices
+        else chunk
+        for chunk in spec.chunks
+    )
+    return replace(spec, chunks=chunks)
+
+
+def _is_enough(layout: Sequence[Chunk], nodes: Sequence[NodeSize], spec: JobSpec) -> bool:
+    """Whether the nodes, all empty, have room for each of the chunks."""
+
+    def room(chunk: Chunk, node: NodeSize) -> int:
+        if not node.suits(chunk) or node.cpus < chunk.cpus or (node.mem_bytes or math.inf) < (chunk.mem_bytes or 0):
+            return 0
+        is_alone = spec.arrangement is Arrangement.SCATTER or not chunk.cpus
+        return 1 if is_alone else node.cpus // chunk.cpus
+
+    return all(sum(room(chunk, node) for node in nodes) >= chunk.count for chunk in layout)
+
+
+def _with_memory(
+    layout: Sequence[Chunk], spec: JobSpec, queue: QueueConfig, site: SiteConfig, nodes: Sequence[NodeSize]
+) -> tuple[Chunk, ...]:
+    """A pod that requests no memory gets the default, or else the limit: without it, it could take more. One that
+    requests all of a node gets what each node that it may run on has to give.
+    """
     mem = queue.default_mem_per_node_bytes or queue.max_mem_per_node_bytes
+    if spec.whole_node_mem:
+        return tuple(replace(chunk, mem_bytes=_whole_node(chunk, queue, site, nodes) or mem) for chunk in layout)
     return tuple(replace(chunk, mem_bytes=mem) if chunk.mem_bytes is None else chunk for chunk in layout)
+
+
+def _whole_node(chunk: Chunk, queue: QueueConfig, site: SiteConfig, nodes: Sequence[NodeSize]) -> int | None:
+    able = [n.mem_bytes for n in nodes if n.mem_bytes is not None and n.suits(chunk) and n.cpus >= chunk.cpus]
+    if not able:
+        return None
+    left = min(able) - site.node_mem_reserve_bytes
+    if left <= 0:
+        raise HpcBatchError(f"nodeMemoryReserve of the site leaves nothing of {format_bytes(min(able))}")
+    return min(left, queue.max_mem_per_node_bytes or left)
+
+
+def check_deadline(spec: JobSpec, walltime_s: int | None, now: datetime) -> None:
+    """Raise RefusedError if the job cannot end by its deadline."""
+    if is_too_late(spec, walltime_s, now):
+        needs = "" if walltime_s is None else f" with a walltime of {hms(walltime_s)}"
+        raise RefusedError(RefusalCode.DEADLINE, f"deadline {rfc3339(spec.deadline or now)} cannot be kept{needs}")
 
 
 def _check_limits(granted: Granted, queue: QueueConfig) -> None:

@@ -226,9 +226,9 @@ def _takes_pods(node: Object) -> bool:
 
 
 def _amounts(quantities: Object) -> dict[str, int]:
-    """CPUs in thousandths, memory, and extended resources."""
+    """CPUs in thousandths, memory and disk, and extended resources."""
     return {
         resource: cpu_milli(text) if resource == "cpu" else memory_bytes(text)
         for resource, text in quantities.items()
-        if resource in {"cpu", "memory"} or "/" in resource
+        if resource in {"cpu", "memory", "ephemeral-storage"} or "/" in resource
     }

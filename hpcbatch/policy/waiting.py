@@ -10,7 +10,7 @@ from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Waiting
-from hpcbatch.volcano.pod_needs import extended_resources, node_selector
+from hpcbatch.volcano.pod_needs import extended_resources, node_selector, node_terms, shown_word, suits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +59,29 @@ def _needs(layout: Sequence[Chunk], nodes: Sequence[NodeRoom], queue: QueueConfi
         at = _matching(nodes, queue.node_selector)
         needs.append(_Need(count=1, amounts=amounts, wanted=f"queue {queue.name}", nodes=at, computes=False))
     for chunk in layout:
-        amounts = {"cpu": chunk.cpus * 1000, "memory": chunk.mem_bytes or 0, **extended_resources(chunk, site)}
-        wanted = " and ".join([f"queue {queue.name}", *(f"property {name}" for name in chunk.properties)])
-        at = _matching(nodes, node_selector(chunk, queue, site))
+        amounts = amounts_of(chunk, site)
+        wanted = " and ".join([f"queue {queue.name}", *_wanted(chunk)])
+        terms = node_terms(chunk, site)
+        at = [node for node in _matching(nodes, node_selector(chunk, queue, site)) if suits(node.labels, terms)]
         needs.append(_Need(count=chunk.count, amounts=amounts, wanted=wanted, nodes=at))
     return needs
+
+
+def amounts_of(chunk: Chunk, site: SiteConfig) -> dict[str, int]:
+    """What a pod requests, as a NodeRoom counts it. Raises HpcBatchError for a resource that the site does not have."""
+    disk = {} if chunk.tmp_bytes is None else {"ephemeral-storage": chunk.tmp_bytes}
+    return {"cpu": chunk.cpus * 1000, "memory": chunk.mem_bytes or 0, **disk, **extended_resources(chunk, site)}
+
+
+def _wanted(chunk: Chunk) -> list[str]:
+    """What a chunk asks of its node beside amounts, as text."""
+    return [
+        *(f"property {name}" for name in chunk.properties),
+        *(shown_word(*word) for word in chunk.words),
+        *([f"property {' or '.join('&'.join(names) for names in chunk.alternatives)}"] if chunk.alternatives else []),
+        *(f"no property {name}" for name in chunk.lacks),
+        *([f"name {' or '.join(chunk.hosts)}"] if chunk.hosts else []),
+    ]
 
 
 def _matching(nodes: Sequence[NodeRoom], labels: Mapping[str, str]) -> Sequence[NodeRoom]:
@@ -129,8 +147,11 @@ def _amount(shown: Mapping[str, str], resource: str, required: int, available: i
     match resource:
         case "cpu":
             return _text("ncpus", f"{required / 1000:g}", str(available // 1000), str(total // 1000))
-        case "memory":
-            return _text("mem", *(f"{count // 1024}kb" for count in (required, available, total)))
+        case "memory" | "ephemeral-storage":
+            return _text(
+                "mem" if resource == "memory" else "tmp",
+                *(f"{count // 1024}kb" for count in (required, available, total)),
+            )
         case _:
             return _text(shown.get(resource, resource), str(required), str(available), str(total))
 

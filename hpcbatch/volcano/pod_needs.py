@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.placed import PlacedJob
-from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
+from hpcbatch.model.site import OTHER_KIND, Launcher, QueueConfig, SiteConfig, Word
 from hpcbatch.model.spec import Arrangement, Sharing
 
 MASTER_TASK = "mpimaster"
+_HOST = "kubernetes.io/hostname"
+_MAX_TERMS = 256
 
 
 def resources(chunk: Chunk, site: SiteConfig) -> dict[str, Any]:
@@ -21,6 +25,8 @@ def resources(chunk: Chunk, site: SiteConfig) -> dict[str, Any]:
     Raises HpcBatchError for a resource that the site does not have.
     """
     limits: dict[str, str] = {} if chunk.mem_bytes is None else {"memory": str(chunk.mem_bytes)}
+    if chunk.tmp_bytes is not None:
+        limits["ephemeral-storage"] = str(chunk.tmp_bytes)
     for name, count in extended_resources(chunk, site).items():
         limits[name] = str(count)
     requests = {"cpu": str(chunk.cpus), **limits}
@@ -46,12 +52,13 @@ def extended_resources(chunk: Chunk, site: SiteConfig) -> dict[str, int]:
 
 
 def node_selector(chunk: Chunk, queue: QueueConfig, site: SiteConfig) -> dict[str, str]:
-    """The labels that a node must have: the queue's, and those of the chunk's node properties.
-    Raises HpcBatchError for an unknown property, and for two that no node can have together.
+    """The labels that a node must have: the queue's, and those of the chunk's node properties and words.
+    Raises HpcBatchError for an unknown one, and for two that no node can have together.
     """
     labels: dict[str, str] = {}
     wanted_by: dict[str, str] = {}
-    for wish, wanted in ((f"queue {queue.name}", queue.node_selector), *_properties(chunk, site)):
+    by_words = [(shown_word(name, value), _of_word(name, value, site)) for name, value in chunk.words]
+    for wish, wanted in ((f"queue {queue.name}", queue.node_selector), *_properties(chunk, site), *by_words):
         for label, value in wanted.items():
             if labels.get(label, value) != value:
                 raise HpcBatchError(
@@ -63,16 +70,74 @@ def node_selector(chunk: Chunk, queue: QueueConfig, site: SiteConfig) -> dict[st
 
 
 def _properties(chunk: Chunk, site: SiteConfig) -> list[tuple[str, Mapping[str, str]]]:
-    for name in chunk.properties:
-        if name not in site.node_properties:
-            raise HpcBatchError(f"this site has no node property {name}")
-    return [(f"property {name}", site.node_properties[name]) for name in chunk.properties]
+    return [(f"property {name}", _of_property(name, site)) for name in chunk.properties]
+
+
+def _of_property(name: str, site: SiteConfig) -> Mapping[str, str]:
+    labels = site.labels_of(Word.FEATURE, name)
+    if labels is None:
+        raise HpcBatchError(f"this site has no node property {name}")
+    return labels
+
+
+def shown_word(name: str, value: str) -> str:
+    """A word of a layout as users know it."""
+    name = name.removeprefix(OTHER_KIND)
+    return f"{name}={value}" if value else name
+
+
+def _of_word(name: str, value: str, site: SiteConfig) -> Mapping[str, str]:
+    labels = site.labels_of_word(name, value)
+    if labels is None:
+        raise HpcBatchError(f"this site has no labels for {shown_word(name, value)}")
+    return labels
+
+
+def node_terms(chunk: Chunk, site: SiteConfig) -> list[dict[str, Any]]:
+    """Kubernetes' nodeSelectorTerms for what a nodeSelector cannot say: one of several sets of properties, properties
+    that the node must not have, named nodes. The node must meet one of the terms; none: any node will do.
+    Raises HpcBatchError for an unknown property.
+    """
+    always = []
+    if chunk.hosts:
+        always.append(_expression(_HOST, "In", chunk.hosts))
+    if chunk.excluded_hosts:
+        always.append(_expression(_HOST, "NotIn", chunk.excluded_hosts))
+    choices = [
+        [[_expression(label, "NotIn", [value])] for label, value in _of_property(name, site).items()]
+        for name in chunk.lacks
+    ]
+    if chunk.alternatives:
+        choices.append([_all_labels(names, site) for names in chunk.alternatives])
+    if math.prod(map(len, choices)) > _MAX_TERMS:
+        raise HpcBatchError(f"more than {_MAX_TERMS} kinds of nodes would do")
+    terms = ([*always, *(line for part in choice for line in part)] for choice in itertools.product(*choices))
+    return [{"matchExpressions": lines} for lines in terms if lines]
+
+
+def suits(labels: Mapping[str, str], terms: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a node with `labels` meets one of the `node_terms`."""
+
+    def meets(line: Mapping[str, Any]) -> bool:
+        return (labels.get(line["key"]) in line["values"]) is (line["operator"] == "In")
+
+    return not terms or any(all(meets(line) for line in term["matchExpressions"]) for term in terms)
+
+
+def _all_labels(names: Sequence[str], site: SiteConfig) -> list[dict[str, Any]]:
+    return [_expression(label, "In", [value]) for name in names for label, value in _of_property(name, site).items()]
+
+
+def _expression(key: str, operator: str, values: Sequence[str]) -> dict[str, Any]:
+    return {"key": key, "operator": operator, "values": list(values)}
 
 
 def anti_affinity(job: PlacedJob, *, is_launcher: bool) -> list[dict[str, Any]]:
-    """Terms that keep a pod off the nodes of the job's other computing pods (scatter), of other jobs (exclusive)."""
+    """Terms that keep a pod off the nodes of the job's other computing pods (scatter, nodes that are
+    named), of other jobs (exclusive)."""
     terms: list[dict[str, Any]] = []
-    if job.spec.arrangement is Arrangement.SCATTER and len(job.pods) > 1 and not is_launcher:
+    is_scattered = job.spec.arrangement is Arrangement.SCATTER or bool(job.spec.required_hosts)
+    if is_scattered and len(job.pods) > 1 and not is_launcher:
         own: dict[str, Any] = {"matchLabels": {JOB_ID_LABEL: str(job.job_id)}}
         if job.launcher is Launcher.DEDICATED:  # which may share a node with any of them
             own["matchExpressions"] = [{"key": "volcano.sh/task-spec", "operator": "NotIn", "values": [MASTER_TASK]}]
@@ -85,4 +150,4 @@ def anti_affinity(job: PlacedJob, *, is_launcher: bool) -> list[dict[str, Any]]:
 
 
 def _apart(selector: Mapping[str, Any]) -> dict[str, Any]:
-    return {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
+    return {"labelSelector": selector, "topologyKey": _HOST}

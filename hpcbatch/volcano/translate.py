@@ -253,6 +253,7 @@ def _task_values(task: TaskPods, job: PlacedJob, queue: QueueConfig, site: SiteC
         "node_selector": dict(queue.node_selector)
         if task.chunk is None
         else pod_needs.node_selector(task.chunk, queue, site),
+        "node_terms": [] if task.chunk is None else pod_needs.node_terms(task.chunk, site),
         "anti_affinity": pod_needs.anti_affinity(job, is_launcher=is_launcher),
     }
 

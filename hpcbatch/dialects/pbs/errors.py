@@ -224,9 +224,10 @@ def _refusal_text(error: RefusedError, command: str, operand: str) -> tuple[str,
     """`operand` is the job that is not changed; "" of one that is not admitted."""
     known = error.code in set(RefusalCode)
     text, code = REFUSAL[RefusalCode(error.code)] if known else ("", 1)
-    said = _one_line(error)
+    said, *further = [" ".join(line.split()) for line in str(error).splitlines()] or [type(error).__name__]
     detail = f"no queue {said}" if text == _UNKNOWN_QUEUE else said
     lines = [f"{text.replace('{}', said) or said} {operand}".rstrip(), *([detail] if text in _EXPLAINED else [])]
+    lines += further  # several things are refused at once
     return "\n".join(f"{command}: {line}" for line in lines), code
 
 

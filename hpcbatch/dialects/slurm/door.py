@@ -93,6 +93,7 @@ DOOR = Door(
     never_met=never_met,
     rules=Rules(
         refuses_what_no_node_has=True,
+        queue_option="-p",
         limits_array_indices=True,
         unknown_job_meets_dependency=True,
         after_waits_for_all_members=True,

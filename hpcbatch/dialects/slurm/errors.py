@@ -210,12 +210,11 @@ def _refused(error: RefusedError, operand: str) -> str:
         return f"sbatch: error: Batch job submission failed: {error}"
     if code is RefusalCode.UNKNOWN_QUEUE:
         return _unknown_partition(operand.rpartition("; there ")[0] or operand)
+    # The reasons in the controller's own words come first, as Slurm's own details do; there may be several.
+    reasons = "\n".join(f"sbatch: error: {line}" for line in f"{_NAMED.get(code, '')}{error}".splitlines())
     if code is RefusalCode.UNKNOWN_RESOURCE:  # which sbatch itself finds out
-        return f"sbatch: error: {_NAMED[code]}{error}\nsbatch: error: {SUBMIT_TEXT[code]}"
-    # The reason in the controller's own words comes first, as Slurm's own details do.
-    return (
-        f"sbatch: error: {_NAMED.get(code, '')}{error}\nsbatch: error: Batch job submission failed: {SUBMIT_TEXT[code]}"
-    )
+        return f"{reasons}\nsbatch: error: {SUBMIT_TEXT[code]}"
+    return f"{reasons}\nsbatch: error: Batch job submission failed: {SUBMIT_TEXT[code]}"
 
 
 def _unknown_partition(name: str) -> str:

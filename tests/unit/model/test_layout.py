@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.layout import NodeSize, lay_out
+from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import Arrangement, JobSpec
 
 GIB = 2**30
@@ -148,3 +150,88 @@ def test_nothing_that_was_asked_for_gets_lost(arrangement: Arrangement, chunks: 
 def test_filled_pods_fit_the_largest_node(chunks: list[Chunk], nodes: list[int]) -> None:
     for arrangement in (Arrangement.FILL, Arrangement.FREE):
         assert all(pod.cpus <= max(nodes) for pod in lay_out(spec(arrangement, *chunks), sizes(nodes)))
+
+
+ON = {"hosts": ("n1", "n2")}
+HOSTS_CASES = [
+    pytest.param(Arrangement.SCATTER, [Chunk(count=2)], [Chunk(count=2, **ON)], id="as many as pods"),  # type: ignore[arg-type]
+    pytest.param(
+        Arrangement.SCATTER,
+        [Chunk(count=4)],
+        [Chunk(count=2, **ON), Chunk(count=2, excluded_hosts=("n1", "n2"))],  # type: ignore[arg-type]
+        id="fewer: the first pods, and the others elsewhere",
+    ),
+    pytest.param(
+        Arrangement.FILL,
+        [Chunk(count=5)],
+        [Chunk(cpus=3, ranks=3, **ON), Chunk(cpus=2, ranks=2, **ON)],  # type: ignore[arg-type]
+        id="fill: spread over all of them",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arrangement", "chunks", "pods"), HOSTS_CASES)
+def test_nodes_that_the_job_must_have(arrangement: Arrangement, chunks: list[Chunk], pods: list[Chunk]) -> None:
+    asked = replace(spec(arrangement, *chunks), required_hosts=("n1", "n2"))
+    assert list(lay_out(asked, sizes([8] * 4))) == pods
+
+
+@pytest.mark.parametrize("arrangement", [Arrangement.PACK, Arrangement.SCATTER, Arrangement.FILL])
+def test_more_nodes_than_pods(arrangement: Arrangement) -> None:
+    asked = replace(spec(arrangement, Chunk(count=1)), required_hosts=("n1", "n2"))
+    with pytest.raises(RefusedError, match=r"^nodes: 2 named, but the job has 1$") as raised:
+        lay_out(asked, sizes([8]))
+    assert raised.value.code == RefusalCode.NODE_LIMIT
+
+
+SUITS = [
+    (Chunk(), True),
+    (Chunk(properties=("a",)), True),
+    (Chunk(properties=("a", "c")), False),
+    (Chunk(lacks=("c",)), True),
+    (Chunk(lacks=("b",)), False),
+    (Chunk(alternatives=(("c",), ("a", "b"))), True),
+    (Chunk(alternatives=(("c",), ("a", "d"))), False),
+    (Chunk(words=(("w", "x"),)), True),
+    (Chunk(words=(("w", "y"),)), False),
+    (Chunk(hosts=("n1", "n2")), True),
+    (Chunk(hosts=("n2",)), False),
+    (Chunk(excluded_hosts=("n2",)), True),
+    (Chunk(excluded_hosts=("n1",)), False),
+]
+
+
+@pytest.mark.parametrize(("chunk", "suits"), SUITS, ids=range(len(SUITS)))
+def test_what_a_node_suits(chunk: Chunk, suits: bool) -> None:
+    node = NodeSize(cpus=1, properties=frozenset({"a", "b", "w=x"}), name="n1")
+    assert node.suits(chunk) is suits
+    assert NodeSize(cpus=1).suits(chunk), "nothing is known of it"
+
+
+def packed(*chunks: Chunk) -> Chunk:
+    (pod,) = lay_out(spec(Arrangement.PACK, *chunks), sizes([64]))
+    return pod
+
+
+def test_a_pod_has_the_wishes_of_all_its_chunks() -> None:
+    one = Chunk(properties=("a",), lacks=("x",), words=(("m", "1"),), hosts=("n1", "n2"), tmp_bytes=5)
+    other = Chunk(properties=("b",), alternatives=(("c",), ("d",)), words=(("k", "2"),), hosts=("n2", "n3"))
+    last = Chunk(alternatives=(("e",), ("f",)), excluded_hosts=("n9",), tmp_bytes=7)
+    pod = packed(one, other, last)
+    assert (pod.properties, pod.lacks, pod.words) == (("a", "b"), ("x",), (("k", "2"), ("m", "1")))
+    assert pod.alternatives == (("c", "e"), ("c", "f"), ("d", "e"), ("d", "f"))
+    assert (pod.hosts, pod.excluded_hosts, pod.tmp_bytes) == (("n2",), ("n9",), 7)
+
+
+def test_chunks_that_no_pod_can_have_together() -> None:
+    with pytest.raises(HpcBatchError, match="no node can have both m=1 and m=2"):
+        packed(Chunk(words=(("m", "1"),)), Chunk(words=(("m", "2"),)))
+    with pytest.raises(HpcBatchError, match="one pod cannot be on several nodes: n1, n2"):
+        packed(Chunk(hosts=("n1",)), Chunk(hosts=("n2",)))
+
+
+@pytest.mark.parametrize("wish", [{"component": 1}, {"hosts": ("n1",)}, {"words": (("m", "1"),)}, {"lacks": ("a",)}])
+def test_chunks_for_unlike_nodes_do_not_fill_one_pod(wish: dict[str, object]) -> None:
+    one, other = Chunk(count=2), Chunk(count=2, **wish)  # type: ignore[arg-type]
+    pods = lay_out(spec(Arrangement.FILL, one, other), sizes([8]))
+    assert pods == (Chunk(cpus=2, ranks=2), replace(other, count=1, cpus=2, ranks=2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,9 +15,15 @@ from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.site import QueueConfig, SiteConfig, Translation, Word
 from hpcbatch.model.spec import Arrangement, JobSpec
-from hpcbatch.policy.admission import Granted, admit, choose_queue, closed_because
+from hpcbatch.policy.admission import (
+    Granted,
+    admit,
+    asked_queues,
+    check_deadline,
+    closed_because,
+)
 from hpcbatch.site.identity import Identity
 
 GI = 1 << 30
@@ -57,7 +64,8 @@ def spec(**given: Any) -> JobSpec:
 
 
 def grant(asked: JobSpec, *, site: SiteConfig = SITE, owner: Identity = ALICE, state: str | None = "Open") -> Granted:
-    return admit(asked, choose_queue(asked, site), site, owner, volcano_state=state, nodes=NODES)
+    (queue,) = asked_queues(asked, site).queues
+    return admit(asked, queue, site, owner, volcano_state=state, nodes=NODES)
 
 
 def test_defaults_of_the_queue() -> None:
@@ -180,10 +188,10 @@ def test_a_job_that_no_node_can_take() -> None:
 
 def test_a_site_without_queues_has_volcanos() -> None:
     site = SiteConfig()
-    assert choose_queue(spec(), site) == QueueConfig(name="default", volcano_queue="default", is_default=True)
-    assert choose_queue(spec(queue="fast"), site).volcano_queue == "fast"
+    assert asked_queues(spec(), site).queues[0] == QueueConfig(name="default", volcano_queue="default", is_default=True)
+    assert asked_queues(spec(queue="fast"), site).queues[0].volcano_queue == "fast"
     with pytest.raises(RefusedError):
-        choose_queue(spec(queue="root"), site)
+        asked_queues(spec(queue="root"), site)
 
 
 @given(
@@ -206,3 +214,126 @@ def test_what_is_granted_is_within_the_limits(
     assert sum(chunk.count for chunk in granted.layout) <= 4
     assert sum(chunk.count * chunk.cpus for chunk in granted.layout) == count * cpus <= 12
     assert all(chunk.mem_bytes is not None and chunk.mem_bytes <= 8 * GI for chunk in granted.layout)
+
+
+ALIASED = replace(SITE, queues=(replace(WORKQ, aliases=("normal", "batch*")), GPU, CAPPED), unknown_queues="capped")
+QUEUES = [
+    (None, (), SITE, ["workq"], []),
+    ("gpu", (), SITE, ["gpu"], []),
+    ("normal", (), ALIASED, ["workq"], []),
+    ("batch2", ("gpu", "normal"), ALIASED, ["workq", "gpu"], []),
+    ("nosuch", ("gpu",), SITE, ["gpu"], ["nosuch: this site has no such queue"]),
+    ("nosuch", (), ALIASED, ["capped"], ["nosuch: this site has no such queue; capped takes it"]),
+    ("gpu", ("nosuch",), ALIASED, ["gpu", "capped"], ["nosuch: this site has no such queue; capped takes it"]),
+]
+
+
+@pytest.mark.parametrize(("name", "others", "site", "queues", "ignored"), QUEUES)
+def test_which_queues_are_meant(
+    name: str | None, others: tuple[str, ...], site: SiteConfig, queues: list[str], ignored: list[str]
+) -> None:
+    for dialect, option in ((Dialect.PBS, "-q"), (Dialect.SLURM, "-p")):
+        asked = replace(spec(queue=name, other_queues=others), dialect=dialect)
+        found = asked_queues(asked, site)
+        assert [queue.name for queue in found.queues] == queues
+        assert list(found.ignored) == [f"{option} {text}" for text in ignored]
+
+
+def test_unknown_queues_of_a_site_that_names_none() -> None:
+    site = SiteConfig(unknown_queues="default")
+    found = asked_queues(spec(queue="nosuch"), site, lambda queue: queue.name == "default")
+    assert [queue.name for queue in found.queues] == ["default"]
+    assert found.ignored == ("-q nosuch: this site has no such queue; default takes it",)
+    with pytest.raises(RefusedError, match=r"^nosuch; there are: a, b$"):
+        asked_queues(spec(queue="nosuch"), SiteConfig(), lambda _: False, ["b", "a", "root"])
+
+
+SIZES = [
+    NodeSize(cpus=4, mem_bytes=4 * GI, properties=frozenset({"haswell"})),
+    NodeSize(cpus=4, mem_bytes=6 * GI, properties=frozenset({"ib", "rome"})),
+    NodeSize(cpus=2, mem_bytes=2 * GI, properties=frozenset({"rome"})),
+]
+
+
+def layout_of(asked: JobSpec, site: SiteConfig = SITE, nodes: list[NodeSize] = SIZES) -> tuple[Chunk, ...]:
+    (queue,) = asked_queues(asked, site).queues
+    return admit(asked, queue, site, ALICE, volcano_state="Open", nodes=nodes).layout
+
+
+@pytest.mark.parametrize(
+    ("chunk", "queue", "reserve", "mem"),
+    [
+        (Chunk(), "gpu", 0, 2 * GI),
+        (Chunk(cpus=3), "gpu", 0, 4 * GI),
+        (Chunk(properties=("ib",)), "gpu", GI, 5 * GI),
+        (Chunk(cpus=3), "capped", 0, 2 * GI),
+        (Chunk(cpus=9), "workq", 0, GI),
+        (Chunk(cpus=9), "gpu", 0, None),
+    ],
+)
+def test_all_memory_of_a_node(chunk: Chunk, queue: str, reserve: int, mem: int | None) -> None:
+    """What the smallest node has that the job may run on, less the site's reserve; never more than the queue allows."""
+    site = replace(SITE, node_mem_reserve_bytes=reserve)
+    (pod,) = layout_of(spec(chunks=(chunk,), queue=queue, whole_node_mem=True), site)
+    assert pod.mem_bytes == mem
+
+
+def test_a_reserve_that_leaves_nothing() -> None:
+    with pytest.raises(HpcBatchError, match="nodeMemoryReserve of the site leaves nothing of 2Gi"):
+        layout_of(spec(queue="gpu", whole_node_mem=True), replace(SITE, node_mem_reserve_bytes=3 * GI))
+
+
+@pytest.mark.parametrize(
+    ("count", "sets", "chosen"),
+    [
+        (1, (("haswell",), ("rome",)), ("haswell",)),
+        (2, (("haswell",), ("rome",)), ("rome",)),
+        (1, (("ib", "rome"), ("rome",)), ("ib", "rome")),
+        (2, (("ib", "rome"), ("rome",)), ("rome",)),
+        (3, (("haswell",), ("rome",)), ("haswell",)),
+    ],
+)
+def test_the_same_alternative_for_all(count: int, sets: tuple[tuple[str, ...], ...], chosen: tuple[str, ...]) -> None:
+    """The first that enough nodes have, else the first."""
+    chunk = Chunk(count=count, alternatives=sets, same_alternative=True)
+    (pod,) = layout_of(spec(chunks=(chunk,), queue="gpu", arrangement=Arrangement.SCATTER))
+    assert (pod.properties, pod.alternatives, pod.same_alternative) == (chosen, (), False)
+
+
+def test_alternatives_of_each_pod_stay() -> None:
+    chunk = Chunk(count=2, alternatives=(("haswell",), ("rome",)))
+    assert layout_of(spec(chunks=(chunk,), queue="gpu")) == (chunk,)
+
+
+def test_properties_that_are_translated_are_known() -> None:
+    site = replace(SITE, translations=(Translation(word=Word.FEATURE, pattern="big*", labels={"size": "big"}),))
+    assert layout_of(spec(queue="gpu", properties=("bigmem",)), site, []) == (Chunk(properties=("bigmem",)),)
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("deadline_s", "walltime_s", "begin_s", "is_kept"),
+    [
+        (None, 10, None, True),
+        (60, 60, None, True),
+        (60, 61, None, False),
+        (60, None, None, True),
+        (0, None, None, False),
+        (60, 30, 30, True),
+        (60, 30, 31, False),
+        (60, 30, -99, True),
+    ],
+)
+def test_deadlines(deadline_s: int | None, walltime_s: int | None, begin_s: int | None, is_kept: bool) -> None:
+    def at(seconds: int | None) -> datetime | None:
+        return None if seconds is None else NOW + timedelta(seconds=seconds)
+
+    asked = spec(deadline=at(deadline_s), begin_time=at(begin_s))
+    if is_kept:
+        check_deadline(asked, walltime_s, NOW)
+        return
+    with pytest.raises(RefusedError, match=r"^deadline 2026-01-01T00:0[01]:00Z cannot be kept") as raised:
+        check_deadline(asked, walltime_s, NOW)
+    assert raised.value.code == RefusalCode.DEADLINE

@@ -424,3 +424,21 @@ def test_dry_run_is_readable_yaml() -> None:
     assert list(yaml.safe_load_all(text)) == objects
     assert "  job.sh: |\n    job_id='12'\n" in text
     assert "&id" not in text
+
+
+def test_named_nodes_become_affinities() -> None:
+    """Pods on named nodes stay apart, so that each of the nodes gets one; pods without such wishes have no affinity."""
+    chunks = Chunk(count=2, hosts=("n1", "n2")), Chunk(excluded_hosts=("n1", "n2"))
+    job = volcano_job(placed(*chunks, required_hosts=("n1", "n2")))
+    affinities = [pod_spec(job, task)["affinity"] for task in range(len(job["spec"]["tasks"]))]
+    wanted = [a["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] for a in affinities]
+    assert [term["nodeSelectorTerms"][0]["matchExpressions"] for term in wanted] == [
+        [{"key": "kubernetes.io/hostname", "operator": operator, "values": ["n1", "n2"]}]
+        for operator in ("In", "In", "NotIn")
+    ]
+    assert all(
+        len(affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]) == 1
+        for affinity in affinities
+    )
+    assert "affinity" not in pod_spec(volcano_job(placed()))
+    assert list(pod_spec(volcano_job(placed(Chunk(hosts=("n1",)))))["affinity"]) == ["nodeAffinity"]
