@@ -9,7 +9,7 @@ from typing import Final
 
 from hpcbatch.errors import DirectiveError, HpcBatchError, ObstaclesError
 from hpcbatch.model.outcome import Fate, Outcome
-from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.site import SiteConfig, Word
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy.site_words import site_words
 from hpcbatch.site.survey import MODULE, Gap
@@ -60,7 +60,8 @@ def site_gaps(spec: JobSpec, site: SiteConfig) -> Iterator[Gap]:
     """The names that the site ignores or refuses."""
     for each in site_words(spec, site):
         if each.fate in {Fate.IGNORED, Fate.REFUSED}:
-            yield Gap(each.source, each.option, each.fate, each.meaning)
+            needle = each.option.partition("=")[0].partition(":")[0] if each.source == Word.RESOURCE else each.option
+            yield Gap(each.source, each.option, each.fate, each.meaning, needle)
 
 
 def module_gaps(script: bytes, site: SiteConfig) -> Iterator[Gap]:
