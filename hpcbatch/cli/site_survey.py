@@ -167,7 +167,8 @@ def gaps(path: str, script: bytes, dialect: str, site: SiteConfig, now: datetime
         submission = door(dialect).read_script(path.rpartition("/")[2], script, now, outcomes)
     except HpcBatchError as error:
         return [*found, *find.refused_gaps(error, outcomes)]
-    return [*found, *find.ignored_gaps(submission.spec, outcomes), *find.site_gaps(submission.spec, site)]
+    found += [*find.ignored_gaps(submission.spec, outcomes), *find.site_gaps(submission.spec, site)]
+    return list(find.unsupported_refused(found, site))
 
 
 def _report(found: Survey, remedies: dict[tuple[str, str], str]) -> Iterator[str]:

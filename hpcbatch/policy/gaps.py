@@ -9,7 +9,7 @@ from typing import Final
 
 from hpcbatch.errors import DirectiveError, HpcBatchError, ObstaclesError
 from hpcbatch.model.outcome import Fate, Outcome
-from hpcbatch.model.site import SiteConfig, Word
+from hpcbatch.model.site import SiteConfig, Unsupported, Word
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy.site_words import site_words
 from hpcbatch.site.survey import MODULE, Gap
@@ -62,6 +62,12 @@ def site_gaps(spec: JobSpec, site: SiteConfig) -> Iterator[Gap]:
         if each.fate in {Fate.IGNORED, Fate.REFUSED}:
             needle = each.option.partition("=")[0].partition(":")[0] if each.source == Word.RESOURCE else each.option
             yield Gap(each.source, each.option, each.fate, each.meaning, needle)
+
+
+def unsupported_refused(gaps: Iterable[Gap], site: SiteConfig) -> Iterator[Gap]:
+    """The gaps, where a site refuses what it would have to ignore."""
+    refuses = site.unsupported is Unsupported.REFUSE
+    return (gap._replace(fate=Fate.REFUSED) if refuses and gap.fate is Fate.IGNORED else gap for gap in gaps)
 
 
 def module_gaps(script: bytes, site: SiteConfig) -> Iterator[Gap]:

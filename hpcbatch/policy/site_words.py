@@ -10,12 +10,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from hpcbatch.errors import RefusedError
+from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.site import SiteConfig, Word
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.policy.admission import admit, asked_queues
 from hpcbatch.policy.vocabulary import CLUSTERS, PROJECT, QOS, RESERVATION, asked_labels, translate
+from hpcbatch.site.identity import Identity
 
 QUEUE = "queue"
 _KINDS: Mapping[str, Word] = {
@@ -93,7 +96,9 @@ def _names(spec: JobSpec) -> Iterator[Name]:
 
 
 def site_words(spec: JobSpec, site: SiteConfig, node_names: Collection[str] | None = None) -> tuple[Outcome, ...]:
-    """What the site makes of each name; `source` is its kind. Without `node_names` any node may be there."""
+    """What the site makes of each name; `source` is its kind. Without `node_names` any node may be there.
+    Where it knows all names, a last one says which limit refuses the job, if one does.
+    """
     names = names_of(spec)
     queues = [name.name for name in names if name.kind == QUEUE]
     found = []
@@ -105,7 +110,35 @@ def site_words(spec: JobSpec, site: SiteConfig, node_names: Collection[str] | No
         else:
             verdict = _verdict(name, name.alone(spec.dialect), site, node_names or ())
         found.append(Outcome(name.text, *verdict, name.kind))
+    if all(each.fate is not Fate.REFUSED for each in found) and (limit := limit_word(spec, site)) is not None:
+        found.append(limit)
     return tuple(found)
+
+
+LIMIT = "limit"
+_ANYBODY = Identity(user="user", uid=1000, gid=1000, home="/")
+_LARGEST = NodeSize(cpus=2**31)
+
+
+def limit_word(spec: JobSpec, site: SiteConfig) -> Outcome | None:
+    """What the site refuses of a job whose names it knows: limits of its queues, images. None: it takes the job.
+
+    Nodes are as large as any job wants them.
+    """
+    hosts = {name.name for name in names_of(spec) if name.kind == Word.NODE}
+    refusal: HpcBatchError | None = None
+    try:
+        job = translate(spec, site, hosts).spec
+        nodes = [_LARGEST] * sum(chunk.count for chunk in job.chunks)
+        for queue in asked_queues(spec, site).queues:
+            try:
+                admit(job, queue, site, _ANYBODY, volcano_state="Open", nodes=nodes)
+                return None
+            except HpcBatchError as error:
+                refusal = refusal or error
+    except HpcBatchError as error:
+        refusal = error
+    return Outcome(str(refusal).partition(":")[0], Fate.REFUSED, str(refusal), LIMIT)
 
 
 def _queue(name: str, names: Sequence[str], site: SiteConfig) -> tuple[Fate, str]:

@@ -6,9 +6,17 @@ import pytest
 
 from hpcbatch.errors import DirectiveError, HpcBatchError, ObstaclesError
 from hpcbatch.model.outcome import Fate, Outcome
-from hpcbatch.model.site import SiteConfig, SiteModule
+from hpcbatch.model.site import SiteConfig, SiteModule, Unsupported
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.policy.gaps import ignored_gaps, module_gaps, modules_of, option_name, refused_gaps, site_gaps
+from hpcbatch.policy.gaps import (
+    ignored_gaps,
+    module_gaps,
+    modules_of,
+    option_name,
+    refused_gaps,
+    site_gaps,
+    unsupported_refused,
+)
 from hpcbatch.site.survey import Gap
 
 
@@ -55,6 +63,13 @@ def test_names_of_the_site() -> None:
     spec = JobSpec(dialect="slurm", name="a", account="kept", licenses=(("matlab", 1),))
     (gap,) = site_gaps(spec, SiteConfig())
     assert (gap.kind, gap.name, gap.fate) == ("license", "matlab", Fate.REFUSED)
+
+
+def test_a_site_may_refuse_what_it_would_ignore() -> None:
+    gaps = [Gap("option", "-O", Fate.IGNORED), Gap("module", "gcc", None)]
+    assert list(unsupported_refused(gaps, SiteConfig())) == gaps
+    found = unsupported_refused(gaps, SiteConfig(unsupported=Unsupported.REFUSE))
+    assert [gap.fate for gap in found] == [Fate.REFUSED, None]
 
 
 def test_modules() -> None:

@@ -10,11 +10,12 @@ from hpcbatch.errors import RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.outcome import Fate
 from hpcbatch.model.site import QueueConfig, SiteConfig, Translation, Word
-from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.spec import Arrangement, JobSpec
 from hpcbatch.policy.site_words import QUEUE, Name, names_of, site_words
 from hpcbatch.policy.vocabulary import translate
 
 SITE = SiteConfig(
+    default_queue="workq",
     queues=(QueueConfig(name="workq", volcano_queue="wq", is_default=True, aliases=("normal", "debug*")),),
     node_properties={"haswell": {"cpu": "hsw"}},
     licenses={"matlab": 10},
@@ -69,7 +70,7 @@ def test_each_name_stands_once_and_all_are_told() -> None:
 
 
 def test_unknown_queues_are_ignored_where_the_site_has_a_queue_for_them_or_the_job_names_another() -> None:
-    site = SiteConfig(queues=SITE.queues, unknown_queues="workq")
+    site = SiteConfig(default_queue="workq", queues=SITE.queues, unknown_queues="workq")
     (found,) = site_words(_job(queue="long"), site)
     assert found.fate is Fate.IGNORED
     fates = [each.fate for each in site_words(_job(queue="long", other_queues=("workq",)), SITE)]
@@ -77,9 +78,21 @@ def test_unknown_queues_are_ignored_where_the_site_has_a_queue_for_them_or_the_j
 
 
 def test_nodes_are_those_that_there_are_as_far_as_they_are_known() -> None:
-    spec = _job(required_hosts=("n1", "n2"))
+    spec = _job(required_hosts=("n1", "n2"), chunks=(Chunk(count=2),), arrangement=Arrangement.SCATTER)
     assert [each.fate for each in site_words(spec, SITE)] == [Fate.HONOURED, Fate.HONOURED]
     assert [each.fate for each in site_words(spec, SITE, ["n1"])] == [Fate.HONOURED, Fate.REFUSED]
+
+
+def test_a_limit_is_told_where_all_names_are_known() -> None:
+    queue = QueueConfig(name="workq", volcano_queue="wq", is_default=True, max_walltime_s=3600)
+    site = SiteConfig(default_queue="workq", queues=(queue, QueueConfig(name="long", volcano_queue="long")))
+    (_, limit) = site_words(_job(queue="workq", walltime_s=7200), site)
+    assert (limit.source, limit.option, limit.fate) == ("limit", "walltime", Fate.REFUSED)
+    assert limit.meaning == "walltime: 02:00:00 asked, at most 01:00:00 in workq"
+    assert [each.source for each in site_words(_job(queue="workq", other_queues=("long",), walltime_s=7200), site)] == [
+        "queue",
+        "queue",
+    ]
 
 
 @given(
