@@ -28,6 +28,7 @@ from hpcbatch.controller.deliveries import Deliveries, owes_output
 from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
 from hpcbatch.controller.job_pods import JobPods
+from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.observer import Observer
@@ -42,11 +43,7 @@ from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.sweep import sweep_history, sweep_submissions
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.dialects.registry import door
-from hpcbatch.errors import (
-    ConflictError,
-    HpcBatchError,
-    NotFoundError,
-)
+from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.record import JobRecord, JobStatus
@@ -147,6 +144,7 @@ class Controller:
             start_bar=self._start_bar,
             usage=self._usage,
         )
+        self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
             api,
             self._sites,
@@ -154,6 +152,7 @@ class Controller:
             arrays=self._arrays,
             volcano_jobs=self._volcano_jobs,
             start_bar=self._start_bar,
+            licenses=self._licenses,
         )
         self._informers = (
             self._nodes,
@@ -256,6 +255,7 @@ class Controller:
         key = object_key(event.object)
         number = event.object.get("status", {}).get("jobId")
         self._arrays.on_event(event)
+        self._licenses.on_event(event)
         if event.type == "DELETED":
             self._by_number.pop(number, None)
             self._job_pods.forget(key)
@@ -274,6 +274,8 @@ class Controller:
         return None if self._archive is None else self._archive.ended(number)
 
     def _on_part(self, event: WatchEvent) -> None:
+        if event.type == "DELETED":
+            self._licenses.wake_waiting()
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
         key = self._by_number.get(number)
         if key is not None and key[0] == event.object["metadata"]["namespace"]:
@@ -421,6 +423,8 @@ class Controller:
             else:
                 status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
                 decision = replace(decision, status=status, look_again_s=_WAITING_LOOK_S)
+        elif seen.volcano_job is None:
+            self._licenses.give_back(record.job_id)
         status = self._pass_on_requests(job, seen, replace(record, status=decision.status))
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final

@@ -10,6 +10,7 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import CONFIGMAPS, PRIORITY_CLASSES, VOLCANO_JOBS, Resource
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.intake import Intake
+from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.records import Admitted, digest_of, owner_reference
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
@@ -40,9 +41,10 @@ class Runs:
         arrays: Arrays,
         volcano_jobs: VolcanoJobs,
         start_bar: StartBar,
+        licenses: LicenseGate,
     ) -> None:
         self._api, self._sites, self._intake, self._arrays = api, sites, intake, arrays
-        self._volcano_jobs, self._start_bar = volcano_jobs, start_bar
+        self._volcano_jobs, self._start_bar, self._licenses = volcano_jobs, start_bar, licenses
         self._runner_in: set[str] = set()
         self._priorities: set[int] = set()
         self._confs: dict[int, str] = {}  # the last content of an altered job's ConfigMap
@@ -60,6 +62,8 @@ class Runs:
             wanted = self._manifests(job, queue, site)
         except HpcBatchError as error:  # the site has changed since the job was admitted
             return Waiting(reason=Reason.NEVER_FITS, message=str(error))
+        if (obstacle := self._licenses.take(record, site.config)) is not None:
+            return obstacle
         self._ensure_runner(record.namespace)
         self._ensure_priority(record.spec.weight)
         for obj in wanted:
@@ -74,6 +78,7 @@ class Runs:
             except ApiError as error:
                 if error.code not in _DENIED:
                     raise
+                self._licenses.give_back(record.job_id)
                 return Waiting(reason=Reason.RESOURCES, message=str(error))
         return None
 

@@ -42,6 +42,7 @@ class Reason(StrEnum):
     DEPENDENCY = "Dependency"  # waits for other jobs
     DEPENDENCY_NEVER = "DependencyNeverSatisfied"
     ARRAY_LIMIT = "ArrayLimit"  # waits: the limit of its array's running members is reached
+    LICENSES = "Licenses"  # waits: other jobs hold the licences
     BEGIN_TIME = "BeginTime"
     QUEUE_UNAVAILABLE = "QueueUnavailable"  # waits: its queue is closed, or was removed
     STARTING = "Starting"  # has its nodes; its pods are being started
@@ -49,6 +50,7 @@ class Reason(StrEnum):
     PROGRAM_FAILED = "ProgramFailed"  # according to its own log, whatever the script's result (runner/wrf/wrf.sh)
     SIGNALLED = "Signalled"  # the script was killed by a signal
     TIME_LIMIT = "TimeLimit"
+    DEADLINE = "Deadline"  # its deadline has passed, or can no longer be kept
     OUT_OF_MEMORY = "OutOfMemory"
     LAUNCH_FAILED = "LaunchFailed"  # a pod, sshd, mount or the interpreter could not be started
     OUTPUT_FAILED = "OutputFailed"  # an output file cannot be opened, or its disk was full in the end

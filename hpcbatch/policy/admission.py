@@ -16,9 +16,9 @@ from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig, Word
 from hpcbatch.model.spec import Arrangement, JobSpec
-from hpcbatch.policy.deadlines import is_too_late
+from hpcbatch.policy.deadlines import is_too_late, missed
 from hpcbatch.site.identity import Identity
-from hpcbatch.units import format_bytes, hms, rfc3339
+from hpcbatch.units import format_bytes, hms
 from hpcbatch.volcano import pod_needs
 
 _MOST_NAMES = 20  # of queues in a message
@@ -241,7 +241,7 @@ def check_deadline(spec: JobSpec, walltime_s: int | None, now: datetime) -> None
     """Raise RefusedError if the job cannot end by its deadline."""
     if is_too_late(spec, walltime_s, now):
         needs = "" if walltime_s is None else f" with a walltime of {hms(walltime_s)}"
-        raise RefusedError(RefusalCode.DEADLINE, f"deadline {rfc3339(spec.deadline or now)} cannot be kept{needs}")
+        raise RefusedError(RefusalCode.DEADLINE, f"{missed(spec)}{needs}")
 
 
 def _check_limits(granted: Granted, queue: QueueConfig) -> None:

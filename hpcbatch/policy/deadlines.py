@@ -5,6 +5,21 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.units import rfc3339
+
+
+def seconds_left(spec: JobSpec, walltime_s: int | None, now: datetime) -> float | None:
+    """Until when it has to start; None if it has no deadline."""
+    return None if spec.deadline is None else (spec.deadline - now).total_seconds() - (walltime_s or 0)
+
+
+def is_past(spec: JobSpec, now: datetime) -> bool:
+    return spec.deadline is not None and now >= spec.deadline
+
+
+def missed(spec: JobSpec) -> str:
+    when = "" if spec.deadline is None else f" {rfc3339(spec.deadline)}"
+    return f"deadline{when} cannot be kept"
 
 
 def is_too_late(spec: JobSpec, walltime_s: int | None, now: datetime) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from hpcbatch.model.record import JobStatus
-from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.state import WAITING, JobState, Reason
+from hpcbatch.policy.deadlines import is_past, seconds_left
 from hpcbatch.policy.dependencies import with_followers
 from hpcbatch.policy.holds import kept_back
 from hpcbatch.policy.observed import Decision, Observed, PodView, VolcanoJobView, Waiting
@@ -23,6 +24,7 @@ from hpcbatch.policy.statuses import (
     why_it_waits,
 )
 from hpcbatch.policy.suspensions import with_suspensions
+from hpcbatch.units import rfc3339
 
 _VOLCANO_ENDING = frozenset({"Terminating", "Completing", "Aborting"})
 _STARTING_LOOK_S = 10.0
@@ -30,6 +32,7 @@ _STARTING_LOOK_S = 10.0
 # reports its end earlier.
 _GIVEN_UP_AFTER = timedelta(seconds=10)
 _ENDING_LOOK_S = 10.0
+_A_MOMENT_S = 0.1
 
 
 def decide(seen: Observed) -> Decision:
@@ -42,6 +45,11 @@ def decide(seen: Observed) -> Decision:
     decision = _decide(seen)
     before = seen.record.status
     after = remembered(before, decision.status, seen.now, lambda: given_up_for(seen))
+    if after.state in WAITING and not decision.delete:
+        left_s = seconds_left(seen.record.spec, seen.record.walltime_s, seen.now)
+        if left_s is not None:
+            left_s = max(left_s, 0) + _A_MOMENT_S
+            decision = replace(decision, look_again_s=min(left_s, decision.look_again_s or left_s))
     return replace(decision, status=with_suspensions(before, after, seen.now))
 
 
@@ -140,7 +148,8 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         left = None if is_starting or first.is_deleting else _left_s(seen)
         if left is not None and left <= 0:
             # a separate step: whatever happens to the pods, the next look has the reason
-            return Decision(status=replace(as_running(seen), state=JobState.EXITING, reason=Reason.TIME_LIMIT))
+            reason = Reason.DEADLINE if is_past(seen.record.spec, seen.now) else Reason.TIME_LIMIT
+            return Decision(status=replace(as_running(seen), state=JobState.EXITING, reason=reason))
         state = JobState.SUSPENDED if seen.is_suspended else JobState.RUNNING
         running = replace(as_running(seen), state=state, reason=Reason.NONE, message=message)
         return Decision(
@@ -215,7 +224,13 @@ def _rerunning(seen: Observed, *, is_over: bool) -> Decision:
 
 
 def _left_s(seen: Observed) -> float | None:
-    """Seconds until a run is overdue that its runner should have ended. None: no limit, or suspended."""
+    """Seconds until a run is overdue: its deadline has passed, or its runner should have ended it. None: no limit."""
+    limits = (_walltime_left_s(seen), seconds_left(seen.record.spec, 0, seen.now))
+    return min((left for left in limits if left is not None), default=None)
+
+
+def _walltime_left_s(seen: Observed) -> float | None:
+    """The same for the walltime. None: no limit, or suspended."""
     record, status = seen.record, seen.record.status
     began = max((pod.started_at for pod in seen.pods if pod.started_at), default=None)
     if began is None or record.walltime_s is None or seen.is_suspended or status.state is JobState.SUSPENDED:
@@ -228,12 +243,14 @@ def _left_s(seen: Observed) -> float | None:
 
 
 def _is_overdue(status: JobStatus) -> bool:
-    return status.state is JobState.EXITING and status.reason is Reason.TIME_LIMIT
+    return status.state is JobState.EXITING and status.reason in {Reason.TIME_LIMIT, Reason.DEADLINE}
 
 
 def _timed_out(seen: Observed, first: PodView | None, *, is_over: bool) -> Decision:
     """End the pods of an overdue run."""
     if not is_over:
         return Decision(status=seen.record.status, terminate=True)
-    message = f"walltime exceeded limit {seen.record.walltime_s} s"
-    return Decision(status=as_ended(seen, JobState.TIMEOUT, Reason.TIME_LIMIT, message, first))
+    reason, message = Reason.TIME_LIMIT, f"walltime exceeded limit {seen.record.walltime_s} s"
+    if seen.record.status.reason is Reason.DEADLINE and seen.record.spec.deadline is not None:
+        reason, message = Reason.DEADLINE, f"deadline {rfc3339(seen.record.spec.deadline)} has passed"
+    return Decision(status=as_ended(seen, JobState.TIMEOUT, reason, message, first))

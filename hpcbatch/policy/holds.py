@@ -1,4 +1,4 @@
-"""What keeps a job from the scheduler: a hold, other jobs, its begin time."""
+"""What keeps a job from the scheduler: a hold, other jobs, its begin time, its deadline."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.deadlines import is_too_late, missed
 from hpcbatch.policy.dependencies import Outlook, Verdict
 from hpcbatch.policy.observed import Decision, Observed
 from hpcbatch.policy.statuses import as_ended
@@ -16,6 +17,8 @@ def kept_back(seen: Observed) -> Decision | None:
     spec, status, outlook = seen.record.spec, seen.record.status, seen.outlook
     if outlook is not None and outlook.verdict is Verdict.NEVER and outlook.kills:
         return Decision(status=as_ended(seen, JobState.DELETED, Reason.DEPENDENCY_NEVER, outlook.message))
+    if is_too_late(spec, seen.record.walltime_s, seen.now):
+        return Decision(status=as_ended(seen, JobState.TIMEOUT, Reason.DEADLINE, missed(spec)))
     if held_by := hold_reason(spec):
         return Decision(status=replace(status, state=JobState.HELD, reason=held_by, eligible_time=None))
     if outlook is not None and (behind := behind_others(outlook)):

@@ -67,6 +67,7 @@ REASON: dict[Reason, str] = {
     Reason.ARRAY_LIMIT: "JobArrayTaskLimit",
     Reason.PREEMPTED: "None",
     Reason.WITHDRAWN: "None",
+    Reason.LICENSES: "Licenses",
     Reason.BEGIN_TIME: "BeginTime",
     Reason.QUEUE_UNAVAILABLE: "PartitionInactive",
     Reason.STARTING: "None",
@@ -74,6 +75,7 @@ REASON: dict[Reason, str] = {
     Reason.PROGRAM_FAILED: "NonZeroExitCode",
     Reason.SIGNALLED: "JobLaunchFailure",  # recorded: a script that killed itself with 9
     Reason.TIME_LIMIT: "TimeLimit",
+    Reason.DEADLINE: "DeadLine",
     Reason.OUT_OF_MEMORY: "OutOfMemory",
     Reason.LAUNCH_FAILED: "JobLaunchFailure",
     Reason.OUTPUT_FAILED: "JobLaunchFailure",
@@ -103,6 +105,8 @@ FIRST_PRIORITY = 4294901760
 
 def compact(state: JobState, reason: Reason) -> str:
     """The compact state: `PD`, `R`, `CD`, …"""
+    if state is JobState.TIMEOUT and reason is Reason.DEADLINE:
+        return "DL"
     return _FAILED_BY.get(reason, "F") if state is JobState.FAILED else COMPACT[state]
 
 
