@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from hpcbatch.cli.columns import aligned, folded
 from hpcbatch.cli.common import EndedError, Session, complain
@@ -18,11 +18,11 @@ from hpcbatch.dialects.registry import DIALECTS, count_directives, door
 from hpcbatch.errors import HpcBatchError, ObstaclesError, UnknownJobError, UsageError
 from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.outcome import Outcome
-from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Arrangement, Submission
+from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.spec import Arrangement, JobSpec, Submission
 from hpcbatch.model.text import printable, printable_tree
 from hpcbatch.policy.explain import Explanation, as_json, ignored_outcome, shape
-from hpcbatch.policy.site_words import names_of, site_words
+from hpcbatch.policy.site_words import QUEUE, names_of, site_words
 
 Say = Callable[[Exception], tuple[str, int]]
 Script = Callable[[str | None], tuple[str | None, bytes]]
@@ -39,16 +39,30 @@ class Read(Protocol):
     def __call__(self, *, outcomes: list[Outcome] | None = None) -> Wanted: ...
 
 
+class _Known(NamedTuple):
+    """What is known of a site."""
+
+    site: SiteConfig
+    nodes: Collection[str] | None = None
+    """Their names; None: not known."""
+    is_whole: bool = True
+    """Else only the queues are known."""
+
+    def words(self, spec: JobSpec) -> tuple[Outcome, ...]:
+        found = site_words(spec, self.site, self.nodes)
+        return found if self.is_whole else tuple(each for each in found if each.source == QUEUE)
+
+
 def explained(session: Session, command: str, read: Read, say: Say) -> int:
     """`--explain` of a command. The exit code is 1 if the job could not be submitted like this."""
-    return show(_explanation(command, "", read, say, _cluster_site(session)), is_json=False)
+    return show(_explanation(command, "", read, say, _cluster(session)), is_json=False)
 
 
 def of_script(session: Session, script: str, dialect: str | None, site_file: Path | None) -> Explanation:
     """What becomes of a script, `-` for standard input, that is submitted without further options."""
     from hpcbatch.cli.script import read_script
 
-    site = _cluster_site(session) if site_file is None else _site_of_file(site_file)
+    site = _cluster(session) if site_file is None else _site_of_file(site_file)
     try:
         path, content = read_script(session, script, prompt=False)
     except OSError as error:
@@ -102,7 +116,7 @@ def of_job(session: Session, text: str) -> Explanation:
     )
 
 
-def _explanation(command: str, script: str, read: Read, say: Say, site: SiteConfig | None) -> Explanation:
+def _explanation(command: str, script: str, read: Read, say: Say, site: _Known | None) -> Explanation:
     outcomes: list[Outcome] = []
     try:
         wanted = read(outcomes=outcomes)
@@ -122,14 +136,20 @@ def _explanation(command: str, script: str, read: Read, say: Say, site: SiteConf
     remarks = [note.removeprefix(f"{command}: ") for note in submission.notes]
     if spec.arrangement is Arrangement.FILL:
         remarks.append(f"tasks are spread as on nodes of {cpus} CPUs, which is what this machine has")
-    if site is None and (names := [f"{each.kind} {each.text}" for each in names_of(spec)]):
+    words = () if site is None else site.words(spec)
+    known = {each.source for each in words}
+    if names := [f"{each.kind} {each.text}" for each in names_of(spec) if each.kind not in known]:
         remarks.append(f"names that are the site's to know: {', '.join(names)}")
+    try:
+        layout = lay_out(spec, nodes)
+    except HpcBatchError:  # more nodes named than there are pods, which the site's words say
+        layout = spec.chunks
     return Explanation(
         command=command,
         script=script or spec.script_path or "",
         options=(*outcomes, *(each for each in left if each.option not in told)),
-        site=() if site is None else site_words(spec, site),
-        shape=shape(spec, lay_out(spec, nodes)),
+        site=words,
+        shape=shape(spec, layout),
         remarks=remarks,
     )
 
@@ -156,24 +176,34 @@ class _ThroughDoor:
         self.submission = door(dialect).read_script(name, script(name)[1], session.now, told)
 
 
-def _site_of_file(file: Path) -> SiteConfig:
+def _site_of_file(file: Path) -> _Known:
     from hpcbatch.cli.site import config_of
 
-    return config_of(file)
+    return _Known(config_of(file))
 
 
-def _cluster_site(session: Session) -> SiteConfig | None:
-    """The configuration in force of the cluster; None without a cluster, or if it is not to be read."""
+def _cluster(session: Session) -> _Known | None:
+    """What the user may know of the cluster's site; None without a cluster."""
     from hpcbatch.api.names import IN_FORCE_CONFIGMAP, SYSTEM_NAMESPACE
-    from hpcbatch.api.resources import CONFIGMAPS
+    from hpcbatch.api.resources import CONFIGMAPS, NODES
+    from hpcbatch.client.queues import list_queues
     from hpcbatch.site.file import FILE_KEY, read_config
 
     try:
-        kept = session.api.get(CONFIGMAPS, IN_FORCE_CONFIGMAP, SYSTEM_NAMESPACE)
-        text = str((kept.get("data") or {}).get(FILE_KEY, ""))
-        return read_config(text, defaults=SiteConfig())
+        queues = tuple(
+            QueueConfig(name=row.name, volcano_queue=row.name, is_default=row.is_default, aliases=row.aliases)
+            for row in list_queues(session.api)
+        )
+        default = next((queue.name for queue in queues if queue.is_default), "default")
+        nodes = {node["metadata"]["name"] for node in session.api.list(NODES).items}
     except HpcBatchError:
         return None
+    try:
+        kept = session.api.get(CONFIGMAPS, IN_FORCE_CONFIGMAP, SYSTEM_NAMESPACE)
+        site = read_config(str((kept.get("data") or {}).get(FILE_KEY, "")), defaults=SiteConfig())
+    except HpcBatchError:
+        return _Known(SiteConfig(queues=queues, default_queue=default), nodes, is_whole=False)
+    return _Known(site if site.queues else replace(site, queues=queues, default_queue=default), nodes)
 
 
 def show(found: Explanation, *, is_json: bool) -> int:

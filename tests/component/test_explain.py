@@ -27,11 +27,17 @@ def script(server: Cluster) -> Path:
 
 def test_explain_submits_nothing(server: Cluster, script: Path) -> None:
     before = server.run("qstat", "-x")[0]
-    out, err, code = server.run("qsub", "--explain", "-l", "walltime=1:00:00", script.name)
+    out, err, code = server.run("qsub", "--explain", "-l", "walltime=1:00:00", "-q", "default", script.name)
     assert (err, code) == ("", 0)
     assert "walltime   01:00:00" in out
     assert "pods       2 × 1 CPU, 1 rank" in out
     assert server.run("qstat", "-x")[0] == before
+
+
+def test_explain_knows_the_queues_of_the_cluster(server: Cluster, script: Path) -> None:
+    out, _, code = server.run("hpcbatch", "explain", script.name)
+    assert code == 1
+    assert "queue  workq  refused  there is no such queue" in out
 
 
 def test_explain_says_all_that_is_wrong(server: Cluster) -> None:
