@@ -57,11 +57,11 @@ def ignored_gaps(spec: JobSpec, outcomes: Iterable[Outcome]) -> Iterator[Gap]:
 
 
 def site_gaps(spec: JobSpec, site: SiteConfig) -> Iterator[Gap]:
-    """The names that the site ignores or refuses."""
+    """The names that the site ignores or refuses; a resource's texts count as one, `filesystems=*`."""
     for each in site_words(spec, site):
         if each.fate in {Fate.IGNORED, Fate.REFUSED}:
-            needle = each.option.partition("=")[0].partition(":")[0] if each.source == Word.RESOURCE else each.option
-            yield Gap(each.source, each.option, each.fate, each.meaning, needle)
+            name, equals, _ = each.option.partition("=") if each.source == Word.RESOURCE else (each.option, "", "")
+            yield Gap(each.source, f"{name}=*" if equals else name, each.fate, each.meaning, name.partition(":")[0])
 
 
 def unsupported_refused(gaps: Iterable[Gap], site: SiteConfig) -> Iterator[Gap]:

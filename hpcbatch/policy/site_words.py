@@ -125,7 +125,7 @@ def limit_word(spec: JobSpec, site: SiteConfig) -> Outcome | None:
 
     Nodes are as large as any job wants them.
     """
-    hosts = {name.name for name in names_of(spec) if name.kind == Word.NODE}
+    hosts = {*spec.excluded_hosts, *(name.name for name in names_of(spec) if name.kind == Word.NODE)}
     refusal: HpcBatchError | None = None
     try:
         job = translate(spec, site, hosts).spec

@@ -60,9 +60,13 @@ def test_what_is_ignored_is_a_gap_once() -> None:
 
 
 def test_names_of_the_site() -> None:
-    spec = JobSpec(dialect="slurm", name="a", account="kept", licenses=(("matlab", 1),))
-    (gap,) = site_gaps(spec, SiteConfig())
-    assert (gap.kind, gap.name, gap.fate) == ("license", "matlab", Fate.REFUSED)
+    words = (("filesystems", "home"),)
+    spec = JobSpec(dialect="slurm", name="a", account="kept", licenses=(("matlab", 1),), words=words)
+    found = [(gap.kind, gap.name, gap.fate, gap.needle) for gap in site_gaps(spec, SiteConfig())]
+    assert found == [
+        ("resource", "filesystems=*", Fate.IGNORED, "filesystems"),
+        ("license", "matlab", Fate.REFUSED, "matlab"),
+    ]
 
 
 def test_a_site_may_refuse_what_it_would_ignore() -> None:
