@@ -24,7 +24,7 @@ from hpcbatch.dialects.pbs.states import LETTER, SUBSTATE
 from hpcbatch.dialects.pbs.variables import job_variables
 from hpcbatch.dialects.registry import door
 from hpcbatch.dialects.slurm import environment as slurm_environment
-from hpcbatch.dialects.slurm.options import NO_EFFECT, OPTIONS, Support
+from hpcbatch.dialects.slurm.options import OPTIONS, Support
 from hpcbatch.dialects.slurm.states import COMPACT, LONG
 from hpcbatch.model.array import Array, Membership
 from hpcbatch.model.chunk import Chunk
@@ -181,8 +181,6 @@ def test_slurm_options() -> None:
     assert not slurm_names(Support.REFUSED) & both
     honest = slurm_names(Support.HONOURED, Support.KEPT)
     assert not honest & words(section(DIRECTIVES, "Slurm options: refused"))
-    values = {f"--{name}={value}" for name, some in NO_EFFECT.items() for value in some}
-    assert missing(values, "Slurm options: refused") == []
 
 
 def test_pbs_options() -> None:

@@ -14,6 +14,10 @@ NUMBERS = (
     "mem_per_cpu_mb",
     "cpus_per_gpu",
     "mem_per_gpu_mb",
+    "mincpus",
+    "ntasks_per_gpu",
+    "sockets_per_node",
+    "tmp_mb",
 )
 _LONGEST = 18  # digits: fits whatever it is multiplied with or stored in
 

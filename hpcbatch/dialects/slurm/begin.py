@@ -15,7 +15,6 @@ _ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _SLASH = re.compile(r"([0-9]{1,2})/([0-9]{1,2})(?:/([0-9]{2}))?(?![0-9])")
 _DOTTED = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})(?:\.([0-9]{2}))?(?![0-9])")
 _DIGITS = re.compile(r"([0-9]{2})([0-9]{2})([0-9]{2})?(?![0-9])")
-_NOT_BEGIN = "sbatch: error: Invalid --begin specification"
 _UNIT_S = {"": 1, "second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 
 
@@ -23,12 +22,22 @@ def parse_begin(text: str, now: datetime) -> datetime:
     """Read a --begin time in the zone of `now` (aware); a time of day or a day of the year that is over is the next.
     Raises SlurmUsageError, exit 255, with the position of what is no time.
     """
+    return _option_time(text, now, "begin")
+
+
+def parse_deadline(text: str, now: datetime) -> datetime:
+    """The same for --deadline."""
+    return _option_time(text, now, "deadline")
+
+
+def _option_time(text: str, now: datetime, name: str) -> datetime:
+    refusal = f"sbatch: error: Invalid --{name} specification"
     if not text.strip():
-        raise SlurmUsageError(_NOT_BEGIN, 255)
+        raise SlurmUsageError(refusal, 255)
     try:
         return parse_time(text, now)
     except SlurmUsageError as error:
-        raise SlurmUsageError(f"{error.text}\n{_NOT_BEGIN}", 255) from None
+        raise SlurmUsageError(f"{error.text}\n{refusal}", 255) from None
 
 
 def parse_time(text: str, now: datetime, *, past: bool = False) -> datetime:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
-from hpcbatch.errors import NotSupportedError
 
 DIRECTIVE, OLD_DIRECTIVE = "#SBATCH", "#SLURM"
-FOREIGN = ("#PBS", "#BSUB")
+_OLD_NOTE = "sbatch: error: Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch"
+_PACK_NOTE = 'sbatch: Warning: the "packjob" component separator is being deprecated. Please, use "hetjob" instead.'
+_SEPARATOR = re.compile(r"[ \t\v\f\r]*(packjob|hetjob)(?=[ \t\v\f\r]|$)", re.IGNORECASE)
 _BLANK = " \t\n\v\f\r"  # C's isspace(); Python's str.isspace() knows more, U+00A0 among them
 
 
@@ -23,12 +25,16 @@ class Word(NamedTuple):
 
 
 class Directives(NamedTuple):
-    """All directive words of a script, in order."""
+    """All directive words of a script, in order: one tuple for each component of a heterogeneous job."""
 
-    words: tuple[Word, ...]
+    components: tuple[tuple[Word, ...], ...]
     notes: tuple[str, ...] = ()
-    foreign: Word | None = None
-    """The first #PBS or #BSUB line, which the real sbatch translates."""
+    problems: tuple[SlurmUsageError, ...] = ()
+    """Lines that cannot be split into words."""
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        return tuple(word for words in self.components for word in words)
 
 
 def check_script(script: bytes) -> None:
@@ -58,24 +64,32 @@ def read_directives(script: bytes, path: str) -> Directives:
 
     Bytes that are not UTF-8 come through as surrogates; who keeps a value has to refuse them.
     """
-    words: list[Word] = []
+    components: list[list[Word]] = [[]]
     notes: list[str] = []
-    foreign: Word | None = None
+    problems: list[SlurmUsageError] = []
     for number, raw in enumerate(script.split(b"\n"), start=1):
         line = raw.decode("utf-8", "surrogateescape")
         text = line.lstrip(_BLANK)
         if text and not text.startswith("#"):
             break
         if line.startswith(DIRECTIVE):
-            words += split_line(line, len(DIRECTIVE), number, path)
+            start = len(DIRECTIVE)
         elif line.startswith(OLD_DIRECTIVE):
-            notes.append(
-                "sbatch: error: Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch"
-            )
-            words += split_line(line, len(OLD_DIRECTIVE), number, path)
-        elif foreign is None and line.startswith(FOREIGN):
-            foreign = Word(text.split(maxsplit=1)[0], number, 1)
-    return Directives(tuple(words), tuple(notes), foreign)
+            start = len(OLD_DIRECTIVE)
+            if _OLD_NOTE not in notes:
+                notes.append(_OLD_NOTE)
+        else:
+            continue
+        if match := _SEPARATOR.match(line, start):
+            components.append([])
+            start = match.end()
+            if match[1].lower() == "packjob" and _PACK_NOTE not in notes:
+                notes.append(_PACK_NOTE)
+        try:
+            components[-1] += split_line(line, start, number, path)
+        except SlurmUsageError as error:
+            problems.append(error)
+    return Directives(tuple(map(tuple, components)), tuple(notes), tuple(problems))
 
 
 def split_line(line: str, start: int, number: int, path: str) -> list[Word]:
@@ -90,6 +104,13 @@ def split_line(line: str, start: int, number: int, path: str) -> list[Word]:
         if line[at] in _BLANK:
             at += 1
             continue
+        if line[at] == ":":
+            raise SlurmUsageError(
+                f"sbatch: fatal: {path}: line {number}: Unexpected `:` in [{line[start:]}]",
+                path=path,
+                line=number,
+                column=at + 1,
+            )
         text, end, over = _next_word(line, at, start, number, path)
         if text:
             words.append(Word(text, number, at + 1, is_cut=line[end : end + 1] == "#"))
@@ -131,14 +152,3 @@ def _next_word(line: str, at: int, start: int, number: int, path: str) -> tuple[
             column=line.index(quote, start) + 1,
         )
     return "".join(text), at, True
-
-
-def refuse_foreign(word: Word, path: str) -> NotSupportedError:
-    """The real sbatch translates #PBS and #BSUB lines; we say that we do not."""
-    return NotSupportedError(
-        f"{word.text} lines in a script given to sbatch are not supported yet: use qsub, "
-        "or pass over them with --ignore-pbs",
-        path=path,
-        line=word.line,
-        column=word.column,
-    )

@@ -5,7 +5,7 @@ Source: getopt(3), and what the real commands answered to every prefix of one le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -60,20 +60,29 @@ class Parser:
 
         self._long = dict(sorted(self._long.items()))
 
-    def parse(self, words: Sequence[str], *, permute: bool = False) -> tuple[list[Given], list[int]]:
-        """The options of `words` in order, and the indices of the words that are none.
+    def parse(
+        self, words: Sequence[str], *, permute: bool = False, unknown: Callable[[str], Option | None] | None = None
+    ) -> tuple[list[Given], list[int]]:
+        """The options of `words` in order, and the indices of the words that are none. `unknown` may know further long
+        names, which cannot be abbreviated.
 
         Without `permute` the first such word ends the options; so does `--` in any case.
         Raises SlurmUsageError with getopt's own text.
         """
         given: list[Given] = []
         try:
-            return given, self._parse(words, permute, given)
+            return given, self._parse(words, permute, given, unknown)
         except WordError as error:
             error.given = tuple(given)
             raise
 
-    def _parse(self, words: Sequence[str], permute: bool, given: list[Given]) -> list[int]:
+    def _parse(
+        self,
+        words: Sequence[str],
+        permute: bool,
+        given: list[Given],
+        unknown: Callable[[str], Option | None] | None,
+    ) -> list[int]:
         """Put the options into `given`, and answer the rest."""
         operands: list[int] = []
         index = 0
@@ -82,7 +91,7 @@ class Parser:
             if word == "--":
                 return operands + list(range(index + 1, len(words)))
             if word.startswith("--"):
-                found, used = self._long_option(words, index)
+                found, used = self._long_option(words, index, unknown)
                 given.append(found)
             elif word.startswith("-") and len(word) > 1:
                 some, used = self._short_options(words, index)
@@ -100,10 +109,12 @@ class Parser:
         hint = f'Try "{self.command} --help" for more information'
         return WordError(f"{self.command}: {text}\n{hint}", USAGE_EXIT.get(self.command, 1), word)
 
-    def _long_option(self, words: Sequence[str], index: int) -> tuple[Given, int]:
+    def _long_option(
+        self, words: Sequence[str], index: int, unknown: Callable[[str], Option | None] | None
+    ) -> tuple[Given, int]:
         text = words[index][2:]
         name, equals, value = text.partition("=")
-        option = self._resolve(name, text, index)
+        option = self._resolve(name, text, index, unknown)
         if equals:
             if option.takes is Takes.NOTHING:
                 raise self.refuse(f"option '--{self._full(name)}' doesn't allow an argument", index)
@@ -114,12 +125,14 @@ class Parser:
             raise self.refuse(f"option '--{self._full(name)}' requires an argument", index)
         return Given(option, words[index + 1], index), 2
 
-    def _resolve(self, name: str, text: str, index: int) -> Option:
+    def _resolve(self, name: str, text: str, index: int, unknown: Callable[[str], Option | None] | None) -> Option:
         known = self._long.get(name) or self._exact.get(name)
         if known is not None:
             return known
         fits = [full for full in self._long if full.startswith(name)]
         if not fits:
+            if unknown is not None and (option := unknown(name)) is not None:
+                return option
             raise self.refuse(f"unrecognized option '--{text}'", index)
         # getopt_long does not count names of the same option as ambiguous.
         if len({id(self._long[full]) for full in fits}) > 1:
@@ -130,7 +143,7 @@ class Parser:
     def _full(self, name: str) -> str:
         if name in self._long or name in self._exact:
             return name
-        return next(full for full in self._long if full.startswith(name))
+        return next((full for full in self._long if full.startswith(name)), name)
 
     def _short_options(self, words: Sequence[str], index: int) -> tuple[list[Given], int]:
         word = words[index]

@@ -3,64 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import datetime
 
-from hpcbatch.dialects.slurm import tres, values
+from hpcbatch.dialects.slurm import binding_values, placement_values, readers, tres, values
 from hpcbatch.dialects.slurm.array_spec import parse_array
-from hpcbatch.dialects.slurm.begin import parse_begin
+from hpcbatch.dialects.slurm.begin import parse_begin, parse_deadline
+from hpcbatch.dialects.slurm.constraint import parse_constraint
 from hpcbatch.dialects.slurm.dependency import parse_dependency
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.dialects.slurm.readers import Reader, Reading, invalid
 from hpcbatch.dialects.slurm.request import Request
-from hpcbatch.dialects.slurm.tres import Amounts
 from hpcbatch.dialects.slurm.warn_signal import parse_warn_signal
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.image import parse_image
+from hpcbatch.model.outcome import Fate
 
-Reader = Callable[[Request, str, datetime], None]
-"""Reads a value into the Request; the time is that of the submission."""
-
-
-def invalid(name: str) -> SlurmUsageError:
-    """`Invalid --NAME specification`, exit 255."""
-    return SlurmUsageError(f"sbatch: error: Invalid --{name} specification", 255)
-
-
-def _text(attribute: str) -> Reader:
-    def read(request: Request, value: str, _now: datetime) -> None:
-        setattr(request, attribute, value)
-
-    return read
-
-
-def _flag(attribute: str, on: bool = True) -> Reader:
-    def read(request: Request, _value: str, _now: datetime) -> None:
-        setattr(request, attribute, on)
-
-    return read
-
-
-def _count(attribute: str, name: str) -> Reader:
-    def read(request: Request, value: str, _now: datetime) -> None:
-        try:
-            setattr(request, attribute, values.parse_positive(value))
-        except ValueError:
-            raise SlurmUsageError(f'sbatch: error: Invalid numeric value "{value}" for --{name}.') from None
-
-    return read
-
-
-def _memory(attribute: str, name: str) -> Reader:
-    def read(request: Request, value: str, _now: datetime) -> None:
-        try:
-            size = values.parse_memory_mb(value)
-        except ValueError:
-            raise invalid(name) from None
-        if size == 0:
-            raise NotSupportedError(f"--{name}=0 (all memory of a node) is not supported yet")
-        setattr(request, attribute, size)
-
-    return read
+NODE_TEXT = "sbatch: error: Batch job submission failed: Invalid node name specified"
 
 
 def _array(request: Request, value: str, _now: datetime) -> None:
@@ -90,12 +48,14 @@ def _kill_if_never(request: Request, value: str, _now: datetime) -> None:
     request.kill_if_never = value.lower() == "yes"
 
 
-def _exclusive(request: Request, value: str, _now: datetime) -> None:
-    if value in {"user", "mcs"}:
-        raise NotSupportedError(f"--exclusive={value} is not supported yet")
-    if value not in {"", "exclusive"}:
+def _exclusive(request: Request, value: str, _now: datetime) -> Reading | None:
+    word = value.lower()
+    if word not in {"", "exclusive", "user", "mcs"}:
         raise invalid("exclusive")
     request.exclusive = True
+    if word in {"user", "mcs"}:
+        return Reading(Fate.TRANSLATED, "no other job on the same nodes, not even of the same user")
+    return None
 
 
 def _export(request: Request, value: str, _now: datetime) -> None:
@@ -119,27 +79,11 @@ def _get_user_env(request: Request, value: str, _now: datetime) -> None:
 _USER_ENV = re.compile(r"\s*[+-]?[0-9]*(?:([slSL]).*)?", re.DOTALL | re.ASCII)
 
 
-def _amounts(name: str, parse: Callable[[str], Amounts]) -> Reader:
-    def read(request: Request, value: str, _now: datetime) -> None:
-        try:
-            amounts = parse(value)
-        except ValueError:
-            raise SlurmUsageError("sbatch: error: Invalid generic resource (gres) specification") from None
-        setattr(request, name.replace("-", "_"), amounts)
-        request.given.pop(name, None)
-        if amounts:
-            request.given[name] = value
-
-    return read
-
-
 def _constraint(request: Request, value: str, _now: datetime) -> None:
     try:
-        request.features = tres.parse_constraint(value)
-    except NotImplementedError:
-        raise NotSupportedError(
-            f"--constraint={value}: anything but features joined by & is not supported yet"
-        ) from None
+        request.features = parse_constraint(value)
+    except NotImplementedError as error:
+        raise NotSupportedError(f"--constraint={value}: {error} is not supported yet") from None
     except ValueError:
         raise SlurmUsageError("sbatch: error: Batch job submission failed: Invalid feature specification") from None
     request.constraint = value
@@ -150,6 +94,14 @@ def _image(request: Request, value: str, _now: datetime) -> None:
         request.image = parse_image(value)
     except HpcBatchError as error:
         raise SlurmUsageError(f"sbatch: error: --container-image: {error}", 255) from None
+
+
+def _shifter_image(request: Request, value: str, _now: datetime) -> None:
+    """`[docker:]name:tag`, as shifter has it."""
+    try:
+        request.image = parse_image(value.removeprefix("docker:").removeprefix("//"))
+    except HpcBatchError as error:
+        raise SlurmUsageError(f"sbatch: error: --image: {error}", 255) from None
 
 
 def _mail_type(request: Request, value: str, _now: datetime) -> None:
@@ -193,9 +145,9 @@ def _open_mode(request: Request, value: str, _now: datetime) -> None:
 
 
 def _partition(request: Request, value: str, _now: datetime) -> None:
-    if "," in value:
-        raise NotSupportedError("--partition with several partitions is not supported yet")
-    request.partition = value
+    first, *others = value.split(",")
+    request.partition = first
+    request.other_partitions = tuple(dict.fromkeys(name for name in others if name not in {"", first}))
 
 
 def _signal(request: Request, value: str, _now: datetime) -> None:
@@ -228,58 +180,254 @@ def _verbose(request: Request, _value: str, _now: datetime) -> None:
     request.verbose += 1
 
 
+def _nodelist(request: Request, value: str, _now: datetime) -> None:
+    request.host_files.pop("nodelist", None)
+    request.host_files.pop("nodefile", None)
+    request.hosts = ()
+    if "/" in value:  # a file, as for --nodefile
+        request.host_files["nodelist"] = value
+    else:
+        request.hosts = _hosts(value)
+
+
+def _nodefile(request: Request, value: str, _now: datetime) -> None:
+    request.hosts = ()
+    request.host_files.pop("nodelist", None)
+    request.host_files["nodefile"] = value
+
+
+def _exclude(request: Request, value: str, _now: datetime) -> None:
+    request.host_files.pop("exclude", None)
+    if "/" in value:
+        request.host_files["exclude"] = value
+    else:
+        request.excluded = _hosts(value)
+
+
+def _hosts(value: str) -> tuple[str, ...]:
+    try:
+        return placement_values.parse_hosts(value)
+    except ValueError:
+        raise SlurmUsageError(NODE_TEXT) from None
+
+
+def _licenses(request: Request, value: str, _now: datetime) -> None:
+    try:
+        request.licenses = placement_values.parse_licenses(value)
+    except NotImplementedError:
+        raise NotSupportedError(f"--licenses={value}: one of several licences is not supported yet") from None
+    except ValueError:
+        raise SlurmUsageError("sbatch: error: Batch job submission failed: Invalid license specification") from None
+
+
+def _deadline(request: Request, value: str, now: datetime) -> None:
+    request.deadline = parse_deadline(value, now)
+
+
+def _input(request: Request, value: str, _now: datetime) -> None:
+    request.stdin = "/dev/null" if value.lower() == "none" else value
+
+
+def _propagate(request: Request, value: str, _now: datetime) -> Reading | None:
+    try:
+        request.limits = placement_values.parse_limits(value)
+    except ValueError as error:  # the real sbatch says so and goes on
+        request.notes.append(
+            f"sbatch: error: Bad rlimit name: {error}\nsbatch: error: --propagate={value} is not valid."
+        )
+        return Reading(Fate.IGNORED, f"there is no limit {error}")
+    return None
+
+
+def _bound(name: str) -> Reader:
+    """A count that is also kept for the runner."""
+    attribute = name.replace("-", "_")
+    read_count = readers.count(attribute, name)
+
+    def read(request: Request, value: str, now: datetime) -> None:
+        read_count(request, value, now)
+        request.bound[name] = str(getattr(request, attribute))
+
+    return read
+
+
+def _ntasks_per_gpu(name: str) -> Reader:
+    read_count = readers.count("ntasks_per_gpu", name)
+
+    def read(request: Request, value: str, now: datetime) -> None:
+        before = request.ntasks_per_gpu
+        read_count(request, value, now)
+        if request.ntasks_per_gpu_by not in {"", name} and before != request.ntasks_per_gpu:
+            one, other = (
+                (request.ntasks_per_gpu, before) if name == "ntasks-per-gpu" else (before, request.ntasks_per_gpu)
+            )
+            raise SlurmUsageError(
+                f"sbatch: fatal: Inconsistent values set to --ntasks-per-gpu={one} and --ntasks-per-tres={other} "
+            )
+        request.ntasks_per_gpu_by = name
+        request.bound["ntasks-per-gpu"] = str(request.ntasks_per_gpu)
+
+    return read
+
+
+def _hint(request: Request, value: str, _now: datetime) -> None:
+    for word in value.split(","):
+        if word.lower() not in binding_values.HINTS:
+            raise SlurmUsageError(f'sbatch: error: unrecognized --hint argument "{word}", see --hint=help')
+    request.bound["hint"] = value
+
+
+def _distribution(request: Request, value: str, _now: datetime) -> None:
+    try:
+        binding_values.check_distribution(value)
+    except ValueError:
+        plane = "sbatch: error: Invalid plane size or size not specified\n" if value.lower()[:5] == "plane" else ""
+        raise SlurmUsageError(f"{plane}sbatch: error: Invalid --distribution specification", 255) from None
+    request.bound["distribution"] = value
+
+
+def _extra_node_info(request: Request, value: str, _now: datetime) -> None:
+    try:
+        found = binding_values.parse_extra_node_info(value)
+    except ValueError as error:
+        place, part = error.args
+        raise SlurmUsageError(f'sbatch: error: Invalid numeric value "{part}" for {place} arg of -B.') from None
+    request.sockets_per_node, request.cores_per_socket, request.threads_per_core = found
+    request.bound["extra-node-info"] = value
+
+
+def _overcommit(request: Request, _value: str, _now: datetime) -> None:
+    request.overcommit = True
+    request.bound["overcommit"] = "1"
+
+
+def _no_kill(_request: Request, value: str, _now: datetime) -> Reading | None:
+    if value.lower() not in {"", "set", "off", "no"}:
+        raise invalid("no-kill")
+    return Reading(Fate.HONOURED, "a job that loses a node ends") if value.lower() in {"off", "no"} else None
+
+
+def _profile(_request: Request, value: str, _now: datetime) -> Reading | None:
+    word = value.lower()
+    if "none" in word:
+        return Reading(Fate.HONOURED, "no profile is written")
+    if not any(name in word for name in ("all", "energy", "task", "lustre", "network")):
+        raise SlurmUsageError(f"sbatch: error: invalid --profile={value} option", 255)
+    return None
+
+
+def _gres_flags(_request: Request, value: str, _now: datetime) -> Reading | None:
+    if value.lower() == "disable-binding":
+        return Reading(Fate.HONOURED, "GPUs are chosen whatever CPUs the job has")
+    if value.lower() != "enforce-binding":
+        raise invalid("gres-flags")
+    return None
+
+
+def _mem_bind(_request: Request, value: str, _now: datetime) -> Reading | None:
+    if (wrong := binding_values.wrong_mem_bind(value)) is not None:
+        raise SlurmUsageError(f'sbatch: error: unrecognized --mem-bind argument "{wrong}"', 255)
+    return Reading(Fate.HONOURED, "memory is not bound to tasks") if value.lower() in {"no", "none"} else None
+
+
+def _gpu_bind(_request: Request, value: str, _now: datetime) -> Reading | None:
+    if not binding_values.is_gpu_bind(value):
+        raise SlurmUsageError(f"sbatch: error: Invalid --gpu-bind argument: gpu:{value}", 255)
+    return Reading(Fate.HONOURED, "tasks are bound to no GPU of their own") if value.lower() == "none" else None
+
+
 def _answered(_request: Request, _value: str, _now: datetime) -> None:
     """--help and the like: read_command_line has answered them."""
 
 
 READERS: dict[str, Reader] = {
-    "account": _text("account"),
+    "account": readers.text_of("account"),
     "array": _array,
     "begin": _begin,
-    "chdir": _text("chdir"),
+    "chdir": readers.text_of("chdir"),
     "constraint": _constraint,
     "container-image": _image,
-    "cpus-per-gpu": _count("cpus_per_gpu", "cpus-per-gpu"),
-    "cpus-per-task": _count("cpus_per_task", "cpus-per-task"),
+    "container-workdir": readers.text_of("container_workdir"),
+    "core-spec": readers.number("core-spec", 0),
+    "cores-per-socket": _bound("cores-per-socket"),
+    "cpu-freq": readers.checked(binding_values.is_cpu_freq, "Invalid --cpu-freq argument"),
+    "cpus-per-gpu": readers.count("cpus_per_gpu", "cpus-per-gpu"),
+    "cpus-per-task": readers.count("cpus_per_task", "cpus-per-task"),
+    "deadline": _deadline,
+    "delay-boot": readers.checked(readers.is_time, "Invalid --delay-boot specification"),
     "dependency": _dependency,
-    "dry-run": _flag("dry_run"),
-    "explain": _flag("explain"),
-    "strict": _flag("strict"),
-    "error": _text("error"),
+    "distribution": _distribution,
+    "strict": readers.flag("strict"),
+    "dry-run": readers.flag("dry_run"),
+    "error": readers.text_of("error"),
+    "exclude": _exclude,
+    "explain": readers.flag("explain"),
     "exclusive": _exclusive,
     "export": _export,
+    "export-file": readers.text_of("export_file"),
+    "extra-node-info": _extra_node_info,
     "get-user-env": _get_user_env,
-    "gpus": _amounts("gpus", tres.parse_gpus),
-    "gpus-per-node": _amounts("gpus-per-node", tres.parse_gpus),
-    "gpus-per-task": _amounts("gpus-per-task", tres.parse_gpus),
-    "gres": _amounts("gres", tres.parse_gres),
+    "gid": readers.root_only("gid"),
+    "gpu-bind": _gpu_bind,
+    "gpu-freq": readers.checked(binding_values.is_gpu_freq, "Invalid --gpu-freq argument: gpu:{value}"),
+    "gpus": readers.amounts("gpus", tres.parse_gpus),
+    "gpus-per-node": readers.amounts("gpus-per-node", tres.parse_gpus),
+    "gpus-per-socket": readers.amounts("gpus-per-socket", tres.parse_gpus),
+    "gpus-per-task": readers.amounts("gpus-per-task", tres.parse_gpus),
+    "gres": readers.amounts("gres", tres.parse_gres),
+    "gres-flags": _gres_flags,
     "help": _answered,
-    "hold": _flag("hold"),
-    "ignore-pbs": _flag("ignore_pbs"),
-    "job-name": _text("job_name"),
+    "hint": _hint,
+    "hold": readers.flag("hold"),
+    "ignore-pbs": readers.flag("ignore_pbs"),
+    "image": _shifter_image,
+    "input": _input,
+    "job-name": readers.text_of("job_name"),
     "kill-on-invalid-dep": _kill_if_never,
+    "licenses": _licenses,
     "mail-type": _mail_type,
     "mail-user": _mail_user,
-    "mem": _memory("mem_mb", "mem"),
-    "mem-per-cpu": _memory("mem_per_cpu_mb", "mem-per-cpu"),
-    "mem-per-gpu": _memory("mem_per_gpu_mb", "mem-per-gpu"),
+    "mem": readers.memory("mem_mb", "mem"),
+    "mem-bind": _mem_bind,
+    "mem-per-cpu": readers.memory("mem_per_cpu_mb", "mem-per-cpu"),
+    "mem-per-gpu": readers.memory("mem_per_gpu_mb", "mem-per-gpu"),
+    "mincpus": readers.count("mincpus", "mincpus"),
     "nice": _nice,
-    "no-requeue": _flag("requeue", on=False),
+    "no-kill": _no_kill,
+    "no-requeue": readers.flag("requeue", on=False),
+    "nodefile": _nodefile,
+    "nodelist": _nodelist,
     "nodes": _nodes,
-    "ntasks": _count("ntasks", "ntasks"),
-    "ntasks-per-node": _count("ntasks_per_node", "ntasks-per-node"),
+    "ntasks": readers.count("ntasks", "ntasks"),
+    "ntasks-per-core": _bound("ntasks-per-core"),
+    "ntasks-per-gpu": _ntasks_per_gpu("ntasks-per-gpu"),
+    "ntasks-per-node": readers.count("ntasks_per_node", "ntasks-per-node"),
+    "ntasks-per-socket": _bound("ntasks-per-socket"),
+    "ntasks-per-tres": _ntasks_per_gpu("ntasks-per-tres"),
     "open-mode": _open_mode,
-    "output": _text("output"),
-    "parsable": _flag("parsable"),
+    "output": readers.text_of("output"),
+    "overcommit": _overcommit,
+    "parsable": readers.flag("parsable"),
     "partition": _partition,
     "priority": _priority,
-    "quiet": _flag("quiet"),
-    "requeue": _flag("requeue"),
+    "profile": _profile,
+    "propagate": _propagate,
+    "quiet": readers.flag("quiet"),
+    "requeue": readers.flag("requeue"),
     "signal": _signal,
+    "sockets-per-node": _bound("sockets-per-node"),
+    "switches": readers.number("switches", 1),
+    "test-only": readers.flag("test_only"),
+    "thread-spec": readers.number("thread-spec", 1),
+    "threads-per-core": _bound("threads-per-core"),
     "time": _time,
+    "time-min": readers.checked(readers.is_time, "Invalid --time-min specification"),
+    "tmp": readers.memory("tmp_mb", "tmp"),
+    "uid": readers.root_only("uid"),
     "usage": _answered,
     "verbose": _verbose,
     "version": _answered,
-    "wait": _flag("wait"),
-    "wrap": _text("wrap"),
+    "wait": readers.flag("wait"),
+    "wait-all-nodes": readers.checked(lambda value: value in {"0", "1"}, "Invalid --wait-all-nodes specification"),
+    "wrap": readers.text_of("wrap"),
 }

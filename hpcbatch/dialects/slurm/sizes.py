@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.request import Request
-from hpcbatch.dialects.slurm.tres import Amounts, gpus_of, same_type
+from hpcbatch.dialects.slurm.tres import GPU, Amounts, gpus_of, same_type
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
 from hpcbatch.model.spec import Arrangement
@@ -33,17 +34,49 @@ class _Gres(NamedTuple):
     job: Amounts
 
 
-def size_of(request: Request, nodes: tuple[int, int] | None) -> Size:
-    """The chunks of a job on `nodes`, min and max, None where --nodes was not given.
+def settle_tasks(request: Request) -> None:
+    """Set --ntasks where it follows from other options, as sbatch and slurmctld do.
+    Source: _opt_verify() of sbatch's opt.c, gres_job_state_validate().
+    """
+    low, high = request.nodes or (1, 1)
+    inside = (request.sockets_per_node, request.cores_per_socket, request.threads_per_core)
+    is_open = request.ntasks is None and request.ntasks_per_node is None
+    if is_open and any(inside) and low == high and (request.nodes is not None or "extra-node-info" in request.bound):
+        request.ntasks = low * math.prod(count for count in inside if count)
+    if (each := request.ntasks_per_gpu) is None:
+        return
+    gpus = gpus_of(request.gpus.items())
+    per_node = gpus_of(request.gpus_per_node.items()) or gpus_of(request.gres.items())
+    if gpus or per_node:
+        request.ntasks = (gpus or low * per_node) * each
+    elif request.ntasks is None:
+        if request.nodes is None or low != high:
+            raise failed("Invalid generic resource (gres) specification")
+        request.ntasks = low * each
+
+
+def size_of(request: Request, nodes: tuple[int, int] | None, *, in_component: bool = False) -> Size:
+    """The chunks of a job on `nodes`, min and max, None where --nodes was not given. A component of a heterogeneous job
+    that leaves the number of nodes open is one node's.
     Raises SlurmUsageError where numbers contradict each other.
     """
     gres = _gres(request)
     tasks, per_node = request.ntasks, request.ntasks_per_node
     nodes = _nodes_for(gres, nodes, tasks)
     tasks = _tasks_for(gres, tasks)
-    if nodes is None and per_node is None and tasks is not None and tasks > 1:
+    counted = sum(number for _, number in request.features.counted)
+    is_on_few = in_component or request.overcommit or bool(request.mincpus) or counted > 0
+    if nodes is None and per_node is None and tasks is not None and tasks > 1 and not is_on_few:
         return _filled(request, gres, tasks)
     count = 1 if nodes is None else nodes[0]
+    if nodes is None and per_node is None and tasks and request.mincpus and not request.overcommit:
+        count = max(1, min(tasks, tasks * (request.cpus_per_task or 1) // request.mincpus))
+    if counted > count:
+        if nodes is not None and counted > nodes[1]:
+            raise not_available()
+        count = counted
+        if tasks is not None and tasks < count:
+            raise not_available()
     if tasks is None:
         tasks = count * (per_node or 1)
     elif per_node is not None:
@@ -57,12 +90,29 @@ def size_of(request: Request, nodes: tuple[int, int] | None) -> Size:
 
 def _gres(request: Request) -> _Gres:
     try:
-        gres, per_node, task, job = same_type(request.gres, request.gpus_per_node, request.gpus_per_task, request.gpus)
+        gres, per_node, task, job = same_type(request.gres, _per_node(request), request.gpus_per_task, request.gpus)
     except ValueError:
         raise failed("Invalid generic resource (gres) specification") from None
     if any(gres.get(name, amount) != amount for name, amount in per_node.items()):
         raise failed("Duplicate generic resource (gres) specification")
+    gpus = gpus_of([*job.items(), *gres.items(), *per_node.items(), *task.items()])
+    if request.ntasks_per_gpu is not None and not gpus and request.ntasks is not None:
+        job = job | {GPU: request.ntasks // request.ntasks_per_gpu}
+        if not job[GPU]:
+            raise failed("Invalid generic resource (gres) specification")
     return _Gres(gres | per_node, task, job)
+
+
+def _per_node(request: Request) -> Amounts:
+    """--gpus-per-node, or --gpus-per-socket for all sockets of a node."""
+    if not request.gpus_per_socket:
+        return request.gpus_per_node
+    if not request.sockets_per_node:
+        raise failed("Invalid generic resource (gres) specification")
+    found = {name: amount * request.sockets_per_node for name, amount in request.gpus_per_socket.items()}
+    if request.gpus_per_node and request.gpus_per_node != found:
+        raise failed("Invalid generic resource (gres) specification")
+    return found
 
 
 def _nodes_for(gres: _Gres, nodes: tuple[int, int] | None, tasks: int | None) -> tuple[int, int] | None:
@@ -97,7 +147,7 @@ def _filled(request: Request, gres: _Gres, tasks: int) -> Size:
     shares = _shares({name: total for name, total in gres.job.items() if name not in gres.task}, tasks)
     chunks = tuple(_chunk(request, count, 1, {**gres.task, **share}) for count, share in shares)
     _check_gpus(request, gpus + sum(gpus_of(chunk.resources) for chunk in chunks))
-    return Size(chunks, Arrangement.FILL, None if mem_mb is None else mem_mb * MIB, _sorted(gres.node))
+    return Size(chunks, Arrangement.FILL, mem_mb * MIB if mem_mb else None, _sorted(gres.node))
 
 
 def _scattered(request: Request, gres: _Gres, count: int, tasks: int) -> tuple[Chunk, ...]:
@@ -107,14 +157,19 @@ def _scattered(request: Request, gres: _Gres, count: int, tasks: int) -> tuple[C
         raise not_available()
     each, more = divmod(tasks, count)
     shares = [share for number, share in _shares(whole, count) for _ in range(number)]
-    shapes = [(each + (index < more), share) for index, share in enumerate(shares)]
+    counted = [names for names, number in request.features.counted for _ in range(number)]
+    counted += [()] * (count - len(counted))
+    shapes = [(each + (index < more), share, counted[index]) for index, share in enumerate(shares)]
     chunks = []
-    for (ranks, share), same in groupby(shapes):
+    for (ranks, share, also), same in groupby(shapes):
         of_tasks = {name: amount * ranks for name, amount in gres.task.items()}
         if any(amount > gres.node.get(name, amount) for name, amount in of_tasks.items()):
             raise not_available()
         amounts = {**of_tasks, **gres.node, **share}
-        chunks.append(_chunk(request, len(list(same)), ranks, amounts, mem_mb=request.mem_mb))
+        chunk = _chunk(request, len(list(same)), ranks, amounts, mem_mb=request.mem_mb)
+        chunk = replace(chunk, cpus=max(chunk.cpus, request.mincpus or 0)) if request.mincpus else chunk
+        properties = tuple(sorted({*chunk.properties, *also}))
+        chunks.append(replace(chunk, properties=properties) if also else chunk)
     _check_gpus(request, sum(gpus_of(chunk.resources) for chunk in chunks))
     return tuple(chunks)
 
@@ -122,7 +177,7 @@ def _scattered(request: Request, gres: _Gres, count: int, tasks: int) -> tuple[C
 def _chunk(request: Request, count: int, ranks: int, amounts: Mapping[str, int], *, mem_mb: int | None = None) -> Chunk:
     """`mem_mb` is what --mem says of a chunk."""
     gpus = gpus_of(amounts.items())
-    cpus = max(ranks * (request.cpus_per_task or 1), gpus * (request.cpus_per_gpu or 0))
+    cpus = max((1 if request.overcommit else ranks) * (request.cpus_per_task or 1), gpus * (request.cpus_per_gpu or 0))
     if request.mem_per_cpu_mb is not None:
         mem_mb = request.mem_per_cpu_mb * cpus
     elif request.mem_per_gpu_mb is not None and gpus:
@@ -130,11 +185,14 @@ def _chunk(request: Request, count: int, ranks: int, amounts: Mapping[str, int],
     return Chunk(
         count=count,
         cpus=cpus,
-        mem_bytes=None if mem_mb is None else mem_mb * MIB,
+        mem_bytes=mem_mb * MIB if mem_mb else None,
         ranks=ranks,
         threads=request.cpus_per_task,
         resources=_sorted(amounts),
-        properties=request.features,
+        properties=request.features.properties,
+        alternatives=request.features.alternatives,
+        same_alternative=request.features.is_same,
+        tmp_bytes=request.tmp_mb * MIB if request.tmp_mb else None,
     )
 
 
@@ -156,6 +214,57 @@ def _shares(totals: Mapping[str, int], count: int) -> list[tuple[int, Amounts]]:
 
 def _sorted(amounts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((name, amount) for name, amount in amounts.items() if amount))
+
+
+SIZE_ATTRIBUTES = frozenset(
+    {
+        "ntasks",
+        "ntasks_per_node",
+        "cpus_per_task",
+        "nodes",
+        "mem_per_node_mb",
+        "mem_per_cpu_mb",
+        "cpus_per_gpu",
+        "mem_per_gpu_mb",
+        "gpus",
+        "gpus_per_node",
+        "gpus_per_socket",
+        "gpus_per_task",
+        "tres_per_node",
+        "tres_per_job",
+        "tres_per_socket",
+        "tres_per_task",
+        "constraint",
+        "mincpus",
+        "ntasks_per_gpu",
+        "overcommit",
+        "sockets_per_node",
+        "tmp_mb",
+    }
+)
+"""All that `size_attributes` may give."""
+
+
+def size_attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, str]:
+    """What was requested that says how large the job is; `read_request.request_of` reads it again."""
+    found = {
+        "ntasks": request.ntasks,
+        "ntasks_per_node": request.ntasks_per_node,
+        "cpus_per_task": request.cpus_per_task,
+        "nodes": None if nodes is None else f"{nodes[0]}-{nodes[1]}",
+        "mem_per_node_mb": request.mem_mb,
+        "mem_per_cpu_mb": request.mem_per_cpu_mb,
+        "cpus_per_gpu": request.cpus_per_gpu,
+        "mem_per_gpu_mb": request.mem_per_gpu_mb,
+        **request.tres,
+        "constraint": request.constraint,
+        "mincpus": request.mincpus,
+        "ntasks_per_gpu": request.ntasks_per_gpu,
+        "overcommit": 1 if request.overcommit else None,
+        "sockets_per_node": request.sockets_per_node,
+        "tmp_mb": request.tmp_mb or None,
+    }
+    return {name: str(value) for name, value in found.items() if value is not None}
 
 
 def failed(text: str) -> SlurmUsageError:

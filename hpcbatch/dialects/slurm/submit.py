@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from hpcbatch.dialects.slurm.array_spec import limit_note
 from hpcbatch.dialects.slurm.dependency import parse_dependency
-from hpcbatch.dialects.slurm.directives import check_script
+from hpcbatch.dialects.slurm.directives import Directives, check_script, read_directives
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.dialects.slurm.notebook import Notebook, located
+from hpcbatch.dialects.slurm.plugins import PluginOptions
 from hpcbatch.dialects.slurm.read_request import (
+    CommandLine,
+    Context,
     apply_command_line,
     apply_environment,
+    apply_foreign,
     apply_script,
-    check_foreign,
-    check_together,
     read_command_line,
 )
-from hpcbatch.dialects.slurm.request import Request
-from hpcbatch.dialects.slurm.sizes import failed, size_of
+from hpcbatch.dialects.slurm.request import Place, Request
+from hpcbatch.dialects.slurm.sizes import Size, failed, settle_tasks, size_attributes, size_of
+from hpcbatch.dialects.slurm.together import SIZE_OPTIONS, ReadFile, check_together, place_of, settle_hosts
 from hpcbatch.dialects.slurm.values import names_only, split_export
-from hpcbatch.errors import HpcBatchError, NotSupportedError
+from hpcbatch.errors import DirectiveError, HpcBatchError, raise_all
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.free_text import check_text
 from hpcbatch.model.image import parse_image
 from hpcbatch.model.outcome import Outcome
-from hpcbatch.model.spec import JobSpec, Output, Sharing, Submission
+from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing, Submission
 
 MAX_NAME = 1024
 """Longest job name; MAX_CHAR_LEN limits slurmctld likewise."""
@@ -36,7 +41,7 @@ DEFAULT_IMAGES = ("PYXIS_CONTAINER_IMAGE", "HPCBATCH_IMAGE")
 
 _MAIL_NOTE = "this site sends no mail; --mail-type and --mail-user are kept with the job"
 
-ReadScript = Callable[[str | None], tuple[str | None, bytes]]
+ReadScript: TypeAlias = ReadFile
 
 
 class SlurmSubmission(NamedTuple):
@@ -51,6 +56,8 @@ class SlurmSubmission(NamedTuple):
     """Until the job has ended."""
     priority: int | None = None
     """Given outright, which only counts for those who may change all jobs."""
+    test_only: bool = False
+    """Nothing is submitted."""
 
 
 class _Source(NamedTuple):
@@ -60,6 +67,12 @@ class _Source(NamedTuple):
     path: str | None
     name: str
     shown: str
+
+
+class _Component(NamedTuple):
+    request: Request
+    nodes: tuple[int, int] | None
+    size: Size
 
 
 def read_submission(
@@ -74,37 +87,50 @@ def read_submission(
     now: datetime,
     umask: int,
     outcomes: list[Outcome] | None = None,
+    reader: ReadFile | None = None,
+    limits: Mapping[str, int] | None = None,
+    plugin_options: PluginOptions | None = None,
 ) -> SlurmSubmission:
     """Read what `sbatch argv...` requests. The command line goes over SBATCH_* variables, these over #SBATCH lines.
 
-    `script` reads the script of that name, or standard input for None, once at most, and raises OSError if it cannot.
-    `now` is aware; its zone is that of --begin. Raises SlurmUsageError with the real sbatch's text,
-    NotSupportedError for what only the real one can, SlurmAnswer for --help and --version.
+    `script` reads the script of that name, or standard input for None, once at most, and raises OSError if it cannot;
+    `reader` likewise files that options name (--nodefile, --export-file), None: none can be read. `limits` are the
+    submitter's soft limits by the names of setrlimit(2) in lower case, for --propagate. `plugin_options` are the
+    site's, looked at only where an option is unknown. `now` is aware; its zone is that of --begin.
+
+    Every option given is appended to `outcomes`, also before an error is raised: all that is wrong, together, by
+    `raise_all`: SlurmUsageError with the real sbatch's text, NotSupportedError for what only the real one can. Raises
+    SlurmAnswer for --help and --version.
     """
-    given, operands, asked = read_command_line(argv, now)
-    source = _read_source(operands, asked, script)
-    request = Request()
-    if asked.wrap is None:
-        check_script(source.script)
-        directives = apply_script(request, source.script, source.shown, now)
-    apply_environment(request, environ, now)
-    apply_command_line(request, given, now)
-    if asked.wrap is None:
-        check_foreign(request, directives, source.shown)
-    check_together(request)
-    spec = _spec(
-        request,
-        source,
-        tuple(operands[1:]),
-        cwd=cwd,
-        host=host,
-        user=user,
-        server=server,
-        umask=umask,
-        image=request.image or _default_image(environ),
-    )
-    check_text(spec)
-    environment, export_none = _environment(request.export, environ)
+    book = Notebook(has_outcomes=outcomes is not None)
+    try:
+        line = read_command_line(argv, plugin_options, book)
+        source = _read_source(line, script)
+        requests = _requests(line, source, environ, Context(now, book, plugin_options))
+        components = [_sized(request, reader, book, in_component=len(requests) > 1) for request in requests]
+        raise_all(book.problems)
+        request = requests[0]
+        if len(requests) > 1:
+            from hpcbatch.dialects.slurm.components import together
+
+            request = together(requests)
+        environment, export_none = _environment_of(request, environ, reader)
+        spec = _spec(
+            request,
+            components,
+            source,
+            script_args=line.operands[1:],
+            cwd=cwd,
+            user=user,
+            image=request.image or _default_image(environ),
+            limits=limits,
+        )
+        spec = replace(spec, submit_dir=cwd, submit_host=host, server=server)
+        spec = replace(spec, umask=umask if request.umask is None else request.umask)
+        check_text(spec)
+    finally:
+        if outcomes is not None:
+            outcomes += book.outcomes()
     submission = Submission(
         spec=spec,
         script=source.script,
@@ -121,16 +147,16 @@ def read_submission(
         dry_run=request.dry_run,
         wait=request.wait,
         priority=request.priority or None,
+        test_only=request.test_only,
     )
 
 
-def _read_source(operands: Sequence[str], asked: Request, script: ReadScript) -> _Source:
-    if operands and operands[0] == ":":
-        raise NotSupportedError("heterogeneous jobs (`:`) are not supported yet")
-    if asked.wrap is not None:
+def _read_source(line: CommandLine, script: ReadScript) -> _Source:
+    operands = line.operands
+    if line.wrap is not None:
         if operands:
             raise SlurmUsageError("sbatch: error: Script arguments not permitted with --wrap option")
-        text = f"#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{asked.wrap}\n"
+        text = f"#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{line.wrap}\n"
         return _Source(text.encode("utf-8", "surrogateescape"), None, "wrap", "--wrap")
     if not operands:
         _, content = script(None)
@@ -140,52 +166,111 @@ def _read_source(operands: Sequence[str], asked: Request, script: ReadScript) ->
     return _Source(content, path or operands[0], name, operands[0])
 
 
+def _requests(line: CommandLine, source: _Source, environ: Mapping[str, str], context: Context) -> list[Request]:
+    """A Request for each component of the job: one, unless it is heterogeneous. What is wrong is in the notebook."""
+    directives = Directives(((),))
+    if line.wrap is None:
+        try:
+            check_script(source.script)
+        except SlurmUsageError as error:
+            context.book.problems.append(error)
+        else:
+            directives = read_directives(source.script, source.shown)
+            context.book.problems += directives.problems
+    count = max(len(directives.components), len(line.parts))
+    again = context.quiet  # for what another component has noted
+    requests: list[Request] = []
+    ignores_pbs = "SBATCH_IGNORE_PBS" in environ or any(
+        given.option.name == "ignore-pbs" for part in line.parts for given, _ in part
+    )
+    for index in range(count):
+        request = _next(requests)
+        if index < len(directives.components):
+            apply_script(request, directives.components[index], source.shown, context)
+        if index == 0:
+            request.notes += directives.notes
+        if line.wrap is None and not ignores_pbs and not request.ignore_pbs:
+            apply_foreign(request, source.script, source.shown, again if index else context)
+        apply_environment(request, environ, again if index else context)
+        part = min(index, len(line.parts) - 1)
+        apply_command_line(request, line.parts[part], again if index > part else context)
+        requests.append(request)
+    return requests
+
+
+def _next(requests: Sequence[Request]) -> Request:
+    if not requests:
+        return Request()
+    from hpcbatch.dialects.slurm.components import next_component
+
+    return next_component(requests[-1])
+
+
+def _sized(request: Request, reader: ReadFile | None, book: Notebook, *, in_component: bool) -> _Component | None:
+    """A component with its size, None where something is wrong with it."""
+    before = len(book.problems)
+    settle_hosts(request, reader, book)
+    check_together(request, book)
+    if len(book.problems) > before:
+        return None
+    try:
+        settle_tasks(request)
+        nodes = node_range(request)
+        return _Component(request, nodes, size_of(request, nodes, in_component=in_component))
+    except DirectiveError as error:
+        book.wrong(error, place_of(request, SIZE_OPTIONS))
+    return None
+
+
 def _spec(
     request: Request,
+    components: Sequence[_Component | None],
     source: _Source,
-    script_args: tuple[str, ...],
     *,
+    script_args: Sequence[str],
     cwd: str,
-    host: str,
     user: str,
-    server: str,
-    umask: int,
     image: str | None,
+    limits: Mapping[str, int] | None,
 ) -> JobSpec:
-    work_dir = _absolute(request.chdir or cwd, cwd)
+    work_dir = _absolute(request.chdir or request.container_workdir or cwd, cwd)
     name = request.job_name or source.name
     if len(name) > MAX_NAME:
-        raise failed("Pathname of a file, directory or other parameter too long")
-    if request.partition == "":
-        raise SlurmUsageError(
-            "sbatch: error: invalid partition specified: (null)\n"
-            "sbatch: error: Batch job submission failed: Invalid partition name specified"
+        raise located(
+            failed("Pathname of a file, directory or other parameter too long"),
+            place_of(request, ("job-name",)) or Place(),
         )
-    nodes = node_range(request)
-    size = size_of(request, nodes)
+    size, attributes = _size_and_attributes(request, [component for component in components if component])
     mail_users = request.mail_users or ((user,) if request.mail_types else ())
+    stdin = None if request.stdin in {None, "/dev/null"} else _absolute(request.stdin or "", work_dir)
     return JobSpec(
         dialect=Dialect.SLURM,
         name=name,
         queue=request.partition,
+        other_queues=request.other_partitions,
         chunks=size.chunks,
         mem_per_pod_bytes=size.mem_per_pod_bytes,
         resources_per_pod=size.resources_per_pod,
+        whole_node_mem=request.mem_mb == 0,
+        required_hosts=request.hosts,
+        excluded_hosts=tuple(dict.fromkeys(request.excluded)),
+        licenses=tuple(sorted(request.licenses.items())),
         arrangement=size.arrangement,
         sharing=Sharing.EXCLUSIVE if request.exclusive else Sharing.SHARED,
         walltime_s=request.walltime_s,
+        deadline=request.deadline,
+        process_limits=_process_limits(request, limits or {}),
         warn_signal=request.warn_signal,
-        script_args=script_args,
+        script_args=tuple(script_args),
         script_path=source.path,
         work_dir=work_dir,
-        submit_dir=cwd,
-        submit_host=host,
         stdout=Output(path=output_path(request.output, work_dir), append=bool(request.append)),
         stderr=(
             None
             if request.error is None
             else Output(path=output_path(request.error, work_dir), append=bool(request.append))
         ),
+        stdin=stdin,
         hold=request.hold or request.priority == 0,
         array=request.array,
         dependency=parse_dependency(request.dependency or "", kill_if_never=request.kill_if_never),
@@ -195,12 +280,35 @@ def _spec(
         account=request.account or None,
         mail_points=",".join(request.mail_types),
         mail_users=mail_users,
-        umask=umask,
         image=image,
-        server=server,
+        ignored=tuple(request.ignored.values()),
         is_strict=request.strict,
-        attributes=_attributes(request, nodes),
+        attributes=attributes,
     )
+
+
+def _size_and_attributes(request: Request, components: Sequence[_Component]) -> tuple[Size, dict[str, str]]:
+    first = components[0]
+    attributes = _attributes(request, first.nodes)
+    if len(components) == 1:
+        return first.size, attributes
+    from hpcbatch.dialects.slurm.components import MAX_COMPONENTS, in_component
+
+    if len(components) > MAX_COMPONENTS:
+        raise failed("Requested operation not supported on this system")
+    attributes["het_size"] = str(len(components))
+    chunks = []
+    for index, (of_one, nodes, size) in enumerate(components):
+        other = None if of_one.partition in {None, first.request.partition} else of_one.partition
+        chunks += in_component(size.chunks, index, other)
+        found = {**_bound(of_one), **size_attributes(of_one, nodes), "partition": of_one.partition}
+        attributes |= {f"het_{index}_{name}": value for name, value in found.items() if value is not None}
+    return Size(tuple(chunks), Arrangement.SCATTER), attributes
+
+
+def _process_limits(request: Request, limits: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """The submitter's limits that --propagate names. One without limit, or of 0, is the site's to set."""
+    return tuple(sorted((name, limits[name]) for name in request.limits or () if limits.get(name, 0) > 0))
 
 
 def _default_image(environ: Mapping[str, str]) -> str | None:
@@ -245,52 +353,37 @@ def node_range(request: Request) -> tuple[int, int] | None:
 def _attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, str]:
     """What the environment of the job and `scontrol show job` need again; only what was given."""
     found: dict[str, object] = {
+        **_bound(request),
         **size_attributes(request, nodes),
         "export": None if request.export is None else names_only(request.export),
         "get_user_env": None if request.login is None else int(request.login),
         "open_mode": None if request.append is None else "at"[not request.append],
+        "propagate": None if request.limits is None else ",".join(request.limits),
     }
     found |= {name.replace("-", "_"): value for name, value in request.kept.items()}
     return {name: str(value) for name, value in found.items() if value is not None}
 
 
-SIZE_ATTRIBUTES = frozenset(
-    {
-        "ntasks",
-        "ntasks_per_node",
-        "cpus_per_task",
-        "nodes",
-        "mem_per_node_mb",
-        "mem_per_cpu_mb",
-        "cpus_per_gpu",
-        "mem_per_gpu_mb",
-        "gpus",
-        "gpus_per_node",
-        "gpus_per_task",
-        "tres_per_node",
-        "tres_per_job",
-        "tres_per_task",
-        "constraint",
-    }
-)
-"""All that `size_attributes` may give."""
+def _bound(request: Request) -> dict[str, str]:
+    return {name.replace("-", "_"): value for name, value in request.bound.items()}
 
 
-def size_attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, str]:
-    """What was requested that says how large the job is; `read_request.request_of` reads it again."""
-    found = {
-        "ntasks": request.ntasks,
-        "ntasks_per_node": request.ntasks_per_node,
-        "cpus_per_task": request.cpus_per_task,
-        "nodes": None if nodes is None else f"{nodes[0]}-{nodes[1]}",
-        "mem_per_node_mb": request.mem_mb,
-        "mem_per_cpu_mb": request.mem_per_cpu_mb,
-        "cpus_per_gpu": request.cpus_per_gpu,
-        "mem_per_gpu_mb": request.mem_per_gpu_mb,
-        **request.tres,
-        "constraint": request.constraint,
-    }
-    return {name: str(value) for name, value in found.items() if value is not None}
+def _environment_of(
+    request: Request, environ: Mapping[str, str], reader: ReadFile | None
+) -> tuple[dict[str, str], bool]:
+    """The variables of the job, from --export-file where it is given: `NAME=value`, a NUL byte after each."""
+    if request.export_file is None:
+        return _environment(request.export, environ)
+    place = request.places.get("export-file") or Place()
+    try:
+        if reader is None:
+            raise FileNotFoundError(2, "No such file or directory")
+        content = reader(request.export_file)[1]
+    except OSError as error:
+        text = f"sbatch: error: Could not open user environment file {request.export_file}: {error.strerror}"
+        raise located(SlurmUsageError(text), place) from None
+    pairs = (part.partition("=") for part in content.decode("utf-8", "surrogateescape").split("\0"))
+    return {name.strip("\n"): value for name, equals, value in pairs if equals}, False
 
 
 def _environment(export: str | None, environ: Mapping[str, str]) -> tuple[dict[str, str], bool]:

@@ -1,4 +1,4 @@
-"""What --gres, --gpus and --constraint ask for, under the names that a site knows: `gpu`, `gpu:a100`, `haswell`."""
+"""What --gres and --gpus ask for, under the names that a site knows: `gpu`, `gpu:a100`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
 _COUNT = r"([0-9]{1,18})([kmgtp]?)"
 _GRES = re.compile(rf"(?:gres[:/])?({_WORD})(?::({_WORD}))??(?::{_COUNT})?", re.IGNORECASE)
 _GPUS = re.compile(rf"(?:({_WORD}):)?([0-9]{{1,18}})()", re.IGNORECASE)
-_FEATURE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:=+/-]{0,252}")
 _SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
@@ -57,18 +56,6 @@ def shown(text: str, prefix: str = "gres:") -> str:
 def gpus_of(resources: Iterable[tuple[str, int]]) -> int:
     """How many GPUs there are among `resources`, of all types."""
     return sum(amount for name, amount in resources if name.partition(":")[0] == GPU)
-
-
-def parse_constraint(text: str) -> tuple[str, ...]:
-    """Read `feature[&feature…]`: what the nodes must have, all of it, sorted.
-    Raises ValueError if it is anything else, NotImplementedError for one of several, or for a number.
-    """
-    if any(char in text for char in "|[]()*,"):
-        raise NotImplementedError(text)
-    features = text.split("&")
-    if not all(_FEATURE.fullmatch(feature) for feature in features):
-        raise ValueError(text)
-    return tuple(sorted(set(features)))
 
 
 def same_type(*asked: Mapping[str, int]) -> list[Amounts]:

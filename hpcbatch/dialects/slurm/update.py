@@ -15,8 +15,8 @@ from hpcbatch.dialects.slurm.errors import NOT_PENDING, SlurmUsageError
 from hpcbatch.dialects.slurm.ids import split_ids
 from hpcbatch.dialects.slurm.read_request import read_option, request_of
 from hpcbatch.dialects.slurm.request import Request
-from hpcbatch.dialects.slurm.sizes import size_of
-from hpcbatch.dialects.slurm.submit import SIZE_ATTRIBUTES, node_range, output_path, size_attributes
+from hpcbatch.dialects.slurm.sizes import SIZE_ATTRIBUTES, size_attributes, size_of
+from hpcbatch.dialects.slurm.submit import node_range, output_path
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.record import JobRecord

@@ -49,7 +49,7 @@ def test_json(scripts: Path) -> None:
     assert {(each["kind"], each["name"]) for each in found["missing"]} == {
         ("queue", "long"),
         ("module", "gcc/12"),
-        ("error", "Invalid --time specification"),
+        ("option", "--time"),
     }
 
 

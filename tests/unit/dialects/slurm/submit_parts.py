@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from hpcbatch.dialects.slurm.submit import SlurmSubmission, read_submission
 from hpcbatch.model.spec import JobSpec
@@ -14,14 +15,18 @@ ENVIRON = {"HOME": "/home/u", "PATH": "/bin", "FOO": "1", "SLURM_CONF": "/etc/x"
 
 
 def submit(
-    *argv: str, script: str | bytes = PLAIN, environ: Mapping[str, str] = ENVIRON, name: str = "job.sh"
+    *argv: str,
+    script: str | bytes = PLAIN,
+    environ: Mapping[str, str] = ENVIRON,
+    name: str = "job.sh",
+    **more: Any,
 ) -> SlurmSubmission:
     content = script.encode() if isinstance(script, str) else script
     words = list(argv) if any(w.startswith("--wrap") for w in argv) else [*argv, name]
-    return read(words, content, environ)
+    return read(words, content, environ, **more)
 
 
-def read(words: Sequence[str], content: bytes, environ: Mapping[str, str] = ENVIRON) -> SlurmSubmission:
+def read(words: Sequence[str], content: bytes, environ: Mapping[str, str] = ENVIRON, **more: Any) -> SlurmSubmission:
     return read_submission(
         words,
         script=lambda path: (None if path is None else f"/work dir/{path}", content),
@@ -32,6 +37,7 @@ def read(words: Sequence[str], content: bytes, environ: Mapping[str, str] = ENVI
         server="cluster",
         now=NOW,
         umask=0o22,
+        **more,
     )
 
 

@@ -60,17 +60,36 @@ def test_places() -> None:
 
 @pytest.mark.parametrize(("quote", "column"), [("'", 12), ('"', 12)])
 def test_unmatched_quote(quote: str, column: int) -> None:
-    with pytest.raises(SlurmUsageError) as error:
-        read_directives(f"#!/bin/sh\n#SBATCH -J {quote}a b\n".encode(), "s.sh")
-    assert error.value.text == f"sbatch: fatal: s.sh: line 2: Unmatched `{quote}` in [ -J {quote}a b]"
-    assert (error.value.code, error.value.line, error.value.column) == (1, 2, column)
+    found = read_directives(f"#!/bin/sh\n#SBATCH -J {quote}a b\n#SBATCH -n 1\n".encode(), "s.sh")
+    (error,) = found.problems
+    assert error.text == f"sbatch: fatal: s.sh: line 2: Unmatched `{quote}` in [ -J {quote}a b]"
+    assert (error.code, error.line, error.column) == (1, 2, column)
+    assert [word.text for word in found.words] == ["-n", "1"]
 
 
-def test_old_and_foreign_directives() -> None:
-    found = read_directives(b"#!/bin/sh\n#SLURM -n 1\n#PBS -N x\n#BSUB -J y\n", "s.sh")
+def test_old_directives() -> None:
+    found = read_directives(b"#!/bin/sh\n#SLURM -n 1\n#SLURM -n 2\n", "s.sh")
+    assert len(found.notes) == 1
     assert found.notes[0].startswith("sbatch: error: Change from #SLURM to #SBATCH")
-    assert found.foreign is not None
-    assert (found.foreign.text, found.foreign.line) == ("#PBS", 3)
+
+
+def test_a_word_that_begins_with_a_colon() -> None:
+    (error,) = read_directives(b"#!/bin/sh\n#SBATCH -n 1 : -n 2\n", "s.sh").problems
+    assert error.text == "sbatch: fatal: s.sh: line 2: Unexpected `:` in [ -n 1 : -n 2]"
+    assert (error.code, error.line, error.column) == (1, 2, 14)
+
+
+def test_components() -> None:
+    script = b"#!/bin/sh\n#SBATCH -n 1\n#SBATCH HetJob\n#SBATCH -n 2\n#SBATCH packjob -n 3\n#SBATCH -J hetjobs\n"
+    found = read_directives(script, "s.sh")
+    assert [[word.text for word in words] for words in found.components] == [
+        ["-n", "1"],
+        ["-n", "2"],
+        ["-n", "3", "-J", "hetjobs"],
+    ]
+    assert found.notes == (
+        'sbatch: Warning: the "packjob" component separator is being deprecated. Please, use "hetjob" instead.',
+    )
 
 
 NOT_SHELL = (

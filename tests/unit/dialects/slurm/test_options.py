@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
-from hpcbatch.dialects.slurm.getopt import Takes
+from hpcbatch.dialects.slurm.getopt import Option, Takes
 from hpcbatch.dialects.slurm.option_values import READERS
 from hpcbatch.dialects.slurm.options import OPTIONS, OURS, PARSER, SCRIPT_PARSER, Support
+from hpcbatch.model.outcome import Fate
 
 GIVEN = [
     (["-N4"], [("nodes", "4")]),
@@ -88,7 +89,27 @@ def test_what_is_ours_is_no_directive(name: str) -> None:
 
 
 def test_every_honoured_option_is_read() -> None:
-    assert {o.name for o in OPTIONS if o.support is Support.HONOURED} == READERS.keys()
+    read = {o.name for o in OPTIONS if o.support in {Support.HONOURED, Support.TRANSLATED, Support.REFUSED}}
+    assert read <= READERS.keys()
+    assert READERS.keys() - {o.name for o in OPTIONS} == {"image"}  # a plugin's
+
+
+def test_every_option_says_what_becomes_of_it() -> None:
+    for option in OPTIONS:
+        assert 10 <= len(option.meaning) <= 80
+        assert option.meaning[-1] != "."
+    assert {o.support.value for o in OPTIONS} == {fate.value for fate in Fate}
+
+
+def test_unknown_names_may_be_known_to_others() -> None:
+    def known(name: str) -> Option | None:
+        return Option(name=name, takes=Takes.OPTIONAL) if name.startswith("ear") else None
+
+    given_, operands = PARSER.parse(["--ear=on", "--ear-policy", "-n", "2"], unknown=known)
+    assert [(g.option.name, g.value) for g in given_] == [("ear", "on"), ("ear-policy", None), ("ntasks", "2")]
+    assert operands == []
+    with pytest.raises(SlurmUsageError, match="unrecognized option '--foo'"):
+        PARSER.parse(["--foo"], unknown=known)
 
 
 def test_names_are_unique() -> None:

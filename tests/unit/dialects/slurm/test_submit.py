@@ -229,13 +229,12 @@ def test_constraint(text: str) -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["a|b", "[a|b]", "a*2", "(a&b)", "a,b", "[a*2&b*4]"])
+@pytest.mark.parametrize("text", ["a|[b|c]", "a*2|b", "(a|b)*2", "[a|b]&(c|d)"])
 def test_constraint_that_is_not_supported(text: str) -> None:
     with pytest.raises(NotSupportedError) as error:
         submit(script=directives(f"-C '{text}'"))
-    assert str(error.value) == (
-        f"job.sh:2:9: --constraint={text}: anything but features joined by & is not supported yet"
-    )
+    assert str(error.value).startswith(f"job.sh:2:9: --constraint={text}: ")
+    assert str(error.value).endswith(" is not supported yet")
 
 
 @pytest.mark.parametrize("text", ["", "a&", "&a", "a b", "!a"])

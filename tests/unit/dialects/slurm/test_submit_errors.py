@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError, describe
-from hpcbatch.dialects.slurm.options import OPTIONS, Support
+from hpcbatch.dialects.slurm.options import OPTIONS
 from hpcbatch.dialects.slurm.submit import read_submission
-from hpcbatch.errors import DirectiveError, HpcBatchError, NotSupportedError
+from hpcbatch.errors import DirectiveError, HpcBatchError, ObstaclesError
 from tests.unit.dialects.slurm.submit_parts import NOW, PLAIN, directives, read, spec, submit
 
 TRY = '\nTry "sbatch --help" for more information'
@@ -87,7 +87,6 @@ PLACES = [
     ("–N 1", f"{INVALID} –N", 255, 9),
     ("--dry-run", "sbatch: unrecognized option '--dry-run'", 255, 9),
     ("-- -J x", f"{INVALID} -J", 255, 12),
-    ("-t x --foo", "sbatch: error: Invalid --time specification", 255, 9),
 ]
 
 
@@ -99,53 +98,59 @@ def test_refused_directive(line: str, text: str, code: int, column: int) -> None
     assert (error.value.code, error.value.path, error.value.line, error.value.column) == (code, "job.sh", 2, column)
 
 
-UNSUPPORTED = [option for option in OPTIONS if option.support is Support.REFUSED]
+def test_all_obstacles_at_once() -> None:
+    script = directives("-t x --foo", "-J 'a", "-n 0 bar -N x", "--mem=z")
+    with pytest.raises(ObstaclesError) as error:
+        submit("-c", "0", script=script, environ={"SBATCH_SIGNAL": "x"})
+    text, code = describe(error.value, "sbatch")
+    assert text.splitlines() == [
+        "sbatch: fatal: job.sh: line 3: Unmatched `'` in [ -J 'a]",
+        "sbatch: error: job.sh:3:12: refused here",
+        "sbatch: error: Invalid --time specification",
+        "sbatch: error: job.sh:2:9: refused here",
+        "sbatch: unrecognized option '--foo'",
+        'Try "sbatch --help" for more information',
+        "sbatch: error: job.sh:2:14: refused here",
+        'sbatch: error: Invalid numeric value "0" for --ntasks.',
+        "sbatch: error: job.sh:4:9: refused here",
+        "sbatch: error: Invalid directive found in batch script: bar",
+        "sbatch: error: job.sh:4:14: refused here",
+        "sbatch: error: Invalid --mem specification",
+        "sbatch: error: job.sh:5:9: refused here",
+        "sbatch: error: Invalid --signal specification",
+        'sbatch: error: Invalid numeric value "0" for --cpus-per-task.',
+    ]
+    assert code == 1
 
 
-@pytest.mark.parametrize("option", UNSUPPORTED, ids=[o.name for o in UNSUPPORTED])
-def test_not_supported_yet(option: object) -> None:
-    name = option.name  # type: ignore[attr-defined]
-    word = f"--{name}" if option.takes.value == "nothing" else f"--{name}=x"  # type: ignore[attr-defined]
-    with pytest.raises(NotSupportedError) as error:
-        submit(word)
-    assert str(error.value) == f"--{name} is not supported yet"
-    with pytest.raises(NotSupportedError) as error:
-        submit(script=directives("-n 1", f"-J x {word}"))
-    assert str(error.value) == f"job.sh:3:14: --{name} is not supported yet"
-    for variable in option.environment:  # type: ignore[attr-defined]
-        with pytest.raises(NotSupportedError, match=f"{variable} in the environment: --{name} is not supported yet"):
-            submit(environ={variable: "x"})
+def test_what_contradicts_each_other_is_found_at_its_place() -> None:
+    for lines, text, place in (
+        (
+            ("--mem=1", "-n 1 --mem-per-cpu=1"),
+            "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.",
+            (3, 14),
+        ),
+        (("-N1", "-n2", "--ntasks-per-node=1"), "Requested node configuration is not available", (4, 9)),
+        (("-v", "-Q"), "don't specify both", (3, 9)),
+        (("--begin=now+5", "--deadline=now+3"), "Incompatible begin and deadline time specification", (3, 9)),
+        (("-S 1", "--thread-spec=1"), "options are mutually exclusive", (3, 9)),
+        (("--bb=x", "--bbf=x"), "Cannot specify both --burst-buffer and --bbf", (3, 9)),
+        (("-G1 --ntasks-per-gpu=1", "--gpus-per-task=1"), "--gpus-per-task is mutually exclusive with", (3, 9)),
+    ):
+        with pytest.raises(SlurmUsageError) as error:
+            submit(script=directives(*lines))
+        assert text in error.value.text
+        assert (error.value.line, error.value.column) == place
 
 
-OTHERS = [
-    ("hetjob", "heterogeneous jobs (hetjob) are not supported yet"),
-    ("packjob", "heterogeneous jobs (packjob) are not supported yet"),
-    ("--mem=0", "--mem=0 (all memory of a node) is not supported yet"),
-    ("-p a,b", "--partition with several partitions is not supported yet"),
-    ("--exclusive=user", "--exclusive=user is not supported yet"),
-]
-
-
-@pytest.mark.parametrize(("line", "text"), OTHERS, ids=[o[0] for o in OTHERS])
-def test_not_supported_yet_in_a_script(line: str, text: str) -> None:
-    with pytest.raises(NotSupportedError) as error:
-        submit(script=directives(line))
-    assert str(error.value) == f"job.sh:2:9: {text}"
-    assert describe(error.value, "sbatch") == (f"sbatch: error: job.sh:2:9: {text}", 255)
-
-
-def test_heterogeneous_command_line() -> None:
-    with pytest.raises(NotSupportedError, match="heterogeneous"):
-        read(["-n1", ":", "-n2", "job.sh"], PLAIN.encode())
-
-
-def test_foreign_directives() -> None:
-    script = "#!/bin/sh\n#PBS -N x\n"
-    with pytest.raises(NotSupportedError, match=r"job\.sh:2:1: #PBS lines"):
-        submit(script=script)
-    assert spec("--ignore-pbs", script=script).name == "job.sh"
-    assert spec(script=script + "#SBATCH --ignore-pbs\n").name == "job.sh"
-    assert spec(script=script, environ={"SBATCH_IGNORE_PBS": "1"}).name == "job.sh"
+@pytest.mark.parametrize("name", ["uid", "gid"])
+def test_only_root(name: str) -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        submit(script=directives("-n 1", f"-J x --{name}=0"))
+    assert describe(error.value, "sbatch") == (
+        f"sbatch: error: --{name} only permitted by root user\nsbatch: error: job.sh:3:14: refused here",
+        255,
+    )
 
 
 def test_bytes_that_are_no_text() -> None:

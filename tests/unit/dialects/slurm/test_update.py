@@ -12,8 +12,8 @@ from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.read_request import read_option, request_of
 from hpcbatch.dialects.slurm.request import Request
-from hpcbatch.dialects.slurm.sizes import size_of
-from hpcbatch.dialects.slurm.submit import SIZE_ATTRIBUTES, node_range, read_submission, size_attributes
+from hpcbatch.dialects.slurm.sizes import SIZE_ATTRIBUTES, size_attributes, size_of
+from hpcbatch.dialects.slurm.submit import node_range, read_submission
 from hpcbatch.dialects.slurm.update import RELEASE, altered, read_update, without_sizes
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.array import Array
