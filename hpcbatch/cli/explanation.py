@@ -17,7 +17,7 @@ from hpcbatch.cli.common import EndedError, Session, complain
 from hpcbatch.dialects.registry import DIALECTS, count_directives, door
 from hpcbatch.errors import HpcBatchError, ObstaclesError, UnknownJobError, UsageError
 from hpcbatch.model.layout import NodeSize, lay_out
-from hpcbatch.model.outcome import Outcome
+from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import Arrangement, JobSpec, Submission
 from hpcbatch.model.text import printable, printable_tree
@@ -56,6 +56,19 @@ class _Known(NamedTuple):
 def explained(session: Session, command: str, read: Read, say: Say) -> int:
     """`--explain` of a command. The exit code is 1 if the job could not be submitted like this."""
     return show(_explanation(command, "", read, say, _cluster(session)), is_json=False)
+
+
+def test_only(session: Session, spec: JobSpec) -> int:
+    """`sbatch --test-only`: whether the site would take the job, as far as the user may know it. When it would start
+    nobody knows.
+    """
+    known = _cluster(session)
+    words = () if known is None else known.words(spec)
+    refused = [each for each in words if each.fate is Fate.REFUSED]
+    for each in refused:
+        complain(f"sbatch: error: {each.source} {each.option}: {each.meaning}")
+    complain(f"sbatch: the job {'cannot' if refused else 'can'} be submitted; nothing was")
+    return 1 if refused else 0
 
 
 def of_script(session: Session, script: str, dialect: str | None, site_file: Path | None) -> Explanation:
@@ -129,6 +142,7 @@ def _explanation(command: str, script: str, read: Read, say: Say, site: _Known |
         return Explanation(command=command, script=script, options=outcomes, problems=problems)
     submission = wanted.submission
     spec = submission.spec
+    outcomes = [each for each in outcomes if each.option != "--explain"]
     told = {each.option for each in outcomes}
     left = (ignored_outcome(text, "submission") for text in spec.ignored)
     cpus = os.cpu_count() or 1

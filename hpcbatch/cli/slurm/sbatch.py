@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,10 @@ def _body(session: Session) -> int:
     if "--explain" in arguments:
         from hpcbatch.cli.explanation import explained
         from hpcbatch.dialects.slurm.options import PARSER
+        from hpcbatch.dialects.slurm.plugins import plugin_option
 
-        if any(given.option.name == "explain" for given in PARSER.parse(arguments)[0]):
+        given, _ = PARSER.parse(arguments, unknown=lambda name: plugin_option(name, partial(_plugin_options, session)))
+        if any(each.option.name == "explain" for each in given):
             return explained(session, "sbatch", read, describe("sbatch", session))
     wanted = read()
     from hpcbatch.cli.submission import send, show
@@ -36,6 +38,10 @@ def _body(session: Session) -> int:
     if wanted.dry_run:
         show(session, wanted.submission, "sbatch", is_quiet=wanted.quiet)
         return 0
+    if wanted.test_only:
+        from hpcbatch.cli.explanation import test_only
+
+        return test_only(session, wanted.submission.spec)
     try:
         if wanted.priority or wanted.submission.spec.nice < 0:
             from hpcbatch.cli.slurm.sbatch_priority import send_with_priority
@@ -61,6 +67,7 @@ def reader(
     session: Session, arguments: Sequence[str], script: Callable[[str | None], tuple[str | None, bytes]]
 ) -> partial[SlurmSubmission]:
     """Reads the command line and its script, which `script` reads, in the user's surroundings."""
+    from hpcbatch.cli.script import read_script
     from hpcbatch.dialects.slurm.submit import read_submission
 
     return partial(
@@ -74,7 +81,41 @@ def reader(
         server=session.server,
         now=session.now,
         umask=session.umask,
+        reader=lambda path: read_script(session, path, prompt=False),
+        limits=_SoftLimits(),
+        plugin_options=partial(_plugin_options, session),
     )
+
+
+class _SoftLimits(Mapping[str, int]):
+    """This process's soft limits by the names of setrlimit(2) in lower case; 0 and less: none. Read when asked for."""
+
+    def __getitem__(self, name: str) -> int:
+        import resource
+
+        try:
+            return resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[0]
+        except AttributeError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        import resource
+
+        return (name.removeprefix("RLIMIT_").lower() for name in dir(resource) if name.startswith("RLIMIT_"))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _plugin_options(session: Session) -> Mapping[str, str]:
+    """The options of plugins that the site ignores; none without a cluster."""
+    from hpcbatch.client.queues import plugin_options
+    from hpcbatch.errors import HpcBatchError
+
+    try:
+        return plugin_options(session.api)
+    except HpcBatchError:
+        return {}
 
 
 def _script(session: Session, path: str | None) -> tuple[str | None, bytes]:
