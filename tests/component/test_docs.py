@@ -17,9 +17,6 @@ from pathlib import Path
 import pytest
 
 from hpcbatch.dialects.pbs import environment as pbs_environment
-from hpcbatch.dialects.pbs import options as pbs_options
-from hpcbatch.dialects.pbs import resources as pbs_resources
-from hpcbatch.dialects.pbs import settings as pbs_settings
 from hpcbatch.dialects.pbs.states import LETTER, SUBSTATE
 from hpcbatch.dialects.pbs.variables import job_variables
 from hpcbatch.dialects.registry import door
@@ -181,28 +178,6 @@ def test_slurm_options() -> None:
     assert not slurm_names(Support.REFUSED) & both
     honest = slurm_names(Support.HONOURED, Support.KEPT)
     assert not honest & words(section(DIRECTIVES, "Slurm options: refused"))
-
-
-def test_pbs_options() -> None:
-    letters = {f"-{letter}" for letter in pbs_options.QSUB if letter != ":"}
-    refused = {f"-{letter}" for letter in pbs_settings._NOT_SUPPORTED}
-    assert missing(refused, "PBS options: refused") == []
-    taken = words(section(DIRECTIVES, "PBS options: honoured")) | words(section(DIRECTIVES, "PBS options: kept"))
-    assert sorted(letters - refused - taken) == []
-    assert not refused & taken
-
-
-def test_pbs_resources() -> None:
-    in_chunk = set(pbs_resources.IN_CHUNK)
-    assert missing(in_chunk, "Resources of a chunk (`-l select=`) and their old job-wide forms") == []
-    refused = pbs_resources.KNOWN_IN_CHUNK | pbs_resources.KNOWN_JOB_WIDE | pbs_resources.SITE_RESOURCES
-    assert missing(set(pbs_resources.JOB_WIDE) | refused, "Job-wide resources (`-l`)") == []
-
-
-def test_pbs_attributes() -> None:
-    names = set(pbs_settings.LONG_NAMES) | set(pbs_settings._W_NOT_SUPPORTED) | {"umask"}
-    names |= {f"{name}={value}" for name, value in pbs_settings._W_HARMLESS}
-    assert missing(names, "`-W` attributes") == []
 
 
 def placed(dialect: Dialect) -> PlacedJob:

@@ -11,11 +11,16 @@ from typing import Final, NamedTuple, TypeVar
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.depend import replaced
 from hpcbatch.dialects.pbs.errors import PBSE_MODATRRUN, PBSE_UNKRESC, USAGE_CODE, PbsError, PbsUsageError
-from hpcbatch.dialects.pbs.resources import IN_CHUNK, JOB_WIDE, MEMORY, ResourceRequest, Resources, read_resources
+from hpcbatch.dialects.pbs.limits import NAMES as LIMITS
+from hpcbatch.dialects.pbs.option_values import OptionReader
+from hpcbatch.dialects.pbs.read_chunk import IN_CHUNK, JOB_WIDE, MEMORY
+from hpcbatch.dialects.pbs.resource_list import ResourceRequest
+from hpcbatch.dialects.pbs.resources import Resources, read_resources
 from hpcbatch.dialects.pbs.select import parse_select
 from hpcbatch.dialects.pbs.settings import MAX_RUN, Settings, illegal
-from hpcbatch.dialects.pbs.submit import OptionReader
-from hpcbatch.errors import HpcBatchError
+from hpcbatch.dialects.pbs.site_words import SITE_WORDS
+from hpcbatch.dialects.pbs.table import RESOURCES
+from hpcbatch.errors import HpcBatchError, ObstaclesError
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import JobSpec, Output
 from hpcbatch.model.state import JobState
@@ -24,6 +29,10 @@ from hpcbatch.units import hms
 _T = TypeVar("_T")
 _LIST = "Resource_List."
 _GPUS = "ngpus"
+_STAYING = (LIMITS | {*SITE_WORDS}) - {"walltime", "min_walltime", "max_walltime"}
+"""What a job requests beside its chunks."""
+_TIMES = frozenset({"walltime", "cput"})
+"""The limits of the whole job that a running one takes."""
 ATTRIBUTE: Final[Mapping[str, str]] = {
     "account": "Account_Name",
     "dependency": "depend",
@@ -98,7 +107,7 @@ class Alteration(NamedTuple):
     def _check_running(self) -> None:
         """Refuse what a running job cannot be given, even where it has it already."""
         for request in self.settings.resources.values():
-            if request.name != "walltime":
+            if request.name not in _TIMES:
                 raise _too_late(f"{_LIST}{request.name}")
         for letter, name in _NOT_WHILE_RUNNING.items():
             if letter in self.settings.given:
@@ -119,7 +128,8 @@ def read_qalter(
     """Read qalter's command line. `now` is aware, in the user's time zone. Raises PbsError in its words."""
     parsed = options.getopt(options.words(argv), options.QALTER)
     settings = Settings(environ, now)
-    _with_qalter_errors(lambda: settings.read_command_line(parsed))
+    settings.read_command_line(parsed)
+    _with_qalter_errors(settings.obstacles.raise_all)
     job_ids = tuple(word.text for word in parsed.operands)
     if not job_ids:
         raise PbsUsageError("", usage.QALTER)
@@ -154,6 +164,8 @@ def _with_qalter_errors(read: Callable[[], _T]) -> _T:
         return read()
     except PbsError as error:
         raise _of_qalter(error) from None
+    except ObstaclesError as error:
+        raise ObstaclesError([_of_qalter(e) if isinstance(e, PbsError) else e for e in error.problems]) from None
 
 
 def _too_late(attribute: str) -> PbsError:
@@ -251,18 +263,27 @@ def _with_resources(asked: Sequence[ResourceRequest], spec: JobSpec, attributes:
         attributes[f"{_LIST}walltime"] = None
         return replace(spec, walltime_s=None)
     resources = altered_resources(asked, spec)
-    if resources.walltime_s is not None:
-        spec = replace(spec, walltime_s=resources.walltime_s)
-        attributes[f"{_LIST}walltime"] = hms(resources.walltime_s)
-    if names == {"walltime"}:
+    limits = resources.limits
+    if limits.walltime_s is not None:
+        spec = replace(spec, walltime_s=limits.walltime_s)
+        attributes[f"{_LIST}walltime"] = hms(limits.walltime_s)
+    if limits.cpu_time_s is not None:
+        spec = replace(spec, cpu_time_s=limits.cpu_time_s)
+        attributes[f"{_LIST}cput"] = hms(limits.cpu_time_s)
+    if names <= _TIMES:
         return spec
-    attributes |= {f"{_LIST}{name}": None for name in _shown(spec) if name != "walltime"}
+    attributes |= {f"{_LIST}{name}": None for name in _shown(spec) if name not in _TIMES}
     attributes |= {f"{_LIST}{name}": value for name, value in resources.shown.items()}
+    attributes |= resources.attributes
     return replace(
         spec,
         chunks=resources.chunks,
         arrangement=resources.arrangement,
         sharing=resources.sharing,
+        words=resources.words,
+        required_hosts=resources.required_hosts,
+        process_limits=limits.process_limits,
+        process_nice=limits.process_nice,
         mem_per_pod_bytes=None,
         resources_per_pod=(),
     )
@@ -273,7 +294,7 @@ def altered_resources(asked: Sequence[ResourceRequest], spec: JobSpec) -> Resour
     names = {request.name for request in asked}
     shown = _shown(spec)
     before: dict[str, str] = {}
-    if names <= {"walltime"}:
+    if names <= _TIMES:
         return read_resources(asked)
     if names & {"select", "nodes"}:
         if "select" in names and "place" in shown and not _is_implicit(shown):
@@ -285,6 +306,7 @@ def altered_resources(asked: Sequence[ResourceRequest], spec: JobSpec) -> Resour
     elif "select" in shown:
         _check_known(names, spec)
         before |= {"select": shown["select"], "place": shown["place"]}
+    before |= {name: value for name, value in shown.items() if name in _STAYING} | dict(spec.words)
     requests = [ResourceRequest(name, value) for name, value in before.items() if name not in names]
     return read_resources([*requests, *asked])
 
@@ -292,7 +314,8 @@ def altered_resources(asked: Sequence[ResourceRequest], spec: JobSpec) -> Resour
 def _check_known(names: set[str], spec: JobSpec) -> None:
     """Of a resource beside `select` PBS says first that there is none of that name."""
     for name in sorted(names):
-        if name not in {*IN_CHUNK, *JOB_WIDE, *spec.resource_names, _GPUS}:
+        known = {*IN_CHUNK, *JOB_WIDE, *spec.resource_names, *(name for name, _ in spec.words), *RESOURCES, _GPUS}
+        if name not in known:
             raise PbsError(f"Unknown resource Resource_List.{name}", PBSE_UNKRESC & 0xFF)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from hpcbatch.dialects.pbs.errors import COMMAND_LINE, DIRECTIVE_CODE, Origin, PbsError
+from hpcbatch.dialects.pbs.obstacles import Obstacles
 
 DEFAULT_PREFIX = "#PBS"
 _BLANK = " \t\n\v\f\r"  # C's isspace(); Python's str.isspace() knows more
@@ -33,14 +34,17 @@ class Directive(NamedTuple):
         return " ".join(word.text for word in self.words)
 
 
-def scan(script: bytes, *, prefix: str = DEFAULT_PREFIX, path: str | None = None) -> Iterator[Directive]:
+def scan(
+    script: bytes, *, prefix: str = DEFAULT_PREFIX, path: str | None = None, obstacles: Obstacles | None = None
+) -> Iterator[Directive]:
     """Yield the directives of `script` in order, up to its first command.
 
     Raises PbsError at a line that ends in CR LF (wherever it stands: the script would not run), at an unmatched
-    quote, and at a directive that is not text. An empty `prefix` means that there are no directives.
+    quote, and at a directive that is not text; with `obstacles` these are added there, the line ends once.
+    An empty `prefix` means that there are no directives.
     """
     lines = script.decode("utf-8", "surrogateescape").split("\n")
-    ended = False
+    ended = has_crlf = False
     number = 0
     while number < len(lines):
         first, body = number, lines[number].lstrip(_BLANK)
@@ -48,14 +52,25 @@ def scan(script: bytes, *, prefix: str = DEFAULT_PREFIX, path: str | None = None
         if not ended and prefix and body.startswith(prefix):
             while lines[last].rstrip(_BLANK).endswith("\\") and last + 1 < len(lines):
                 last += 1
-            words = _words(lines[first : last + 1], prefix, first + 1, path)
+            try:
+                words = _words(lines[first : last + 1], prefix, first + 1, path)
+            except PbsError as error:
+                if obstacles is None:
+                    raise
+                words = ()
+                obstacles.add(lines[first].strip(), error)
             if words:
                 yield Directive(words)
         elif not ended:
             ended = _is_command(lines[first])
         if last + 1 < len(lines) and lines[last].endswith("\r"):
             origin = Origin(path, last + 1, len(lines[last]))
-            raise PbsError("script contains cr, lf", DIRECTIVE_CODE, origin=origin)
+            crlf = PbsError("script contains cr, lf", DIRECTIVE_CODE, origin=origin)
+            if obstacles is None:
+                raise crlf
+            if not has_crlf:
+                has_crlf = True
+                obstacles.add("", crlf)
         number = last + 1
 
 

@@ -9,6 +9,12 @@ from hpcbatch.dialects.pbs.directives import Word
 from hpcbatch.dialects.pbs.errors import Origin
 
 QSUB: Final = "a:A:c:C:e:fhIj:J:k:l:m:M:N:o:p:q:r:R:S:u:v:VW:XzP:"
+TORQUE: Final = "b:d:D:EF:K:L:nt:T:w:x"
+"""What Torque's qsub takes besides, NQSV's -b and -T among it."""
+OWN: Final = frozenset({"--dry-run", "--explain", "--strict"})
+"""Long options that are ours: of the command line only."""
+NQSV: Final = frozenset({"--group", "--cpunum-lhost", "--gpunum-lhost", "--memsz-lhost", "--venode", "--venum-lhost"})
+"""Long options of NQSV with a value. Its manual has them; the getopt of OpenPBS and Torque has none."""
 QSTAT: Final = "ainpqrstwxu:fGHJMQEBW:T1F:D:"
 QDEL: Final = "W:x"
 QHOLD: Final = "h:-:"  # as OpenPBS has it: `-` is an option that takes a value
@@ -51,10 +57,17 @@ def wants_version(arguments: Sequence[str]) -> bool:
     return list(arguments) == ["--version"]
 
 
-def getopt(arguments: Sequence[Word], letters: str, *, long_options: frozenset[str] = frozenset()) -> Parsed:
+def getopt(
+    arguments: Sequence[Word],
+    letters: str,
+    *,
+    long_options: frozenset[str] = frozenset(),
+    with_value: frozenset[str] = frozenset(),
+) -> Parsed:
     """Take `arguments` apart as getopt(3) would with the option string `letters`.
 
-    `long_options` are recognised where an option may stand, as whole words without a value.
+    `long_options` are recognised where an option may stand, as whole words without a value; those `with_value` as
+    `--name=value` or with the value in the next word.
     """
     takes_value = {letter: letters[i + 1 : i + 2] == ":" for i, letter in enumerate(letters) if letter != ":"}
     options: list[Option] = []
@@ -72,6 +85,11 @@ def getopt(arguments: Sequence[Word], letters: str, *, long_options: frozenset[s
             break
         if word.text in long_options:
             options.append(Option(word.text, "", word.origin))
+        elif word.text.partition("=")[0] in with_value and ("=" in word.text or index < len(arguments)):
+            name, equals, value = word.text.partition("=")
+            if not equals:
+                value, index = arguments[index].text, index + 1
+            options.append(Option(name, value, word.origin))
         elif not word.text.startswith("-") or word.text == "-":
             operands.append(word)
             continue

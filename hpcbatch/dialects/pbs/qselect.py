@@ -223,9 +223,9 @@ def _resource(name: str, asked: str) -> Callable[[Job], int]:
         have = job.attributes.get("Resource_List")
         mine = have.get(name) if isinstance(have, dict) else None
         if mine is None:
-            from hpcbatch.dialects.pbs.resources import IN_CHUNK, JOB_WIDE, KNOWN_IN_CHUNK, KNOWN_JOB_WIDE
+            from hpcbatch.dialects.pbs.table import CHUNK_WIDE, JOB_WIDE_ONLY, RESOURCES
 
-            if name not in {*IN_CHUNK, *JOB_WIDE, *KNOWN_IN_CHUNK, *KNOWN_JOB_WIDE}:
+            if name not in RESOURCES and name not in CHUNK_WIDE | JOB_WIDE_ONLY | {"nodect"}:
                 raise PbsError("Unknown resource", PBSE_UNKRESC & 0xFF)
             return -1
         try:

@@ -3,72 +3,62 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs.errors import (
     COMMAND_LINE,
-    PBSE_BADATVAL,
-    PBSE_DUPRESC,
+    PBSE_ATTRRO,
     PBSE_INVALJOBRESC,
     PBSE_INVALNODEPLACE,
-    PBSE_INVALSELECTRESC,
     PBSE_PLACENOSELECT,
     PBSE_UNKRESC,
+    USAGE_CODE,
     Origin,
     PbsError,
-    not_supported,
 )
-from hpcbatch.dialects.pbs.select import NodesForm, SelectChunk, nodes_to_select, parse_place, parse_select
-from hpcbatch.dialects.pbs.values import Size, parse_duration, parse_size, sum_sizes
-from hpcbatch.errors import HpcBatchError, NotSupportedError
+from hpcbatch.dialects.pbs.limits import NAMES as LIMITS
+from hpcbatch.dialects.pbs.limits import Limits, read_limits
+from hpcbatch.dialects.pbs.obstacles import Obstacles
+from hpcbatch.dialects.pbs.read_chunk import COUNTED, FALSE, IN_CHUNK, JOB_WIDE, MEMORY, TRUE, ReadChunk, read_chunks
+from hpcbatch.dialects.pbs.resource_list import NUMBER, ResourceRequest, converted, refusal, whole_number
+from hpcbatch.dialects.pbs.select import NodesForm, Place, SelectChunk, nodes_to_select, parse_place, parse_select
+from hpcbatch.dialects.pbs.shapes import MPP, PER_NODE, Shape, as_chunk, of_nodes, of_processes, of_tasks
+from hpcbatch.dialects.pbs.site_words import SITE_WORDS, SiteWords, read_site_words
+from hpcbatch.dialects.pbs.table import CHUNK_WIDE, RESOURCES
+from hpcbatch.dialects.pbs.values import Size, parse_size, sum_sizes
 from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.outcome import Fate
 from hpcbatch.model.spec import Arrangement, Sharing
-from hpcbatch.units import hms
 
-_T = TypeVar("_T")
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-IN_CHUNK: Final = ("ncpus", "mem", "mpiprocs", "ompthreads")
-"""Resources of a chunk that are honoured, in the order in which a select text is made of them."""
-JOB_WIDE: Final = ("walltime", "select", "place", "nodes")
-MEMORY: Final[tuple[str, ...]] = ("pmem", "vmem", "pvmem")
-"""Job-wide limits of Torque's: of a process's memory, of all address space, of a process's. Without `mem` the
-first that is given says how much memory the job gets."""
-# What OpenPBS knows (its master_resc_def_all.xml) and what sites have most often added to it, but no count of things
-# on a node: those are for the site to know.
-KNOWN_IN_CHUNK: Final = _names(
-    "accelerator accelerator_group accelerator_memory accelerator_model aoe arch eoe hbmem host nodect pmem pvmem vmem "
-    "vnode vntype"
-)
-KNOWN_JOB_WIDE: Final = _names(
-    "cpupercent cput file max_walltime min_walltime nice partition pcput pstate pgov pcap_node pcap_accelerator "
-    "preempt_targets resc site soft_walltime software start_time"
-)
-SITE_RESOURCES: Final = _names(
-    "application cluster feature filesystems gpu_cap gpu_mem gpu_model gpu_type gputype gres interconnect jobfs "
-    "job_priority model mppdepth mppmem mppnppn mppwidth naccesspolicy node_type nodetype pcmem procs qos scratch "
-    "scratch_local scratch_shm scratch_ssd size storage system wd"
-)
-
-_RESOURCE = re.compile(r"\s*([^=,]*)(=?)", re.ASCII)
-_BLANK = " \t\n\v\f\r"  # C's isspace()
-_WORD = re.compile(r"\s+", re.ASCII)
-_NUMBER = rf"[{_BLANK}]*\+?[0-9]{{1,9}}"
-_CUSTOM_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]*"
-_TRUE, _FALSE = _names("t true y yes"), _names("f false n no")  # of decode_b(); 1 and 0 are amounts
+ALIASES: Final[Mapping[str, str]] = {
+    "elapstim_req": "walltime",
+    "cputim_job": "cput",
+    "cputim_prc": "pcput",
+    "filesz_prc": "file",
+    "EC_total_tasks": "mppwidth",
+    "EC_tasks_per_node": "mppnppn",
+    "EC_threads_per_task": "mppdepth",
+    "gpus": "ngpus",
+}
+"""Other systems' names for the same."""
+WORK_DIR: Final = "wd"
+"""NCI's: the job starts where qsub runs."""
+_KNOWN: Final = frozenset({*IN_CHUNK, *JOB_WIDE, *MEMORY, *LIMITS, *MPP, *PER_NODE, *SITE_WORDS})
+_CUSTOM_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}"
+_NO_PLACE: Final = Place(Arrangement.FREE, Sharing.SHARED, None)
 
 
-class ResourceRequest(NamedTuple):
-    """One `name=value` of `-l`, and where it stands."""
+class Extra(NamedTuple):
+    """Options beside `-l` that say how large a job is."""
 
-    name: str
-    value: str
-    origin: Origin = COMMAND_LINE
+    is_alone: bool = False
+    """Torque's `-n`."""
+    hosts: int | None = None
+    """NQSV's `-b`."""
+    tasks: tuple[ResourceRequest, ...] = ()
+    """Torque's `-L`."""
 
 
 class Resources(NamedTuple):
@@ -77,208 +67,269 @@ class Resources(NamedTuple):
     chunks: tuple[Chunk, ...]
     arrangement: Arrangement
     sharing: Sharing
-    walltime_s: int | None
+    limits: Limits
     shown: Mapping[str, str]
-    notes: tuple[str, ...] = ()
-    """What is printed for the user."""
+    words: tuple[tuple[str, str], ...] = ()
+    required_hosts: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = {}
+    ignored: Mapping[str, str] = {}
+    """Option → why it has no effect."""
+
+    @property
+    def walltime_s(self) -> int | None:
+        return self.limits.walltime_s
 
 
-def split_resources(text: str) -> Iterator[tuple[str, str]]:
-    """Read `name[=value],…` as `-l` takes it. Values may be quoted; blanks separate as commas do.
-    Raises HpcBatchError where a name is missing, a quote is open, or a comma ends the list.
-    Source: OpenPBS, set_resources() and pbs_quote_parse().
-    """
-    position = 0
-    while position < len(text):
-        match = _RESOURCE.match(text, position)
-        name = _WORD.split(match[1].strip(_BLANK))[0] if match else ""
-        if match is None or not name:
-            raise HpcBatchError("a resource name is missing")
-        position, value = match.end(), ""
-        if match[2]:
-            value, position = _value(text, position)
-        yield name, value
-        if text[position : position + 1] == ",":
-            position += 1
-            if position == len(text):
-                raise HpcBatchError("the list ends in a comma")
-        elif not text[position:].strip(_BLANK):
-            return
-
-
-def _value(text: str, start: int) -> tuple[str, int]:
-    value: list[str] = []
-    position = start + len(text[start:]) - len(text[start:].lstrip(_BLANK))
-    quote = opened = ""
-    while position < len(text):
-        char = text[position]
-        if char == "&" or not (char.isprintable() or char in f"{_BLANK}\xa0"):
-            raise HpcBatchError(f"illegal character {char!r}")
-        if opened:
-            if char == opened:
-                opened = ""
-            else:
-                value.append(char)
-        elif char in "\"'" and quote in {"", char}:
-            quote = opened = char
-        elif char == "," or char in _BLANK:
-            break
-        else:
-            value.append(char)
-        position += 1
-    if opened:
-        raise HpcBatchError("no closing quote")
-    return "".join(value), position
-
-
-def read_resources(requests: Sequence[ResourceRequest]) -> Resources:
+def read_resources(requests: Sequence[ResourceRequest], extra: Extra | None = None) -> Resources:
     """Turn the resources of a job into chunks, in PBS's words where that fails.
 
-    `requests` are in order; a name that stands twice counts as it stood last.
+    `requests` are in order; a name that stands twice counts as it stood last. Raises all that is wrong.
     """
-    asked = {request.name: request for request in requests}
-    for request in asked.values():
-        _check_known(request)
-    _check_mix(asked)
-    walltime_s = _convert(asked.get("walltime"), parse_duration)
-    if walltime_s == 0:
-        raise _bad(asked["walltime"])
-    wide = {name: _number(asked.get(name)) for name in ("ncpus", "mpiprocs", "ompthreads")}
-    mem = _convert(asked.get("mem"), parse_size)
-    limits = {name: _convert(asked[name], parse_size) for name in MEMORY if name in asked}
-    shown = {name: str(size) for name, size in limits.items()}
-    by = "mem" if "mem" in asked else next(iter(limits), "mem")
-    notes = tuple(
-        f"-l {name}={asked[name].value.strip()} is kept, not enforced: {by} says how much memory the job has"
-        for name in ("vmem", "pvmem")
-        if name in limits and name != by
-    )
-    origin = COMMAND_LINE
-    if "select" in asked:
-        origin = asked["select"].origin
-        chunks = _convert(asked["select"], parse_select) or ()
-        place_text = asked["place"].value if "place" in asked else "free"
-    elif "nodes" in asked:
-        request, ncpus = asked["nodes"], wide["ncpus"]
-        origin = request.origin
-        form = _convert(request, lambda text: nodes_to_select(text, ncpus)) or NodesForm("", "", ())
-        for name in ("mpiprocs", "ompthreads"):
-            if name in asked:
-                raise _beside_nodes(asked[name])
-        for name in _custom(asked):
-            raise _beside_nodes(asked[name])
-        if form.not_supported:
-            raise not_supported(f"-l nodes: {form.not_supported[0]}", origin)
-        place_text = form.place
-        chunks = _convert(ResourceRequest("nodes", form.select, origin), parse_select) or ()
-        chunks = _with_mem(chunks, mem, is_shared=True)
-        shown["nodes"] = request.value
-    else:
-        in_chunk = [name for name in IN_CHUNK if name in asked] + _custom(asked)
+    obstacles = Obstacles()
+    found = collect(requests, extra or Extra(), obstacles)
+    obstacles.raise_all()
+    return found
+
+
+def collect(requests: Sequence[ResourceRequest], extra: Extra, obstacles: Obstacles) -> Resources:
+    """The same; what is wrong goes to `obstacles`, and then the result is of no use."""
+    reader = _Reader(extra, obstacles)
+    for request in {request.name: request for request in requests}.values():
+        reader.take(request)
+    return reader.read()
+
+
+class _Reader:
+    def __init__(self, extra: Extra, obstacles: Obstacles) -> None:
+        self.extra, self.obstacles = extra, obstacles
+        self.asked: dict[str, ResourceRequest] = {}
+        self.own: dict[str, ResourceRequest] = {}  # names that only the site can know
+        self.shown: dict[str, str] = {}
+        self.words: dict[str, str] = {}
+        self.ignored: dict[str, str] = {}
+
+    def take(self, request: ResourceRequest) -> None:
+        """Sort a resource by its name."""
+        name = ALIASES.get(request.name, request.name)
+        request = request._replace(name=name, given=request.option)
+        rule = RESOURCES.get(request.name)
+        if name in self.asked:  # under its other name
+            self.ignored[request.option] = f"{name} is given twice"
+        elif name in _KNOWN:
+            self.asked[name] = request
+        elif name == WORK_DIR:
+            self.shown[name] = "True"
+        elif name == "nodect":
+            text = "Cannot set attribute, read only or insufficient permission  Resource_List.nodect"
+            self.obstacles.add(request.option, PbsError(text, PBSE_ATTRRO & 0xFF, origin=request.origin))
+        elif (
+            not re.fullmatch(_CUSTOM_NAME, name)
+            or len(request.value) > 1024
+            or not request.value.isprintable()
+            or (name in COUNTED and not re.fullmatch(NUMBER, request.value))
+        ):
+            self.obstacles.add(request.option, _unknown(request))
+        elif rule is not None and rule.fate is Fate.IGNORED:
+            self.ignored[request.option] = rule.meaning
+        else:
+            self.own[name] = request
+            if rule is not None and rule.fate is Fate.KEPT:
+                self.shown[name] = self.own.pop(name).value.strip()
+
+    def read(self) -> Resources:
+        asked, obstacles = self.asked, self.obstacles
+        self._check_mix()
+        for name in ("ncpus", "mpiprocs", "ompthreads"):
+            if name in asked and self._number(name) is None:
+                del asked[name]  # reported
+        sizes = {name: self._size(asked[name]) for name in ("mem", *MEMORY) if name in asked}
+        for name in [name for name, size in sizes.items() if size is None]:
+            del asked[name], sizes[name]
+        limits = read_limits(asked, obstacles)
+        site = read_site_words(asked, obstacles)
+        main = next((asked[name] for name in ("select", "nodes", *_SHAPES) if name in asked), None)
+        shape = obstacles.attempt("" if main is None else main.option, partial(self._shape, site), _NO_SHAPE)
+        self._tell_unused()
+        chunks = self._with_memory(self._with_own(shape.chunks, site), sizes)
+        origin = self._origin(main)
+        place = self._place(shape, site)
+        read = read_chunks([part for part in chunks if part.number], origin, obstacles)
+        self.shown |= {**limits.shown, **site.shown}
+        self.shown |= {name: str(size) for name, size in sizes.items() if name != "mem"}
+        self._show_sums(read, sizes.get("mem"))
+        words = self.words | dict(site.words)
+        self.shown |= {name: value for name, value in words.items() if value}
+        return Resources(
+            chunks=tuple(site.applied(r.chunk) for r in read) or (Chunk(),),
+            arrangement=Arrangement.FILL if shape.fills else place.arrangement,
+            sharing=place.sharing,
+            limits=limits,
+            shown=dict(sorted(self.shown.items())),
+            words=tuple(sorted(words.items())),
+            required_hosts=site.hosts,
+            attributes=site.attributes,
+            ignored=self.ignored,
+        )
+
+    def _check_mix(self) -> None:
+        """Refuse old forms beside new ones (source: req_quejob), and Torque's old ones beside its -L."""
+        asked = self.asked
+        if self.extra.tasks:
+            for name in sorted({"nodes", "select", *IN_CHUNK, *MEMORY, *MPP, *PER_NODE} & asked.keys()):
+                text = f"-l {name} cannot be used with -L"
+                self.obstacles.add(asked[name].option, PbsError(text, USAGE_CODE, origin=asked[name].origin))
+            return
+        new = next((asked[name] for name in ("select", "place") if name in asked), None)
+        if new is None:
+            return
+        everything = asked | self.own
+        names = {*IN_CHUNK, *CHUNK_WIDE, "nodes", "vmem"}
+        old = [everything[name] for name in sorted(everything) if name in names]
+        if old and old[-1].name == "nodes":
+            error = refusal("Cannot be used with select or place", "nodes", PBSE_INVALNODEPLACE, old[-1].origin)
+            self.obstacles.add(old[-1].option, error)
+        elif old:
+            text = '"-lresource=" cannot be used with "select" or "place", resource is'
+            self.obstacles.add(old[-1].option, refusal(text, old[-1].name, PBSE_INVALJOBRESC, old[-1].origin))
+        elif "select" not in asked:
+            text = 'Cannot have "place" without "select"'
+            self.obstacles.add(new.option, PbsError(text, PBSE_PLACENOSELECT & 0xFF, origin=new.origin))
+
+    def _shape(self, site: SiteWords) -> Shape:
+        asked = self.asked
+        ncpus = self._number("ncpus")
+        if self.extra.tasks:
+            shape, is_alone, left = of_tasks(self.extra.tasks)
+            self.ignored |= {f"-L {item}": "a chunk is not laid out within its node" for item in left}
+            return shape._replace(place="free:excl") if is_alone else shape
+        if "select" in asked:
+            chunks = converted(asked["select"], parse_select) or ()
+            return Shape(chunks, asked["place"].value if "place" in asked else "free")
+        if "nodes" in asked:
+            request = asked["nodes"]
+            form = converted(request, lambda text: nodes_to_select(text, ncpus)) or NodesForm("", "")
+            if not form.counts_ncpus:
+                self.ignored[asked["ncpus"].option] = "it does not divide among the nodes, which say how many there are"
+            self.shown["nodes"] = request.value
+            return Shape(converted(request._replace(value=form.select), parse_select) or (), form.place)
+        shape_or_none = of_processes(asked) or of_nodes(asked, self.extra.hosts)
+        if shape_or_none is not None:
+            return shape_or_none
+        in_chunk = [name for name in IN_CHUNK if name in asked]
         values = [(name, asked[name].value.strip()) for name in in_chunk]
         if "ncpus" not in asked:
             values.insert(0, ("ncpus", "1"))
-        chunks = (SelectChunk(1, tuple(values), ":".join(["1", *(f"{name}={value}" for name, value in values)])),)
-        origin = next((asked[name].origin for name in in_chunk), origin)
-        place_text = "pack"
-    if by != "mem":
-        chunks = _with_mem(chunks, limits[by], is_shared=by == "vmem")
-    found = _complete(
-        chunks, place_text=place_text, walltime_s=walltime_s, mem=mem, asked=asked, shown=shown, origin=origin
-    )
-    return found._replace(notes=notes)
+        return Shape((as_chunk(max(1, len(site.hosts)), values),), "scatter" if len(site.hosts) > 1 else "pack")
+
+    def _tell_unused(self) -> None:
+        """What of several ways to say how large the job is does not count."""
+        asked = self.asked
+        used = next((name for name in ("select", "nodes", "mppwidth", "procs", "size") if name in asked), None)
+        if used is None:
+            unused = set(MPP & asked.keys())
+            reason = "it means something beside mppwidth or procs only"
+        else:
+            with_width = MPP - {"mppwidth", "procs", "size"} if used not in {"select", "nodes"} else frozenset()
+            unused = ({*MPP, *PER_NODE} - with_width - {used}) & asked.keys()
+            if used not in {"select", "nodes"}:
+                unused |= {"ncpus"} & asked.keys()
+            reason = f"{used} says it"
+        self.ignored |= {asked[name].option: reason for name in sorted(unused)}
+
+    def _with_own(self, chunks: Sequence[SelectChunk], site: SiteWords) -> tuple[SelectChunk, ...]:
+        """The chunks with what stands beside them: beside `select` it belongs to the job, else to each chunk."""
+        values: list[tuple[str, str]] = []
+        for name, request in self.own.items():
+            text = request.value.strip()
+            is_of_chunk = name in CHUNK_WIDE or re.fullmatch(NUMBER, text) or text.lower() in TRUE | FALSE
+            if "select" in self.asked or not is_of_chunk:
+                self.words[name] = text
+            else:
+                values.append((name, text))
+        if "select" not in self.asked:
+            values += [
+                (name, self.asked[name].value.strip()) for name in ("mpiprocs", "ompthreads") if name in self.asked
+            ]
+        values += site.amounts
+        return tuple(_with_values(chunk, values) for chunk in chunks) if values else tuple(chunks)
+
+    def _with_memory(self, chunks: Sequence[SelectChunk], sizes: Mapping[str, Size | None]) -> tuple[SelectChunk, ...]:
+        by = next((name for name in ("mem", *sizes) if name in sizes), "")
+        if "vmem" in sizes and by != "vmem":
+            self.ignored[self.asked["vmem"].option] = f"{by} says how much memory the job has"
+        if not by or (by == "mem" and "select" in self.asked):
+            return tuple(chunks)
+        return _with_mem(chunks, sizes[by], is_shared=by in {"mem", "vmem"})
+
+    def _place(self, shape: Shape, site: SiteWords) -> Place:
+        asked = self.asked.get("place")
+        text = shape.place
+        if self.extra.is_alone or site.sharing is Sharing.EXCLUSIVE:
+            text = f"{text}:excl" if asked is None and ":" not in text else text
+        request = ResourceRequest("place", text, COMMAND_LINE if asked is None else asked.origin)
+        option = "" if asked is None else asked.option
+        place = self.obstacles.attempt(option, lambda: converted(request, parse_place), None)
+        if place is None:
+            return _NO_PLACE
+        if place.group is not None:
+            self.ignored[f"-l place: group={place.group}"] = "nodes are not grouped by a resource"
+        self.shown["place"] = text
+        if self.extra.is_alone:
+            return place._replace(sharing=Sharing.EXCLUSIVE)
+        return place if site.sharing is None else place._replace(sharing=site.sharing)
+
+    def _show_sums(self, read: Sequence[ReadChunk], mem: Size | None) -> None:
+        """The sums that Resource_List shows (source: set_chunk_sum)."""
+        shown = self.shown
+        sizes = [Size(r.mem.number * r.chunk.count, r.mem.shift, r.mem.is_words) for r in read if r.mem is not None]
+        named = [r for r in read if r.has_mpiprocs]
+        shown["ncpus"] = str(sum(r.chunk.count * r.chunk.cpus for r in read))
+        shown["nodect"] = str(sum(r.chunk.count for r in read))
+        shown["select"] = "+".join(r.text for r in read)
+        if "nodes" in self.asked and mem is not None:
+            shown["mem"] = str(mem)
+        elif sizes:
+            shown["mem"] = str(sum_sizes(sizes))
+        if named:
+            shown["mpiprocs"] = str(sum(r.chunk.count * r.chunk.ranks for r in named))
+        if "ompthreads" in self.asked:
+            shown["ompthreads"] = self.asked["ompthreads"].value.strip()
+        for r in read:
+            for name, amount in r.amounts.items():
+                shown[name] = str(int(shown.get(name, "0")) + r.chunk.count * amount)
+
+    def _origin(self, main: ResourceRequest | None) -> Origin:
+        """Where that stands which the chunks were made of."""
+        if main is not None:
+            return main.origin
+        everything = self.asked | self.own
+        names = [*IN_CHUNK, *self.own]
+        return next((everything[name].origin for name in names if name in everything), COMMAND_LINE)
+
+    def _number(self, name: str) -> int | None:
+        request = self.asked.get(name)
+        if request is None:
+            return None
+        return self.obstacles.attempt(request.option, partial(whole_number, request), None)
+
+    def _size(self, request: ResourceRequest) -> Size | None:
+        return self.obstacles.attempt(request.option, partial(converted, request, parse_size), None)
 
 
-def _complete(
-    parts: Sequence[SelectChunk],
-    *,
-    place_text: str,
-    walltime_s: int | None,
-    mem: Size | None,
-    asked: Mapping[str, ResourceRequest],
-    shown: dict[str, str],
-    origin: Origin,
-) -> Resources:
-    """Make the chunks and the sums that Resource_List shows (source: set_chunk_sum)."""
-    read = [_ReadChunk.read(part, origin) for part in parts if part.number]
-    place_request = asked.get("place", ResourceRequest("place", place_text, origin))
-    place = _convert(ResourceRequest("place", place_text, place_request.origin), parse_place)
-    if place is None:
-        raise _bad(place_request)
-    if place.group is not None:
-        raise not_supported(f"-l place: group={place.group}", place_request.origin)
-    sizes = [Size(r.mem.number * r.chunk.count, r.mem.shift, r.mem.is_words) for r in read if r.mem is not None]
-    named = [r for r in read if r.has_mpiprocs]
-    shown["ncpus"] = str(sum(r.chunk.count * r.chunk.cpus for r in read))
-    shown["nodect"] = str(sum(r.chunk.count for r in read))
-    shown["place"] = place_text
-    shown["select"] = "+".join(r.text for r in read)
-    if "nodes" in asked and mem is not None:
-        shown["mem"] = str(mem)
-    elif sizes:
-        shown["mem"] = str(sum_sizes(sizes))
-    if named:
-        shown["mpiprocs"] = str(sum(r.chunk.count * r.chunk.ranks for r in named))
-    if "ompthreads" in asked:
-        shown["ompthreads"] = asked["ompthreads"].value.strip()
-    for r in read:
-        for name, amount in r.amounts.items():
-            shown[name] = str(int(shown.get(name, "0")) + r.chunk.count * amount)
-    if walltime_s is not None:
-        shown["walltime"] = hms(walltime_s)
-    return Resources(
-        chunks=tuple(r.chunk for r in read),
-        arrangement=place.arrangement,
-        sharing=place.sharing,
-        walltime_s=walltime_s,
-        shown=dict(sorted(shown.items())),
-    )
+_SHAPES: Final = ("mppwidth", "procs", "size", *sorted(PER_NODE))
+_NO_SHAPE: Final = Shape((), "free")
 
 
-class _ReadChunk(NamedTuple):
-    """A chunk with its values read; `text` is what `Resource_List.select` shows."""
+def _unknown(request: ResourceRequest) -> PbsError:
+    return PbsError(f"Unknown resource Resource_List.{request.name}", PBSE_UNKRESC & 0xFF, origin=request.origin)
 
-    chunk: Chunk
-    mem: Size | None
-    has_mpiprocs: bool
-    amounts: Mapping[str, int]
-    """Of further resources, 0 among them."""
-    text: str
 
-    @classmethod
-    def read(cls, part: SelectChunk, origin: Origin) -> _ReadChunk:
-        values: dict[str, str] = {}
-        for name, value in part.values:
-            if name in values:
-                raise _refuse(
-                    "duplicated resource within a section of a select specification, resource is",
-                    name,
-                    PBSE_DUPRESC,
-                    origin,
-                )
-            _check_in_chunk(name, value, origin)
-            values[name] = value
-        requests = {name: ResourceRequest(name, value, origin) for name, value in values.items()}
-        ncpus = _number(requests.get("ncpus"), "select")
-        ranks = _number(requests.get("mpiprocs"), "select")
-        threads = _number(requests.get("ompthreads"), "select")
-        custom = {name: value for name, value in values.items() if name not in IN_CHUNK and name != "arch"}
-        amounts = {name: int(value) for name, value in custom.items() if value.lower() not in _TRUE}
-        mem = _convert(requests.get("mem"), parse_size, "select")
-        cpus = 1 if ncpus is None else ncpus
-        if threads == 0 or (mem is not None and mem.bytes * part.number >= 2**63):
-            raise _bad(requests["ompthreads" if threads == 0 else "mem"], "select")
-        chunk = Chunk(
-            count=part.number,
-            cpus=cpus,
-            mem_bytes=None if mem is None else mem.bytes,
-            ranks=int(cpus > 0) if ranks is None else ranks,  # source: MOM, one process for each chunk with CPUs
-            threads=threads,
-            resources=tuple(sorted((name, amount) for name, amount in amounts.items() if amount)),
-            properties=tuple(sorted(custom.keys() - amounts.keys())),
-        )
-        text = part.text if ncpus is not None else f"{part.text}:ncpus=1"
-        return cls(chunk, mem, ranks is not None, amounts, text)
+def _with_values(chunk: SelectChunk, values: Sequence[tuple[str, str]]) -> SelectChunk:
+    """What the chunk has already stays."""
+    known = {name for name, _ in chunk.values}
+    more = [(name, value) for name, value in values if name not in known]
+    text = ":".join([chunk.text, *(f"{name}={value}" for name, value in more)])
+    return SelectChunk(chunk.number, (*chunk.values, *more), text)
 
 
 def _with_mem(chunks: Sequence[SelectChunk], mem: Size | None, *, is_shared: bool) -> tuple[SelectChunk, ...]:
@@ -297,85 +348,9 @@ def _with_mem(chunks: Sequence[SelectChunk], mem: Size | None, *, is_shared: boo
             kib = (mem.bytes >> 10) // sum(chunk.number for chunk in chunks)
         else:
             processes = values.get("mpiprocs", "1")
-            kib = -(-mem.bytes // 1024) * int(processes if re.fullmatch(_NUMBER, processes) else 1)
+            kib = -(-mem.bytes // 1024) * int(processes if re.fullmatch(NUMBER, processes) else 1)
         head, *rest = chunk.text.split(":")
         at = 1 if rest and rest[0].startswith("ncpus=") else 0
         text = ":".join([head, *rest[:at], f"mem={kib}kb", *rest[at:]])
         found.append(SelectChunk(chunk.number, (*chunk.values, ("mem", f"{kib}kb")), text))
     return tuple(found)
-
-
-def _custom(asked: Mapping[str, ResourceRequest]) -> list[str]:
-    """The names that the site may know, in order."""
-    return [name for name in asked if name not in {*IN_CHUNK, *JOB_WIDE, *MEMORY}]
-
-
-def _beside_nodes(request: ResourceRequest) -> NotSupportedError:
-    name = request.name
-    return not_supported(f"-l {name} beside -l nodes: write select=N:ncpus=C:{name}=M instead; it", request.origin)
-
-
-def _check_known(request: ResourceRequest) -> None:
-    """Refuse a job-wide resource that is not honoured. Amounts of others are for the site to know or to refuse."""
-    name = request.name
-    if name in {*IN_CHUNK, *JOB_WIDE, *MEMORY}:
-        return
-    if name in KNOWN_IN_CHUNK or name in KNOWN_JOB_WIDE or name in SITE_RESOURCES:
-        raise not_supported(f"-l {name}", request.origin)
-    if not (re.fullmatch(_CUSTOM_NAME, name) and re.fullmatch(_NUMBER, request.value)):
-        raise PbsError(f"Unknown resource Resource_List.{name}", PBSE_UNKRESC & 0xFF, origin=request.origin)
-
-
-def _check_in_chunk(name: str, value: str, origin: Origin) -> None:
-    """The same in a chunk, where `name=True` is a node property as well. PBS's arch is the operating system."""
-    if name in IN_CHUNK or (name, value.lower()) == ("arch", "linux"):
-        return
-    if name in JOB_WIDE or name in KNOWN_JOB_WIDE:
-        raise _refuse('Resource invalid in "select" specification', name, PBSE_INVALSELECTRESC, origin)
-    if name in KNOWN_IN_CHUNK or name in SITE_RESOURCES:
-        raise not_supported(f"-l select: {name}", origin)
-    if value.lower() in _FALSE:
-        raise not_supported(f"-l select: {name}={value}, a property that nodes must not have,", origin)
-    if value.lower() not in _TRUE and not re.fullmatch(_NUMBER, value):
-        raise _refuse("Unknown resource", name, PBSE_UNKRESC, origin)
-
-
-def _check_mix(asked: Mapping[str, ResourceRequest]) -> None:
-    """Refuse old forms beside new ones (source: req_quejob)."""
-    new = next((asked[name] for name in ("select", "place") if name in asked), None)
-    if new is None:
-        return
-    old = [asked[name] for name in sorted(asked) if name in (*IN_CHUNK, *_custom(asked), "nodes", "vmem")]
-    if old and old[-1].name == "nodes":
-        raise _refuse("Cannot be used with select or place", "nodes", PBSE_INVALNODEPLACE, old[-1].origin)
-    if old:
-        text = '"-lresource=" cannot be used with "select" or "place", resource is'
-        raise _refuse(text, old[-1].name, PBSE_INVALJOBRESC, old[-1].origin)
-    if "select" not in asked:
-        raise PbsError('Cannot have "place" without "select"', PBSE_PLACENOSELECT & 0xFF, origin=new.origin)
-
-
-def _convert(request: ResourceRequest | None, parse: Callable[[str], _T], inside: str = "Resource_List") -> _T | None:
-    if request is None:
-        return None
-    try:
-        return parse(request.value)
-    except HpcBatchError:
-        raise _bad(request, inside) from None
-
-
-def _number(request: ResourceRequest | None, inside: str = "Resource_List") -> int | None:
-    if request is None:
-        return None
-    if not re.fullmatch(_NUMBER, request.value):
-        raise _bad(request, inside)
-    return int(request.value)
-
-
-def _bad(request: ResourceRequest, inside: str = "Resource_List") -> PbsError:
-    text = f"Illegal attribute or resource value {inside}.{request.name}"
-    return PbsError(text, PBSE_BADATVAL & 0xFF, origin=request.origin)
-
-
-def _refuse(text: str, name: str, number: int, origin: Origin) -> PbsError:
-    return PbsError(f"{text}: {name}", number & 0xFF, origin=origin)

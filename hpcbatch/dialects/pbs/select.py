@@ -16,10 +16,8 @@ MAX_PARTS = 10_000
 _COUNT = r"[0-9]{1,9}"
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]*"  # a digit in front: Torque's properties, `16core`
 _ITEM = r"[A-Za-z0-9][A-Za-z0-9_.=-]*"
-# What Torque lets a GPU's mode be; without a word about it a GPU is the job's alone, in the mode that it has.
-_GPU_MODES = {"default": True, "shared": True} | dict.fromkeys(
-    ("exclusive", "exclusive_thread", "exclusive_process", "reseterr"), False
-)
+GPU_MODES = frozenset(["default", "shared", "exclusive", "exclusive_thread", "exclusive_process", "reseterr"])
+"""What Torque lets a GPU's mode be. Here it has the mode that the node gives it, and is the job's alone."""
 _PLACE_WORD = r"([A-Za-z]+)(?:=([A-Za-z0-9_-]+))?"
 _ARRANGEMENTS = {
     "free": Arrangement.FREE,
@@ -93,17 +91,18 @@ class NodesForm(NamedTuple):
 
     select: str
     place: str
-    not_supported: tuple[str, ...]
-    """What the new form leaves out, in words: host names and items such as `mics=1`."""
+    counts_ncpus: bool = True
+    """Whether the `ncpus` beside it says how many CPUs there are; if not, it does not divide, and `nodes` says it."""
 
 
 def nodes_to_select(text: str, ncpus: int | None) -> NodesForm:
     """Turn an old `nodes` specification into a select text and a place text.
 
     `N[:ppn=P][:ncpus=C][:gpus=G][:property…]` becomes `N:ncpus=P*C[:property=True…][:mpiprocs=P][:ngpus=G]`; `ncpus`,
-    where it was requested beside it, is spread over the processes. Raises HpcBatchError if `text` is not a
-    specification or `ncpus` does not divide.
-    Source: OpenPBS, validate_nodespec() and cvt_nodespec_to_select(); gpus is Torque's.
+    where it was requested beside it, is spread over the processes. A word with a dot is the name of a host; any other
+    is a property, also where a host has that name: only the site knows. Raises HpcBatchError if `text` is not a
+    specification. Source: OpenPBS, validate_nodespec() and cvt_nodespec_to_select(); gpus and mics are Torque's, and
+    that an `ncpus` which does not divide is passed over.
     """
     spec, *modifiers = text.strip().split("#")
     place = "scatter"
@@ -114,13 +113,10 @@ def nodes_to_select(text: str, ncpus: int | None) -> NodesForm:
             spec = "+".join(f"{part}:{modifier}" for part in spec.split("+"))
     parts = [_NodesPart.parse(part) for part in spec.split("+")]
     processes = sum(part.number * part.ppn * part.cpp for part in parts)
-    each = 1
-    if ncpus is not None:
-        if ncpus % processes or (ncpus != processes and any(part.has_cpp for part in parts)):
-            raise HpcBatchError(f"nodes: {ncpus} CPUs do not divide among {processes} processes")
-        each = max(1, ncpus // processes) if not any(part.has_cpp for part in parts) else 1
-    left_out = tuple(item for part in parts for item in part.not_supported)
-    return NodesForm("+".join(part.select(each) for part in parts), place, left_out)
+    has_cpp = any(part.has_cpp for part in parts)
+    counts = ncpus is None or not (ncpus % processes or (ncpus != processes and has_cpp))
+    each = max(1, (ncpus or 1) // processes) if counts and not has_cpp else 1
+    return NodesForm("+".join(part.select(each) for part in parts), place, counts)
 
 
 class _NodesPart(NamedTuple):
@@ -131,16 +127,15 @@ class _NodesPart(NamedTuple):
     cpp: int
     has_cpp: bool
     gpus: int | None
-    properties: tuple[str, ...]
-    not_supported: tuple[str, ...]
+    more: tuple[str, ...]
+    """Further resources, as a chunk has them: `haswell=True`, `host=n01.site`, `mics=1`."""
 
     @classmethod
     def parse(cls, text: str) -> _NodesPart:
         items = text.split(":")
         count = cls._whole(items.pop(0)) if re.fullmatch(_COUNT, items[0]) else 1
         ppn, cpp, has_cpp, gpus = 1, 1, False, None
-        properties: list[str] = []
-        not_supported: list[str] = []
+        more: dict[str, None] = {}
         for item in items:
             if not re.fullmatch(_ITEM, item):
                 raise HpcBatchError(f"nodes: {item!r} is not a property or ppn=, ncpus=")
@@ -152,15 +147,15 @@ class _NodesPart(NamedTuple):
                     cpp, has_cpp = cls._whole(value), True
                 case "gpus" if equals:
                     gpus = cls._whole(value)
-                case mode if gpus is not None and mode in _GPU_MODES and not equals:
-                    not_supported += [] if _GPU_MODES[mode] else [f"the GPU mode {item}"]
+                case mode if gpus is not None and mode in GPU_MODES and not equals:
+                    continue  # a GPU is the job's alone
                 case _ if equals:
-                    not_supported.append(f"the item {item}")
+                    more[item] = None
                 case _ if "." in name:
-                    not_supported.append(f"the host name {item}")
+                    more[f"host={item}"] = None
                 case _:
-                    properties.append(item)
-        return cls(count, ppn, cpp, has_cpp, gpus, tuple(properties), tuple(not_supported))
+                    more[f"{item}=True"] = None
+        return cls(count, ppn, cpp, has_cpp, gpus, tuple(more))
 
     @staticmethod
     def _whole(text: str) -> int:
@@ -169,8 +164,7 @@ class _NodesPart(NamedTuple):
         return int(text)
 
     def select(self, cpus_each: int) -> str:
-        items = [str(self.number), f"ncpus={self.ppn * self.cpp * cpus_each}"]
-        items += [f"{name}=True" for name in self.properties]
+        items = [str(self.number), f"ncpus={self.ppn * self.cpp * cpus_each}", *self.more]
         items += [f"mpiprocs={self.ppn}"] if self.ppn != 1 else []
         return ":".join(items + ([f"ngpus={self.gpus}"] if self.gpus is not None else []))
 
@@ -179,7 +173,7 @@ class Place(NamedTuple):
     arrangement: Arrangement
     sharing: Sharing
     group: str | None
-    """Resource that all nodes must have the same value of (`group=`)."""
+    """Resource that all nodes should have the same value of (`group=`)."""
 
 
 def parse_place(text: str) -> Place:

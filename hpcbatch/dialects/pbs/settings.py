@@ -9,28 +9,36 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs import usage
 from hpcbatch.dialects.pbs.depend import DependSyntaxError, parse_depend
 from hpcbatch.dialects.pbs.directives import Directive
-from hpcbatch.dialects.pbs.errors import DIRECTIVE_CODE, PBSE_NOATTR, USAGE_CODE, Origin, PbsError, not_supported
-from hpcbatch.dialects.pbs.options import Option, Parsed
-from hpcbatch.dialects.pbs.resources import ResourceRequest, split_resources
+from hpcbatch.dialects.pbs.errors import (
+    COMMAND_LINE,
+    DIRECTIVE_CODE,
+    PBSE_NOATTR,
+    USAGE_CODE,
+    Origin,
+    PbsError,
+    not_supported,
+)
+from hpcbatch.dialects.pbs.obstacles import Obstacles
+from hpcbatch.dialects.pbs.options import NQSV, Option, Parsed
+from hpcbatch.dialects.pbs.resource_list import NUMBER, ResourceRequest, split_resources
+from hpcbatch.dialects.pbs.table import AMOUNT, ATTRIBUTES, OPTIONS, RESOURCES, WORD, Rule
 from hpcbatch.dialects.pbs.values import parse_date
-from hpcbatch.dialects.pbs.variables import parse_variable_list
+from hpcbatch.dialects.pbs.variables import names_only, parse_variable_list
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.outcome import Fate
 from hpcbatch.model.text import is_printable
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 LONG_NAMES: Mapping[str, str] = {
     "Account_Name": "A",
     "Checkpoint": "c",
     "Error_Path": "e",
+    "Execution_Time": "a",
     "Hold_Types": "h",
     "Job_Name": "N",
     "Join_Path": "j",
@@ -42,76 +50,158 @@ LONG_NAMES: Mapping[str, str] = {
     "Rerunable": "r",
     "Remove_Files": "R",
     "Shell_Path_List": "S",
+    "User_List": "u",
+    "Variable_List": "v",
     "project": "P",
 }
 """Attributes that `-W name=value` can set, with the option that does the same."""
-_W_NOT_SUPPORTED = _names(
-    "stagein stageout group_list sandbox run_count release_nodes_on_stageout tolerate_node_failures "
-    "create_resv_from_job interactive cred reserve_start reserve_end Execution_Time User_List "
-    "Variable_List Resource_List array_indices_submitted pwd"
+_W_HARMLESS = frozenset(
+    {("interactive", "false"), ("block", "false"), ("sandbox", "home"), ("tolerate_node_failures", "none")}
+    | {("create_resv_from_job", "false"), ("release_nodes_on_stageout", "false")}
 )
-_W_HARMLESS = frozenset({("interactive", "false"), ("block", "false"), ("sandbox", "home")})
-_NOT_SUPPORTED = {
-    "I": "-I (interactive jobs)",
-    "u": "-u (running as another user)",
-    "X": "-X (X11 forwarding)",
+_STAGED = r"[^@]+@[^:@]+:.+"
+_OF_NQSV = {
+    "--cpunum-lhost": "cpunum_job",
+    "--gpunum-lhost": "gpunum_job",
+    "--memsz-lhost": "memsz_job",
+    "--venode": "venode",
+    "--venum-lhost": "venum_lhost",
 }
-
-
+"""Long options that say the same as a resource."""
+_X_OF_MOAB = {"naccesspolicy": "naccesspolicy", "gres": "gres", "qos": "qos", "advres": "advres", "feature": "feature"}
+_MPI_OF_NQSV = frozenset({"openmpi", "necmpi", "intmpi", "mpich", "distrib", "vempi"})
 _ANY_TEXT = frozenset({"l", "v"})
 """`-v` no listing shows; `-l` has rules of its own, by which a tab is a blank."""
 MAX_RUN: Final = "max_run_subjobs"
+STRAY: Final = Rule(Fate.IGNORED, "no option takes these words: they are a comment", "Torque")
 
 
 class Setting(NamedTuple):
     value: str
+    origin: Origin
+    letter: str = ""
+    """The option that it was given by, where another one's name stands for both."""
+
+
+class Part(NamedTuple):
+    """What was given in one place: an option, or one part of the list of `-l` or `-W`."""
+
+    option: str
+    key: str
+    """What it sets: a part that sets the same again goes over it, or is passed over."""
+    rule: Rule
     origin: Origin
 
 
 class Settings:
     """What was requested so far. The command line is read first; what it sets, a directive leaves alone."""
 
-    def __init__(self, environ: Mapping[str, str], now: datetime) -> None:
+    def __init__(self, environ: Mapping[str, str], now: datetime, obstacles: Obstacles | None = None) -> None:
         self.environ, self.now = environ, now
+        self.obstacles = Obstacles() if obstacles is None else obstacles
         self.given: dict[str, Setting] = {}  # by option letter, and `umask`
         self.resources: dict[str, ResourceRequest] = {}
+        self.tasks: list[ResourceRequest] = []  # Torque's -L
         self.variables: dict[str, str] = {}
         self.begin_time: datetime | None = None
+        self.parts: list[Part] = []
+        self.counting: dict[str, Part] = {}
+        self.complained: dict[str, str] = {}  # option -> what qsub says of it
         self._commanded: frozenset[str] = frozenset()
 
     def read_command_line(self, parsed: Parsed) -> None:
-        """Take the options of the command line; PbsError with the usage text for any that is wrong."""
+        """Take the options of the command line; what is wrong becomes an obstacle, with the usage text."""
         complaints = [*parsed.errors, *self._take(parsed.options, from_script=False)]
+        for text in parsed.errors:
+            option = f"-{text.rpartition('-- ')[2].strip(chr(39))}"
+            self.parts.append(Part(option, "", STRAY, COMMAND_LINE))
+            self.complained[option] = text
         if complaints:
-            raise PbsError("\n".join(complaints), USAGE_CODE, usage=usage.QSUB)
+            self.obstacles.add("", PbsError("\n".join(complaints), USAGE_CODE, usage=usage.QSUB))
         self._commanded = frozenset(self.given)
 
     def read_directive(self, directive: Directive, parsed: Parsed) -> None:
-        """Take the options of one directive; PbsError for any that is wrong, and for words that are left over."""
+        """Take the options of one directive. Words that are left over are a comment, as for Torque; OpenPBS refuses
+        them, as it does an option that is wrong.
+        """
         complaints = [*parsed.errors, *self._take(parsed.options, from_script=True)]
-        if complaints or parsed.operands or parsed.dashes_at is not None:
+        if complaints or parsed.dashes_at is not None:
             complaints.append(f"directive error: {directive.text} ")
             stray = parsed.operands[0] if parsed.operands and not parsed.errors else directive.words[0]
-            raise PbsError("\n".join(complaints), DIRECTIVE_CODE, origin=stray.origin)
+            error = PbsError("\n".join(complaints), DIRECTIVE_CODE, origin=stray.origin)
+            self.obstacles.add(directive.text, error)
+            if not self.complained.keys() & {part.option for part in self.parts if part.origin in _places(directive)}:
+                self.parts.append(Part(directive.text, "", STRAY, stray.origin))
+                self.complained[directive.text] = ", ".join(complaints[:-1]) or "no option takes these words"
+        elif parsed.operands:
+            words = " ".join(word.text for word in parsed.operands)
+            if words.isprintable():
+                self._note(words, f"words {len(self.parts)}", STRAY, parsed.operands[0].origin)
+
+    def ignored(self) -> dict[str, str]:
+        """The options without effect here, each with the reason."""
+        counting = self.counting.values()
+        return {part.option: part.rule.meaning for part in counting if part.rule.fate is Fate.IGNORED}
+
+    @property
+    def is_of_nqsv(self) -> bool:
+        """Whether the options are those of NQSV, whose `-b` is the number of nodes and whose `-T` names an MPI."""
+        mpi = self.given.get("T")
+        if mpi is not None and mpi.value in _MPI_OF_NQSV:
+            return True
+        names = (RESOURCES.get(name) for name in self.resources)
+        return bool(self.given.keys() & NQSV) or any(rule is not None and rule.system == "NQSV" for rule in names)
+
+    def read_as_nqsv(self) -> int | None:
+        """The number of nodes by `-b`, and the meaning of -T."""
+        for letter, rule in (("b", _NODES_OF_NQSV), ("T", _MPI)):
+            if letter in self.given and letter in self.counting:
+                before = self.counting[letter]
+                self.counting[letter] = part = before._replace(rule=rule)
+                self.parts[self.parts.index(before)] = part
+        hosts = self.given.get("b")
+        if hosts is None:
+            return None
+        if not re.fullmatch(r"[1-9][0-9]{0,4}", hosts.value):
+            raise illegal("b", hosts.origin)
+        return int(hosts.value)
+
+    def _note(self, option: str, key: str, rule: Rule, origin: Origin, *, counts: bool = True) -> None:
+        part = Part(option, key, rule, origin)
+        self.parts.append(part)
+        if counts:
+            self.counting[key] = part
 
     def _take(self, options: tuple[Option, ...], *, from_script: bool) -> list[str]:
         """Take `options` over; return qsub's complaints about those that it checks at once."""
         complaints: list[str] = []
+        none: list[str] = []
         for option in options:
+            shown = shown_option(option)
             if option.name not in _ANY_TEXT and not is_printable(option.value):
-                complaints.append(f"illegal -{option.name} value")
+                found = [f"illegal -{option.name} value"]
             elif option.name == "l":
-                complaints += self._take_resources(option, from_script)
+                found = self._take_resources(option, from_script)
             elif option.name == "W":
-                complaints += self._take_attributes(option, from_script)
-            elif not (from_script and option.name in self._commanded):
-                complaints += self._take_option(option)
+                found = self._take_attributes(option, from_script)
+            else:
+                found = self.obstacles.attempt(shown, partial(self._take_option, option, from_script, shown), none)
+            if found:
+                self.complained[shown] = ", ".join(found)
+                if not any(part.option == shown for part in self.parts):
+                    self.parts.append(Part(shown, "", OPTIONS[option.name], option.origin))
+            complaints += found
         return complaints
 
-    def _take_option(self, option: Option) -> list[str]:
+    def _take_option(self, option: Option, from_script: bool, shown: str, rule: Rule | None = None) -> list[str]:
         name, value = option.name, option.value
-        if name in _NOT_SUPPORTED:
-            raise not_supported(_NOT_SUPPORTED[name], option.origin)
+        key = "J" if name == "t" else name
+        counts = not (from_script and key in self._commanded)
+        self._note(shown, key, _rule(name, value, rule or OPTIONS[name]), option.origin, counts=counts)
+        if not counts:
+            return []
+        if name == "I":
+            raise not_supported("-I (interactive jobs)", option.origin)
         if name == "v":
             try:
                 self.variables = parse_variable_list(value, self.environ)
@@ -125,51 +215,126 @@ class Settings:
                 return ["illegal -a value"]
         elif (name == "r" and value not in {"y", "n"}) or (name == "c" and value.strip() == "u"):
             return [f"illegal -{name} value"]
+        elif name == "L":
+            self.tasks.append(ResourceRequest("L", value.strip(), option.origin, shown))
+        elif name in _OF_NQSV:
+            self.resources.setdefault(_OF_NQSV[name], ResourceRequest(_OF_NQSV[name], value, option.origin, shown))
         elif name in "cmp":
             value = value.lstrip()
-        self.given[name] = Setting(value, option.origin)
+        self.given[key] = Setting(value, option.origin, name)
         return []
 
     def _take_resources(self, option: Option, from_script: bool) -> list[str]:
         """A name given before stays as it is: the command line's over the script's, the script's first over later."""
         try:
             for name, value in split_resources(option.value):
-                if not (from_script and name in self.resources):
-                    self.resources[name] = ResourceRequest(name, value, option.origin)
+                self._take_resource(ResourceRequest(name, value, option.origin), from_script)
         except HpcBatchError:
             return ["illegal -l value"]
         return []
+
+    def _take_resource(self, request: ResourceRequest, from_script: bool) -> None:
+        name = request.name
+        rule = rule_of(name, request.value)
+        if name == "depend":
+            self._take_attribute("depend", request.value, request.origin, from_script, request.option)
+            return
+        counts = not (from_script and name in self.resources)
+        self._note(request.option, f"-l {name}", rule, request.origin, counts=counts)
+        if counts:
+            self.resources[name] = request
 
     def _take_attributes(self, option: Option, from_script: bool) -> list[str]:
         try:
             pairs = split_attributes(option.value)
         except HpcBatchError:
             return ["illegal -W value"]
+        complaints: list[str] = []
+        no_complaints: list[str] = []
         for name, value in pairs:
-            letter = LONG_NAMES.get(name, name)
-            if letter == "umask" or name in LONG_NAMES:
-                if not (from_script and letter in self._commanded):
-                    self.given[letter] = Setting(_as_option(letter, value), option.origin)
-            elif (name, value.lower()) in _W_HARMLESS:
-                continue
-            elif name in {"interactive", "block"} and value.lower() != "true":
-                return ["illegal -W value"]
-            elif name == MAX_RUN:
-                if not (from_script and name in self._commanded):
-                    self.given[name] = Setting(value, option.origin)
-            elif name == "depend":
-                complaints = _depend_complaints(value, option.origin)
-                if complaints:
-                    return complaints
-                if not (from_script and name in self._commanded):
-                    self.given[name] = Setting(value, option.origin)
-            elif name == "block":
-                self.given["block"] = Setting(value, option.origin)
-            elif name in _W_NOT_SUPPORTED:
-                raise not_supported(f"-W {name}", option.origin)
-            else:
-                raise PbsError(f"Undefined attribute  {name}", PBSE_NOATTR & 0xFF, origin=option.origin)
+            shown = f"-W {name}={names_only(value) if name == 'Variable_List' else value}"
+            take = partial(self._take_attribute, name, value, option.origin, from_script, shown)
+            found: list[str] = self.obstacles.attempt(shown, take, no_complaints)
+            if found:
+                self.complained[shown] = ", ".join(found)
+                complaints = found
+        return complaints
+
+    def _take_attribute(self, name: str, value: str, origin: Origin, from_script: bool, shown: str) -> list[str]:
+        letter = LONG_NAMES.get(name, name)
+        rule = ATTRIBUTES.get(name)
+        if letter in {"a", "u", "v"}:
+            return self._take_option(Option(letter, value, origin), from_script, shown, rule)
+        if (name, value.lower()) in _W_HARMLESS:
+            self._note(shown, name, Rule(Fate.HONOURED, "this is how it is"), origin)
+            return []
+        counts = not (from_script and letter in self._commanded)
+        if name == "x":
+            self._take_extensions(value, origin, from_script)
+            return []
+        self._note(shown, letter, _rule(letter, value, rule or OPTIONS["W"]), origin, counts=counts)
+        if rule is None:
+            raise PbsError(f"Undefined attribute  {name}", PBSE_NOATTR & 0xFF, origin=origin)
+        if name in {"interactive", "block"} and value.lower() != "true":
+            return ["illegal -W value"]
+        if name == "interactive" or rule.fate is Fate.REFUSED:
+            raise not_supported(f"-W {name}", origin)
+        if name in {"stagein", "stageout"} and not all(re.fullmatch(_STAGED, item) for item in value.split(",")):
+            return ["illegal -W value"]
+        if name == "depend" and (complaints := _depend_complaints(value, origin)):
+            return complaints
+        if counts and (rule.fate is not Fate.IGNORED or name in LONG_NAMES):
+            self.given[letter] = Setting(_as_option(letter, value), origin)
         return []
+
+    def _take_extensions(self, text: str, origin: Origin, from_script: bool) -> None:
+        """Moab's `-W x=NAME:value[;NAME:value]`, which says what its `-l name=value` says."""
+        for item in re.split(r"[;,]", text):
+            shown = f"-W x={item}"
+            name, _, value = item.strip().partition(":")
+            if name.lower() == "flags" and value.lower().startswith("advres:"):
+                name, value = "advres", value.partition(":")[2]
+            resource = _X_OF_MOAB.get(name.lower())
+            if resource is None or not value:
+                self._note(
+                    shown, shown, Rule(Fate.IGNORED, "this extension of Moab means nothing here", "Moab"), origin
+                )
+            else:
+                counts = not (from_script and resource in self.resources)
+                self._note(shown, f"-l {resource}", RESOURCES[resource], origin, counts=counts)
+                if counts:
+                    self.resources[resource] = ResourceRequest(resource, value, origin, shown)
+
+
+_NODES_OF_NQSV: Final = Rule(Fate.TRANSLATED, "so many nodes", "NQSV")
+_MPI: Final = Rule(Fate.IGNORED, "the script's own commands say which MPI it uses", "NQSV")
+
+
+def shown_option(option: Option) -> str:
+    """An option as it was given, without the values of variables."""
+    value = names_only(option.value) if option.name == "v" else option.value
+    if option.name.startswith("--"):
+        return f"{option.name}={value}" if value else option.name
+    return f"-{option.name} {value}".rstrip()
+
+
+def rule_of(name: str, value: str) -> Rule:
+    """What becomes of a job-wide resource."""
+    if name in RESOURCES:
+        return RESOURCES[name]
+    return AMOUNT if re.fullmatch(NUMBER, value) else WORD
+
+
+def _rule(letter: str, value: str, rule: Rule) -> Rule:
+    """What the table says, but that no checkpoint is made is what happens."""
+    return _NEVER if letter == "c" and value.strip() in {"n", "none"} else rule
+
+
+_NEVER: Final = Rule(Fate.HONOURED, "no checkpoint is made")
+
+
+def _places(directive: Directive) -> set[Origin]:
+    return {word.origin for word in directive.words}
 
 
 def _depend_complaints(text: str, origin: Origin) -> list[str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hpcbatch.dialects.pbs.errors import describe
 from hpcbatch.dialects.pbs.settings import split_attributes
 from hpcbatch.dialects.pbs.submit import PbsSubmission, read_submission
-from hpcbatch.errors import HpcBatchError, NotSupportedError
+from hpcbatch.errors import HpcBatchError, ObstaclesError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing
@@ -304,7 +304,7 @@ def test_output_on_another_host_of_the_cluster() -> None:
 
     found = read("node-1").submission.spec
     assert (found.stdout, found.stderr) == (Output(path="/data/x"), Output(path="$HOME/y"))
-    with pytest.raises(NotSupportedError, match="node-2 is neither this host nor one of the cluster's"):
+    with pytest.raises(ObstaclesError, match="node-2 is neither this host nor one of the cluster's"):
         read("node-2")
 
 

@@ -1,0 +1,75 @@
+"""The limits of `-l`: of the job's time, and of each of its processes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Final, NamedTuple
+
+from hpcbatch.dialects.pbs.obstacles import Obstacles
+from hpcbatch.dialects.pbs.resource_list import ResourceRequest, bad_value, converted
+from hpcbatch.dialects.pbs.values import parse_duration, parse_size
+from hpcbatch.units import hms
+
+_TIMES: Final = ("walltime", "min_walltime", "max_walltime", "cput", "pcput")
+_RLIMIT: Final[Mapping[str, str]] = {
+    "file": "fsize",
+    "pvmem": "as",
+    "coresz_prc": "core",
+    "datasz_prc": "data",
+    "stacksz_prc": "stack",
+    "vmemsz_prc": "as",
+}
+"""The limit of setrlimit(2) that each is."""
+NAMES: Final = frozenset({*_TIMES, *_RLIMIT, "nice"})
+
+
+class Limits(NamedTuple):
+    walltime_s: int | None = None
+    cpu_time_s: int | None = None
+    process_limits: tuple[tuple[str, int], ...] = ()
+    process_nice: int = 0
+    shown: Mapping[str, str] = {}
+
+
+def read_limits(asked: Mapping[str, ResourceRequest], obstacles: Obstacles) -> Limits:
+    """Source of what the limits are on a node: OpenPBS, mom_set_limits()."""
+    shown: dict[str, str] = {}
+    times: dict[str, int] = {}
+    limits: dict[str, int] = {}
+    nice = 0
+    for name in NAMES & asked.keys():
+        request = asked[name]
+        if name == "nice":
+            nice = obstacles.attempt(request.option, partial(_nice, request), 0)
+            shown[name] = str(nice)
+        elif name in _TIMES:
+            seconds = obstacles.attempt(request.option, partial(_seconds, request), None)
+            if seconds:
+                times[name], shown[name] = seconds, hms(seconds)
+        else:
+            size = obstacles.attempt(request.option, partial(converted, request, parse_size), None)
+            if size is not None:
+                shown[name] = str(size)
+                limits[_RLIMIT[name]] = min(limits.get(_RLIMIT[name], size.bytes), size.bytes)
+    if "pcput" in times:
+        limits["cpu"] = times["pcput"]
+    walltime_s = next((times[name] for name in ("walltime", "max_walltime", "min_walltime") if name in times), None)
+    if walltime_s is not None:
+        shown["walltime"] = hms(walltime_s)
+    positive = {name: amount for name, amount in limits.items() if amount}
+    return Limits(walltime_s, times.get("cput"), tuple(sorted(positive.items())), nice, shown)
+
+
+def _seconds(request: ResourceRequest) -> int | None:
+    seconds = converted(request, parse_duration)
+    if seconds == 0:
+        raise bad_value(request)
+    return seconds
+
+
+def _nice(request: ResourceRequest) -> int:
+    if not re.fullmatch(r"\s*[+-]?[0-9]{1,3}\s*", request.value) or not -20 <= int(request.value) <= 19:
+        raise bad_value(request)
+    return int(request.value)
