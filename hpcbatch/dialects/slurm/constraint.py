@@ -103,15 +103,15 @@ class _Reader:
         found = self._term("]")
         operators = set()
         has_counts = {bool(found.counted)}
-        while (token := self._next()) != "]":
-            if token not in {"&", "|"}:
-                raise ValueError(token)
-            operators.add(token)
+        while (operator := self._next()) != "]":
+            if operator not in {"&", "|"}:
+                raise ValueError(operator)
+            operators.add(operator)
             term = self._term("]")
             has_counts.add(bool(term.counted))
-            if token == "|" and has_counts != {False}:
+            if operator == "|" and has_counts != {False}:
                 raise ValueError("numbers of nodes")
-            found = _joined(token, found, term)
+            found = _joined(operator, found, term)
         if operators == {"&", "|"}:
             raise NotImplementedError("& and | in one pair of brackets")
         # Source: _valid_feature_list(): with & each has a number, with | none

@@ -107,7 +107,7 @@ def read_submission(
         line = read_command_line(argv, plugin_options, book)
         source = _read_source(line, script)
         requests = _requests(line, source, environ, Context(now, book, plugin_options))
-        components = [_sized(request, reader, book, in_component=len(requests) > 1) for request in requests]
+        components = _components(requests, reader, book)
         raise_all(book.problems)
         request = requests[0]
         if len(requests) > 1:
@@ -184,6 +184,7 @@ def _requests(line: CommandLine, source: _Source, environ: Mapping[str, str], co
         given.option.name == "ignore-pbs" for part in line.parts for given, _ in part
     )
     for index in range(count):
+        context.book.component = index
         request = _next(requests)
         if index < len(directives.components):
             apply_script(request, directives.components[index], source.shown, context)
@@ -206,12 +207,19 @@ def _next(requests: Sequence[Request]) -> Request:
     return next_component(requests[-1])
 
 
+def _components(requests: Sequence[Request], reader: ReadFile | None, book: Notebook) -> list[_Component | None]:
+    components = []
+    for book.component, request in enumerate(requests):
+        components.append(_sized(request, reader, book, in_component=len(requests) > 1))
+    return components
+
+
 def _sized(request: Request, reader: ReadFile | None, book: Notebook, *, in_component: bool) -> _Component | None:
     """A component with its size, None where something is wrong with it."""
     before = len(book.problems)
     settle_hosts(request, reader, book)
     check_together(request, book)
-    if len(book.problems) > before:
+    if len(book.problems) > before or book.lacks(SIZE_OPTIONS):
         return None
     try:
         settle_tasks(request)
