@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
@@ -12,10 +11,10 @@ from hpcbatch.dialects.slurm.dependency import parse_dependency
 from hpcbatch.dialects.slurm.directives import Directives, check_script, read_directives
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.notebook import Notebook, located
-from hpcbatch.dialects.slurm.plugins import PluginOptions
 from hpcbatch.dialects.slurm.read_request import (
     CommandLine,
     Context,
+    PluginOptions,
     apply_command_line,
     apply_environment,
     apply_foreign,
@@ -121,12 +120,13 @@ def read_submission(
             source,
             script_args=line.operands[1:],
             cwd=cwd,
+            host=host,
             user=user,
+            server=server,
+            umask=umask if request.umask is None else request.umask,
             image=request.image or _default_image(environ),
             limits=limits,
         )
-        spec = replace(spec, submit_dir=cwd, submit_host=host, server=server)
-        spec = replace(spec, umask=umask if request.umask is None else request.umask)
         check_text(spec)
     finally:
         if outcomes is not None:
@@ -237,7 +237,10 @@ def _spec(
     *,
     script_args: Sequence[str],
     cwd: str,
+    host: str,
     user: str,
+    server: str,
+    umask: int,
     image: str | None,
     limits: Mapping[str, int] | None,
 ) -> JobSpec:
@@ -272,6 +275,8 @@ def _spec(
         script_args=tuple(script_args),
         script_path=source.path,
         work_dir=work_dir,
+        submit_dir=cwd,
+        submit_host=host,
         stdout=Output(path=output_path(request.output, work_dir), append=bool(request.append)),
         stderr=(
             None
@@ -288,7 +293,9 @@ def _spec(
         account=request.account or None,
         mail_points=",".join(request.mail_types),
         mail_users=mail_users,
+        umask=umask,
         image=image,
+        server=server,
         ignored=tuple(request.ignored.values()),
         attributes=attributes,
     )
