@@ -9,15 +9,11 @@ from hpcbatch.dialects.slurm import values
 _SPREAD = {"block", "cyclic", "*"}
 _WITHIN = {"block", "cyclic", "fcyclic", "*"}
 HINTS = frozenset({"compute_bound", "memory_bound", "multithread", "nomultithread"})
-_RANGE = re.compile(r"(?:[*].*|[0-9]{1,9}[kKmM]?(?:-[0-9]{1,9}[kKmM]?)?)?")
+_RANGE = r"(?:[*].*|[0-9]{1,9}[kKmM]?(?:-[0-9]{1,9}[kKmM]?)?)?"
 _GOVERNORS = {"conservative", "ondemand", "performance", "powersave", "userspace", "schedutil"}
-_MEM_BIND = re.compile(
-    r"p|prefer|nosort|sort|q|quiet|v|verbose|no|none|rank|local|(?:map_?mem|mask_?mem).*[:=].+", re.IGNORECASE
-)
-_GPU_BIND = re.compile(
-    r"(?:verbose,)?(?:c.*|n.*|map_gpu:[0-9,*]+|mask_gpu:[0-9a-fA-Fx,*]+|per_task:[0-9]+|single:[0-9]+)", re.IGNORECASE
-)
-_GPU_CLOCK = re.compile(r"(?:memory=)?(?:[0-9]+|low|medium|high|highm1)|verbose")
+_MEM_BIND = r"(?i)p|prefer|nosort|sort|q|quiet|v|verbose|no|none|rank|local|(?:map_?mem|mask_?mem).*[:=].+"
+_GPU_BIND = r"(?i)(?:verbose,)?(?:c.*|n.*|map_gpu:[0-9,*]+|mask_gpu:[0-9a-fA-Fx,*]+|per_task:[0-9]+|single:[0-9]+)"
+_GPU_CLOCK = r"(?:memory=)?(?:[0-9]+|low|medium|high|highm1)|verbose"
 
 
 def check_distribution(text: str) -> None:
@@ -43,7 +39,7 @@ def parse_extra_node_info(text: str) -> tuple[int | None, int | None, int | None
     """
     found: list[int | None] = []
     for place, part in zip(("first", "second", "third"), (*text.split(":", 2), "", "")[:3], strict=True):
-        if not _RANGE.fullmatch(part):
+        if not re.fullmatch(_RANGE, part):
             raise ValueError(place, part)
         number = re.match("[0-9]+", part)
         found.append(int(number[0]) if number else None)
@@ -67,15 +63,15 @@ def _is_clock(text: str) -> bool:
 
 def is_gpu_freq(text: str) -> bool:
     """Source: _valid_gpu_freq() of tres_frequency.c."""
-    return bool(text) and all(_GPU_CLOCK.fullmatch(part) for part in text.split(",") if part)
+    return bool(text) and all(re.fullmatch(_GPU_CLOCK, part) for part in text.split(",") if part)
 
 
 def is_gpu_bind(text: str) -> bool:
     """Source: _valid_gpu_bind() of tres_bind.c."""
-    return _GPU_BIND.fullmatch(text) is not None
+    return re.fullmatch(_GPU_BIND, text) is not None
 
 
 def wrong_mem_bind(text: str) -> str | None:
     """The part of --mem-bind that sbatch does not know, None: none. Source: slurm_verify_mem_bind()."""
     parts = re.split(r",(?![0-9]|[0-9a-fA-F]+(?:,|$))", text)
-    return next((part for part in parts if not _MEM_BIND.fullmatch(part)), None)
+    return next((part for part in parts if not re.fullmatch(_MEM_BIND, part)), None)

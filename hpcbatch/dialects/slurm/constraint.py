@@ -9,8 +9,8 @@ import re
 from typing import NamedTuple, TypeAlias
 
 MAX_SETS = 64
-_FEATURE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:=+/-]{0,252}")
-_TOKEN = re.compile(r"\*[0-9]{1,9}|[&|()\[\]]|[^&|()\[\]*]+")
+_FEATURE = r"[A-Za-z0-9_][A-Za-z0-9_.:=+/-]{0,252}"
+_PART = r"\*[0-9]{1,9}|[&|()\[\]]|[^&|()\[\]*]+"
 
 Sets: TypeAlias = tuple[frozenset[str], ...]
 """A node must have all features of one of these."""
@@ -40,7 +40,7 @@ def parse_constraint(text: str) -> Features:
     and a job here cannot ask for.
     """
     # A comma counts as &, as to slurmctld; & and | go from left to right.
-    tokens = _TOKEN.findall(text.replace(",", "&"))
+    tokens = re.findall(_PART, text.replace(",", "&"))
     if "".join(tokens) != text.replace(",", "&"):
         raise ValueError(text)
     reader = _Reader(tokens)
@@ -85,7 +85,7 @@ class _Reader:
                 raise ValueError("more than one set of brackets")
             self._brackets += 1
             return self._bracketed()
-        elif _FEATURE.fullmatch(word):
+        elif re.fullmatch(_FEATURE, word):
             found = _Found((frozenset({word}),))
         else:
             raise ValueError(word)
@@ -103,15 +103,15 @@ class _Reader:
         found = self._term("]")
         operators = set()
         has_counts = {bool(found.counted)}
-        while (token := self._next()) != "]":
-            if token not in {"&", "|"}:
-                raise ValueError(token)
-            operators.add(token)
+        while (operator := self._next()) != "]":
+            if operator not in {"&", "|"}:
+                raise ValueError(operator)
+            operators.add(operator)
             term = self._term("]")
             has_counts.add(bool(term.counted))
-            if token == "|" and has_counts != {False}:
+            if operator == "|" and has_counts != {False}:
                 raise ValueError("numbers of nodes")
-            found = _joined(token, found, term)
+            found = _joined(operator, found, term)
         if operators == {"&", "|"}:
             raise NotImplementedError("& and | in one pair of brackets")
         # Source: _valid_feature_list(): with & each has a number, with | none

@@ -7,8 +7,8 @@ import re
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.hostlist import expand
 
-_HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
-_LICENSE = re.compile(r"([^\s:,;|]+)(?::([0-9]{1,9}))?")
+_HOST = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}"
+_LICENSE = r"([^\s:,;|]+)(?::([0-9]{1,9}))?"
 LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS")
 """The limits that --propagate knows. Source: slurm_rlimits_info.c."""
 
@@ -19,7 +19,7 @@ def parse_hosts(text: str) -> tuple[str, ...]:
         hosts = tuple(expand(text))
     except SlurmUsageError as error:
         raise ValueError(text) from error
-    if not hosts or not all(_HOST.fullmatch(host) for host in hosts):
+    if not hosts or not all(re.fullmatch(_HOST, host) for host in hosts):
         raise ValueError(text)
     return hosts
 
@@ -55,7 +55,7 @@ def parse_licenses(text: str) -> dict[str, int]:
             continue
         if "|" in part:
             raise NotImplementedError(text)
-        match = _LICENSE.fullmatch(part)
+        match = re.fullmatch(_LICENSE, part)
         if match is None:
             raise ValueError(text)
         found[match[1]] = found.get(match[1], 0) + int(match[2] or 1)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from typing import TypeAlias
 
 from hpcbatch.dialects.slurm.getopt import Option, Takes
 from hpcbatch.dialects.slurm.options import SbatchOption, Support
-
-PluginOptions: TypeAlias = Callable[[], Mapping[str, str]]
-"""The site's: patterns of names with their dashes (`--ear*`), and why each is ignored. Called only when needed."""
 
 KNOWN: tuple[tuple[str, Takes, Support, str], ...] = (
     ("image", Takes.VALUE, Support.TRANSLATED, "the container image, as with the plugin shifter"),
@@ -25,7 +21,7 @@ KNOWN: tuple[tuple[str, Takes, Support, str], ...] = (
 )
 
 
-def plugin_option(name: str, of_site: PluginOptions | None) -> Option | None:
+def plugin_option(name: str, of_site: Callable[[], Mapping[str, str]] | None) -> Option | None:
     """The plugin's option of this long name, the site's before those known; None: there is none."""
     for pattern, reason in (of_site() if of_site else {}).items():
         if fnmatchcase(f"--{name}", pattern) or fnmatchcase(name, pattern):

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from hpcbatch.dialects.slurm import values
 from hpcbatch.dialects.slurm.directives import Word
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
-from hpcbatch.dialects.slurm.getopt import Given, Takes, WordError
+from hpcbatch.dialects.slurm.getopt import Given, Option, Takes, WordError
 from hpcbatch.dialects.slurm.help import SBATCH_HELP, SBATCH_USAGE
 from hpcbatch.dialects.slurm.notebook import Notebook, shown
 from hpcbatch.dialects.slurm.option_values import READERS
 from hpcbatch.dialects.slurm.options import BOUND, BY_NAME, OPTIONS, PARSER, SCRIPT_PARSER, SbatchOption, Support
-from hpcbatch.dialects.slurm.plugins import PluginOptions, plugin_option
 from hpcbatch.dialects.slurm.readers import Reading
 from hpcbatch.dialects.slurm.request import GPU_OPTIONS, Place, Request
 from hpcbatch.errors import DirectiveError, HpcBatchError
@@ -23,6 +22,8 @@ from hpcbatch.model.outcome import Fate
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.text import is_printable, printable
 
+PluginOptions: TypeAlias = Callable[[], Mapping[str, str]]
+"""The site's: patterns of names with their dashes (`--ear*`), and why each is ignored. Called only when needed."""
 _ANY_TEXT = frozenset({"export", "wrap"})
 """The options whose values no listing shows."""
 _ANSWERS = {"help": SBATCH_HELP, "usage": SBATCH_USAGE, "version": VERSION_TEXT}
@@ -66,7 +67,7 @@ def read_command_line(argv: Sequence[str], plugins: PluginOptions | None, book: 
     rest = list(argv)
     while True:
         try:
-            given, operands = PARSER.parse(rest, unknown=partial(plugin_option, of_site=plugins))
+            given, operands = PARSER.parse(rest, unknown=partial(_of_a_plugin, of_site=plugins))
         except WordError as error:
             for option in error.given:
                 _note(option, _text(option, rest), book)
@@ -129,7 +130,7 @@ def _apply_lines(
     error: SlurmUsageError | None = None
     bad = 0
     try:
-        given, operands = SCRIPT_PARSER.parse(texts, unknown=partial(plugin_option, of_site=context.plugins))
+        given, operands = SCRIPT_PARSER.parse(texts, unknown=partial(_of_a_plugin, of_site=context.plugins))
     except WordError as wrong:
         given, error, bad = list(wrong.given), SlurmUsageError(wrong.text, wrong.code), wrong.word
     else:
@@ -282,6 +283,12 @@ def apply(request: Request, given: Given, text: str, now: datetime, what: str = 
     elif option.support is Support.KEPT:
         request.kept[option.name] = "" if value is None else value
     return reading
+
+
+def _of_a_plugin(name: str, of_site: PluginOptions | None) -> Option | None:
+    from hpcbatch.dialects.slurm.plugins import plugin_option
+
+    return plugin_option(name, of_site)
 
 
 def _note(given: Given, text: str, book: Notebook) -> None:

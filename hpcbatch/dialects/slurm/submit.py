@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
@@ -12,10 +11,10 @@ from hpcbatch.dialects.slurm.dependency import parse_dependency
 from hpcbatch.dialects.slurm.directives import Directives, check_script, read_directives
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.notebook import Notebook, located
-from hpcbatch.dialects.slurm.plugins import PluginOptions
 from hpcbatch.dialects.slurm.read_request import (
     CommandLine,
     Context,
+    PluginOptions,
     apply_command_line,
     apply_environment,
     apply_foreign,
@@ -107,7 +106,7 @@ def read_submission(
         line = read_command_line(argv, plugin_options, book)
         source = _read_source(line, script)
         requests = _requests(line, source, environ, Context(now, book, plugin_options))
-        components = [_sized(request, reader, book, in_component=len(requests) > 1) for request in requests]
+        components = _components(requests, reader, book)
         raise_all(book.problems)
         request = requests[0]
         if len(requests) > 1:
@@ -121,12 +120,13 @@ def read_submission(
             source,
             script_args=line.operands[1:],
             cwd=cwd,
+            host=host,
             user=user,
+            server=server,
+            umask=umask if request.umask is None else request.umask,
             image=request.image or _default_image(environ),
             limits=limits,
         )
-        spec = replace(spec, submit_dir=cwd, submit_host=host, server=server)
-        spec = replace(spec, umask=umask if request.umask is None else request.umask)
         check_text(spec)
     finally:
         if outcomes is not None:
@@ -184,6 +184,7 @@ def _requests(line: CommandLine, source: _Source, environ: Mapping[str, str], co
         given.option.name == "ignore-pbs" for part in line.parts for given, _ in part
     )
     for index in range(count):
+        context.book.component = index
         request = _next(requests)
         if index < len(directives.components):
             apply_script(request, directives.components[index], source.shown, context)
@@ -206,12 +207,19 @@ def _next(requests: Sequence[Request]) -> Request:
     return next_component(requests[-1])
 
 
+def _components(requests: Sequence[Request], reader: ReadFile | None, book: Notebook) -> list[_Component | None]:
+    components = []
+    for book.component, request in enumerate(requests):
+        components.append(_sized(request, reader, book, in_component=len(requests) > 1))
+    return components
+
+
 def _sized(request: Request, reader: ReadFile | None, book: Notebook, *, in_component: bool) -> _Component | None:
     """A component with its size, None where something is wrong with it."""
     before = len(book.problems)
     settle_hosts(request, reader, book)
     check_together(request, book)
-    if len(book.problems) > before:
+    if len(book.problems) > before or book.lacks(SIZE_OPTIONS):
         return None
     try:
         settle_tasks(request)
@@ -229,7 +237,10 @@ def _spec(
     *,
     script_args: Sequence[str],
     cwd: str,
+    host: str,
     user: str,
+    server: str,
+    umask: int,
     image: str | None,
     limits: Mapping[str, int] | None,
 ) -> JobSpec:
@@ -264,6 +275,8 @@ def _spec(
         script_args=tuple(script_args),
         script_path=source.path,
         work_dir=work_dir,
+        submit_dir=cwd,
+        submit_host=host,
         stdout=Output(path=output_path(request.output, work_dir), append=bool(request.append)),
         stderr=(
             None
@@ -280,7 +293,9 @@ def _spec(
         account=request.account or None,
         mail_points=",".join(request.mail_types),
         mail_users=mail_users,
+        umask=umask,
         image=image,
+        server=server,
         ignored=tuple(request.ignored.values()),
         is_strict=request.strict,
         attributes=attributes,

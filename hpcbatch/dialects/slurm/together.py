@@ -14,6 +14,7 @@ ReadFile: TypeAlias = Callable[[str | None], tuple[str | None, bytes]]
 """Reads the file of that name and returns its path and content. Raises OSError if it cannot."""
 
 SIZE_OPTIONS = (
+    "",  # a word that is no option
     "constraint",
     "cpus-per-gpu",
     "cpus-per-task",

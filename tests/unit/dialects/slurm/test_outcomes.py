@@ -1,0 +1,224 @@
+"""What is reported of every option that sbatch is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hpcbatch.dialects.slurm.getopt import Takes
+from hpcbatch.dialects.slurm.options import OPTIONS, SbatchOption, Support
+from hpcbatch.errors import DirectiveError, HpcBatchError, ObstaclesError
+from hpcbatch.model.outcome import Fate, Outcome
+from hpcbatch.model.spec import JobSpec
+from tests.unit.dialects.slurm.submit_parts import directives, submit
+
+
+def outcomes_of(*argv: str, **more: Any) -> list[Outcome]:
+    found: list[Outcome] = []
+    try:
+        submit(*argv, outcomes=found, **more)
+    except HpcBatchError:
+        pass
+    return found
+
+
+def test_each_at_its_place() -> None:
+    script = directives("-n4 --exclusive=user", "--out x # why", "--cpu-freq=high -HJ y", "--comment=c", "--gid=0")
+    found = outcomes_of("-n", "2", "-J", "z", script=script, environ={"SBATCH_TIMELIMIT": "5", "SBATCH_QOS": "q"})
+    assert [(o.option, str(o.fate), o.where) for o in found] == [
+        ("-n 4", "honoured", "job.sh:2:9"),
+        ("--exclusive=user", "translated", "job.sh:2:13"),
+        ("--out x", "honoured", "job.sh:3:9"),
+        ("--cpu-freq=high", "ignored", "job.sh:4:9"),
+        ("-H", "honoured", "job.sh:4:25"),
+        ("-J y", "honoured", "job.sh:4:25"),
+        ("--comment=c", "kept", "job.sh:5:9"),
+        ("--gid=0", "refused", "job.sh:6:9"),
+        ("SBATCH_TIMELIMIT=5", "honoured", "SBATCH_TIMELIMIT"),
+        ("SBATCH_QOS=q", "kept", "SBATCH_QOS"),
+        ("-n 2", "honoured", "command line"),
+        ("-J z", "honoured", "command line"),
+    ]
+    by_option = {o.option: o.meaning for o in found}
+    assert by_option["-n 4"] == "the number of tasks; a later one counts"
+    assert by_option["-n 2"] == "the number of tasks"
+    assert by_option["--cpu-freq=high"] == "the clock of the CPUs is the node's"
+    assert by_option["--gid=0"] == "--gid only permitted by root user"
+
+
+def test_also_of_a_command_line_that_is_none() -> None:
+    found = outcomes_of("-n2", "--foo", "-c1")
+    assert [(o.option, o.fate) for o in found] == [("-n 2", Fate.HONOURED), ("--foo", Fate.REFUSED)]
+    assert found[1].meaning.startswith("unrecognized option '--foo'")
+
+
+def test_what_is_ignored_is_kept_with_the_job() -> None:
+    found = submit(script=directives("--switches=1@2", "-k", "--gpu-bind=closest", "--switches=2")).submission
+    assert found.spec.ignored == (
+        "-k: a job that loses a node ends",
+        "--gpu-bind=closest: all tasks on a node see all GPUs that the job has there",
+        "--switches=2: the scheduler does not know the switches",
+    )
+    assert found.notes == ()
+    assert submit("--no-kill=off", "--profile=none", "--mem-bind=none").submission.spec.ignored == ()
+    assert submit("-k", script=directives("--no-kill=off")).submission.spec.ignored[0].startswith("-k: ")
+    assert submit("--no-kill=off", script=directives("-k")).submission.spec.ignored == ()
+
+
+WRONG = [
+    ("--hint=x", 'sbatch: error: unrecognized --hint argument "x", see --hint=help', 1),
+    ("-m foo", "sbatch: error: Invalid --distribution specification", 255),
+    ("-m plane", "sbatch: error: Invalid plane size or size not specified\n", 255),
+    ("-B x", 'sbatch: error: Invalid numeric value "x" for first arg of -B.', 1),
+    ("--ntasks-per-core=0", 'sbatch: error: Invalid numeric value "0" for --ntasks-per-core.', 1),
+    ("--switches=x@1", 'sbatch: error: Invalid numeric value "x" for --switches.', 1),
+    ("-S -1", 'sbatch: error: Invalid numeric value "-1" for --core-spec.', 1),
+    ("--gres-flags=x", "sbatch: error: Invalid --gres-flags specification", 255),
+    ("--gpu-bind=x", "sbatch: error: Invalid --gpu-bind argument: gpu:x", 255),
+    ("--gpu-freq=x", "sbatch: error: Invalid --gpu-freq argument: gpu:x", 255),
+    ("--cpu-freq=x", "sbatch: error: Invalid --cpu-freq argument", 255),
+    ("--mem-bind=x", 'sbatch: error: unrecognized --mem-bind argument "x"', 255),
+    ("--no-kill=x", "sbatch: error: Invalid --no-kill specification", 255),
+    ("--profile=x", "sbatch: error: invalid --profile=x option", 255),
+    ("--tmp=x", "sbatch: error: Invalid --tmp specification", 255),
+    ("--delay-boot=x", "sbatch: error: Invalid --delay-boot specification", 255),
+    ("--deadline=x", "Invalid time specification (pos=0): x\nsbatch: error: Invalid --deadline specification", 255),
+    ("-L 'a b'", "sbatch: error: Batch job submission failed: Invalid license specification", 1),
+    ("-w n[", "sbatch: error: Batch job submission failed: Invalid node name specified", 1),
+    ("-N1 -w n[1-2]", "sbatch: error: invalid number of nodes (-N 2-1)", 1),
+    (
+        "-F hosts",
+        "sbatch: error: slurm_allocate_resources error opening file hosts, No such file or directory\n"
+        "sbatch: error: Invalid --nodefile node file",
+        255,
+    ),
+    ("--ntasks-per-gpu=1", "sbatch: error: Batch job submission failed: Invalid generic resource (gres)", 1),
+    ("--gpus-per-socket=1", "sbatch: error: Batch job submission failed: Invalid generic resource (gres)", 1),
+    ("--ntasks-per-gpu=1 --ntasks-per-tres=2", "sbatch: fatal: Inconsistent values set to --ntasks-per-gpu=1", 1),
+]
+
+
+@pytest.mark.parametrize(("line", "text", "code"), WRONG, ids=[w[0] for w in WRONG])
+def test_values_that_sbatch_refuses(line: str, text: str, code: int) -> None:
+    with pytest.raises(DirectiveError) as error:
+        submit(script=directives(line))
+    assert error.value.text.startswith(text)  # type: ignore[attr-defined]
+    assert (error.value.code, error.value.path, error.value.line) == (code, "job.sh", 2)  # type: ignore[attr-defined]
+
+
+IGNORED = [option for option in OPTIONS if option.support is Support.IGNORED]
+GOOD = {
+    "core-spec": "1",
+    "cpu-freq": "low",
+    "gpu-bind": "closest",
+    "gpu-freq": "low",
+    "gres-flags": "enforce-binding",
+    "mem-bind": "local",
+    "profile": "all",
+    "switches": "1",
+    "thread-spec": "1",
+}
+
+
+@pytest.mark.parametrize("option", IGNORED, ids=[o.name for o in IGNORED])
+def test_every_option_without_effect_says_why(option: SbatchOption) -> None:
+    value = GOOD.get(option.name, "x")
+    word = f"--{option.name}" + (f"={value}" if option.takes is Takes.VALUE else "")
+    (outcome,) = outcomes_of(script=directives(word))
+    assert outcome == Outcome(word, Fate.IGNORED, option.meaning, "job.sh", 2, 9)
+    assert submit(word).submission.spec.ignored == (f"{word}: {option.meaning}",)
+    for variable in option.environment:
+        name = f"{variable}={value if option.takes is Takes.VALUE else ''}"
+        environ = {variable: value if option.takes is Takes.VALUE else ""}
+        assert submit(environ=environ).submission.spec.ignored == (f"{name}: {option.meaning}",)
+
+
+def test_plugins() -> None:
+    lines = ("--image=docker:debian:12", "--ear=on --module mpich", "--x11", "--mpi=pmi2")
+    found = outcomes_of(script=directives(*lines))
+    assert [(o.option, str(o.fate)) for o in found] == [
+        ("--image=docker:debian:12", "translated"),
+        ("--ear=on", "ignored"),
+        ("--module mpich", "ignored"),
+        ("--x11", "ignored"),
+        ("--mpi=pmi2", "ignored"),
+    ]
+    assert submit(script=directives(*lines)).submission.spec.image == "debian:12"
+    calls = []
+
+    def of_site() -> dict[str, str]:
+        calls.append(1)
+        return {"--lustre*": "there is no Lustre here"}
+
+    submit("-n2", plugin_options=of_site)
+    assert calls == []
+    spec = submit("--lustre-pool=x", plugin_options=of_site).submission.spec
+    assert (spec.ignored, calls) == (("--lustre-pool=x: there is no Lustre here",), [1])
+    with pytest.raises(DirectiveError, match="unrecognized option '--lustr'"):
+        submit("--lustr", plugin_options=of_site)
+
+
+VALUES = st.sampled_from(
+    "1 2-4 1k abc 1:00 ALL x,y 0 -1 none append n[1-3] block:cyclic nomultithread [a*2&b*1] a|b 1:2:1 user STACK "
+    "gpu:2 now+1hour low closest ".split(" ")
+)
+WORDS = st.lists(st.tuples(st.sampled_from(OPTIONS), VALUES), max_size=6)
+SEPARATORS = st.lists(st.integers(0, 6), max_size=2)
+
+
+def written(option: SbatchOption, value: str) -> str:
+    if option.takes is Takes.NOTHING or (option.takes is Takes.OPTIONAL and not value):
+        return f"--{option.name}"
+    return f"--{option.name}={value}"
+
+
+def count(error: HpcBatchError | None) -> int:
+    return 0 if error is None else len(error.problems) if isinstance(error, ObstaclesError) else 1
+
+
+@settings(max_examples=300)
+@given(WORDS, WORDS, SEPARATORS)
+def test_every_option_has_one_outcome(
+    in_script: list[tuple[SbatchOption, str]], on_line: list[tuple[SbatchOption, str]], separators: list[int]
+) -> None:
+    answers = {"help", "usage", "version", "wrap", "dry-run"}
+    lines = [f"'{written(o, v)}'" for o, v in in_script if o.name not in answers]
+    argv = [written(o, v) for o, v in on_line if o.name not in answers]
+    texts = [line.strip("'") for line in lines]
+    for at in separators:
+        lines.insert(at, "hetjob")
+    found: list[Outcome] = []
+    spec: JobSpec | None = None
+    wrong: HpcBatchError | None = None
+    try:
+        spec = submit(*argv, script=directives(*lines), environ={}, outcomes=found).submission.spec
+    except (DirectiveError, ObstaclesError) as error:
+        wrong = error
+    except HpcBatchError as error:  # a job that is too large, whatever the option
+        assert "at most" in str(error)
+        return
+    assert [o.option for o in found] == texts + argv
+    assert all(o.meaning for o in found)
+    refused = sum(o.fate is Fate.REFUSED for o in found)
+    assert refused <= count(wrong)
+    if spec is not None:
+        assert not refused
+        assert {text.partition(": ")[0] for text in spec.ignored} <= {o.option for o in found if o.fate is Fate.IGNORED}
+        tasks = spec.attributes.get("ntasks")
+        ranks = sum(c.count * c.ranks for c in spec.chunks if c.component == 0)
+        assert tasks is None or ranks == int(tasks)
+
+
+@given(WORDS)
+def test_outcomes_change_nothing(words: list[tuple[SbatchOption, str]]) -> None:
+    argv = [written(o, v) for o, v in words]
+    results: list[object] = []
+    for outcomes in (None, list[Outcome]()):
+        try:
+            results.append(submit(*argv, outcomes=outcomes).submission.spec)
+        except HpcBatchError as error:
+            results.append(str(error))
+    assert results[0] == results[1]
