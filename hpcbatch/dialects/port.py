@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -60,6 +60,8 @@ class Door:
     directive: str = ""
     """What lines of its scripts begin with that hold options; "": there are none."""
     rules: Rules = Rules()
+    option_tables: Callable[[], Mapping[str, Sequence[Sequence[str]]]] = dict
+    """What becomes of each option, by the table's name: Markdown's cells, the heading first."""
     mails: Callable[[JobRecord, datetime], list[Mail]] = lambda _record, _now: []
     """All mails that the job has given cause for up to now, in order, sent or not."""
     next_mail: Callable[[JobRecord, datetime], datetime | None] = lambda _record, _now: None

@@ -21,7 +21,6 @@ from hpcbatch.dialects.pbs.states import LETTER, SUBSTATE
 from hpcbatch.dialects.pbs.variables import job_variables
 from hpcbatch.dialects.registry import door
 from hpcbatch.dialects.slurm import environment as slurm_environment
-from hpcbatch.dialects.slurm.options import OPTIONS, Support
 from hpcbatch.dialects.slurm.states import COMPACT, LONG
 from hpcbatch.model.array import Array, Membership
 from hpcbatch.model.chunk import Chunk
@@ -158,26 +157,6 @@ def words(text: str) -> set[str]:
 
 def missing(names: set[str], heading: str) -> list[str]:
     return sorted(names - words(section(DIRECTIVES, heading)))
-
-
-def slurm_names(*support: Support) -> set[str]:
-    found = set()
-    for option in OPTIONS:
-        if option.support in support:
-            found |= {f"--{name}" for name in (option.name, *option.aliases, *option.exact)}
-            found |= {f"-{letter}" for letter in option.short} | set(option.environment)
-    return found - {"--cluster"}  # an abbreviation of --clusters with a name of its own
-
-
-def test_slurm_options() -> None:
-    both = words(section(DIRECTIVES, "Slurm options: honoured")) | words(section(DIRECTIVES, "Slurm options: kept"))
-    assert sorted(slurm_names(Support.HONOURED) - both) == []
-    assert missing(slurm_names(Support.KEPT), "Slurm options: kept") == []
-    assert missing(slurm_names(Support.REFUSED), "Slurm options: refused") == []
-    # and nothing in the wrong place
-    assert not slurm_names(Support.REFUSED) & both
-    honest = slurm_names(Support.HONOURED, Support.KEPT)
-    assert not honest & words(section(DIRECTIVES, "Slurm options: refused"))
 
 
 def placed(dialect: Dialect) -> PlacedJob:

@@ -66,6 +66,12 @@ def _resized(spec: JobSpec) -> JobSpec:
     return without_resources(spec)
 
 
+def _option_tables() -> dict[str, list[tuple[str, ...]]]:
+    from hpcbatch.dialects.pbs.option_tables import tables
+
+    return tables()
+
+
 DOOR = Door(
     submit_command="qsub",
     read_script=_read_script,
@@ -74,6 +80,7 @@ DOOR = Door(
     shown_id=row_id,
     run_setup=_run_setup,
     never_met=never_met,
+    option_tables=_option_tables,
     rules=Rules(
         drops_unsatisfiable=True,
         deleted_job_keeps_dependants=True,

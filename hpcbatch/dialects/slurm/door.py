@@ -83,6 +83,12 @@ def _resized(spec: JobSpec) -> JobSpec:
     return without_sizes(spec)
 
 
+def _option_tables() -> dict[str, list[tuple[str, ...]]]:
+    from hpcbatch.dialects.slurm.option_tables import tables
+
+    return tables()
+
+
 DOOR = Door(
     submit_command="sbatch",
     read_script=_read_script,
@@ -91,6 +97,7 @@ DOOR = Door(
     shown_id=row_id,
     run_setup=_run_setup,
     never_met=never_met,
+    option_tables=_option_tables,
     rules=Rules(
         refuses_what_no_node_has=True,
         queue_option="-p",
