@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from hpcbatch.dialects.slurm.hostlist import compress
+from hpcbatch.dialects.slurm.memory import MIB
+from hpcbatch.dialects.slurm.placement_values import format_licenses
 from hpcbatch.dialects.slurm.tres import gpus_of
 from hpcbatch.model.array import shown_number
 from hpcbatch.model.placed import PlacedJob
@@ -102,6 +104,19 @@ def _option_variables(job: PlacedJob) -> dict[str, str]:
         variables |= {"SLURM_GET_USER_ENV": "1"} | ({} if f"={HIDDEN}" in export else {"SLURM_EXPORT_ENV": export})
     if "get_user_env" in given:
         variables["SLURM_GET_USER_ENV"] = "1"
+    variables |= {
+        variable: text
+        for variable, text in (
+            ("SLURM_JOB_LICENSES", format_licenses(job.spec)),
+            ("SLURM_JOB_RESERVATION", given.get("reservation")),
+            ("SLURM_OVERCOMMIT", given.get("overcommit")),
+            ("SLURM_NTASKS_PER_GPU", given.get("ntasks_per_gpu")),
+            ("SLURM_GPUS_PER_SOCKET", given.get("gpus_per_socket")),
+        )
+        if text
+    }
+    if given.get("mem_per_node_mb") == "0":  # all that the node has
+        variables["SLURM_MEM_PER_NODE"] = str((job.pods[0].chunk.mem_bytes or 0) // MIB)
     if job.run_count > 1:
         variables["SLURM_RESTART_COUNT"] = str(job.run_count - 1)
     return variables

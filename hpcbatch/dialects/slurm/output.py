@@ -65,8 +65,21 @@ def output_files(job: PlacedJob) -> OutputFiles:
 
 def shown_paths(record: JobRecord) -> tuple[str, str]:
     """StdOut and StdErr of `scontrol show job`."""
+    spec, names = record.spec, _shown_names(record)
+    work_dir = spec.work_dir or record.status.home
+    stdout = _path(spec.stdout.path, work_dir, names)
+    return stdout, stdout if spec.stderr is None else _path(spec.stderr.path, work_dir, names)
+
+
+def shown_input(record: JobRecord) -> str:
+    """StdIn of `scontrol show job`."""
+    stdin = record.spec.stdin
+    return "/dev/null" if stdin is None else _path(stdin, record.status.home, _shown_names(record))
+
+
+def _shown_names(record: JobRecord) -> _Names:
     spec, status = record.spec, record.status
-    names = _Names(
+    return _Names(
         job_id=shown_number(record.job_id, spec.member_of),
         name=spec.name,
         user=status.owner,
@@ -74,9 +87,6 @@ def shown_paths(record: JobRecord) -> tuple[str, str]:
         host=status.hosts[0].pod if status.hosts else None,
         **_in_array(record.job_id, spec),
     )
-    work_dir = spec.work_dir or status.home
-    stdout = _path(spec.stdout.path, work_dir, names)
-    return stdout, stdout if spec.stderr is None else _path(spec.stderr.path, work_dir, names)
 
 
 def _path(pattern: str | None, work_dir: str, names: _Names) -> str:

@@ -6,6 +6,7 @@ import re
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.hostlist import expand
+from hpcbatch.model.spec import JobSpec
 
 _HOST = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}"
 _LICENSE = r"([^\s:,;|]+)(?::([0-9]{1,9}))?"
@@ -60,6 +61,11 @@ def parse_licenses(text: str) -> dict[str, int]:
             raise ValueError(text)
         found[match[1]] = found.get(match[1], 0) + int(match[2] or 1)
     return {name: count for name, count in found.items() if count}
+
+
+def format_licenses(spec: JobSpec) -> str:
+    """The licences of a job as Slurm shows them; "" for none."""
+    return ",".join(f"{name}:{count}" for name, count in spec.licenses)
 
 
 def parse_limits(text: str) -> tuple[str, ...]:

@@ -18,7 +18,8 @@ from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
 from hpcbatch.dialects.slurm.ids import parse_id, split_ids
 from hpcbatch.dialects.slurm.memory import MIB, size
 from hpcbatch.dialects.slurm.node_states import node_state
-from hpcbatch.dialects.slurm.output import shown_paths
+from hpcbatch.dialects.slurm.output import shown_input, shown_paths
+from hpcbatch.dialects.slurm.placement_values import format_licenses
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.array import shown_number
 from hpcbatch.model.named import NamedJob
@@ -349,19 +350,21 @@ def _job_lines(
         f"Restarts={states.restarts(status.state, status.run_count)} BatchFlag=1 Reboot=0 ExitCode={code}:{signal}",
         f"RunTime={full(states.used_s(row, now))} TimeLimit={limit} TimeMin={time_min}",
         *_times(record, tz, time_format),
-        f"Partition={record.queue} AllocNode:Sid={spec.submit_host}:{status.session_id or 0}",
-        "ReqNodeList=(null) ExcNodeList=(null)",
+        f"Partition={_partitions(record)} AllocNode:Sid={spec.submit_host}:{status.session_id or 0}",
+        f"ReqNodeList={compress(spec.required_hosts) or '(null)'} "
+        f"ExcNodeList={compress(spec.excluded_hosts) or '(null)'}",
         f"NodeList={compress(hosts)}",
         *([f"BatchHost={hosts[0]}"] if hosts else []),
         *_sizes(record),
         f"Features={given.get('constraint', '(null)')} DelayBoot={full(0)}",
-        f"OverSubscribe={sharing} Contiguous=0 Licenses=(null) Network=(null)",
+        *([f"Reservation={given['reservation']}"] if given.get("reservation") else []),
+        f"OverSubscribe={sharing} Contiguous=0 Licenses={format_licenses(spec) or '(null)'} Network=(null)",
         f"Command={command}",
         f"WorkDir={row.work_dir}",
         *([f"SystemComment={told} "] if told else []),
         *([f"Comment={given['comment']} "] if given.get("comment") else []),
         f"StdErr={stderr}",
-        "StdIn=/dev/null",
+        f"StdIn={shown_input(record)}",
         f"StdOut={stdout}",
         "Power=",
         *([f"KillOInInvalidDependent={'Yes' if kills else 'No'}"] if kills is not None else []),
@@ -371,12 +374,19 @@ def _job_lines(
     ]
 
 
+def _partitions(record: JobRecord) -> str:
+    """Of several that will do, all until the job has started in one of them."""
+    others = record.spec.other_queues if record.status.start_time is None else ()
+    return ",".join(dict.fromkeys((record.queue, *others)))
+
+
 def _times(record: JobRecord, tz: tzinfo, time_format: str) -> list[str]:
     status, row = record.status, row_of(record)
 
     def shown(when: datetime | None) -> str:
         return stamp(when, tz, time_format, none="Unknown")
 
+    deadline = stamp(record.spec.deadline, tz, time_format, none="N/A")
     begin = record.spec.begin_time if status.state is JobState.WAITING else None
     eligible = None if status.state is JobState.HELD else status.eligible_time or begin
     start = states.expected_start(row)
@@ -386,7 +396,7 @@ def _times(record: JobRecord, tz: tzinfo, time_format: str) -> list[str]:
     return [
         f"SubmitTime={shown(status.submit_time)} EligibleTime={shown(eligible)}",
         f"AccrueTime={shown(eligible)}",
-        f"StartTime={shown(start)} EndTime={shown(end)} Deadline=N/A",
+        f"StartTime={shown(start)} EndTime={shown(end)} Deadline={deadline}",
         f"SuspendTime=None SecsPreSuspend=0 LastSchedEval={shown(status.start_time or status.submit_time)} "
         "Scheduler=Main",
     ]
@@ -408,10 +418,13 @@ def _sizes(record: JobRecord) -> list[str]:
     else:
         least = f"MinMemoryNode={size(-(-mem_mb // max(row.nodes, 1)))}"
     return [
-        f"NumNodes={nodes} NumCPUs={row.cpus} NumTasks={tasks} CPUs/Task={per_task} ReqB:S:C:T=0:0:*:*",
+        f"NumNodes={nodes} NumCPUs={row.cpus} NumTasks={tasks} CPUs/Task={per_task} "
+        f"ReqB:S:C:T=0:0:{given.get('cores_per_socket', '*')}:{given.get('threads_per_core', '*')}",
         f"TRES=cpu={row.cpus},{memory}node={row.nodes},billing={row.cpus}",
-        f"Socks/Node=* NtasksPerN:B:S:C={per_node}:0:*:* CoreSpec=*",
-        f"MinCPUsNode={max(per_task * max(per_node, 1), 1)} {least} MinTmpDiskNode=0",
+        f"Socks/Node=* NtasksPerN:B:S:C={per_node}:0:{given.get('ntasks_per_socket', '*')}:"
+        f"{given.get('ntasks_per_core', '*')} CoreSpec=*",
+        f"MinCPUsNode={max(per_task * max(per_node, 1), number(given, 'mincpus') or 1)} {least} "
+        f"MinTmpDiskNode={size(number(given, 'tmp_mb') or 0)}",
     ]
 
 

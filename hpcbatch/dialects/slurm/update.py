@@ -13,6 +13,7 @@ from hpcbatch.dialects.slurm.begin import parse_begin
 from hpcbatch.dialects.slurm.dependency import parse_dependency
 from hpcbatch.dialects.slurm.errors import NOT_PENDING, SlurmUsageError
 from hpcbatch.dialects.slurm.ids import split_ids
+from hpcbatch.dialects.slurm.placement_values import parse_hosts, parse_licenses
 from hpcbatch.dialects.slurm.read_request import read_option, request_of
 from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.dialects.slurm.sizes import SIZE_ATTRIBUTES, size_attributes, size_of
@@ -108,6 +109,7 @@ _SAME_AS = {
     "JobName": "Name",
     "EligibleTime": "StartTime",
     "TresPerNode": "Gres",
+    "NodeList": "ReqNodeList",
 }
 _KEPT = {"Comment": "comment", "QOS": "qos", "WCKey": "wckey", "TimeMin": "time_min"}
 _OTHERS = {"NodeName": 3, "PartitionName": 3, "StepId": 4, "FrontendName": 2, "ReservationName": 3, "SlurmctldDebug": 2}
@@ -121,6 +123,8 @@ _SIZE = {
     "MinMemoryCPU": "mem-per-cpu",
     "Gres": "gres",
     "Features": "constraint",
+    "MinCPUsNode": "mincpus",
+    "MinTmpDiskNode": "tmp",
     "NumCPUs": "",
 }
 _TAKEN = {
@@ -128,14 +132,18 @@ _TAKEN = {
     *_SIZE,
     "Account",
     "ArrayTaskThrottle",
+    "Deadline",
     "Dependency",
     "EndTime",
+    "ExcNodeList",
+    "Licenses",
     "MailType",
     "MailUser",
     "Name",
     "Nice",
     "Partition",
     "Priority",
+    "ReqNodeList",
     "Requeue",
     "StartTime",
     "StdOut",
@@ -321,7 +329,16 @@ def _with(spec: JobSpec, change: Change, record: JobRecord, now: datetime) -> Jo
         case "Name":
             return replace(spec, name=value)
         case "Partition":
-            return replace(spec, queue=value)
+            first, *others = value.split(",")
+            return replace(spec, queue=first, other_queues=tuple(dict.fromkeys(name for name in others if name)))
+        case "ReqNodeList":
+            return replace(spec, required_hosts=tuple(dict.fromkeys(_hosts(value))))
+        case "ExcNodeList":
+            return replace(spec, excluded_hosts=tuple(dict.fromkeys(_hosts(value))))
+        case "Licenses":
+            return replace(spec, licenses=_licenses(value))
+        case "Deadline":
+            return replace(spec, deadline=_time(value, now))
         case "Account":
             return replace(spec, account=value or None)
         case "Requeue":
@@ -332,10 +349,7 @@ def _with(spec: JobSpec, change: Change, record: JobRecord, now: datetime) -> Jo
             return _with_priority(spec, int(value), record)
         case "StartTime":
             _check_waits(record)
-            try:
-                return replace(spec, begin_time=max(parse_begin(value, now), now.replace(microsecond=0)))
-            except SlurmUsageError as error:
-                raise SlurmUsageError(error.text.partition("\n")[0]) from None
+            return replace(spec, begin_time=max(_time(value, now), now.replace(microsecond=0)))
         case "EndTime":
             return replace(spec, walltime_s=_until(value, record, now))
         case "StdOut":
@@ -388,14 +402,32 @@ def _walltime_s(change: Change, record: JobRecord) -> int | None:
     return before_s - more_s
 
 
+def _hosts(text: str) -> tuple[str, ...]:
+    try:
+        return parse_hosts(text) if text else ()
+    except ValueError:
+        raise SlurmUsageError("Invalid node name specified") from None
+
+
+def _licenses(text: str) -> tuple[tuple[str, int], ...]:
+    try:
+        return tuple(sorted(parse_licenses(text).items()))
+    except (ValueError, NotImplementedError):
+        raise SlurmUsageError("Invalid license specification") from None
+
+
+def _time(text: str, now: datetime) -> datetime:
+    try:
+        return parse_begin(text, now)
+    except SlurmUsageError as error:
+        raise SlurmUsageError(error.text.partition("\n")[0]) from None
+
+
 def _until(text: str, record: JobRecord, now: datetime) -> int:
     start = record.status.start_time
     if record.status.state not in {JobState.RUNNING, JobState.SUSPENDED} or start is None:
         raise SlurmUsageError(_NOT_RUNNING)
-    try:
-        end = parse_begin(text, now)
-    except SlurmUsageError as error:
-        raise SlurmUsageError(error.text.partition("\n")[0]) from None
+    end = _time(text, now)
     return max(1, int((max(end, now) - start) / timedelta(seconds=1)))
 
 
@@ -429,6 +461,8 @@ def _resize(request: Request, change: Change, now: datetime) -> None:
 
 
 def _with_size(spec: JobSpec, request: Request) -> JobSpec:
+    if "het_size" in spec.attributes:
+        raise SlurmUsageError("Requested operation not supported on this system")
     nodes = node_range(request)
     try:
         size = size_of(request, nodes)
@@ -440,6 +474,7 @@ def _with_size(spec: JobSpec, request: Request) -> JobSpec:
         arrangement=size.arrangement,
         mem_per_pod_bytes=size.mem_per_pod_bytes,
         resources_per_pod=size.resources_per_pod,
+        whole_node_mem=request.mem_mb == 0,
         attributes={**without_sizes(spec).attributes, **size_attributes(request, nodes)},
     )
 

@@ -55,6 +55,11 @@ def test_several_nodes() -> None:
 
 
 OPTIONAL = [
+    ({"reservation": "r"}, {"SLURM_JOB_RESERVATION": "r"}),
+    ({"overcommit": "1"}, {"SLURM_OVERCOMMIT": "1"}),
+    ({"ntasks_per_gpu": "2"}, {"SLURM_NTASKS_PER_GPU": "2"}),
+    ({"gpus_per_socket": "2"}, {"SLURM_GPUS_PER_SOCKET": "2"}),
+    ({"mem_per_node_mb": "0"}, {"SLURM_MEM_PER_NODE": "0"}),
     ({"ntasks": "5"}, {"SLURM_NTASKS": "5", "SLURM_NPROCS": "5"}),
     ({"ntasks_per_node": "2"}, {"SLURM_NTASKS_PER_NODE": "2", "SLURM_NTASKS": "5", "SLURM_NPROCS": "5"}),
     ({"cpus_per_task": "2"}, {"SLURM_CPUS_PER_TASK": "2"}),
@@ -94,6 +99,13 @@ def test_gpus() -> None:
     }
     many = PlacedPod(host="vm", chunk=Chunk(resources=(("gpu", 2**62),)))
     assert environment(replace(JOB, pods=(many,))).keys() == plain.keys()
+
+
+def test_licenses_and_all_memory() -> None:
+    pods = (PlacedPod(host="vm", chunk=Chunk(mem_bytes=3 << 30)),)
+    asked = replace(SPEC, licenses=(("a", 1), ("b", 2)), attributes={"mem_per_node_mb": "0"})
+    found = environment(replace(JOB, spec=asked, pods=pods))
+    assert (found["SLURM_JOB_LICENSES"], found["SLURM_MEM_PER_NODE"]) == ("a:1,b:2", "3072")
 
 
 def test_account_and_restart() -> None:

@@ -28,6 +28,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import JobSpec, Output, Sharing
 from hpcbatch.model.state import JobState, Reason
 from tests.unit.dialects.slurm.jobs import NODE, NOW, QUEUE, QUEUES, SUBMITTED, record, recorded
+from tests.unit.dialects.slurm.submit_parts import spec
 
 FAILED = record(
     113,
@@ -50,6 +51,30 @@ def masked(text: str) -> str:
 
 def by_id(job_id: int) -> JobRecord:
     return next(job for job in QUEUE if job.job_id == job_id)
+
+
+def test_where_a_job_may_run_and_what_it_holds() -> None:
+    words = (
+        "-p debug,long -w n[1-2] -x m1 -L a:2,b --tmp=2G --deadline=now+1day -i in.%j --reservation=r -n2 --mincpus=4"
+    )
+    more = "--ntasks-per-socket=1 --ntasks-per-core=2 -C a|b --threads-per-core=1"
+    asked = spec(*words.split(), *more.split())
+    lines = format_job(replace(by_id(87), spec=asked), NOW, UTC)
+    for text in (
+        "Partition=debug,long AllocNode:Sid=",
+        "ReqNodeList=n[1-2] ExcNodeList=m1",
+        "Licenses=a:2,b:1 Network=(null)",
+        "MinCPUsNode=4 MinMemoryNode=0 MinTmpDiskNode=2G",
+        "Deadline=2026-11-22T12:03:15",
+        "StdIn=/work dir/in.87",
+        "Reservation=r\n   OverSubscribe=OK",
+        "ReqB:S:C:T=0:0:*:1",
+        "NtasksPerN:B:S:C=0:0:1:2 CoreSpec=*",
+        "Features=a|b DelayBoot",
+    ):
+        assert text in lines
+    started = replace(by_id(85), spec=asked)
+    assert "Partition=debug AllocNode" in format_job(started, NOW, UTC)
 
 
 @pytest.mark.parametrize("job_id", [85, 88, 89])

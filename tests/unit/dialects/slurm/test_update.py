@@ -74,6 +74,12 @@ def updated(*words: str, before: JobRecord | None = None) -> JobSpec:
         (("MailType=END,FAIL", "MailUser=a@b"), {"mail_points": "END,FAIL", "mail_users": ("a@b",)}),
         (("MailType=END",), {"mail_users": ("tester",)}),
         (("Dependency=",), {"dependency": None}),
+        (("Partition=p,q,",), {"queue": "p", "other_queues": ("q",)}),
+        (("ReqNodeList=n[1-2]", "ExcNodeList=m"), {"required_hosts": ("n1", "n2"), "excluded_hosts": ("m",)}),
+        (("NodeList=",), {"required_hosts": ()}),
+        (("Licenses=a:2,b",), {"licenses": (("a", 2), ("b", 1))}),
+        (("Deadline=now+1hour",), {"deadline": NOW + timedelta(hours=1)}),
+        (("MinMemoryNode=0",), {"whole_node_mem": True}),
     ],
     ids=str,
 )
@@ -179,6 +185,15 @@ def test_generic_resources_and_features() -> None:
         ("--gpus-per-node=a100:2", "-N", "2", "--gres=shm:1"),
         ("-n", "4", "--gpus-per-task=1"),
         ("-N", "1", "--gpus=2", "--cpus-per-gpu=3", "--mem-per-gpu=100"),
+        ("-N", "2", "--mem=0", "--tmp=1G", "--mincpus=4"),
+        ("-n", "16", "-O", "-c", "2"),
+        ("-w", "n[1-3]"),
+        ("-N", "1", "-B", "1:8:1"),
+        ("-N", "2", "--hint=memory_bound"),
+        ("-N", "2", "-n", "8", "--ntasks-per-gpu=2"),
+        ("-N", "2", "--gpus-per-socket=a100:2", "--sockets-per-node=2", "--gres=shm:1"),
+        ("-C", "[a*1&b*2]"),
+        ("-N", "2", "-C", "[a|b]&c"),
     ],
     ids=str,
 )
@@ -221,6 +236,19 @@ def test_sizes_asked_before_in_other_words_are_forgotten() -> None:
         option, _, given = name.removeprefix("--").partition("=")
         read_option(request, option, given or value, NOW)
     assert size_attributes(request, (1, 2)).keys() <= SIZE_ATTRIBUTES
+
+
+def test_the_size_of_a_heterogeneous_job_stays() -> None:
+    spec = submitted("-n1", "--comment=x")
+    before = replace(job(), spec=replace(spec, attributes={**spec.attributes, "het_size": "2"}))
+    assert updated("Comment=y", before=before).attributes["comment"] == "y"
+    with pytest.raises(SlurmUsageError, match="Requested operation not supported on this system"):
+        updated("NumTasks=2", before=before)
+
+
+def test_tmp_and_cpus_of_a_node() -> None:
+    found = updated("MinTmpDiskNode=100", "MinCPUsNode=3", before=job("-N", "2"))
+    assert [(c.count, c.cpus, c.tmp_bytes) for c in found.chunks] == [(2, 3, 100 * MIB)]
 
 
 def test_a_filled_job_becomes_a_scattered_one() -> None:
@@ -267,6 +295,9 @@ def test_command_lines_that_are_refused(words: tuple[str, ...], text: str) -> No
         (("Gres=gpu:a:b:c",), "Invalid generic resource (gres) specification"),
         (("Features=a b",), "Invalid feature specification"),
         (("Dependency=foo:1",), "Job dependency problem"),
+        (("ReqNodeList=n[",), "Invalid node name specified"),
+        (("Licenses=a:x",), "Invalid license specification"),
+        (("Deadline=nonsense",), "Invalid time specification (pos=0): nonsense"),
         (("StartTime=nonsense",), "Invalid time specification (pos=0): nonsense"),
     ],
     ids=str,
@@ -277,9 +308,7 @@ def test_values_that_are_refused_for_a_job(words: tuple[str, ...], text: str) ->
     assert text in caught.value.text
 
 
-@pytest.mark.parametrize(
-    "words", [["JobId=1", "ReqNodeList=a"], ["JobId=1", "Deadline=now"], ["NodeName=a", "State=x"]]
-)
+@pytest.mark.parametrize("words", [["JobId=1", "Contiguous=1"], ["JobId=1", "Switches=1"], ["NodeName=a", "State=x"]])
 def test_not_supported(words: list[str]) -> None:
     with pytest.raises(NotSupportedError):
         read_update(words)
