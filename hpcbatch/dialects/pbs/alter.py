@@ -282,6 +282,7 @@ def _with_resources(asked: Sequence[ResourceRequest], spec: JobSpec, attributes:
         sharing=resources.sharing,
         words=resources.words,
         required_hosts=resources.required_hosts,
+        excluded_hosts=resources.excluded_hosts,
         process_limits=limits.process_limits,
         process_nice=limits.process_nice,
         mem_per_pod_bytes=None,

@@ -71,6 +71,7 @@ class Resources(NamedTuple):
     shown: Mapping[str, str]
     words: tuple[tuple[str, str], ...] = ()
     required_hosts: tuple[str, ...] = ()
+    excluded_hosts: tuple[str, ...] = ()
     attributes: Mapping[str, str] = {}
     ignored: Mapping[str, str] = {}
     """Option → why it has no effect."""
@@ -167,6 +168,7 @@ class _Reader:
             shown=dict(sorted(self.shown.items())),
             words=tuple(sorted(words.items())),
             required_hosts=site.hosts,
+            excluded_hosts=tuple(dict.fromkeys(host for r in read for host in r.unwanted_hosts)),
             attributes=site.attributes,
             ignored=self.ignored,
         )

@@ -141,7 +141,7 @@ def _submission(
     queue = checked("q", reader.queue, None)
     stdout = checked("o", lambda: reader.output("o"), Output())
     stderr = checked("e", lambda: reader.output("e"), Output())
-    join = checked("j", lambda: reader.one_of("j", {"oe", "eo", "n"}, "n"), "n")
+    join = checked("j", reader.join, "n")
     mail_points = checked("m", reader.mail_points, "a")
     variables = job_variables(
         environ, listed=settings.variables, export_all="V" in given, cwd=reader.cwd, user=reader.user
@@ -172,6 +172,7 @@ def _submission(
         arrangement=resources.arrangement,
         sharing=resources.sharing,
         required_hosts=resources.required_hosts,
+        excluded_hosts=resources.excluded_hosts,
         words=resources.words,
         walltime_s=resources.limits.walltime_s,
         cpu_time_s=resources.limits.cpu_time_s,

@@ -136,10 +136,12 @@ def test_extensions_of_moab() -> None:
 
 
 def test_a_script_of_nqsv() -> None:
-    text = "#PBS -T openmpi -b 4\n#PBS -l elapstim_req=1:00:00,cpunum_job=8\n#PBS --group=g --venum-lhost=2\n"
+    text = "#PBS -T openmpi -b 4\n#PBS -l elapstim_req=1:00:00,cpunum_job=8\n"
+    text += "#PBS --group=g --venum-lhost=2\n#PBS -jo -o %s.out\n"
     job = spec("j", script=text)
     assert (job.chunks[0].count, job.chunks[0].cpus, job.chunks[0].resources) == (4, 8, (("ve", 2),))
     assert job.walltime_s == 3600
+    assert (job.stderr, job.stdout.path) == (None, "/data/$PBS_JOBID.out")
     assert [text.partition(":")[0] for text in job.ignored] == ["-T openmpi", "--group=g"]
 
 
@@ -149,3 +151,20 @@ def test_limits_reach_the_job() -> None:
     assert job.words == (("filesystems", "home"),)
     assert job.attributes["Resource_List.cput"] == "00:01:00"
     assert job.attributes["Resource_List.filesystems"] == "home"
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("afterokarray:12[]", "afterok:12[]"),
+        ("afterstartarray:12[]", "after:12[]"),
+        ("beforeanyarray:3[]", "beforeany:3[]"),
+    ],
+)
+def test_dependencies_on_arrays(text: str, same: str) -> None:
+    assert spec("-W", f"depend={text}", "j").dependency == spec("-W", f"depend={same}", "j").dependency
+
+
+def test_hosts_that_a_job_must_not_have() -> None:
+    job = spec("-l", "select=1:host=^n1+1:vnode=n2", "j")
+    assert (job.excluded_hosts, [chunk.hosts for chunk in job.chunks]) == (("n1",), [(), ("n2",)])
