@@ -12,7 +12,7 @@ from hpcbatch.dialects.pbs import usage
 from hpcbatch.dialects.pbs.alter import ATTRIBUTE, Alteration, read_qalter, read_qmove, read_qrerun
 from hpcbatch.dialects.pbs.errors import PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.submit import read_submission
-from hpcbatch.errors import HpcBatchError
+from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.dependency import Dependency, DependencyKind
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing
@@ -235,6 +235,14 @@ def test_what_stands_beside_the_chunks_stays() -> None:
     assert other.chunks[0].properties == ("old",)
     assert (other.words, other.cpu_time_s) == ((("filesystems", "scratch"),), 90)
     assert (other.chunks[0].count, other.chunks[0].ranks) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "argv", [("-c", "s"), ("-l", "soft_walltime=5"), ("-l", "soft_walltime=5,walltime=9"), ("-W", "group_list=g")]
+)
+def test_an_alteration_without_effect_is_refused(argv: tuple[str, ...]) -> None:
+    with pytest.raises(NotSupportedError):
+        altered(*argv)
 
 
 def test_times_of_a_running_job() -> None:
