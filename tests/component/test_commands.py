@@ -318,7 +318,7 @@ def test_submission(cluster: Cluster) -> None:
 
 
 def test_directives_that_are_not_supported_say_where(cluster: Cluster) -> None:
-    (cluster.directory / "other.pbs").write_text("#!/bin/sh\n#PBS -N a\n#PBS -u bob\nhostname\n")
+    (cluster.directory / "other.pbs").write_text("#!/bin/sh\n#PBS -N a\n#PBS -I\nhostname\n")
     out, err, code = cluster.run("qsub", "other.pbs")
     assert (out, code) == ("", 1)
     assert "other.pbs:3:" in err

@@ -10,7 +10,15 @@ from typing import Final, NamedTuple, TypeVar
 
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.depend import replaced
-from hpcbatch.dialects.pbs.errors import PBSE_MODATRRUN, PBSE_UNKRESC, USAGE_CODE, PbsError, PbsUsageError
+from hpcbatch.dialects.pbs.errors import (
+    COMMAND_LINE,
+    PBSE_MODATRRUN,
+    PBSE_UNKRESC,
+    USAGE_CODE,
+    PbsError,
+    PbsUsageError,
+    not_supported,
+)
 from hpcbatch.dialects.pbs.limits import NAMES as LIMITS
 from hpcbatch.dialects.pbs.option_values import OptionReader
 from hpcbatch.dialects.pbs.read_chunk import IN_CHUNK, JOB_WIDE, MEMORY
@@ -129,6 +137,8 @@ def read_qalter(
     parsed = options.getopt(options.words(argv), options.QALTER)
     settings = Settings(environ, now)
     settings.read_command_line(parsed)
+    for option in settings.ignored():
+        settings.obstacles.add(option, not_supported(option, COMMAND_LINE))
     _with_qalter_errors(settings.obstacles.raise_all)
     job_ids = tuple(word.text for word in parsed.operands)
     if not job_ids:
@@ -263,6 +273,9 @@ def _with_resources(asked: Sequence[ResourceRequest], spec: JobSpec, attributes:
         attributes[f"{_LIST}walltime"] = None
         return replace(spec, walltime_s=None)
     resources = altered_resources(asked, spec)
+    for request in asked:
+        if request.option in resources.ignored:
+            raise not_supported(request.option, request.origin)
     limits = resources.limits
     if limits.walltime_s is not None:
         spec = replace(spec, walltime_s=limits.walltime_s)
@@ -282,6 +295,7 @@ def _with_resources(asked: Sequence[ResourceRequest], spec: JobSpec, attributes:
         sharing=resources.sharing,
         words=resources.words,
         required_hosts=resources.required_hosts,
+        excluded_hosts=resources.excluded_hosts,
         process_limits=limits.process_limits,
         process_nice=limits.process_nice,
         mem_per_pod_bytes=None,

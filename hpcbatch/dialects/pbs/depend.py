@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
 
 _KINDS = {kind.value: kind for kind in DependencyKind if kind not in {"aftercorr", "singleton"}}
+_OF_ARRAYS = {
+    f"{when}{how}array": DependencyKind(f"{when}{'' if how == 'start' else how}")
+    for when in ("after", "before")
+    for how in ("start", "ok", "notok", "any")
+}
+"""Torque's names for what is meant of whole arrays."""
 _SUBJOB = "cannot have dependancy on subjob or range"
 _REASONS = frozenset({Reason.DEPENDENCY, Reason.DEPENDENCY_NEVER})
 _MAX_ON = 2**31 - 1
@@ -37,7 +43,9 @@ def parse_depend(text: str, server: str | None = None, origin: Origin = COMMAND_
         word, *values = part.strip().replace("\\:", "\0").split(":")
         if word in {"synccount", "syncwith"}:
             raise not_supported(f"-W depend={word}", origin)
-        kind = _KINDS.get(word)
+        if word in _OF_ARRAYS and any("][" in value for value in values):
+            raise not_supported(f"-W depend={word} on some of an array's members", origin)
+        kind = _KINDS.get(word) or _OF_ARRAYS.get(word)
         if kind is None or not values or not all(values):
             raise DependSyntaxError
         if kind is DependencyKind.ON:

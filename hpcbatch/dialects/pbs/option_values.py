@@ -42,6 +42,7 @@ _KEEP = r"n?d?n?|[oed]*[oe][oed]*"
 _HOST_PATH = r"([A-Za-z0-9.-]+):(.*)"
 _ABSOLUTE_WHEN_EXPANDED = r"\$(?:HOME|PBS_O_HOME|PBS_O_WORKDIR)\b|\$\{(?:HOME|PBS_O_HOME|PBS_O_WORKDIR)\}"
 _CHECKPOINT = r"n|none|[sc]|w|[cw]=[0-9]+|(?:enabled|shutdown|periodic|interval=[0-9]+|depth=[0-9]+|dir=[^,]+)(?:,.*)?"
+_JOIN_OF_NQSV = {"o": "oe", "e": "eo"}
 _ON_FAILURE = set("fp")
 """Torque's: mail if the script fails (`f`), never (`p`)."""
 
@@ -158,6 +159,13 @@ class OptionReader(NamedTuple):
         own = [path for path, _, where in items if where in ours]
         return next(iter(own or [path for path, at, _ in items if not at]), None)
 
+    def join(self) -> str:
+        """-j; `o` and `e` are NQSV's words for `oe` and `eo`."""
+        value = self.value("j")
+        if value in _JOIN_OF_NQSV and self.settings.is_of_nqsv:
+            return _JOIN_OF_NQSV[value]
+        return self.one_of("j", {"oe", "eo", "n"}, "n")
+
     def output(self, letter: str) -> Output:
         """The path of -o or -e, absolute. A path may still hold `$PBS_JOBID` and the like; those that begin with
         the home or submit directory's variable are absolute already.
@@ -166,6 +174,8 @@ class OptionReader(NamedTuple):
         if value is None:
             return Output()
         text = value.lstrip()
+        if self.settings.is_of_nqsv:  # its numbers of requests
+            text = re.sub(r"%[sr]", "$PBS_JOBID", text)
         match = re.match(_HOST_PATH, text, re.DOTALL)
         path = match[2] if match else text
         if not path.isprintable() or not path or (":" in text.partition("/")[0] and match is None):

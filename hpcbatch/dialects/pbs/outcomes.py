@@ -28,7 +28,7 @@ def made(settings: Settings, resources: Resources | None, environ: Mapping[str, 
     refused = {option: _reason(error) for option, error in settings.obstacles.found} | settings.complained
     ignored = {} if resources is None else dict(resources.ignored)
     for name, (letter, meaning) in _VARIABLES.items():
-        if name in environ and letter not in settings.given:
+        if environ.get(name) is not None and letter not in settings.given:
             yield Outcome(name, Fate.HONOURED, meaning, name)
     told: set[str] = set()
     for part in settings.parts:
@@ -44,9 +44,11 @@ def made(settings: Settings, resources: Resources | None, environ: Mapping[str, 
             yield from _inside(part, refused, ignored, told)
     for option, error in settings.obstacles.found:  # of what no option gave: the script's name, its line ends
         is_told = option in told or (not option and isinstance(error, PbsError) and error.usage)  # by its parts
-        if not is_told and isinstance(error, DirectiveError):
+        if not is_told:
             told.add(option)
-            origin = Origin(error.path, error.line, error.column)
+            origin = COMMAND_LINE
+            if isinstance(error, DirectiveError):
+                origin = Origin(error.path, error.line, error.column)
             yield _outcome(Part(option or "script", "", AMOUNT, origin), Fate.REFUSED, _reason(error))
 
 

@@ -187,6 +187,7 @@ def resource_list(record: JobRecord) -> dict[str, str]:
             "nodect": str(sum(c.count for c in chunks)),
             "place": record.spec.arrangement.value,
             "select": "+".join(_select(c) for c in chunks),
+            **{name: value for name, value in record.spec.words if value},
         } | ({"mem": str(size_of_bytes(sum_sizes(sizes).bytes))} if sizes else {})
     if record.walltime_s is not None:
         shown["walltime"] = hms(record.walltime_s)
@@ -197,7 +198,9 @@ def resource_list(record: JobRecord) -> dict[str, str]:
 
 def _select(chunk: Chunk) -> str:
     mem = f":mem={size_of_bytes(chunk.mem_bytes)}" if chunk.mem_bytes is not None else ""
-    more = [f":{name}={amount}" for name, amount in chunk.resources] + [f":{name}=True" for name in chunk.properties]
+    more = [f":{name}={amount}" for name, amount in (*chunk.resources, *chunk.words)]
+    more += [f":{name}=True" for name in chunk.properties] + [f":{name}=False" for name in chunk.lacks]
+    more += [f":host={host}" for host in chunk.hosts[:1]]
     return f"{chunk.count}:ncpus={chunk.cpus}:mpiprocs={chunk.ranks}{mem}{''.join(more)}"
 
 

@@ -40,6 +40,8 @@ class ReadChunk(NamedTuple):
     amounts: Mapping[str, int]
     """Of further resources, 0 among them."""
     text: str
+    unwanted_hosts: tuple[str, ...] = ()
+    """Of `host=^name`, as sites have it that patched PBS for it (MetaCentrum)."""
 
 
 def part_name(name: str, value: str) -> str:
@@ -77,7 +79,7 @@ def _check(name: str, value: str, before: Mapping[str, str], origin: Origin) -> 
         raise refusal('Resource invalid in "select" specification', name, PBSE_INVALSELECTRESC, origin)
     if name in COUNTED and value.lower() not in TRUE | FALSE and not re.fullmatch(NUMBER, value):
         raise refusal("Unknown resource", name, PBSE_UNKRESC, origin)
-    if (name in {"host", "vnode"} and not re.fullmatch(_HOST, value)) or len(value) > 1024:
+    if (name in {"host", "vnode"} and not re.fullmatch(_HOST, value.removeprefix("^"))) or len(value) > 1024:
         raise bad_value(ResourceRequest(name, value, origin), "select")
 
 
@@ -105,7 +107,8 @@ def _read(values: Mapping[str, str], part: SelectChunk, origin: Origin, obstacle
             obstacles.add(part_name(name, values[name]), bad_value(requests[name], "select"))
             mem = None
     names = _Names.sort(values)
-    host = values.get("host") or values.get("vnode")
+    hosts = [values[name] for name in ("host", "vnode") if name in values]
+    wanted = [host for host in hosts if not host.startswith("^")]
     most = max(len(names.properties), len(names.lacks), len(names.words), len(names.amounts))
     if most > _MOST_NAMES:
         raise bad_value(ResourceRequest("select", part.text, origin))
@@ -119,10 +122,11 @@ def _read(values: Mapping[str, str], part: SelectChunk, origin: Origin, obstacle
         properties=tuple(sorted(names.properties)),
         lacks=tuple(sorted(names.lacks)),
         words=tuple(sorted(names.words.items())),
-        hosts=() if host is None else (host,),
+        hosts=tuple(wanted[:1]),
     )
     text = part.text if "ncpus" in values else f"{part.text}:ncpus=1"
-    return ReadChunk(chunk, mem, ranks is not None, names.amounts, text)
+    unwanted = tuple(host.removeprefix("^") for host in hosts if host.startswith("^"))
+    return ReadChunk(chunk, mem, ranks is not None, names.amounts, text, unwanted)
 
 
 class _Names(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from hpcbatch.dialects.pbs.errors import (
     COMMAND_LINE,
     PBSE_ATTRRO,
+    PBSE_BADATVAL,
     PBSE_INVALJOBRESC,
     PBSE_INVALNODEPLACE,
     PBSE_PLACENOSELECT,
@@ -22,7 +23,7 @@ from hpcbatch.dialects.pbs.limits import NAMES as LIMITS
 from hpcbatch.dialects.pbs.limits import Limits, read_limits
 from hpcbatch.dialects.pbs.obstacles import Obstacles
 from hpcbatch.dialects.pbs.read_chunk import COUNTED, FALSE, IN_CHUNK, JOB_WIDE, MEMORY, TRUE, ReadChunk, read_chunks
-from hpcbatch.dialects.pbs.resource_list import NUMBER, ResourceRequest, converted, refusal, whole_number
+from hpcbatch.dialects.pbs.resource_list import NUMBER, ResourceRequest, bad_value, converted, refusal, whole_number
 from hpcbatch.dialects.pbs.select import NodesForm, Place, SelectChunk, nodes_to_select, parse_place, parse_select
 from hpcbatch.dialects.pbs.shapes import MPP, PER_NODE, Shape, as_chunk, of_nodes, of_processes, of_tasks
 from hpcbatch.dialects.pbs.site_words import SITE_WORDS, SiteWords, read_site_words
@@ -31,6 +32,7 @@ from hpcbatch.dialects.pbs.values import Size, parse_size, sum_sizes
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.outcome import Fate
 from hpcbatch.model.spec import Arrangement, Sharing
+from hpcbatch.model.text import is_printable
 
 ALIASES: Final[Mapping[str, str]] = {
     "elapstim_req": "walltime",
@@ -46,6 +48,9 @@ ALIASES: Final[Mapping[str, str]] = {
 WORK_DIR: Final = "wd"
 """NCI's: the job starts where qsub runs."""
 _KNOWN: Final = frozenset({*IN_CHUNK, *JOB_WIDE, *MEMORY, *LIMITS, *MPP, *PER_NODE, *SITE_WORDS})
+_LONGEST: Final = 1024
+"""Characters of a text for the site to know."""
+_MOST_WORDS: Final = 64
 _CUSTOM_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}"
 _NO_PLACE: Final = Place(Arrangement.FREE, Sharing.SHARED, None)
 
@@ -71,6 +76,7 @@ class Resources(NamedTuple):
     shown: Mapping[str, str]
     words: tuple[tuple[str, str], ...] = ()
     required_hosts: tuple[str, ...] = ()
+    excluded_hosts: tuple[str, ...] = ()
     attributes: Mapping[str, str] = {}
     ignored: Mapping[str, str] = {}
     """Option → why it has no effect."""
@@ -115,6 +121,10 @@ class _Reader:
         rule = RESOURCES.get(request.name)
         if name in self.asked:  # under its other name
             self.ignored[request.option] = f"{name} is given twice"
+        elif len(request.value) > _LONGEST and name not in {"select", "nodes"}:
+            self.obstacles.add(request.option, bad_value(request))
+        elif not is_printable(request.value) and (name in SITE_WORDS or name not in _KNOWN):
+            self.obstacles.add(request.option, _unknown(request))
         elif name in _KNOWN:
             self.asked[name] = request
         elif name == WORK_DIR:
@@ -122,12 +132,7 @@ class _Reader:
         elif name == "nodect":
             text = "Cannot set attribute, read only or insufficient permission  Resource_List.nodect"
             self.obstacles.add(request.option, PbsError(text, PBSE_ATTRRO & 0xFF, origin=request.origin))
-        elif (
-            not re.fullmatch(_CUSTOM_NAME, name)
-            or len(request.value) > 1024
-            or not request.value.isprintable()
-            or (name in COUNTED and not re.fullmatch(NUMBER, request.value))
-        ):
+        elif not re.fullmatch(_CUSTOM_NAME, name) or (name in COUNTED and not re.fullmatch(NUMBER, request.value)):
             self.obstacles.add(request.option, _unknown(request))
         elif rule is not None and rule.fate is Fate.IGNORED:
             self.ignored[request.option] = rule.meaning
@@ -158,6 +163,8 @@ class _Reader:
         self.shown |= {name: str(size) for name, size in sizes.items() if name != "mem"}
         self._show_sums(read, sizes.get("mem"))
         words = self.words | dict(site.words)
+        if len(words) > _MOST_WORDS:
+            self.obstacles.add("", PbsError(f"more than {_MOST_WORDS} resources of the site", PBSE_BADATVAL & 0xFF))
         self.shown |= {name: value for name, value in words.items() if value}
         return Resources(
             chunks=tuple(site.applied(r.chunk) for r in read) or (Chunk(),),
@@ -167,6 +174,7 @@ class _Reader:
             shown=dict(sorted(self.shown.items())),
             words=tuple(sorted(words.items())),
             required_hosts=site.hosts,
+            excluded_hosts=tuple(dict.fromkeys(host for r in read for host in r.unwanted_hosts)),
             attributes=site.attributes,
             ignored=self.ignored,
         )

@@ -72,6 +72,7 @@ _X_OF_MOAB = {"naccesspolicy": "naccesspolicy", "gres": "gres", "qos": "qos", "a
 _MPI_OF_NQSV = frozenset({"openmpi", "necmpi", "intmpi", "mpich", "distrib", "vempi"})
 _ANY_TEXT = frozenset({"l", "v"})
 """`-v` no listing shows; `-l` has rules of its own, by which a tab is a blank."""
+_LONGEST_SHOWN = 200
 MAX_RUN: Final = "max_run_subjobs"
 STRAY: Final = Rule(Fate.IGNORED, "no option takes these words: they are a comment", "Torque")
 
@@ -316,6 +317,11 @@ def shown_option(option: Option) -> str:
     if option.name.startswith("--"):
         return f"{option.name}={value}" if value else option.name
     return f"-{option.name} {value}".rstrip()
+
+
+def shortened(option: str) -> str:
+    """An option for a line of text that others read too."""
+    return option if len(option) <= _LONGEST_SHOWN else f"{option[: _LONGEST_SHOWN - 1]}…"
 
 
 def rule_of(name: str, value: str) -> Rule:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs import options, usage
@@ -12,9 +14,11 @@ from hpcbatch.dialects.pbs.errors import USAGE_CODE, PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.obstacles import Obstacles
 from hpcbatch.dialects.pbs.option_values import DEFAULT_UMASK, OptionReader
 from hpcbatch.dialects.pbs.options import Parsed
+from hpcbatch.dialects.pbs.resource_list import ResourceRequest
 from hpcbatch.dialects.pbs.resources import WORK_DIR, Extra, Resources, collect
-from hpcbatch.dialects.pbs.settings import Settings
+from hpcbatch.dialects.pbs.settings import Settings, shortened
 from hpcbatch.dialects.pbs.variables import job_variables, names_only
+from hpcbatch.errors import DirectiveError, HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.free_text import check_text
 from hpcbatch.model.outcome import Outcome
@@ -24,6 +28,9 @@ from hpcbatch.model.text import printable
 DRY_RUN: Final = "--dry-run"
 EXPLAIN: Final = "--explain"
 STRICT: Final = "--strict"
+_THREADS: Final = "OMP_NUM_THREADS"
+"""PBS sets it over what -v says; for NQSV that counts."""
+_MOST_TOLD: Final = 128
 _LETTERS: Final = options.QSUB + options.TORQUE
 
 
@@ -126,8 +133,12 @@ def _read_script(
 def _resources(reader: OptionReader) -> Resources:
     settings, obstacles = reader.settings, reader.settings.obstacles
     hosts = obstacles.attempt("-b", settings.read_as_nqsv, None) if settings.is_of_nqsv else None
+    requests = list(settings.resources.values())
+    threads = settings.variables.get(_THREADS, "")
+    if settings.is_of_nqsv and re.fullmatch(r"[1-9][0-9]{0,8}", threads):
+        requests.append(ResourceRequest("ompthreads", threads, reader.origin("v"), f"-v {_THREADS}"))
     extra = Extra(is_alone="n" in settings.given, hosts=hosts, tasks=tuple(settings.tasks))
-    return collect(list(settings.resources.values()), extra, obstacles)
+    return collect(requests, extra, obstacles)
 
 
 def _submission(
@@ -141,7 +152,7 @@ def _submission(
     queue = checked("q", reader.queue, None)
     stdout = checked("o", lambda: reader.output("o"), Output())
     stderr = checked("e", lambda: reader.output("e"), Output())
-    join = checked("j", lambda: reader.one_of("j", {"oe", "eo", "n"}, "n"), "n")
+    join = checked("j", reader.join, "n")
     mail_points = checked("m", reader.mail_points, "a")
     variables = job_variables(
         environ, listed=settings.variables, export_all="V" in given, cwd=reader.cwd, user=reader.user
@@ -164,7 +175,8 @@ def _submission(
         ),
         shown,
     )
-    spec = JobSpec(
+    spec = partial(
+        JobSpec,
         dialect=Dialect.PBS,
         name=checked("N", lambda: reader.name(command.default_name), "job"),
         queue=queue,
@@ -172,6 +184,7 @@ def _submission(
         arrangement=resources.arrangement,
         sharing=resources.sharing,
         required_hosts=resources.required_hosts,
+        excluded_hosts=resources.excluded_hosts,
         words=resources.words,
         walltime_s=resources.limits.walltime_s,
         cpu_time_s=resources.limits.cpu_time_s,
@@ -200,17 +213,17 @@ def _submission(
         remove_output=checked("R", reader.remove_output, ""),
         image=image,
         server=reader.server,
-        ignored=tuple(f"{option}: {reason}" for option, reason in ignored.items()),
+        ignored=_told(ignored),
         is_strict=STRICT in given,
         attributes=attributes,
     )
     settings.obstacles.raise_all()
-    check_text(spec)
+    job = _checked_job(spec)
     variables |= ({"PBS_O_QUEUE": queue} if queue else {}) | {"PBS_O_HOST": reader.host}
     wants_mail = ("M" in given or "m" in given) and mail_points != "n"
     mail_note = "this site sends no mail; -m and -M are only kept in the job's record" if wants_mail else ""
     return PbsSubmission(
-        submission=Submission(spec=spec, script=command.text, environment=variables, mail_note=mail_note),
+        submission=Submission(spec=job, script=command.text, environment=variables, mail_note=mail_note),
         quiet="z" in given,
         block="block" in given,
         dry_run=DRY_RUN in given,
@@ -221,6 +234,24 @@ def _submission(
 def is_explained(argv: Sequence[str]) -> bool:
     """Whether the command line asks what becomes of its options. Raises PbsError if it cannot be taken apart."""
     return any(option.name == EXPLAIN for option in _command_line(argv).options)
+
+
+def _checked_job(make: Callable[[], JobSpec]) -> JobSpec:
+    """Raises DirectiveError for sums that no job can have, and texts that no listing can show."""
+    try:
+        job = make()
+        check_text(job)
+    except HpcBatchError as error:
+        raise DirectiveError(str(error)) from None
+    return job
+
+
+def _told(ignored: Mapping[str, str]) -> tuple[str, ...]:
+    """The lines of `JobSpec.ignored`, as many and as long as it may have."""
+    lines = [f"{shortened(option)}: {reason}" for option, reason in ignored.items()]
+    if len(lines) > _MOST_TOLD:
+        lines[_MOST_TOLD - 1 :] = [f"{len(lines) - _MOST_TOLD + 1} further options: they mean nothing here"]
+    return tuple(lines)
 
 
 def _command_line(argv: Sequence[str]) -> Parsed:

@@ -12,7 +12,7 @@ from hpcbatch.dialects.pbs import usage
 from hpcbatch.dialects.pbs.alter import ATTRIBUTE, Alteration, read_qalter, read_qmove, read_qrerun
 from hpcbatch.dialects.pbs.errors import PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.submit import read_submission
-from hpcbatch.errors import HpcBatchError
+from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.dependency import Dependency, DependencyKind
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing
@@ -221,6 +221,34 @@ def test_too_late_for_a_running_job(argv: tuple[str, ...], attribute: str) -> No
 
 def test_each_field_that_is_refused_while_the_job_runs_has_a_name_in_pbs() -> None:
     assert ATTRIBUTE.keys() == ALTERABLE - WHILE_RUNNING
+
+
+def test_what_stands_beside_the_chunks_stays() -> None:
+    asked = "nodes=2:ppn=2,feature=fast|new,cput=60,pvmem=1gb,filesystems=home,hostlist=n1,nice=3"
+    before = job("-l", asked)
+    after = altered("-l", "nodes=3", before=before)
+    assert (after.chunks[0].count, after.chunks[0].alternatives) == (3, (("fast",), ("new",)))
+    for name in ("cpu_time_s", "process_limits", "words", "required_hosts", "process_nice"):
+        assert getattr(after, name) == getattr(before.spec, name), name
+    assert after.attributes["Resource_List.filesystems"] == "home"
+    other = altered("-l", "filesystems=scratch,cput=90,feature=old", before=before)
+    assert other.chunks[0].properties == ("old",)
+    assert (other.words, other.cpu_time_s) == ((("filesystems", "scratch"),), 90)
+    assert (other.chunks[0].count, other.chunks[0].ranks) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "argv", [("-c", "s"), ("-l", "soft_walltime=5"), ("-l", "soft_walltime=5,walltime=9"), ("-W", "group_list=g")]
+)
+def test_an_alteration_without_effect_is_refused(argv: tuple[str, ...]) -> None:
+    with pytest.raises(NotSupportedError):
+        altered(*argv)
+
+
+def test_times_of_a_running_job() -> None:
+    after = altered("-l", "cput=90,walltime=80", before=job("-l", "nodes=2,cput=60", state=JobState.RUNNING))
+    assert (after.cpu_time_s, after.walltime_s) == (90, 80)
+    assert after.attributes["Resource_List.cput"] == "00:01:30"
 
 
 def test_a_running_job_takes_some() -> None:

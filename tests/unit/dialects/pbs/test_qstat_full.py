@@ -10,12 +10,19 @@ from hypothesis import strategies as st
 
 from hpcbatch.dialects.pbs.cjson import dump, parsed
 from hpcbatch.dialects.pbs.ids import row_id
-from hpcbatch.dialects.pbs.qstat_full import Attributes, format_dsv, format_full, format_json, full_attributes
+from hpcbatch.dialects.pbs.qstat_full import (
+    Attributes,
+    format_dsv,
+    format_full,
+    format_json,
+    full_attributes,
+    resource_list,
+)
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dependency import DependencyProgress
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, JobRecord
-from hpcbatch.model.spec import Output
+from hpcbatch.model.spec import JobSpec, Output
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
 
@@ -257,3 +264,11 @@ def test_any_value_gives_valid_json_and_no_error(text: str) -> None:
     json.loads(format_json({"1.pbs1": found}, now=NOW, server="pbs1"), strict=False)
     format_full("Job Id: 1.pbs1", found)
     assert format_dsv("Job Id: 1.pbs1", found).count("\n") == 1
+
+
+def test_a_job_of_another_dialect_is_shown_with_all_that_it_asks_of_nodes() -> None:
+    chunk = Chunk(cpus=2, words=(("gpu_model", "a100"),), properties=("ib",), lacks=("old",), hosts=("n1",))
+    spec = JobSpec(dialect=Dialect.SLURM, name="x", chunks=(chunk,), words=(("filesystems", "home"),))
+    found = resource_list(replace(record(12), spec=spec))
+    assert found["select"] == "1:ncpus=2:mpiprocs=1:gpu_model=a100:ib=True:old=False:host=n1"
+    assert found["filesystems"] == "home"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from hpcbatch.dialects.pbs.door import DOOR
+from hpcbatch.errors import DirectiveError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.spec import Sharing
-from tests.unit.dialects.pbs.submit_parts import spec, submit
+from tests.unit.dialects.pbs.submit_parts import NOW, spec, submit
 
 
 @pytest.mark.parametrize(
@@ -136,10 +138,12 @@ def test_extensions_of_moab() -> None:
 
 
 def test_a_script_of_nqsv() -> None:
-    text = "#PBS -T openmpi -b 4\n#PBS -l elapstim_req=1:00:00,cpunum_job=8\n#PBS --group=g --venum-lhost=2\n"
+    text = "#PBS -T openmpi -b 4\n#PBS -l elapstim_req=1:00:00,cpunum_job=8\n"
+    text += "#PBS --group=g --venum-lhost=2\n#PBS -jo -o %s.out\n"
     job = spec("j", script=text)
     assert (job.chunks[0].count, job.chunks[0].cpus, job.chunks[0].resources) == (4, 8, (("ve", 2),))
     assert job.walltime_s == 3600
+    assert (job.stderr, job.stdout.path) == (None, "/data/$PBS_JOBID.out")
     assert [text.partition(":")[0] for text in job.ignored] == ["-T openmpi", "--group=g"]
 
 
@@ -149,3 +153,54 @@ def test_limits_reach_the_job() -> None:
     assert job.words == (("filesystems", "home"),)
     assert job.attributes["Resource_List.cput"] == "00:01:00"
     assert job.attributes["Resource_List.filesystems"] == "home"
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("afterokarray:12[]", "afterok:12[]"),
+        ("afterstartarray:12[]", "after:12[]"),
+        ("beforeanyarray:3[]", "beforeany:3[]"),
+    ],
+)
+def test_dependencies_on_arrays(text: str, same: str) -> None:
+    assert spec("-W", f"depend={text}", "j").dependency == spec("-W", f"depend={same}", "j").dependency
+
+
+def test_hosts_that_a_job_must_not_have() -> None:
+    job = spec("-l", "select=1:host=^n1+1:vnode=n2", "j")
+    assert (job.excluded_hosts, [chunk.hosts for chunk in job.chunks]) == (("n1",), [(), ("n2",)])
+
+
+def test_threads_that_a_script_of_nqsv_asks_for() -> None:
+    job = spec("j", script="#PBS -l cpunum_job=8\n#PBS -v OMP_NUM_THREADS=2\n")
+    assert (job.chunks[0].cpus, job.chunks[0].threads) == (8, 2)
+    assert spec("-v", "OMP_NUM_THREADS=2", "j").chunks[0].threads is None
+
+
+def test_long_texts_are_told_shortly() -> None:
+    ignored = spec(
+        "j", script=f"#PBS -W group_list={'g' * 2000}\n" + "".join(f"#PBS remark {n}\n" for n in range(140))
+    ).ignored
+    assert len(ignored) == 128
+    assert ignored[-1].endswith(" further options: they mean nothing here")
+    assert all(len(text) < 400 for text in ignored)
+
+
+def test_a_script_may_name_variables_of_whoever_submits_it() -> None:
+    read = DOOR.read_script("job.pbs", b"#PBS -v NAME,OTHER=1 -u me\ntrue\n", NOW, [])
+    assert (read.environment["OTHER"], read.spec.name) == ("1", "job.pbs")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("-l", "nodes=1:ppn=999999999"), "a job has at most"),
+        (("-l", "qos=a\u202eb"), "illegal -l value"),
+        (("-l", f"foo={'x' * 2000}"), "Illegal attribute or resource value Resource_List.foo"),
+        (("-l", ",".join(f"foo{n}=x" for n in range(65))), "more than 64 resources of the site"),
+    ],
+)
+def test_what_no_job_can_have(options: tuple[str, ...], text: str) -> None:
+    with pytest.raises(DirectiveError, match=text):
+        spec(*options, "j")
