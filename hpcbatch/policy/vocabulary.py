@@ -305,6 +305,8 @@ class _Translator:
             found = self._first(word, name, value)
             if found is None:
                 return _Meaning(word, name, tuple(labelled), False)
+            if word is Word.RESOURCE and name.startswith(OTHER_KIND):
+                return _Meaning(word, name, tuple(labelled), False)  # it would pass for another kind of name
             if (word, name) in seen:
                 self._refuse(_CODE[word], f"{shown}: the site's translations lead back to {name}")
                 return None
