@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import SiteConfig, Translation, Unsupported, Word
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.policy.vocabulary import asked_labels, check_ignored, translate, without_disk
+from hpcbatch.policy.vocabulary import asked_labels, check_ignored, translate, with_host_names, without_disk
 
 NODES = ("n01", "n02", "n03")
 
@@ -135,7 +136,7 @@ TAKEN: list[tuple[JobSpec, JobSpec, tuple[str, ...]]] = [
         spec(attributes={"reservation": "r"}),
         ("reservation=r: this site has no reservation of this name",),
     ),
-    (spec(attributes={"clusters": "here,twin"}), spec(attributes={"clusters": "here,twin"}), ()),
+    (spec(attributes={"clusters": "here,twin,here.site"}), spec(attributes={"clusters": "here,twin,here.site"}), ()),
     (
         spec(attributes={"server_asked": "far"}),
         spec(attributes={"server_asked": "far"}),
@@ -249,6 +250,19 @@ def test_who_wants_no_ignored_names(
         assert str(raised.value) == f"not available here: {'; '.join((*own, *ignored))}"
     else:
         check_ignored(asked, ignored, site)
+
+
+def test_nodes_by_their_labels() -> None:
+    asked = spec(Chunk(hosts=("a", "b"), excluded_hosts=("c",)), required_hosts=("a",), excluded_hosts=("c",))
+    named = spec(Chunk(hosts=("x", "b"), excluded_hosts=("z",)), required_hosts=("x",), excluded_hosts=("z",))
+    assert with_host_names(asked, {"a": "x", "b": "b", "c": "z"}) == named
+
+
+def test_the_project_of_jobs_that_name_none() -> None:
+    site = SiteConfig(translations=(to(Word.PROJECT, "*", refused="no projects"),))
+    assert translate(spec(attributes={"project": DEFAULT_PROJECT}), site, ()).ignored == ()
+    with pytest.raises(RefusedError, match=r"^project=p: no projects$"):
+        translate(spec(attributes={"project": "p"}), site, ())
 
 
 def test_disk_that_no_node_speaks_of() -> None:
