@@ -30,8 +30,9 @@ translations:
 - {{resource: paint, labels: {{{LABEL}: "{{value}}"}}}}
 - {{resource: disk, ignored: every node has the same}}
 """
-WARNS = "unknownQueues: default\n"
-REFUSES = "unsupported: refuse\n"
+# The options show who reads the list of queues which of the two is in force.
+WARNS = '- {option: "--warns", ignored: a mark}\nunknownQueues: default\n'
+REFUSES = '- {option: "--refuses", ignored: a mark}\nunsupported: refuse\n'
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +61,16 @@ def refusing(rig: Rig, nodes: list[str], tmp_path_factory: pytest.TempPathFactor
 
 def with_words(admin: Site, nodes: list[str], more: str) -> Iterator[list[str]]:
     before = configured(admin)
-    configure(admin, (before if before is not None else HEAD) + KEYS + more)
-    wait_for("the words", lambda: "aliases" in json.dumps(published(admin)))
+    base = HEAD if before is None else before.replace(KEYS + WARNS, "")
+    configure(admin, base + KEYS + more)
+    wait_for("the words", lambda: marks(more) == marks(json.dumps(published(admin))))
     yield nodes
     configure(admin, before)
-    wait_for(
-        "the old configuration", lambda: "aliases" not in json.dumps(published(admin)) or "aliases" in (before or "")
-    )
+    wait_for("the old configuration", lambda: marks(before or "") == marks(json.dumps(published(admin))))
+
+
+def marks(text: str) -> list[str]:
+    return re.findall("--(?:warns|refuses)", text)
 
 
 def places(site: Site, job: str) -> list[str]:
