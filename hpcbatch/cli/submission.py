@@ -72,7 +72,9 @@ def dry_run(session: Session, submission: Submission) -> str:
     from hpcbatch.model.array import Membership
     from hpcbatch.model.layout import NodeSize, lay_out
     from hpcbatch.model.site import SiteConfig
+    from hpcbatch.policy.admission import with_one_alternative
     from hpcbatch.policy.place import objects, place
+    from hpcbatch.policy.stand_in import stand_in
     from hpcbatch.site.identity import Identity
     from hpcbatch.volcano.translate import dry_run_yaml
 
@@ -81,19 +83,16 @@ def dry_run(session: Session, submission: Submission) -> str:
     if array is not None:
         first = Membership(array_id=0, array_name="array", index=array.indices.first)
         spec = replace(spec, array=None, member_of=first)
-    resources = [name for name in spec.resource_names if name not in site.resources]
-    site = replace(
-        site,
-        resources={**site.resources, **{name: f"hpcbatch.io/{name.replace(':', '-')}" for name in resources}},
-        node_properties={name: {f"hpcbatch.io/{name}": "true"} for name in spec.property_names},
-    )
+    site, translated, names = stand_in(spec, site)
+    spec = translated.spec
     cpus = os.cpu_count() or 1
     nodes = [NodeSize(cpus=cpus)] * sum(chunk.count for chunk in spec.chunks)
     queue = site.queue(spec.queue or site.default_queue)
     if queue is None:
         raise AssertionError("a site that names no queues has any")
     owner = Identity(user=session.user, uid=os.getuid(), gid=os.getgid(), home=session.home)
-    placed = place(0, spec, lay_out(spec, nodes), queue=queue, site=site, owner=owner, array=array)
+    layout = lay_out(with_one_alternative(spec, nodes), nodes)
+    placed = place(0, spec, layout, queue=queue, site=site, owner=owner, array=array)
     made = objects(
         placed,
         site,
@@ -106,7 +105,8 @@ def dry_run(session: Session, submission: Submission) -> str:
         remarks.append(f"# It is an array of {len(array.indices)}: this is its member {array.indices.first}.\n")
     if spec.arrangement is Arrangement.FILL:
         remarks.append(f"# Tasks are spread as on nodes of {cpus} CPUs, which is what this machine has.\n")
-    if names := (*resources, *spec.property_names):
+    remarks += [f"# Ignored, unless the site has another use for it: {text}\n" for text in translated.ignored]
+    if names:
         remarks.append(f"# What stands for these, as hpcbatch.io/…, is the site's to say: {', '.join(names)}\n")
     remarks.append(
         "# Secret job-0-submission, with script and environment, and the runner's ConfigMap are not shown.\n"

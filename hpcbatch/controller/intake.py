@@ -30,7 +30,15 @@ from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.holds import behind_others, hold_reason
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.views import node_rooms
-from hpcbatch.policy.vocabulary import NO_DISK, Translated, asked_labels, check_ignored, translate, without_disk
+from hpcbatch.policy.vocabulary import (
+    NO_DISK,
+    Translated,
+    asked_labels,
+    check_ignored,
+    translate,
+    with_host_names,
+    without_disk,
+)
 from hpcbatch.record.batchjob import altered_spec, spec_from_json
 from hpcbatch.site.identity import Identity, identity_of
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
@@ -111,7 +119,9 @@ class Intake:
         job it gets the first in which it could start now, else the first.
         """
         asked = asked_queues(spec, site, self._exists, (each["metadata"]["name"] for each in self._queues.items()))
-        translated = translate(spec, site, {node["metadata"]["name"] for node in self._nodes.items()})
+        names = {node["metadata"]["name"]: host_name(node) for node in self._nodes.items()}
+        translated = translate(spec, site, {*names, *names.values()})
+        translated = replace(translated, spec=with_host_names(translated.spec, names))
         admitted: list[tuple[QueueConfig, Granted]] = []
         refusal: HpcBatchError | None = None
         for queue in asked.queues:
@@ -241,6 +251,11 @@ def taken_spec(body: Mapping[str, Any]) -> JobSpec:
     return spec
 
 
+def host_name(node: Object) -> str:
+    """By which pods can ask for the node: mostly its name."""
+    return str((node["metadata"].get("labels") or {}).get("kubernetes.io/hostname", node["metadata"]["name"]))
+
+
 def says_its_disk(node: Object) -> bool:
     return "ephemeral-storage" in node["status"]["allocatable"]
 
@@ -256,7 +271,7 @@ def node_size(node: Object, site: SiteConfig, spec: JobSpec) -> NodeSize:
         properties=frozenset(
             name for name, means in asked_labels(spec, site).items() if means.items() <= labels.items()
         ),
-        name=node["metadata"]["name"] if any(chunk.hosts or chunk.excluded_hosts for chunk in spec.chunks) else "",
+        name=host_name(node) if any(chunk.hosts or chunk.excluded_hosts for chunk in spec.chunks) else "",
     )
 
 

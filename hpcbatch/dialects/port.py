@@ -39,6 +39,8 @@ class Rules:
     """Output gets its own name when the job ends. If the runner was killed, a pod made for it does that."""
     queue_option: str = "-q"
     """The option that names a queue."""
+    default_project: str = ""
+    """The project of jobs whose users name none, where they have one."""
     warns_before_requeue: bool = False
     """A running job is told that it will be requeued before its pods are ended."""
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from hpcbatch.dialects.registry import door
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.layout import word_of
@@ -72,6 +73,23 @@ def without_disk(spec: JobSpec) -> JobSpec:
     return replace(spec, chunks=tuple(replace(chunk, tmp_bytes=None) for chunk in spec.chunks))
 
 
+def with_host_names(spec: JobSpec, names: Mapping[str, str]) -> JobSpec:
+    """`spec` with its nodes named as their labels name them; `names` has those with other labels."""
+
+    def renamed(hosts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(names.get(host, host) for host in hosts))
+
+    return replace(
+        spec,
+        required_hosts=renamed(spec.required_hosts),
+        excluded_hosts=renamed(spec.excluded_hosts),
+        chunks=tuple(
+            replace(chunk, hosts=renamed(chunk.hosts), excluded_hosts=renamed(chunk.excluded_hosts))
+            for chunk in spec.chunks
+        ),
+    )
+
+
 def asked_labels(spec: JobSpec, site: SiteConfig) -> Mapping[str, Mapping[str, str]]:
     """The properties and words that the chunks of a translated job ask for, as in a NodeSize, with their labels."""
     found = {name: site.labels_of(Word.FEATURE, name) for name in spec.property_names}
@@ -112,7 +130,7 @@ class _Translator:
         for name, value in spec.words:
             self._text(job, name, value)
         account = self._kept(job, Word.ACCOUNT, spec.account or "")
-        attributes = self._attributes(job, spec.attributes)
+        attributes = self._attributes(job, spec)
         per_pod = _Wanted()
         self._amounts(per_pod, spec.resources_per_pod, 1)
         excluded = self._hosts(spec.excluded_hosts)
@@ -271,10 +289,11 @@ class _Translator:
             if count > most:
                 self._refuse(RefusalCode.UNKNOWN_LICENSE, f"licence {name}: {count} asked, there are {most}")
 
-    def _attributes(self, job: _Wanted, attributes: Mapping[str, str]) -> Mapping[str, str]:
-        new = dict(attributes)
+    def _attributes(self, job: _Wanted, spec: JobSpec) -> Mapping[str, str]:
+        attributes, new = spec.attributes, dict(spec.attributes)
+        nobodys = door(spec.dialect).rules.default_project
         for key, word in ((PROJECT, Word.PROJECT), (QOS, Word.QOS), (RESERVATION, Word.RESERVATION)):
-            if attributes.get(key):
+            if attributes.get(key) and (key, attributes[key]) != (PROJECT, nobodys):
                 new[key] = self._kept(job, word, attributes[key])
         for key in CLUSTERS:
             for name in filter(None, attributes.get(key, "").split(",")):
@@ -291,9 +310,13 @@ class _Translator:
         self._keep(job, found)
         if word is Word.RESERVATION and not found.is_known:
             self._ignore(f"{word}={name}: this site has no reservation of this name")
-        if word is Word.CLUSTER and not found.is_known and found.name not in {self._site.server_name, "all"}:
+        if word is Word.CLUSTER and not found.is_known and not self._is_here(found.name):
             self._ignore(f"{word}={name}: this is cluster {self._site.server_name}")
         return found.name
+
+    def _is_here(self, cluster: str) -> bool:
+        here = self._site.server_name
+        return cluster in {here, "all"} or cluster.partition(".")[0] == here.partition(".")[0]
 
     # One name
 
@@ -305,6 +328,8 @@ class _Translator:
             found = self._first(word, name, value)
             if found is None:
                 return _Meaning(word, name, tuple(labelled), False)
+            if word is Word.RESOURCE and name.startswith(OTHER_KIND):
+                return _Meaning(word, name, tuple(labelled), False)  # it would pass for another kind of name
             if (word, name) in seen:
                 self._refuse(_CODE[word], f"{shown}: the site's translations lead back to {name}")
                 return None

@@ -10,6 +10,7 @@ from hpcbatch.dialects.pbs.environment import environment, nodefile
 from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.mail import mails
 from hpcbatch.dialects.pbs.output import output_files
+from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT
 from hpcbatch.dialects.port import Door, Rules
 from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
@@ -92,6 +93,7 @@ DOOR = Door(
     never_met=never_met,
     option_tables=_option_tables,
     rules=Rules(
+        default_project=DEFAULT_PROJECT,
         drops_unsatisfiable=True,
         deleted_job_keeps_dependants=True,
         shows_followers=True,

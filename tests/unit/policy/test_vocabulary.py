@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import SiteConfig, Translation, Unsupported, Word
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.policy.vocabulary import asked_labels, check_ignored, translate, without_disk
+from hpcbatch.policy.vocabulary import asked_labels, check_ignored, translate, with_host_names, without_disk
 
 NODES = ("n01", "n02", "n03")
 
@@ -37,6 +38,7 @@ SITE = SiteConfig(
         to(Word.RESOURCE, "feature", renamed="feature {value}"),
         to(Word.RESOURCE, "accelerators", renamed="gpu"),
         to(Word.RESOURCE, "forbidden", refused="not here"),
+        to(Word.RESOURCE, "@*", labels={"a": "b"}),
         to(Word.RESOURCE, "round", renamed="about"),
         to(Word.RESOURCE, "about", renamed="round"),
         to(Word.FEATURE, "cascade*", labels={"cpu": "cascadelake"}),
@@ -134,7 +136,7 @@ TAKEN: list[tuple[JobSpec, JobSpec, tuple[str, ...]]] = [
         spec(attributes={"reservation": "r"}),
         ("reservation=r: this site has no reservation of this name",),
     ),
-    (spec(attributes={"clusters": "here,twin"}), spec(attributes={"clusters": "here,twin"}), ()),
+    (spec(attributes={"clusters": "here,twin,here.site"}), spec(attributes={"clusters": "here,twin,here.site"}), ()),
     (
         spec(attributes={"server_asked": "far"}),
         spec(attributes={"server_asked": "far"}),
@@ -156,6 +158,7 @@ REFUSED: list[tuple[JobSpec, RefusalCode, str]] = [
     (chunk(words=(("nosuch", "x"),)), R.UNKNOWN_RESOURCE, "nosuch"),
     (spec(words=(("nosuch", "x"),)), R.UNKNOWN_RESOURCE, "nosuch"),
     (spec(resources_per_pod=(("nosuch", 1),)), R.UNKNOWN_RESOURCE, "nosuch"),
+    (chunk(words=(("@qos", "blue"),)), R.UNKNOWN_RESOURCE, "@qos"),
     (chunk(words=(("forbidden", "x"),)), R.UNKNOWN_RESOURCE, "forbidden=x: not here"),
     (chunk(words=(("accelerators", "all"),)), R.UNKNOWN_RESOURCE, "accelerators: expected a number, found all"),
     (chunk(words=(("gpu_kind", "a b"),)), R.UNKNOWN_RESOURCE, "gpu_kind=a b: 'a b' cannot be a label of a node"),
@@ -247,6 +250,19 @@ def test_who_wants_no_ignored_names(
         assert str(raised.value) == f"not available here: {'; '.join((*own, *ignored))}"
     else:
         check_ignored(asked, ignored, site)
+
+
+def test_nodes_by_their_labels() -> None:
+    asked = spec(Chunk(hosts=("a", "b"), excluded_hosts=("c",)), required_hosts=("a",), excluded_hosts=("c",))
+    named = spec(Chunk(hosts=("x", "b"), excluded_hosts=("z",)), required_hosts=("x",), excluded_hosts=("z",))
+    assert with_host_names(asked, {"a": "x", "b": "b", "c": "z"}) == named
+
+
+def test_the_project_of_jobs_that_name_none() -> None:
+    site = SiteConfig(translations=(to(Word.PROJECT, "*", refused="no projects"),))
+    assert translate(spec(attributes={"project": DEFAULT_PROJECT}), site, ()).ignored == ()
+    with pytest.raises(RefusedError, match=r"^project=p: no projects$"):
+        translate(spec(attributes={"project": "p"}), site, ())
 
 
 def test_disk_that_no_node_speaks_of() -> None:
