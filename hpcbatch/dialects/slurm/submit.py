@@ -310,11 +310,13 @@ def _size_and_attributes(request: Request, components: Sequence[_Component]) -> 
 
     if len(components) > MAX_COMPONENTS:
         raise failed("Requested operation not supported on this system")
+    if request.array is not None:
+        raise located(failed("Invalid job array specification"), place_of(request, ("array",)) or Place())
     attributes["het_size"] = str(len(components))
     chunks = []
     for index, (of_one, nodes, size) in enumerate(components):
         other = None if of_one.partition in {None, first.request.partition} else of_one.partition
-        chunks += in_component(size.chunks, index, other)
+        chunks += in_component(size.chunks, index, other, of_one.hosts)
         found = {**_bound(of_one), **size_attributes(of_one, nodes), "partition": of_one.partition}
         attributes |= {f"het_{index}_{name}": value for name, value in found.items() if value is not None}
     return Size(tuple(chunks), Arrangement.SCATTER), attributes

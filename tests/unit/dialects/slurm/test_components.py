@@ -76,6 +76,22 @@ def test_partitions_of_components() -> None:
     assert [c.words for c in found.chunks] == [(), (("partition", "b"),), (), ()]
 
 
+def test_nodes_of_components() -> None:
+    found = spec(script=directives("-N3 -w n[1-2]", "hetjob", "-N1 -w m"))
+    assert [(c.component, c.count, c.hosts) for c in found.chunks] == [
+        (0, 2, ("n1", "n2")),
+        (0, 1, ()),
+        (1, 1, ("m",)),
+    ]
+    assert found.required_hosts == ()
+
+
+def test_no_arrays_of_heterogeneous_jobs() -> None:
+    with pytest.raises(SlurmUsageError, match="Invalid job array specification") as error:
+        submit(script=directives("-n1", "-a 1-3", "hetjob", "-n1"))
+    assert (error.value.line, error.value.column) == (3, 9)
+
+
 def test_each_component_is_checked() -> None:
     outcomes: list[Outcome] = []
     with pytest.raises(ObstaclesError) as error:
