@@ -389,7 +389,10 @@ def _environment_of(
 ) -> tuple[dict[str, str], bool]:
     """The variables of the job, from --export-file where it is given: `NAME=value`, a NUL byte after each."""
     if request.export_file is None:
-        return _environment(request.export, environ)
+        found, export_none = _environment(request.export, environ)
+        if request.dependency:
+            found["SLURM_JOB_DEPENDENCY"] = request.dependency  # sbatch's own variable, as it was given
+        return found, export_none
     place = request.places.get("export-file") or Place()
     try:
         if reader is None:
