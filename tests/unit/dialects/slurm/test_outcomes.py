@@ -161,6 +161,13 @@ def test_plugins() -> None:
         submit("--lustr", plugin_options=of_site)
 
 
+def test_variables_of_options_without_value() -> None:
+    for value, is_rerun in (("", False), ("yes", False), ("1", False), ("no", True), ("0", True), ("x", True)):
+        assert submit(environ={"SBATCH_NO_REQUEUE": value}).submission.spec.rerunnable is is_rerun
+    (outcome,) = outcomes_of(environ={"SBATCH_OVERCOMMIT": "no"})
+    assert outcome == Outcome("SBATCH_OVERCOMMIT=no", Fate.KEPT, "it says no", "SBATCH_OVERCOMMIT")
+
+
 def test_options_of_other_releases() -> None:
     lines = (
         "--tres-per-task=cpu=4,gres/gpu:a100=1",
