@@ -76,8 +76,8 @@ def test_sbatch(site: Site, argv: list[str], stdin: str, code: int, stderr: str)
     ("command", "directive", "word"),
     [
         ("qsub", "#PBS -I", "-I"),
-        ("sbatch", "#SBATCH --switches=1", "switches"),
-        ("sbatch", "#SBATCH --gpu-bind=closest", "gpu-bind"),
+        ("sbatch", "#SBATCH --constraint=a|[b|c]", "constraint"),
+        ("sbatch", "#SBATCH --licenses=a|b", "licenses"),
     ],
 )
 def test_what_is_not_supported_yet_says_where(site: Site, command: str, directive: str, word: str) -> None:

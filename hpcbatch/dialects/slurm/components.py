@@ -65,10 +65,22 @@ def next_component(before: Request) -> Request:
     )
 
 
-def in_component(chunks: Sequence[Chunk], component: int, partition: str | None) -> list[Chunk]:
-    """The chunks of a component. A partition other than the first one's is the site's to translate."""
+def in_component(chunks: Sequence[Chunk], component: int, partition: str | None, hosts: tuple[str, ...]) -> list[Chunk]:
+    """The chunks of a component, of which the first are on `hosts`, as many as there are.
+    A partition other than the first one's is the site's to translate.
+    """
     words = () if partition is None else (("partition", partition),)
-    return [replace(chunk, component=component, words=words) for chunk in chunks]
+    found = []
+    left = len(hosts)
+    for chunk in chunks:
+        placed = replace(chunk, component=component, words=words)
+        on_hosts = min(left, chunk.count)
+        if on_hosts:
+            found.append(replace(placed, count=on_hosts, hosts=hosts))
+        if chunk.count > on_hosts:
+            found.append(replace(placed, count=chunk.count - on_hosts))
+        left -= on_hosts
+    return found
 
 
 def together(requests: Sequence[Request]) -> Request:
@@ -81,7 +93,7 @@ def together(requests: Sequence[Request]) -> Request:
     return replace(
         first,
         licenses=licenses,
-        hosts=tuple(dict.fromkeys(host for request in requests for host in request.hosts)),
+        hosts=(),  # each chunk names its own
         excluded=tuple(dict.fromkeys(host for request in requests for host in request.excluded)),
         exclusive=any(request.exclusive for request in requests),
         mem_mb=0 if any(request.mem_mb == 0 for request in requests) else first.mem_mb,

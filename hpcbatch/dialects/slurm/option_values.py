@@ -50,10 +50,12 @@ def _kill_if_never(request: Request, value: str, _now: datetime) -> None:
 
 def _exclusive(request: Request, value: str, _now: datetime) -> Reading | None:
     word = value.lower()
-    if word not in {"", "exclusive", "user", "mcs"}:
+    if word == "oversubscribe":  # later releases' word for --oversubscribe
+        return Reading(Fate.KEPT, "it only counts in partitions with OverSubscribe=YES")
+    if word not in {"", "exclusive", "allocation", "user", "mcs", "topo"}:
         raise invalid("exclusive")
     request.exclusive = True
-    if word in {"user", "mcs"}:
+    if word in {"user", "mcs", "topo"}:
         return Reading(Fate.TRANSLATED, "no other job on the same nodes, not even of the same user")
     return None
 
@@ -317,11 +319,31 @@ def _profile(_request: Request, value: str, _now: datetime) -> Reading | None:
 
 
 def _gres_flags(_request: Request, value: str, _now: datetime) -> Reading | None:
-    if value.lower() == "disable-binding":
+    words = value.lower().split(",")
+    if words == ["disable-binding"]:
         return Reading(Fate.HONOURED, "GPUs are chosen whatever CPUs the job has")
-    if value.lower() != "enforce-binding":
+    if not all(word in _GRES_FLAGS for word in words):
         raise invalid("gres-flags")
     return None
+
+
+# the last two came with later releases
+_GRES_FLAGS = ("disable-binding", "enforce-binding", "multiple-tasks-per-sharing", "one-task-per-sharing")
+_gpus_per_task = readers.amounts("gpus-per-task", tres.parse_gpus)
+
+
+def _tres_per_task(request: Request, value: str, now: datetime) -> None:
+    """`cpu=4,gres/gpu:a100=1` or with colons, which came after 22.05."""
+    try:
+        cpus, amounts = tres.parse_tres_per_task(value)
+    except NotImplementedError as error:
+        raise NotSupportedError(f"--tres-per-task={value}: {error} is not supported yet") from None
+    except ValueError:
+        raise SlurmUsageError("sbatch: error: Invalid TRES for --tres-per-task", 255) from None
+    request.cpus_per_task = cpus or request.cpus_per_task
+    if amounts:
+        gpus = (f"{name[4:]}:{count}" if ":" in name else str(count) for name, count in amounts.items())
+        _gpus_per_task(request, ",".join(gpus), now)
 
 
 def _mem_bind(_request: Request, value: str, _now: datetime) -> Reading | None:
@@ -423,6 +445,7 @@ READERS: dict[str, Reader] = {
     "time": _time,
     "time-min": readers.checked(readers.is_time, "Invalid --time-min specification"),
     "tmp": readers.memory("tmp_mb", "tmp"),
+    "tres-per-task": _tres_per_task,
     "uid": readers.root_only("uid"),
     "usage": _answered,
     "verbose": _verbose,

@@ -10,6 +10,7 @@ from hpcbatch.model.spec import JobSpec
 
 _HOST = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}"
 _LICENSE = r"([^\s:,;|]+)(?::([0-9]{1,9}))?"
+MAX_HOSTS = 10_000
 LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS")
 """The limits that --propagate knows. Source: slurm_rlimits_info.c."""
 
@@ -20,7 +21,7 @@ def parse_hosts(text: str) -> tuple[str, ...]:
         hosts = tuple(expand(text))
     except SlurmUsageError as error:
         raise ValueError(text) from error
-    if not hosts or not all(re.fullmatch(_HOST, host) for host in hosts):
+    if not 0 < len(hosts) <= MAX_HOSTS or not all(re.fullmatch(_HOST, host) for host in hosts):
         raise ValueError(text)
     return hosts
 

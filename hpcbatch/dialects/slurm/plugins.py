@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
 from hpcbatch.dialects.slurm.getopt import Option, Takes
+from hpcbatch.dialects.slurm.later_options import LATER
 from hpcbatch.dialects.slurm.options import SbatchOption, Support
 
 KNOWN: tuple[tuple[str, Takes, Support, str], ...] = (
@@ -30,4 +31,4 @@ def plugin_option(name: str, of_site: Callable[[], Mapping[str, str]] | None) ->
     for known_name, takes, support, meaning in KNOWN:
         if fnmatchcase(name, known_name):
             return SbatchOption(name=name, takes=takes, support=support, meaning=meaning)
-    return None
+    return LATER.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -105,9 +106,17 @@ def apply_environment(request: Request, environ: Mapping[str, str], context: Con
                 request.verbose = values.leading_number(value) if value.isascii() and value.isdigit() else 0
                 context.book.took(option.name, text, Fate.HONOURED, option.meaning, place)
                 break
+            if option.takes is Takes.NOTHING and not is_set(value):
+                context.book.took(option.name, text, Fate.KEPT, "it says no", place)
+                break
             if take(request, Given(option, None if takes_none else value, 0), text, place, context):
                 request.from_environment.add(option.name)
             break
+
+
+def is_set(value: str) -> bool:
+    """Whether the variable of an option without value asks for it. Source: slurm_process_option()."""
+    return value.lower() in {"", "yes"} or (re.fullmatch("[+-]?[0-9]{1,18}", value) is not None and int(value) != 0)
 
 
 def apply_script(request: Request, words: Sequence[Word], path: str, context: Context) -> None:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.dialects.slurm.tres import GPU, Amounts, gpus_of, same_type
-from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
 from hpcbatch.model.spec import Arrangement
 
@@ -65,7 +64,9 @@ def size_of(request: Request, nodes: tuple[int, int] | None, *, in_component: bo
     nodes = _nodes_for(gres, nodes, tasks)
     tasks = _tasks_for(gres, tasks)
     counted = sum(number for _, number in request.features.counted)
-    is_on_few = in_component or request.overcommit or bool(request.mincpus) or counted > 0
+    # CPUs follow from the GPUs of a node: the tasks go to one
+    has_cpus_of_gpus = request.cpus_per_gpu is not None and gpus_of(gres.node.items()) > 0
+    is_on_few = in_component or request.overcommit or bool(request.mincpus) or counted > 0 or has_cpus_of_gpus
     if nodes is None and per_node is None and tasks is not None and tasks > 1 and not is_on_few:
         return _filled(request, gres, tasks)
     count = 1 if nodes is None else nodes[0]
@@ -139,8 +140,6 @@ def _tasks_for(gres: _Gres, tasks: int | None) -> int | None:
 def _filled(request: Request, gres: _Gres, tasks: int) -> Size:
     """A chunk for each task; how many go into a pod is for the site's nodes to say."""
     gpus = gpus_of(gres.node.items())
-    if gpus and request.cpus_per_gpu is not None:
-        raise NotSupportedError("--cpus-per-gpu beside --ntasks without --nodes is not supported yet")
     mem_mb = request.mem_mb
     if gpus and request.mem_per_gpu_mb is not None:
         mem_mb = gpus * request.mem_per_gpu_mb

@@ -19,13 +19,14 @@ from hpcbatch.dialects.slurm.read_request import (
     apply_environment,
     apply_foreign,
     apply_script,
+    is_set,
     read_command_line,
 )
 from hpcbatch.dialects.slurm.request import Place, Request
 from hpcbatch.dialects.slurm.sizes import Size, failed, settle_tasks, size_attributes, size_of
 from hpcbatch.dialects.slurm.together import SIZE_OPTIONS, ReadFile, check_together, place_of, settle_hosts
 from hpcbatch.dialects.slurm.values import names_only, split_export
-from hpcbatch.errors import DirectiveError, HpcBatchError, raise_all
+from hpcbatch.errors import DirectiveError, HpcBatchError, NotSupportedError, raise_all
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.free_text import check_text
 from hpcbatch.model.image import parse_image
@@ -38,6 +39,7 @@ MAX_NAME = 1024
 DEFAULT_IMAGES = ("PYXIS_CONTAINER_IMAGE", "HPCBATCH_IMAGE")
 """Pyxis looks at its own variable only where no --container-image is given; the other one is ours."""
 
+_MOST_ATTRIBUTES = 128  # of a BatchJob
 _MAIL_NOTE = "this site sends no mail; --mail-type and --mail-user are kept with the job"
 
 ReadScript: TypeAlias = ReadFile
@@ -180,7 +182,7 @@ def _requests(line: CommandLine, source: _Source, environ: Mapping[str, str], co
     count = max(len(directives.components), len(line.parts))
     again = context.quiet  # for what another component has noted
     requests: list[Request] = []
-    ignores_pbs = "SBATCH_IGNORE_PBS" in environ or any(
+    ignores_pbs = is_set(environ.get("SBATCH_IGNORE_PBS", "no")) or any(
         given.option.name == "ignore-pbs" for part in line.parts for given, _ in part
     )
     for index in range(count):
@@ -311,13 +313,17 @@ def _size_and_attributes(request: Request, components: Sequence[_Component]) -> 
 
     if len(components) > MAX_COMPONENTS:
         raise failed("Requested operation not supported on this system")
+    if request.array is not None:
+        raise located(failed("Invalid job array specification"), place_of(request, ("array",)) or Place())
     attributes["het_size"] = str(len(components))
     chunks = []
     for index, (of_one, nodes, size) in enumerate(components):
         other = None if of_one.partition in {None, first.request.partition} else of_one.partition
-        chunks += in_component(size.chunks, index, other)
+        chunks += in_component(size.chunks, index, other, of_one.hosts)
         found = {**_bound(of_one), **size_attributes(of_one, nodes), "partition": of_one.partition}
         attributes |= {f"het_{index}_{name}": value for name, value in found.items() if value is not None}
+    if len(attributes) > _MOST_ATTRIBUTES:
+        raise NotSupportedError(f"a heterogeneous job of {len(components)} such components is not supported yet")
     return Size(tuple(chunks), Arrangement.SCATTER), attributes
 
 
@@ -388,7 +394,10 @@ def _environment_of(
 ) -> tuple[dict[str, str], bool]:
     """The variables of the job, from --export-file where it is given: `NAME=value`, a NUL byte after each."""
     if request.export_file is None:
-        return _environment(request.export, environ)
+        found, export_none = _environment(request.export, environ)
+        if request.dependency:
+            found["SLURM_JOB_DEPENDENCY"] = request.dependency  # sbatch's own variable, as it was given
+        return found, export_none
     place = request.places.get("export-file") or Place()
     try:
         if reader is None:

@@ -34,6 +34,28 @@ def parse_gpus(text: str) -> Amounts:
     return _amounts(matches, name=GPU)
 
 
+def parse_tres_per_task(text: str) -> tuple[int | None, Amounts]:
+    """Read `cpu=4,gres/gpu[:type]=1` (also with colons): CPUs and GPUs of a task. Raises ValueError if it is anything
+    else, NotImplementedError for other resources.
+    """
+    cpus: int | None = None
+    gpus: Amounts = {}
+    for item in text.split(","):
+        name, _, count = item.replace("=", ":").rpartition(":")
+        if not (count.isascii() and count.isdigit() and len(count) < 19):
+            name, count = item, ""
+        if name == "cpu" and count and int(count):
+            cpus = int(count)
+        elif match := re.fullmatch(rf"gres[/:]gpu(?::({_WORD}))?", name):
+            full = f"{GPU}:{match[1]}" if match[1] else GPU
+            gpus[full] = gpus.get(full, 0) + int(count or 1)
+        elif re.fullmatch(r"(gres|license|bb|mem|node)\b.*", name):
+            raise NotImplementedError(name)
+        else:
+            raise ValueError(text)
+    return cpus, {name: count for name, count in gpus.items() if count}
+
+
 def _amounts(matches: Iterable[re.Match[str] | None], name: str = "") -> Amounts:
     found: Amounts = {}
     for match in matches:

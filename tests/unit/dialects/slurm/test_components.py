@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
-from hpcbatch.errors import ObstaclesError
+from hpcbatch.errors import NotSupportedError, ObstaclesError
 from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.spec import Arrangement
 from tests.unit.dialects.slurm.submit_parts import PLAIN, directives, read, spec, submit
@@ -74,6 +74,29 @@ def test_partitions_of_components() -> None:
     found = spec(script=directives("-p a -n1", "hetjob", "-p b -n1", "hetjob", "-n1", "hetjob", "-p a"))
     assert found.queue == "a"
     assert [c.words for c in found.chunks] == [(), (("partition", "b"),), (), ()]
+
+
+def test_many_components() -> None:
+    lines = ["-N2 -c2 --mem=1G -C x", "hetjob"] * 15
+    assert len(spec(script=directives(*lines)).chunks) == 16
+    with pytest.raises(NotSupportedError, match="a heterogeneous job of 61 such components"):
+        submit(script=directives(*lines * 4))
+
+
+def test_nodes_of_components() -> None:
+    found = spec(script=directives("-N3 -w n[1-2]", "hetjob", "-N1 -w m"))
+    assert [(c.component, c.count, c.hosts) for c in found.chunks] == [
+        (0, 2, ("n1", "n2")),
+        (0, 1, ()),
+        (1, 1, ("m",)),
+    ]
+    assert found.required_hosts == ()
+
+
+def test_no_arrays_of_heterogeneous_jobs() -> None:
+    with pytest.raises(SlurmUsageError, match="Invalid job array specification") as error:
+        submit(script=directives("-n1", "-a 1-3", "hetjob", "-n1"))
+    assert (error.value.line, error.value.column) == (3, 9)
 
 
 def test_each_component_is_checked() -> None:

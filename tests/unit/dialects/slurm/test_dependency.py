@@ -9,7 +9,7 @@ from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
 from hpcbatch.model.state import JobState
-from tests.unit.dialects.slurm.submit_parts import directives, spec
+from tests.unit.dialects.slurm.submit_parts import directives, spec, submit
 
 K = DependencyKind
 
@@ -126,3 +126,8 @@ def test_refused_by_sbatch(argv: tuple[str, ...], text: str, code: int) -> None:
     with pytest.raises(SlurmUsageError) as caught:
         spec(*argv)
     assert (caught.value.text, caught.value.code) == (text, code)
+
+
+def test_the_job_sees_what_it_waited_for() -> None:
+    assert submit("-d", "afterok:3").submission.environment["SLURM_JOB_DEPENDENCY"] == "afterok:3"
+    assert "SLURM_JOB_DEPENDENCY" not in submit().submission.environment

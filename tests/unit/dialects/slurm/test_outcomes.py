@@ -161,6 +161,34 @@ def test_plugins() -> None:
         submit("--lustr", plugin_options=of_site)
 
 
+def test_variables_of_options_without_value() -> None:
+    for value, is_rerun in (("", False), ("yes", False), ("1", False), ("no", True), ("0", True), ("x", True)):
+        assert submit(environ={"SBATCH_NO_REQUEUE": value}).submission.spec.rerunnable is is_rerun
+    (outcome,) = outcomes_of(environ={"SBATCH_OVERCOMMIT": "no"})
+    assert outcome == Outcome("SBATCH_OVERCOMMIT=no", Fate.KEPT, "it says no", "SBATCH_OVERCOMMIT")
+
+
+def test_options_of_other_releases() -> None:
+    lines = (
+        "--tres-per-task=cpu=4,gres/gpu:a100=1",
+        "--oom-kill-step",
+        "--exclusive=topo",
+        "--gres-flags=one-task-per-sharing",
+    )
+    found = outcomes_of(script=directives("-N2 -n4", *lines))
+    assert [str(o.fate) for o in found[2:]] == ["translated", "ignored", "translated", "ignored"]
+    (chunk,) = submit(script=directives("-N2 -n4", *lines)).submission.spec.chunks
+    assert (chunk.count, chunk.cpus, chunk.ranks, chunk.resources) == (2, 8, 2, (("gpu:a100", 2),))
+    assert submit("--tres-per-task=gres:gpu:2").submission.spec.chunks[0].resources == (("gpu", 2),)
+    for text in ("", "cpu", "cpu=x", "foo=1", "cpu=4,"):
+        with pytest.raises(DirectiveError, match="Invalid TRES"):
+            submit(f"--tres-per-task={text}")
+    with pytest.raises(DirectiveError, match="license/x=1: license/x is not supported yet"):
+        submit("--tres-per-task=license/x=1")
+    with pytest.raises(DirectiveError, match="unrecognized option '--tres=x'"):
+        submit("--tres=x")
+
+
 VALUES = st.sampled_from(
     "1 2-4 1k abc 1:00 ALL x,y 0 -1 none append n[1-3] block:cyclic nomultithread [a*2&b*1] a|b 1:2:1 user STACK "
     "gpu:2 now+1hour low closest ".split(" ")

@@ -11,7 +11,7 @@ from hpcbatch.dialects.slurm.placement_values import parse_hostfile, parse_hosts
 
 def test_hosts() -> None:
     assert parse_hosts("n[1-2],m3,n1") == ("n1", "n2", "m3", "n1")
-    for text in ("", "n[", "n;1", "é", "n[3-1]", "a/b"):
+    for text in ("", "n[", "n;1", "é", "n[3-1]", "a/b", "n[1-10001]"):
         with pytest.raises(ValueError):
             parse_hosts(text)
 

@@ -203,8 +203,8 @@ def test_gpus_that_cannot_be(argv: str, text: str) -> None:
 def test_memory_and_cpus_of_the_gpus_of_each_pod() -> None:
     found = spec("-n4", "--gres=gpu:2", "--mem-per-gpu=1G")
     assert (found.mem_per_pod_bytes, found.resources_per_pod) == (2048 * MIB, (("gpu", 2),))
-    with pytest.raises(NotSupportedError, match="--cpus-per-gpu beside --ntasks without --nodes"):
-        submit("-n4", "--gres=gpu:2", "--cpus-per-gpu=2")
+    found = spec("-n", "4", "--gres=gpu:2", "--cpus-per-gpu=3")
+    assert [(c.count, c.cpus, c.ranks, c.resources) for c in found.chunks] == [(1, 6, 4, (("gpu", 2),))]
     found = spec("--mem-per-gpu=2", "-G1", environ={"SBATCH_MEM_PER_NODE": "1", "SBATCH_MEM_PER_CPU": "1"})
     assert found.attributes == {"mem_per_gpu_mb": "2", "gpus": "1", "tres_per_job": "gres:gpu:1"}
 
