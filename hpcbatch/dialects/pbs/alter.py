@@ -274,7 +274,7 @@ def _with_resources(asked: Sequence[ResourceRequest], spec: JobSpec, attributes:
         return replace(spec, walltime_s=None)
     resources = altered_resources(asked, spec)
     for request in asked:
-        if request.option in resources.ignored:
+        if request.option in resources.ignored or request.name == "signal":
             raise not_supported(request.option, request.origin)
     limits = resources.limits
     if limits.walltime_s is not None:

@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 from hpcbatch.dialects.pbs.obstacles import Obstacles
 from hpcbatch.dialects.pbs.resource_list import ResourceRequest, bad_value, converted
 from hpcbatch.dialects.pbs.values import parse_duration, parse_size
+from hpcbatch.model.signals import signal_number
+from hpcbatch.model.spec import WarnSignal
 from hpcbatch.units import hms
 
 _TIMES: Final = ("walltime", "min_walltime", "max_walltime", "cput", "pcput")
@@ -22,7 +24,9 @@ _RLIMIT: Final[Mapping[str, str]] = {
     "vmemsz_prc": "as",
 }
 """The limit of setrlimit(2) that each is."""
-NAMES: Final = frozenset({*_TIMES, *_RLIMIT, "nice"})
+_BEFORE_S: Final = 60
+_LONGEST_BEFORE_S: Final = 65535
+NAMES: Final = frozenset({*_TIMES, *_RLIMIT, "nice", "signal"})
 
 
 class Limits(NamedTuple):
@@ -30,6 +34,7 @@ class Limits(NamedTuple):
     cpu_time_s: int | None = None
     process_limits: tuple[tuple[str, int], ...] = ()
     process_nice: int = 0
+    warn_signal: WarnSignal | None = None
     shown: Mapping[str, str] = {}
 
 
@@ -39,9 +44,14 @@ def read_limits(asked: Mapping[str, ResourceRequest], obstacles: Obstacles) -> L
     times: dict[str, int] = {}
     limits: dict[str, int] = {}
     nice = 0
-    for name in NAMES & asked.keys():
-        request = asked[name]
-        if name == "nice":
+    warn: WarnSignal | None = None
+    for name, request in asked.items():
+        if name not in NAMES:
+            continue
+        if name == "signal":
+            warn = obstacles.attempt(request.option, partial(_signal, request), None)
+            shown[name] = request.value.strip()
+        elif name == "nice":
             nice = obstacles.attempt(request.option, partial(_nice, request), 0)
             shown[name] = str(nice)
         elif name in _TIMES:
@@ -59,7 +69,7 @@ def read_limits(asked: Mapping[str, ResourceRequest], obstacles: Obstacles) -> L
     if walltime_s is not None:
         shown["walltime"] = hms(walltime_s)
     positive = {name: amount for name, amount in limits.items() if amount}
-    return Limits(walltime_s, times.get("cput"), tuple(sorted(positive.items())), nice, shown)
+    return Limits(walltime_s, times.get("cput"), tuple(sorted(positive.items())), nice, warn, shown)
 
 
 def _seconds(request: ResourceRequest) -> int | None:
@@ -67,6 +77,16 @@ def _seconds(request: ResourceRequest) -> int | None:
     if seconds == 0:
         raise bad_value(request)
     return seconds
+
+
+def _signal(request: ResourceRequest) -> WarnSignal:
+    """Moab's `signal[@offset]`: the signal that the job gets before its walltime is up."""
+    name, at, before = request.value.strip().partition("@")
+    number = signal_number(name)
+    seconds = converted(request._replace(value=before), parse_duration) if at else _BEFORE_S
+    if not number or seconds is None or seconds > _LONGEST_BEFORE_S:
+        raise bad_value(request)
+    return WarnSignal(signal=number, before_s=seconds)
 
 
 def _nice(request: ResourceRequest) -> int:

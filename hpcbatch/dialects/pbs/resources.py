@@ -119,6 +119,8 @@ class _Reader:
         name = ALIASES.get(request.name, request.name)
         request = request._replace(name=name, given=request.option)
         rule = RESOURCES.get(request.name)
+        if name == "flags" and request.value.lower().startswith("advres:"):  # Moab's other way to name a reservation
+            name, request = "advres", request._replace(name="advres", value=request.value.partition(":")[2])
         if name in self.asked:  # under its other name
             self.ignored[request.option] = f"{name} is given twice"
         elif len(request.value) > _LONGEST and name not in {"select", "nodes"}:

@@ -326,6 +326,8 @@ def shortened(option: str) -> str:
 
 def rule_of(name: str, value: str) -> Rule:
     """What becomes of a job-wide resource."""
+    if name == "flags" and value.lower().startswith("advres:"):
+        return RESOURCES["advres"]
     if name in RESOURCES:
         return RESOURCES[name]
     return AMOUNT if re.fullmatch(NUMBER, value) else WORD

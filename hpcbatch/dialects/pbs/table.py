@@ -149,6 +149,7 @@ RESOURCES: Final[Mapping[str, Rule]] = {
     "stacksz_prc": _translated("the stack of each process", "NQSV"),
     "vmemsz_prc": _translated("the address space of each process", "NQSV"),
     "nice": _honoured("the nice value of the processes"),
+    "signal": _honoured("the signal that the job gets before its walltime is up", "Moab"),
     # names for the site
     "qos": _kept("the quality of service, for the site to know", "Moab"),
     "advres": _translated("a reservation, for the site to know", "Moab"),
@@ -175,7 +176,6 @@ RESOURCES: Final[Mapping[str, Rule]] = {
     "trl": _ignored("the chunks say how many tasks there are", "Moab"),
     "flags": _ignored("flags of Moab mean nothing here", "Moab"),
     "var": _ignored("variables of Moab mean nothing here", "Moab"),
-    "signal": _ignored("the signals before the end are the site's", "Moab"),
     "deadline": _MOAB_HINT,
     "nallocpolicy": _MOAB_HINT,
     "nodematchpolicy": _MOAB_HINT,

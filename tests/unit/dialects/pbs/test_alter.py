@@ -238,7 +238,14 @@ def test_what_stands_beside_the_chunks_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [("-c", "s"), ("-l", "soft_walltime=5"), ("-l", "soft_walltime=5,walltime=9"), ("-W", "group_list=g")]
+    "argv",
+    [
+        ("-c", "s"),
+        ("-l", "soft_walltime=5"),
+        ("-l", "soft_walltime=5,walltime=9"),
+        ("-W", "group_list=g"),
+        ("-l", "signal=15"),
+    ],
 )
 def test_an_alteration_without_effect_is_refused(argv: tuple[str, ...]) -> None:
     with pytest.raises(NotSupportedError):

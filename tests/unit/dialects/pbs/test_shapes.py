@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from hpcbatch.dialects.pbs.errors import PbsError
 from hpcbatch.dialects.pbs.resource_list import ResourceRequest, split_resources
 from hpcbatch.dialects.pbs.resources import Extra, Resources, read_resources
 from hpcbatch.model.chunk import Chunk
-from hpcbatch.model.spec import Arrangement, Sharing
+from hpcbatch.model.spec import Arrangement, Sharing, WarnSignal
 
 GB = 1 << 30
 
@@ -150,7 +151,17 @@ def test_access_policies(policy: str, sharing: Sharing) -> None:
     assert read(f"nodes=1,naccesspolicy={policy}").sharing is sharing
 
 
+def test_signal_before_the_end() -> None:
+    assert read("signal=SIGHUP@120").limits.warn_signal == WarnSignal(signal=1, before_s=120)
+    assert read("signal=15@2:00").limits.warn_signal == WarnSignal(signal=15, before_s=120)
+    assert read("signal=USR1").limits.warn_signal == WarnSignal(signal=10)
+    for wrong in ("odd", "15@", "15@x", "0", "15@99999"):
+        with pytest.raises(PbsError, match=r"Resource_List\.signal"):
+            read(f"signal={wrong}")
+
+
 def test_attributes_and_hosts() -> None:
+    assert read("flags=ADVRES:maint").attributes == {"reservation": "maint"}
     found = read("qos=high,advres=maint,nodes=2,hostlist=n1+n2")
     assert (found.attributes, found.required_hosts) == ({"qos": "high", "reservation": "maint"}, ("n1", "n2"))
 
