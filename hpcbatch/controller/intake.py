@@ -23,7 +23,7 @@ from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
-from hpcbatch.model.spec import Arrangement, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
@@ -138,14 +138,11 @@ class Intake:
             raise refusal or AssertionError("a request has a queue at least")
         if len(admitted) == 1:
             return admitted[0]
-        rooms, is_scattered = (
-            node_rooms(self._nodes.items(), self._pods.items()),
-            spec.arrangement is Arrangement.SCATTER,
-        )
+        rooms = node_rooms(self._nodes.items(), self._pods.items())
         could_start = (
             each
             for each in admitted
-            if fits_now(each[1].layout, rooms, is_scattered=is_scattered, queue=each[0], site=site)
+            if fits_now(each[1].layout, rooms, is_scattered=spec.is_scattered, queue=each[0], site=site)
         )
         return next(could_start, admitted[0])
 
