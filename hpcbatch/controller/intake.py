@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -23,7 +23,7 @@ from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
-from hpcbatch.model.spec import Arrangement, JobSpec
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
@@ -138,14 +138,11 @@ class Intake:
             raise refusal or AssertionError("a request has a queue at least")
         if len(admitted) == 1:
             return admitted[0]
-        rooms, is_scattered = (
-            node_rooms(self._nodes.items(), self._pods.items()),
-            spec.arrangement is Arrangement.SCATTER,
-        )
+        rooms = node_rooms(self._nodes.items(), self._pods.items())
         could_start = (
             each
             for each in admitted
-            if fits_now(each[1].layout, rooms, is_scattered=is_scattered, queue=each[0], site=site)
+            if fits_now(each[1].layout, rooms, is_scattered=spec.is_scattered, queue=each[0], site=site)
         )
         return next(could_start, admitted[0])
 
@@ -160,7 +157,7 @@ class Intake:
         nodes = self._nodes_of(queue)
         if any(chunk.tmp_bytes for chunk in spec.chunks) and not any(map(says_its_disk, nodes)):
             spec, ignored = without_disk(spec), (*ignored, NO_DISK)
-        sizes = [node_size(node, site, spec) for node in nodes]
+        sizes = node_sizes(nodes, site, spec)
         granted = admit(spec, queue, site, owner, volcano_state=volcano_state, nodes=sizes, stays=stays)
         check_deadline(spec, granted.walltime_s, datetime.now(UTC))
         return replace(granted, ignored=ignored, renamed=translated.renamed)
@@ -260,18 +257,22 @@ def says_its_disk(node: Object) -> bool:
     return "ephemeral-storage" in node["status"]["allocatable"]
 
 
-def node_size(node: Object, site: SiteConfig, spec: JobSpec) -> NodeSize:
-    """What an empty node offers to the pods of `spec`, by the site's names."""
+def node_sizes(nodes: Sequence[Object], site: SiteConfig, spec: JobSpec) -> list[NodeSize]:
+    """What each node, when empty, offers to the pods of `spec`, by the site's names."""
+    asked = asked_labels(spec, site)
+    is_by_name = any(chunk.hosts or chunk.excluded_hosts for chunk in spec.chunks)
+    return [_node_size(node, site, asked, host_name(node) if is_by_name else "") for node in nodes]
+
+
+def _node_size(node: Object, site: SiteConfig, asked: Mapping[str, Mapping[str, str]], name: str) -> NodeSize:
     has, labels = node["status"]["allocatable"], node["metadata"].get("labels") or {}
     amounts = {name: int(parse_quantity(has.get(resource, 0))) for name, resource in site.resources.items()}
     return NodeSize(
         cpus=cpu_milli(has["cpu"]) // 1000,
         mem_bytes=memory_bytes(has["memory"]),
         resources=tuple((name, amount) for name, amount in amounts.items() if amount),
-        properties=frozenset(
-            name for name, means in asked_labels(spec, site).items() if means.items() <= labels.items()
-        ),
-        name=host_name(node) if any(chunk.hosts or chunk.excluded_hosts for chunk in spec.chunks) else "",
+        properties=frozenset(word for word, means in asked.items() if means.items() <= labels.items()),
+        name=name,
     )
 
 

@@ -18,7 +18,6 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.model.record import HostUsage, JobRecord
-from hpcbatch.model.spec import Arrangement
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.policy.plausible import NodeSize, plausible_usage
@@ -101,8 +100,7 @@ class Observer:
         queue = site.queue(record.queue)
         if queue is None:
             return Waiting(reason=Reason.NONE, message="")
-        is_scattered = record.spec.arrangement is Arrangement.SCATTER
-        return explain(record.status.layout, rooms, is_scattered=is_scattered, queue=queue, site=site)
+        return explain(record.status.layout, rooms, is_scattered=record.spec.is_scattered, queue=queue, site=site)
 
 
 def _plausible_usage(

@@ -397,6 +397,11 @@ class JobSpec:
         return max(-MAX_WEIGHT, min(MAX_WEIGHT - 1, self.priority - self.nice))
 
     @property
+    def is_scattered(self) -> bool:
+        """No two pods share a node: so each of the nodes that it must have gets one."""
+        return self.arrangement is Arrangement.SCATTER or bool(self.required_hosts)
+
+    @property
     def resource_names(self) -> tuple[str, ...]:
         """The names of all requested further resources, each once, sorted."""
         chunks = (pair for chunk in self.chunks for pair in chunk.resources)

@@ -98,7 +98,7 @@ def _beyond_nodes(needs: Sequence[_Need], shown: Mapping[str, str], *, is_scatte
             if amount > most:
                 return _never(shown, resource, amount, max(node.free(resource) for node in need.nodes), most)
     count = sum(need.count for need in needs if need.computes)
-    some = max((need.nodes for need in needs), key=len)
+    some = list({id(node): node for need in needs for node in need.nodes}.values())
     if is_scattered and count > len(some):
         text = _text("nodect", str(count), str(len(some)), str(len(some)))
         return Waiting(reason=Reason.NEVER_FITS, message=text)

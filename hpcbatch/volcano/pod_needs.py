@@ -12,7 +12,7 @@ from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.site import OTHER_KIND, Launcher, QueueConfig, SiteConfig, Word
-from hpcbatch.model.spec import Arrangement, Sharing
+from hpcbatch.model.spec import Sharing
 
 MASTER_TASK = "mpimaster"
 _HOST = "kubernetes.io/hostname"
@@ -136,8 +136,7 @@ def anti_affinity(job: PlacedJob, *, is_launcher: bool) -> list[dict[str, Any]]:
     """Terms that keep a pod off the nodes of the job's other computing pods (scatter, nodes that are
     named), of other jobs (exclusive)."""
     terms: list[dict[str, Any]] = []
-    is_scattered = job.spec.arrangement is Arrangement.SCATTER or bool(job.spec.required_hosts)
-    if is_scattered and len(job.pods) > 1 and not is_launcher:
+    if job.spec.is_scattered and len(job.pods) > 1 and not is_launcher:
         own: dict[str, Any] = {"matchLabels": {JOB_ID_LABEL: str(job.job_id)}}
         if job.launcher is Launcher.DEDICATED:  # which may share a node with any of them
             own["matchExpressions"] = [{"key": "volcano.sh/task-spec", "operator": "NotIn", "values": [MASTER_TASK]}]

@@ -187,7 +187,16 @@ def _volcano_job(
         raise HpcBatchError(f"template {TEMPLATE} gives no YAML: {' '.join(str(error).split())}") from None
     if not isinstance(obj, dict):
         raise HpcBatchError(f"template {TEMPLATE} gives no object")
+    _check_node_terms(values["tasks"], obj)
     return obj
+
+
+def _check_node_terms(tasks: Sequence[Mapping[str, Any]], made: Mapping[str, Any]) -> None:
+    """A site's template may be older than these: the job must not run on nodes that it must not have."""
+    pods = [task.get("template", {}).get("spec", {}) for task in (made.get("spec") or {}).get("tasks") or ()]
+    for task, pod in zip(tasks, pods, strict=False):
+        if task["node_terms"] and "nodeAffinity" not in (pod.get("affinity") or {}):
+            raise HpcBatchError(f"template {TEMPLATE}: expected a nodeAffinity made from task.node_terms")
 
 
 def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str, namespace: str) -> dict[str, Any]:

@@ -321,3 +321,29 @@ def test_deadlines(rig: Rig) -> None:
             assert rig.status(name)["reason"] == "Deadline"
         assert rig.status(waits)["message"].endswith("cannot be kept")
         assert rig.status(runs)["message"].startswith("deadline ")
+
+
+def test_alterations_go_through_the_same(rig: Rig) -> None:
+    """A move to an alias, other nodes and licences for a waiting job; what the site does not know is refused."""
+
+    def alter(name: str, number: int, **fields: Any) -> Object:
+        request = {"id": f"change-{number}", "fields": fields}
+        for wanted in (None, request):  # a patch would merge it with the one before
+            rig.cluster.registry.patch(BATCHJOBS, name, {"spec": {"alteration": wanted}}, NS)
+        wait_for("the reply", lambda: rig.status(name).get("answered", {}).get("id") == request["id"])
+        answer: Object = rig.status(name)["answered"]
+        return answer
+
+    with rig.site():
+        job = rig.submit(queue="one", other_queues=("two",), hold=True)
+        assert "code" not in alter(job, 1, queue="batch-7")
+        assert rig.status(job)["queue"] == "workq"
+        assert "code" not in alter(job, 2, requiredHosts=["node-2"], licenses={"matlab": 2})
+        assert rig.status(job)["licenses"] == {"matlab": 2}
+        assert alter(job, 3, requiredHosts=["node-9"])["code"] == RefusalCode.UNKNOWN_NODE
+        assert "code" not in alter(job, 4, queue="nosuch")
+        assert rig.status(job)["ignored"] == ["-p nosuch: this site has no such queue; workq takes it"]
+        assert "code" not in alter(job, 5, account="phys9")
+        assert record_from(rig.job(job)).spec.account == "physics"
+        rig.cluster.registry.patch(BATCHJOBS, job, {"spec": {"hold": False}}, NS)
+        assert rig.nodes(job) == ["node-2"]

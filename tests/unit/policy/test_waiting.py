@@ -116,3 +116,18 @@ def test_pods_with_little_choice_are_placed_first() -> None:
     chunks = [Chunk(count=2, cpus=2), Chunk(cpus=2, properties=("haswell",))]
     why = explain(chunks, NODES, is_scattered=False, queue=QUEUE, site=SITE)
     assert why.reason is Reason.RESOURCES
+
+
+def test_pods_on_nodes_of_their_own_may_be_more_than_those_of_any_kind() -> None:
+    """Two nodes by name, and a third pod on any other."""
+    hosts = [replace(node(used=2000), labels={"kubernetes.io/hostname": f"n{number}"}) for number in (1, 2, 3)]
+    layout = [Chunk(count=2, hosts=("n1", "n2")), Chunk(excluded_hosts=("n1", "n2"))]
+    waiting = explain(layout, hosts, is_scattered=True, queue=QUEUE, site=SITE)
+    assert waiting.reason is Reason.RESOURCES
+    gone = explain([Chunk(hosts=("n9",))], hosts, is_scattered=True, queue=QUEUE, site=SITE)
+    assert (gone.reason, gone.message) == (Reason.NEVER_FITS, "No node of queue workq and name n9")
+
+
+def test_disk() -> None:
+    found = explain([Chunk(tmp_bytes=GI)], [node()], is_scattered=False, queue=QUEUE, site=SITE)
+    assert found.message.endswith("tmp (R: 1048576kb A: 0kb T: 0kb)")

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import DictLoader
 
+import hpcbatch
 import hpcbatch.runner
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError
@@ -442,3 +443,13 @@ def test_named_nodes_become_affinities() -> None:
     )
     assert "affinity" not in pod_spec(volcano_job(placed()))
     assert list(pod_spec(volcano_job(placed(Chunk(hosts=("n1",)))))["affinity"]) == ["nodeAffinity"]
+
+
+def test_a_template_that_leaves_out_the_nodes() -> None:
+    """One that a site made before there were any."""
+    source = (Path(hpcbatch.__path__[0]) / "templates/volcano/job.yaml.j2").read_text()
+    old = re.sub(r"{% if task.node_terms %}.*?{% endif %}\n", "", source, flags=re.DOTALL)
+    loader = DictLoader({translate.TEMPLATE: old.replace("task.node_terms or ", "")})
+    assert volcano_job(placed(), loader=loader)
+    with pytest.raises(HpcBatchError, match=r"expected a nodeAffinity made from task\.node_terms"):
+        volcano_job(placed(Chunk(hosts=("n1",))), loader=loader)

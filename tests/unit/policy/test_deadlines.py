@@ -1,0 +1,65 @@
+"""What becomes of a job whose deadline comes: before it starts, while it runs, and when it is looked at again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from hpcbatch.model.record import JobStatus
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.deadlines import seconds_left
+from hpcbatch.policy.decide import decide
+from tests.unit.policy.job_seen import NOW, START, pod, seen
+
+
+def at(seconds: float) -> dict[str, object]:
+    return {"deadline": NOW + timedelta(seconds=seconds)}
+
+
+@pytest.mark.parametrize("more", [{}, {"hold": True}, {"begin_time": NOW + timedelta(seconds=1)}])
+@pytest.mark.parametrize("phase", [None, "Pending"])
+def test_a_job_that_can_no_longer_keep_its_deadline_leaves_the_queue(
+    more: dict[str, object], phase: str | None
+) -> None:
+    decision = decide(seen(spec=at(59) | {"walltime_s": 60} | more, phase=phase))
+    status = decision.status
+    assert (status.state, status.reason) == (JobState.TIMEOUT, Reason.DEADLINE)
+    assert status.message == "deadline 2026-11-21T12:00:59Z cannot be kept"
+    assert decision.delete is (phase is not None)
+    assert not decision.create
+
+
+@pytest.mark.parametrize(
+    ("spec", "look_s"),
+    [
+        (at(100) | {"walltime_s": 60, "hold": True}, 40.1),
+        (at(100) | {"hold": True}, 100.1),
+        (at(100) | {"begin_time": NOW + timedelta(seconds=30)}, 30),
+        (at(60) | {"walltime_s": 60, "hold": True}, 0.1),
+    ],
+)
+def test_it_is_looked_at_again_in_time(spec: dict[str, object], look_s: float) -> None:
+    decision = decide(seen(spec=spec))
+    assert not decision.status.state.is_final
+    assert decision.look_again_s == pytest.approx(look_s)
+
+
+def test_a_running_job_ends_at_its_deadline() -> None:
+    running = JobStatus(state=JobState.RUNNING, start_time=START, run_count=1, owner="alice")
+    goes_on = decide(seen(spec=at(5), status=running, phase="Running", pods=[pod(started_at=START)]))
+    assert (goes_on.status.state, goes_on.look_again_s) == (JobState.RUNNING, 5)
+    late = seen(spec=at(0), status=running, phase="Running", pods=[pod(started_at=START)])
+    noted = decide(late).status
+    assert (noted.state, noted.reason) == (JobState.EXITING, Reason.DEADLINE)
+    ended = decide(seen(spec=at(0), status=noted, phase="Running", pods=[pod(started_at=START)]))
+    assert ended.terminate
+    over = pod(started_at=START, finished_at=NOW, phase="Failed", exit_code=143)
+    status = decide(seen(spec=at(0), status=noted, phase="Terminated", pods=[over])).status
+    assert (status.state, status.reason) == (JobState.TIMEOUT, Reason.DEADLINE)
+    assert status.message == "deadline 2026-11-21T12:00:00Z has passed"
+
+
+def test_jobs_without_deadline() -> None:
+    assert seconds_left(JobSpec(dialect="pbs", name="x"), 60, NOW) is None
