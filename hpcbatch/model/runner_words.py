@@ -37,6 +37,8 @@ class RunnerWords:
     """Where the script starts if its directory cannot be entered; "": it fails to start."""
     no_directory_text: str = ""
     """The message for that: `{directory}`, `{why}`."""
+    no_input_text: str = ""
+    """The script's standard input cannot be opened: `{file}`, `{why}`. The job ends with 1."""
     no_interpreter_code: int = 126
     """Exit code of a script whose `#!` names a missing program."""
     continues_before_term: bool = False

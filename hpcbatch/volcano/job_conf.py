@@ -21,6 +21,7 @@ Object = dict[str, Any]
 
 _DEFAULT_UMASK = 0o022
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_LIMIT = re.compile(r"[a-z]{1,16}", re.ASCII)
 NO_POD: Final = "withdrawn"
 
 
@@ -87,6 +88,7 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "knows_shell": "no" if site.mounts_passwd else "yes",
         # a script that inherits nothing of the submitter's environment needs one
         "login": ("user" if site.login_shell else "system") if setup.starts_login_shell or export_none else "no",
+        "stdin": setup.stdin,
         "stdout": output.stdout,
         "stderr": output.stderr or "",
         "stdout_in_dir": output.stdout_in_dir or "",
@@ -98,6 +100,8 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "remove_output": spec.remove_output,
         "umask": f"{umask:04o}",
         "walltime_s": "" if spec.walltime_s is None else str(spec.walltime_s),
+        "process_limits": " ".join(f"{_limit(name)}:{value}" for name, value in spec.process_limits),
+        "process_nice": str(spec.process_nice),
         "warn_signal": "" if warn is None else str(warn.signal),
         "warn_before_s": "" if warn is None else str(warn.before_s),
         "warn_scope": "script" if warn is not None and warn.is_batch_only else "steps",
@@ -128,6 +132,12 @@ def _more_arguments(words: Sequence[str]) -> str:
     if not words:
         return ""
     return 'set -- "$@" \\\n' + " \\\n".join(f"  {shellquote(word)}" for word in words) + "\n"
+
+
+def _limit(name: str) -> str:
+    if not _LIMIT.fullmatch(name):
+        raise HpcBatchError(f"{name!r} is not the name of a limit")
+    return name
 
 
 def _variable(name: str) -> str:

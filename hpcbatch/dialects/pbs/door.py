@@ -26,11 +26,12 @@ WORDS = RunnerWords(
 
 
 def _run_setup(job: PlacedJob) -> RunSetup:
-    member = job.spec.member_of
+    spec, member = job.spec, job.spec.member_of
     return RunSetup(
         output=output_files(job),
         script_name=f"{job.job_id}.SC" if member is None else f"{member.array_id}[{member.index}].SC",
         environment=environment(job),
+        stdin=spec.stdin or "",
         starts_login_shell=True,
         nodefile=nodefile(job),
         words=WORDS,

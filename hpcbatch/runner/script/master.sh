@@ -231,6 +231,7 @@ finish() {
       take_output_away
     fi
   fi
+  { read -r untold || [ -n "$untold" ]; } 2>/dev/null <"$run/untold" && warning="$untold${warning:+; $warning}"
   [ -z "$warning" ] || message="${message:+$message; }warning: $warning"
   write_report "$message" exit_code "$exit_code" signal "$signal" reason "$reason" walltime_s "$((ended - started - stopped_s))" \
     cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes" started "$started" ended "$ended" session_id "$session"
