@@ -44,7 +44,8 @@ class RunnerWords:
     continues_before_term: bool = False
     """Stopped processes are continued before TERM is sent to them."""
     walltime_text: str = ""
-    """With `{walltime_s}`, `{limit_s}`, `{job_id}`, `{host}`, `{time}`; so have the next two."""
+    """With `{used_s}`, `{limit_s}`, `{job_id}`, `{host}`, `{time}`; so have the next three."""
+    cput_text: str = ""
     deleted_text: str = ""
     requeued_text: str = ""
     memory_text: str = ""

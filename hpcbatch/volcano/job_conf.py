@@ -100,6 +100,7 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "remove_output": spec.remove_output,
         "umask": f"{umask:04o}",
         "walltime_s": "" if spec.walltime_s is None else str(spec.walltime_s),
+        "cpu_time_s": "" if spec.cpu_time_s is None else str(spec.cpu_time_s),
         "process_limits": " ".join(f"{_limit(name)}:{value}" for name, value in spec.process_limits),
         "process_nice": str(spec.process_nice),
         "warn_signal": "" if warn is None else str(warn.signal),

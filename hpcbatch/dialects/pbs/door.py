@@ -20,7 +20,8 @@ WORDS = RunnerWords(
     shell_variable="PBS_O_SHELL",
     start_variables={"PBS_NODEFILE": "nodefile", "TMPDIR": "tmp", "SHELL": "shell"},
     appends_after_restart=True,
-    walltime_text="=>> PBS: job killed: walltime {walltime_s} exceeded limit {limit_s}",
+    walltime_text="=>> PBS: job killed: walltime {used_s} exceeded limit {limit_s}",
+    cput_text="=>> PBS: job killed: cput {used_s} exceeded limit {limit_s}",
     memory_text="=>> PBS: job killed: mem {used_kib}kb exceeded limit {limit_kib}kb",
 )
 

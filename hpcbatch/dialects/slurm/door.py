@@ -36,6 +36,7 @@ WORDS = RunnerWords(
     no_interpreter_code=2,  # slurmstepd ends with errno
     continues_before_term=True,
     walltime_text=f"{_CANCELLED} DUE TO TIME LIMIT ***",
+    cput_text=f"{_CANCELLED} DUE TO TIME LIMIT ***",
     deleted_text=f"{_CANCELLED} ***",
     requeued_text=f"{_CANCELLED} DUE TO JOB REQUEUE ***",
     memory_text="slurmstepd: error: StepId={job_id}.batch exceeded memory limit ({used_bytes} > {limit_bytes}),"
