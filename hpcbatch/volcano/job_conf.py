@@ -80,6 +80,8 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         # where ranks may run: not on a dedicated launcher
         "hosts": " ".join(pod.host for pod in job.pods),
         "cpus": " ".join(str(pod.chunk.cpus) for pod in job.pods),
+        # of a heterogeneous job
+        "components": " ".join(str(pod.chunk.component) for pod in job.pods) if _has_components(job) else "",
         "has_peers": "yes" if job.has_peers else "no",
         "kind": "command" if spec.command else "script",
         "script_name": setup.script_name,
@@ -133,6 +135,10 @@ def _more_arguments(words: Sequence[str]) -> str:
     if not words:
         return ""
     return 'set -- "$@" \\\n' + " \\\n".join(f"  {shellquote(word)}" for word in words) + "\n"
+
+
+def _has_components(job: PlacedJob) -> bool:
+    return any(pod.chunk.component for pod in job.pods)
 
 
 def _limit(name: str) -> str:

@@ -113,7 +113,10 @@ REFUSED = {
     ),
     "-n1": "srun: error: No command given to execute.\n",
     "--pty bash": "srun: error: --pty is not supported: a job's pods have no terminal\n",
-    "a : b": "srun: error: steps of several components (srun a : b) are not supported\n",
+    "a : b": (
+        "srun: error: Attempt to run a job step with het group value of 1,"
+        " but the job allocation has maximum value of 0\n"
+    ),
     "--jobid=3 hostname": "srun: error: srun starts steps of its own job only, not of job 3\n",
 }
 

@@ -19,7 +19,7 @@ ntasks='' nodes='' max_nodes='' cpus_per_task=${SRUN_CPUS_PER_TASK:-} per_node='
 label=${SLURM_LABELIO:+yes} out=${SLURM_STDOUTMODE:-} err=${SLURM_STDERRMODE:-} input=${SLURM_STDINMODE:-}
 kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution=block mpi=${SLURM_MPI_TYPE:-} multi_prog=''
 overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name='' export_given=''
-preserve_env='' test_only=''
+preserve_env='' test_only='' groups=${default_group:-0}
 
 notes=
 # note TEXT: once
@@ -103,7 +103,7 @@ apply() {
       exit 0
       ;;
     test-only) test_only=yes ;;
-    het-group | pack-group) [ "$2" = 0 ] || die "a job here has one component: --het-group=$2 does not exist" ;;
+    het-group | pack-group) read_groups "$2" ;;
     jobid) [ "$2" = "$job_id" ] || die "srun starts steps of its own job only, not of job $2" ;;
     pty | x11) die "--$1 is not supported: a job's pods have no terminal" ;;
     no-allocate) die "--no-allocate is not supported: a step is always its job's" ;;
@@ -196,9 +196,6 @@ while next_option "$@"; do
 done
 shift "$taken"
 [ $# -gt 0 ] || die "No command given to execute."
-for word in "$@"; do
-  [ "$word" != : ] || die "steps of several components (srun a : b) are not supported"
-done
 
 # What the tasks get of the environment: $kept has the names where it is not all of it, between commas.
 # given_variables COMMAND: for each NAME and NAME=value of --export
