@@ -12,6 +12,7 @@ from hpcbatch.model.array import shown_number
 from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.spec import Arrangement, Sharing
 from hpcbatch.volcano import accounts
 from hpcbatch.volcano.job_names import conf_name, job_name
 from hpcbatch.volcano.modules import module_table
@@ -82,6 +83,7 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "cpus": " ".join(str(pod.chunk.cpus) for pod in job.pods),
         # of a heterogeneous job
         "components": " ".join(str(pod.chunk.component) for pod in job.pods) if _has_components(job) else "",
+        "exclusive": "yes" if _has_nodes_of_its_own(job) else "no",
         "has_peers": "yes" if job.has_peers else "no",
         "kind": "command" if spec.command else "script",
         "script_name": setup.script_name,
@@ -139,6 +141,12 @@ def _more_arguments(words: Sequence[str]) -> str:
 
 def _has_components(job: PlacedJob) -> bool:
     return any(pod.chunk.component for pod in job.pods)
+
+
+def _has_nodes_of_its_own(job: PlacedJob) -> bool:
+    """Whether no pod shares its node with another one, also of this job."""
+    spec = job.spec
+    return spec.sharing is Sharing.EXCLUSIVE and (len(job.pods) == 1 or spec.arrangement is Arrangement.SCATTER)
 
 
 def _limit(name: str) -> str:

@@ -38,6 +38,10 @@ while :; do
     step_id=0
     { read -r step_id <"$steps/next"; } 2>/dev/null
     echo $((step_id + 1)) >"$steps/next"
+    beside=
+    for word in $layout; do
+      case " $used " in *" ${word%:*}:"*) beside=yes ;; esac
+    done
     echo "$$$taken" >"$steps/$step_id.step"
     unlock
     break
@@ -103,6 +107,11 @@ fi
 [ -z "$step_name" ] || export SLURM_JOB_NAME="$step_name"
 [ -z "$export_given" ] || given_variables set_variable
 [ -z "$kept" ] || export SRUN_KEPT="$kept" # for task.sh
+if [ -n "$bind$bind_verbose" ]; then
+  SRUN_BIND="kind=$bind list=$bind_list threads=$threads width=${cpus_per_task:-1} per_core=$per_core per_socket=$per_socket"
+  SRUN_BIND="$SRUN_BIND order=${order:-cyclic}${bind_verbose:+ verbose}${quiet:+ quiet}${beside:+ beside}"
+  export SRUN_BIND # for bind.sh
+fi
 if [ -n "$chdir" ]; then
   cd "$chdir" 2>/dev/null || {
     echo "slurmstepd: error: couldn't chdir to \`$chdir': No such file or directory: going to /tmp instead" >&2
