@@ -81,10 +81,10 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         # where ranks may run: not on a dedicated launcher
         "hosts": " ".join(pod.host for pod in job.pods),
         "cpus": " ".join(str(pod.chunk.cpus) for pod in job.pods),
+        "has_peers": "yes" if job.has_peers else "no",
         # of a heterogeneous job
         "components": " ".join(str(pod.chunk.component) for pod in job.pods) if _has_components(job) else "",
         "exclusive": "yes" if _has_nodes_of_its_own(job) else "no",
-        "has_peers": "yes" if job.has_peers else "no",
         "kind": "command" if spec.command else "script",
         "script_name": setup.script_name,
         "interpreter": spec.interpreter or "",
@@ -92,6 +92,7 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "knows_shell": "no" if site.mounts_passwd else "yes",
         # a script that inherits nothing of the submitter's environment needs one
         "login": ("user" if site.login_shell else "system") if setup.starts_login_shell or export_none else "no",
+        "private_dir": setup.private_dir,
         "stdin": setup.stdin,
         "stdout": output.stdout,
         "stderr": output.stderr or "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from hpcbatch.dialects.pbs.depend import never_met
-from hpcbatch.dialects.pbs.environment import environment, nodefile
+from hpcbatch.dialects.pbs.environment import environment, nodefile, private_dir
 from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.mail import mails
 from hpcbatch.dialects.pbs.output import output_files
@@ -33,6 +33,7 @@ def _run_setup(job: PlacedJob) -> RunSetup:
         script_name=f"{job.job_id}.SC" if member is None else f"{member.array_id}[{member.index}].SC",
         environment=environment(job),
         stdin=spec.stdin or "",
+        private_dir=private_dir(job),
         starts_login_shell=True,
         nodefile=nodefile(job),
         words=WORDS,

@@ -225,6 +225,7 @@ finish() {
       reason=NonZeroExit
     fi
   fi
+  [ -z "$private_dir" ] || rm -rf "$private_dir"
   tell_of_worlds
   [ -z "$reason" ] || tell_of_links
   deliver_output

@@ -28,6 +28,11 @@ if [ ! -r "$stdin" ]; then
   filled "$no_input_text" why "$why" file "$stdin" >&2
   exit 1
 fi
+if [ -n "$private_dir" ]; then
+  rm -rf "$private_dir" # of a run that was killed
+  (umask 077 && mkdir -p "$private_dir") || refuse 1 "cannot make directory $private_dir"
+  work_dir=$private_dir
+fi
 exec 3<"$stdin" # not yet as the input: nothing here is to read it
 
 if ! cd "$work_dir" 2>/dev/null; then

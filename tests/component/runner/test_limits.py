@@ -36,6 +36,21 @@ def test_stdin_that_is_not_there_of_a_dialect_without_words(pod: RunnerPod) -> N
     assert (code, report.reason) == (1, Reason.LAUNCH_FAILED)
 
 
+# A directory of its own
+
+
+@pytest.mark.parametrize("is_left", [False, True], ids=["new", "left by a run that was killed"])
+def test_private_directory(pod: RunnerPod, is_left: bool) -> None:
+    made = pod.root / "pbs.12.localhost.x8z"
+    if is_left:
+        made.mkdir()
+        (made / "old").touch()
+    script = "#!/bin/sh\npwd; ls -A; touch new; ls -ld . | cut -c1-10\n"
+    code, _ = pod.run(script, dialect=Dialect.PBS, attributes={"sandbox": "PRIVATE"})
+    assert (code, pod.out.read_text()) == (0, f"{made}\ndrwx------\n")
+    assert not made.exists()
+
+
 # Limits
 
 
