@@ -47,8 +47,8 @@ def unsent_signal(spec: Mapping[str, Any], status: JobStatus) -> Signal | None:
 def requests_text(
     before: str, status: JobStatus, *, is_suspended: bool, signal: Signal | None, may_start: bool = False
 ) -> str:
-    """The annotation: `start` once it may, `signal SEQUENCE NUMBER SCOPE ID` for each signal, `walltime SECONDS` if it
-    was altered, and `suspend`. `before` is its current text.
+    """The annotation: `start` once it may, `signal SEQUENCE NUMBER SCOPE ID` for each signal, `walltime SECONDS` and
+    `cput SECONDS` if they were altered, and `suspend`. `before` is its current text.
     """
     start = ["start"] if may_start or "start" in before.splitlines() else []
     sent = [line for line in before.splitlines() if line.startswith("signal ")]
@@ -58,6 +58,9 @@ def requests_text(
     lines = start + sent[-_SIGNALS_KEPT:]
     if "walltimeSeconds" in status.altered:
         lines.append(f"walltime {'none' if status.walltime_s is None else status.walltime_s}")
+    if "cpuTimeSeconds" in status.altered:
+        cpu_time_s = status.altered["cpuTimeSeconds"]
+        lines.append(f"cput {'none' if cpu_time_s is None else cpu_time_s}")
     if is_suspended:
         lines.append("suspend")
     return "".join(f"{line}\n" for line in lines)

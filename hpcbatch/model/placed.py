@@ -76,6 +76,10 @@ class RunSetup:
     script_name: str = "script"
     """Name of the script's copy, which is its $0."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    stdin: str = ""
+    """Absolute file that the script reads as its standard input; "": /dev/null."""
+    private_dir: str = ""
+    """Absolute directory that is made for the run, in which the script starts, and which goes with it; "": none."""
     starts_login_shell: bool = False
     """The script is run by a login shell even if it inherits the submitter's environment."""
     nodefile: str = ""

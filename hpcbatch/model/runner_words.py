@@ -37,12 +37,15 @@ class RunnerWords:
     """Where the script starts if its directory cannot be entered; "": it fails to start."""
     no_directory_text: str = ""
     """The message for that: `{directory}`, `{why}`."""
+    no_input_text: str = ""
+    """The script's standard input cannot be opened: `{file}`, `{why}`. The job ends with 1."""
     no_interpreter_code: int = 126
     """Exit code of a script whose `#!` names a missing program."""
     continues_before_term: bool = False
     """Stopped processes are continued before TERM is sent to them."""
     walltime_text: str = ""
-    """With `{walltime_s}`, `{limit_s}`, `{job_id}`, `{host}`, `{time}`; so have the next two."""
+    """With `{used_s}`, `{limit_s}`, `{job_id}`, `{host}`, `{time}`; so have the next three."""
+    cput_text: str = ""
     deleted_text: str = ""
     requeued_text: str = ""
     memory_text: str = ""

@@ -16,7 +16,7 @@ class JobState(StrEnum):
     EXITING = "Exiting"
     FINISHED = "Finished"  # the script ended with 0
     FAILED = "Failed"  # with anything else, or it could not be started
-    TIMEOUT = "Timeout"  # ended at its walltime
+    TIMEOUT = "Timeout"  # ended at its walltime, or when its CPU time was used up
     DELETED = "Deleted"  # by qdel or scancel, before or while it ran
     REFUSED = "Refused"  # never admitted; has no number
 
@@ -51,6 +51,7 @@ class Reason(StrEnum):
     SIGNALLED = "Signalled"  # the script was killed by a signal
     TIME_LIMIT = "TimeLimit"
     DEADLINE = "Deadline"  # its deadline has passed, or can no longer be kept
+    CPU_TIME_LIMIT = "CpuTimeLimit"  # all its processes together used more CPU time than it may
     OUT_OF_MEMORY = "OutOfMemory"
     LAUNCH_FAILED = "LaunchFailed"  # a pod, sshd, mount or the interpreter could not be started
     OUTPUT_FAILED = "OutputFailed"  # an output file cannot be opened, or its disk was full in the end

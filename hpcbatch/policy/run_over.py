@@ -138,8 +138,8 @@ def _lost_pod_text(seen: Observed, first: PodView | None, culprit: PodView | Non
 
 
 def _reported(seen: Observed, report: RunReport, first: PodView | None) -> JobStatus:
-    if report.reason is Reason.TIME_LIMIT:
-        return as_ended(seen, JobState.TIMEOUT, Reason.TIME_LIMIT, report.message, first)
+    if report.reason in {Reason.TIME_LIMIT, Reason.CPU_TIME_LIMIT}:
+        return as_ended(seen, JobState.TIMEOUT, report.reason, report.message, first)
     starved = next((pod for pod in seen.pods if pod.is_out_of_memory), None)
     rules = door(seen.record.spec.dialect).rules
     if starved is not None and (report.exit_code != 0 or rules.counts_killed_processes):

@@ -12,6 +12,7 @@ from hpcbatch.model.array import shown_number
 from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.spec import Arrangement, Sharing
 from hpcbatch.volcano import accounts
 from hpcbatch.volcano.job_names import conf_name, job_name
 from hpcbatch.volcano.modules import module_table
@@ -21,6 +22,7 @@ Object = dict[str, Any]
 
 _DEFAULT_UMASK = 0o022
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_LIMIT = re.compile(r"[a-z]{1,16}", re.ASCII)
 NO_POD: Final = "withdrawn"
 
 
@@ -80,6 +82,9 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "hosts": " ".join(pod.host for pod in job.pods),
         "cpus": " ".join(str(pod.chunk.cpus) for pod in job.pods),
         "has_peers": "yes" if job.has_peers else "no",
+        # of a heterogeneous job
+        "components": " ".join(str(pod.chunk.component) for pod in job.pods) if _has_components(job) else "",
+        "exclusive": "yes" if _has_nodes_of_its_own(job) else "no",
         "kind": "command" if spec.command else "script",
         "script_name": setup.script_name,
         "interpreter": spec.interpreter or "",
@@ -87,6 +92,8 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "knows_shell": "no" if site.mounts_passwd else "yes",
         # a script that inherits nothing of the submitter's environment needs one
         "login": ("user" if site.login_shell else "system") if setup.starts_login_shell or export_none else "no",
+        "private_dir": setup.private_dir,
+        "stdin": setup.stdin,
         "stdout": output.stdout,
         "stderr": output.stderr or "",
         "stdout_in_dir": output.stdout_in_dir or "",
@@ -98,6 +105,9 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "remove_output": spec.remove_output,
         "umask": f"{umask:04o}",
         "walltime_s": "" if spec.walltime_s is None else str(spec.walltime_s),
+        "cpu_time_s": "" if spec.cpu_time_s is None else str(spec.cpu_time_s),
+        "process_limits": " ".join(f"{_limit(name)}:{value}" for name, value in spec.process_limits),
+        "process_nice": str(spec.process_nice),
         "warn_signal": "" if warn is None else str(warn.signal),
         "warn_before_s": "" if warn is None else str(warn.before_s),
         "warn_scope": "script" if warn is not None and warn.is_batch_only else "steps",
@@ -128,6 +138,22 @@ def _more_arguments(words: Sequence[str]) -> str:
     if not words:
         return ""
     return 'set -- "$@" \\\n' + " \\\n".join(f"  {shellquote(word)}" for word in words) + "\n"
+
+
+def _has_components(job: PlacedJob) -> bool:
+    return any(pod.chunk.component for pod in job.pods)
+
+
+def _has_nodes_of_its_own(job: PlacedJob) -> bool:
+    """Whether no pod shares its node with another one, also of this job."""
+    spec = job.spec
+    return spec.sharing is Sharing.EXCLUSIVE and (len(job.pods) == 1 or spec.arrangement is Arrangement.SCATTER)
+
+
+def _limit(name: str) -> str:
+    if not _LIMIT.fullmatch(name):
+        raise HpcBatchError(f"{name!r} is not the name of a limit")
+    return name
 
 
 def _variable(name: str) -> str:

@@ -65,6 +65,13 @@ def test_signals_arrive_once_and_in_order(pod: RunnerPod) -> None:
     end(pod, process)
 
 
+def test_another_limit_of_cpu_time(pod: RunnerPod) -> None:
+    process = start(pod, "#!/bin/sh\necho ready\nwhile :; do :; done\n", cpu_time_s=3600)
+    ask(pod, "cput 1\n")
+    _, report = pod.finish(process)
+    assert report.reason is Reason.CPU_TIME_LIMIT
+
+
 def test_scopes(pod: RunnerPod) -> None:
     """A task of srun, a rank (PMI_RANK: of MPICH's mpirun), what the script has started besides, and the script."""
     program = 'trap "echo $0" USR1; echo on >$0; while :; do sleep 0.05; done'

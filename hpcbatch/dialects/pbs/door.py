@@ -6,7 +6,7 @@ from datetime import datetime
 
 from hpcbatch.dialects.pbs.depend import never_met
 from hpcbatch.dialects.pbs.directives import DEFAULT_PREFIX
-from hpcbatch.dialects.pbs.environment import environment, nodefile
+from hpcbatch.dialects.pbs.environment import environment, nodefile, private_dir
 from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.mail import mails
 from hpcbatch.dialects.pbs.output import output_files
@@ -22,7 +22,8 @@ WORDS = RunnerWords(
     shell_variable="PBS_O_SHELL",
     start_variables={"PBS_NODEFILE": "nodefile", "TMPDIR": "tmp", "SHELL": "shell"},
     appends_after_restart=True,
-    walltime_text="=>> PBS: job killed: walltime {walltime_s} exceeded limit {limit_s}",
+    walltime_text="=>> PBS: job killed: walltime {used_s} exceeded limit {limit_s}",
+    cput_text="=>> PBS: job killed: cput {used_s} exceeded limit {limit_s}",
     memory_text="=>> PBS: job killed: mem {used_kib}kb exceeded limit {limit_kib}kb",
 )
 
@@ -38,11 +39,13 @@ class _AnyVariables(dict[str, str]):
 
 
 def _run_setup(job: PlacedJob) -> RunSetup:
-    member = job.spec.member_of
+    spec, member = job.spec, job.spec.member_of
     return RunSetup(
         output=output_files(job),
         script_name=f"{job.job_id}.SC" if member is None else f"{member.array_id}[{member.index}].SC",
         environment=environment(job),
+        stdin=spec.stdin or "",
+        private_dir=private_dir(job),
         starts_login_shell=True,
         nodefile=nodefile(job),
         words=WORDS,

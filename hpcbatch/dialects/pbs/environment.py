@@ -24,7 +24,7 @@ def environment(job: PlacedJob) -> dict[str, str]:
         "NCPUS": threads,
         "OMP_NUM_THREADS": threads,
         "PBS_ENVIRONMENT": "PBS_BATCH",
-        "PBS_JOBDIR": job.home,
+        "PBS_JOBDIR": private_dir(job) or job.home,
         "PBS_JOBID": spec_id(job.job_id, spec),
         "PBS_JOBNAME": spec.name,
         "PBS_MOMPORT": "15003",
@@ -54,6 +54,13 @@ def environment(job: PlacedJob) -> dict[str, str]:
     if spec.walltime_s is not None:
         variables["PBS_WALLTIME"] = str(spec.walltime_s)
     return variables
+
+
+def private_dir(job: PlacedJob) -> str:
+    """The directory of -W sandbox=PRIVATE, by the name that PBS gives it; "" without."""
+    if job.spec.attributes.get("sandbox") != "PRIVATE":
+        return ""
+    return f"{job.home.rstrip('/')}/pbs.{spec_id(job.job_id, job.spec)}.x8z"
 
 
 def nodefile(job: PlacedJob) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.qstat_full import resources_used
-from hpcbatch.dialects.pbs.states import exit_status
+from hpcbatch.dialects.pbs.states import EXCEEDED, exit_status
 from hpcbatch.model.mail import Mail
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
@@ -15,10 +15,6 @@ from hpcbatch.record.rows import row_of
 _BEGUN = "Begun execution"
 _ENDED = "Execution terminated"
 _ABORTED = "Aborted by PBS Server "
-_OVER = {
-    Reason.TIME_LIMIT: "Job exceeded resource walltime\nSee job standard error file",
-    Reason.OUT_OF_MEMORY: "Job exceeded resource mem\nSee job standard error file",
-}
 _NOT_EXECUTED = {
     Reason.LAUNCH_FAILED: "Job cannot be executed\nSee Administrator for help",
     Reason.OUTPUT_FAILED: "Job cannot be executed\nSee job standard error file",
@@ -56,8 +52,8 @@ def mails(record: JobRecord, now: datetime) -> list[Mail]:
 def _abortion(record: JobRecord) -> str | None:
     """Why PBS aborted the job, for the mail that takes the place of the one about its end; None if it did not."""
     status, points = record.status, record.spec.mail_points
-    if status.reason in _OVER:
-        return _OVER[status.reason]
+    if status.reason in EXCEEDED:
+        return f"Job exceeded resource {EXCEEDED[status.reason]}\nSee job standard error file"
     if status.state is JobState.FAILED and status.reason in _NOT_EXECUTED:
         return "\n".join(filter(None, (_NOT_EXECUTED[status.reason], status.message)))
     if status.reason in _LOST:

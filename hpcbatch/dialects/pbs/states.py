@@ -57,12 +57,19 @@ WAITING_TEXT: Final[Mapping[Reason, str]] = {
 # JOB_EXEC_* of OpenPBS's job.h, for jobs that did not end by themselves.
 _EXIT_NUMBER: Mapping[Reason, int] = {
     Reason.TIME_LIMIT: -29,
+    Reason.CPU_TIME_LIMIT: -28,
     Reason.OUT_OF_MEMORY: -27,
     Reason.LAUNCH_FAILED: -1,
     Reason.OUTPUT_FAILED: -1,
     Reason.NODE_LOST: -20,
     Reason.PREEMPTED: -20,
 }
+EXCEEDED: Final[Mapping[Reason, str]] = {
+    Reason.TIME_LIMIT: "walltime",
+    Reason.CPU_TIME_LIMIT: "cput",
+    Reason.OUT_OF_MEMORY: "mem",
+}
+"""The resource of which a job used more than it may."""
 _SIGTERM = 15
 
 
@@ -96,8 +103,8 @@ def exit_status(
         return None
     if state is JobState.DELETED:
         return 256 + (exit_signal or _SIGTERM) if has_started else None
-    if state is JobState.TIMEOUT or reason in {Reason.TIME_LIMIT, Reason.OUT_OF_MEMORY}:
-        return _EXIT_NUMBER[Reason.OUT_OF_MEMORY if reason is Reason.OUT_OF_MEMORY else Reason.TIME_LIMIT]
+    if state is JobState.TIMEOUT or reason in EXCEEDED:
+        return _EXIT_NUMBER[reason if reason in EXCEEDED else Reason.TIME_LIMIT]
     if exit_signal is not None:
         return 256 + exit_signal
     if exit_code is not None and reason is not Reason.LAUNCH_FAILED:
@@ -154,10 +161,8 @@ def comment(row: JobRow, *, vnodes: str = "", ended_by: str = "", timezone: tzin
     said = warning_in(row.message)
     if row.state is JobState.DELETED or not row.state.is_final:
         text += " and terminated" + (f" by {ended_by}" if ended_by else "")
-    elif row.state is JobState.TIMEOUT or row.reason is Reason.TIME_LIMIT:
-        text += " and exceeded resource walltime"
-    elif row.reason is Reason.OUT_OF_MEMORY:
-        text += " and exceeded resource mem"
+    elif row.state is JobState.TIMEOUT or row.reason in EXCEEDED:
+        text += f" and exceeded resource {EXCEEDED.get(row.reason, 'walltime')}"
     else:
         text += " and finished" if row.state is JobState.FINISHED else " and failed"
         # The script's own failures need no words; the others do, and PBS has none for them.

@@ -13,7 +13,7 @@ from hpcbatch.dialects.slurm.environment import environment, nodefile
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT
 from hpcbatch.dialects.slurm.ids import row_id
 from hpcbatch.dialects.slurm.mail import mails, next_time
-from hpcbatch.dialects.slurm.output import output_files
+from hpcbatch.dialects.slurm.output import input_file, output_files
 from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
@@ -33,9 +33,11 @@ WORDS = RunnerWords(
     host_variables={"SLURMD_NODENAME": "host", "SLURM_NODEID": "index", "SLURM_CPUS_ON_NODE": "cpus"},
     fallback_dir="/tmp",  # noqa: S108  slurmstepd's
     no_directory_text="slurmstepd: error: couldn't chdir to `{directory}': {why}: going to /tmp instead",
+    no_input_text="slurmstepd: error: Could not open stdin file {file}: {why}",
     no_interpreter_code=2,  # slurmstepd ends with errno
     continues_before_term=True,
     walltime_text=f"{_CANCELLED} DUE TO TIME LIMIT ***",
+    cput_text=f"{_CANCELLED} DUE TO TIME LIMIT ***",
     deleted_text=f"{_CANCELLED} ***",
     requeued_text=f"{_CANCELLED} DUE TO JOB REQUEUE ***",
     memory_text="slurmstepd: error: StepId={job_id}.batch exceeded memory limit ({used_bytes} > {limit_bytes}),"
@@ -50,6 +52,7 @@ def _run_setup(job: PlacedJob) -> RunSetup:
         output=output_files(job),
         script_name="slurm_script",
         environment=environment(job),
+        stdin=input_file(job),
         nodefile=nodefile(job),
         words=WORDS,
     )

@@ -45,14 +45,7 @@ def _in_array(job_id: int, spec: JobSpec) -> dict[str, Any]:
 
 def output_files(job: PlacedJob) -> OutputFiles:
     """The absolute files that the runner writes. A directory in their place is an error, as in Slurm."""
-    names = _Names(
-        job_id=shown_number(job.job_id, job.spec.member_of),
-        name=job.spec.name,
-        user=job.owner,
-        restarts=max(0, job.run_count - 1),
-        host=job.pods[0].host.partition(".")[0] if job.pods else None,
-        **_in_array(job.job_id, job.spec),
-    )
+    names = _names_of(job)
     work_dir = job.spec.work_dir or job.home
     stderr = job.spec.stderr
     return OutputFiles(
@@ -60,6 +53,22 @@ def output_files(job: PlacedJob) -> OutputFiles:
         stderr=None if stderr is None else _path(stderr.path, work_dir, names),
         append=job.spec.stdout.append,
         umask=job.spec.umask,
+    )
+
+
+def input_file(job: PlacedJob) -> str:
+    """The absolute file of --input; "" without one."""
+    return "" if job.spec.stdin is None else _path(job.spec.stdin, job.spec.work_dir or job.home, _names_of(job))
+
+
+def _names_of(job: PlacedJob) -> _Names:
+    return _Names(
+        job_id=shown_number(job.job_id, job.spec.member_of),
+        name=job.spec.name,
+        user=job.owner,
+        restarts=max(0, job.run_count - 1),
+        host=job.pods[0].host.partition(".")[0] if job.pods else None,
+        **_in_array(job.job_id, job.spec),
     )
 
 

@@ -101,12 +101,15 @@ tell_of_single_ranks() {
   grep -qs '^apart ' "$run/worlds" || echo "apart $apart" >>"$run/worlds"
 }
 
-# in_turn: the hosts of $layout, a line for each task in cyclic order
+# in_turn: the hosts of $layout, a line for each task in cyclic order; $plane tasks in each turn
 in_turn() {
   # shellcheck disable=SC2086
-  printf '%s\n' $layout | awk -F : '
+  printf '%s\n' $layout | awk -F : -v plane="${plane:-1}" '
     { host[NR] = $1; tasks[NR] = $2; if ($2 > most) most = $2 }
-    END { for (turn = 1; turn <= most; turn++) for (i = 1; i <= NR; i++) if (turn <= tasks[i]) print host[i] }'
+    END {
+      for (turn = 0; turn < most; turn += plane)
+        for (i = 1; i <= NR; i++) for (one = turn; one < turn + plane && one < tasks[i]; one++) print host[i]
+    }'
 }
 
 # tell_of_library PROGRAM: where $mpirun is of another family than the program, each rank may be a world of its own, too.
@@ -121,14 +124,19 @@ tell_of_library() {
     "each rank may be a world of its own" >&2
 }
 
-# start_with_mpi LAYOUT-ORDER N PROGRAM...: becomes the launcher of one MPI world over $layout. LAYOUT-ORDER is block or cyclic.
+# start_with_mpi LAYOUT-ORDER N PROGRAM...: becomes the launcher of one MPI world over $layout. LAYOUT-ORDER is block, cyclic or plane,
+# of which Open MPI knows none.
 start_with_mpi() {
   order=$1 total=$2
   shift 2
+  if [ "$family:$order" = openmpi:plane ]; then
+    echo "$tool: hpcbatch: ranks of Open MPI are laid out by block, not by plane" >&2
+    order=block
+  fi
   file=$(mktemp "$run/hosts.XXXXXX") || die "cannot write to $run"
   case $family:$order in
     openmpi:*) for word in $layout; do printf '%s slots=%s\n' "${word%:*}" "${word#*:}"; done ;;
-    *:cyclic) in_turn ;; # -ppn 1 would forget how many each may have
+    *:cyclic | *:plane) in_turn ;; # -ppn 1 would forget how many each may have
     *) for word in $layout; do printf '%s\n' "$word"; done ;;
   esac >"$file"
   case $family:$order in

@@ -54,6 +54,7 @@ start_script() {
   oom_before=$(oom_kills)
   trap 'stop deleted' TERM INT
   trap 'stop walltime' USR1
+  trap 'stop cput' USR2
   started=$(date +%s)
   write_report "the pod was killed before its runner could report" reason Signalled started "$started"
   # setsid --wait alone distinguishes an exit code above 128 from a signal; elsewhere the shell's own message does.
@@ -66,9 +67,9 @@ start_script() {
   uptime
   began=$now
   (
-    trap - TERM INT USR1
+    trap - TERM INT USR1 USR2
     LC_ALL=C HPCBATCH_ROOT=$root HPCBATCH_SH=$sh HPCBATCH_STARTED=$started $launcher "$sh" "$root/runner/start.sh" \
-      </dev/null 3>>"$stdout" 4>>"$stderr" 8>&- 9>&-
+      </dev/null 3>>"$stdout" 4>>"$stderr" 7>&- 8>&- 9>&-
     exit $?
   ) 2>"$run/notice" &
   child=$!
@@ -83,14 +84,16 @@ stop() {
   event=$1
   kill "$watcher" 2>/dev/null
   read_clock
+  used_s=$((now / 100 - began / 100 - stopped_s)) most_s=$limit
   case $event in
     walltime) text=$walltime_text ;;
+    cput) text=$cput_text used_s=$((cpu_spent / 100)) most_s=$cpu_limit ;;
     *)
       text=$deleted_text
       ! grep -q '^requeue ' "$requests" 2>/dev/null || text=$requeued_text
       ;;
   esac
-  write_error "$text" walltime_s "$((now / 100 - began / 100 - stopped_s))" limit_s "$limit" \
+  write_error "$text" used_s "$used_s" limit_s "$most_s" \
     job_id "$job_id" host "$host" time "$(date +%Y-%m-%dT%H:%M:%S)"
   end_job
 }
@@ -98,10 +101,10 @@ stop() {
 # write_error TEXT NAME VALUE...: to the job's error file, see `filled`. An empty text is not written.
 write_error() { [ -z "$1" ] || filled "$@" >>"$error_file"; }
 
-# read_clock: what `watch` has kept: sets $limit, $stopped_s and $is_stopped; and $now.
+# read_clock: what `watch` has kept: sets $limit, $cpu_limit, $cpu_spent, $stopped_s and $is_stopped; and $now.
 read_clock() {
-  limit=$walltime_s stopped=0 is_stopped=
-  { read -r limit stopped is_stopped <"$clock"; } 2>/dev/null
+  limit=$walltime_s cpu_limit=$cpu_time_s cpu_spent=0 stopped=0 is_stopped=
+  { read -r limit cpu_limit cpu_spent stopped is_stopped <"$clock"; } 2>/dev/null
   uptime
   [ -z "$is_stopped" ] || stopped=$((stopped + now - is_stopped))
   stopped_s=$((stopped / 100))
@@ -116,7 +119,7 @@ end_job() {
   [ "$continues_before_term" != yes ] || continue_all
   signal_here 15 all
   [ -z "$is_stopped" ] || continue_all
-  if [ "$event" = walltime ]; then
+  if [ "$event" != deleted ]; then
     [ -z "$is_stopped" ] || broadcast 18
     broadcast 15 &
   fi
@@ -138,7 +141,7 @@ wait_for_script() {
     [ -n "$status" ] && [ $code = 127 ] || status=$code # 127: the shell has reported it before
   done
   ended=$(date +%s)
-  trap '' TERM INT USR1
+  trap '' TERM INT USR1 USR2
   if [ -n "$event" ]; then
     # the script itself has gone, what it started may still be tidying up
     while uptime && [ "$now" -lt "$killed_at" ] && look && [ -n "$of_job" ]; do
@@ -150,7 +153,7 @@ wait_for_script() {
   fi
   sum_up_usage
   kill_all
-  [ "$event" != walltime ] || broadcast 9
+  case $event in walltime | cput) broadcast 9 ;; esac
   for process in $killer $watcher $sshd; do
     kill "$process" 2>/dev/null
   done
@@ -207,6 +210,8 @@ finish() {
   fi
   if [ "$event" = walltime ]; then
     reason=TimeLimit message="walltime $((ended - started - stopped_s)) s exceeded limit $limit s"
+  elif [ "$event" = cput ]; then
+    reason=CpuTimeLimit message="CPU time $((cpu_spent / 100)) s exceeded limit $cpu_limit s"
   elif [ $killed -gt 0 ]; then
     # whether the script bore it is for the rules of the dialect to judge (policy/run_over.py)
     reason=OutOfMemory message="killed: the job used more memory than it asked for"
@@ -220,6 +225,7 @@ finish() {
       reason=NonZeroExit
     fi
   fi
+  [ -z "$private_dir" ] || rm -rf "$private_dir"
   tell_of_worlds
   [ -z "$reason" ] || tell_of_links
   deliver_output
@@ -231,6 +237,7 @@ finish() {
       take_output_away
     fi
   fi
+  { read -r untold || [ -n "$untold" ]; } 2>/dev/null <"$run/untold" && warning="$untold${warning:+; $warning}"
   [ -z "$warning" ] || message="${message:+$message; }warning: $warning"
   write_report "$message" exit_code "$exit_code" signal "$signal" reason "$reason" walltime_s "$((ended - started - stopped_s))" \
     cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes" started "$started" ended "$ended" session_id "$session"

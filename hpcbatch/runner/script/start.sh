@@ -5,6 +5,7 @@
 root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
 . "$root/runner/become.sh"
+. "$root/runner/limits.sh"
 . "$root/conf/job.sh"
 started=$HPCBATCH_STARTED
 echo $$ >"$run/session"
@@ -18,6 +19,21 @@ refuse() {
   printf '%s' "$2" >"$run/launch_failed"
   exit "$1"
 }
+
+stdin=${stdin:-/dev/null}
+if [ ! -r "$stdin" ]; then
+  why="No such file or directory"
+  [ ! -e "$stdin" ] || why="Permission denied"
+  [ -n "$no_input_text" ] || refuse 1 "cannot open standard input $stdin: $why"
+  filled "$no_input_text" why "$why" file "$stdin" >&2
+  exit 1
+fi
+if [ -n "$private_dir" ]; then
+  rm -rf "$private_dir" # of a run that was killed
+  (umask 077 && mkdir -p "$private_dir") || refuse 1 "cannot make directory $private_dir"
+  work_dir=$private_dir
+fi
+exec 3<"$stdin" # not yet as the input: nothing here is to read it
 
 if ! cd "$work_dir" 2>/dev/null; then
   why="No such file or directory"
@@ -126,4 +142,11 @@ elif [ "$login" = no ]; then
   set -- "$@" /bin/sh -c 'exec "$@"' sh
 fi
 . "$root/conf/arguments"
-become "$@"
+exec <&3 3<&-
+apply_limits
+if [ -n "$untold" ]; then
+  echo "hpcbatch: warning: $untold" >&2
+  printf '%s' "$untold" >"$run/untold" # for the record
+fi
+# shellcheck disable=SC2086
+become $nicely "$@"

@@ -5,6 +5,7 @@
 root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
 . "$root/runner/become.sh"
+. "$root/runner/limits.sh"
 . "$root/conf/job.sh"
 unset HPCBATCH_ROOT
 
@@ -60,5 +61,11 @@ for entry in $host_variables; do
   set -- "$@" "${entry%%:*}=$value"
 done
 hold "$@"
-[ -z "$SSH_ORIGINAL_COMMAND" ] || become "$shell" -c "$SSH_ORIGINAL_COMMAND"
-become "$shell" -l
+apply_limits
+if [ -n "$untold" ] && mkdir "$run/told_of_limits" 2>/dev/null; then
+  echo "hpcbatch: warning: $host: $untold" >&2
+fi
+# shellcheck disable=SC2086
+[ -z "$SSH_ORIGINAL_COMMAND" ] || become $nicely "$shell" -c "$SSH_ORIGINAL_COMMAND"
+# shellcheck disable=SC2086
+become $nicely "$shell" -l

@@ -19,7 +19,7 @@ ntasks='' nodes='' max_nodes='' cpus_per_task=${SRUN_CPUS_PER_TASK:-} per_node='
 label=${SLURM_LABELIO:+yes} out=${SLURM_STDOUTMODE:-} err=${SLURM_STDERRMODE:-} input=${SLURM_STDINMODE:-}
 kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution=block mpi=${SLURM_MPI_TYPE:-} multi_prog=''
 overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name='' export_given=''
-preserve_env='' test_only=''
+preserve_env='' test_only='' groups=${default_group:-0}
 
 notes=
 # note TEXT: once
@@ -33,11 +33,74 @@ note() {
 }
 unapplied() { note "$1 is not applied: $2"; }
 
-# The job's own, of which sbatch has reported what does not hold here.
-case ${SLURM_DISTRIBUTION:-} in
-  block* | cyclic*) distribution=$SLURM_DISTRIBUTION ;;
-  ?*) unapplied "SLURM_DISTRIBUTION=$SLURM_DISTRIBUTION" "tasks are laid out by block or cyclic" ;;
-esac
+# Binding, for bind.sh. The job's own options are in the environment.
+bind='' bind_list='' bind_verbose='' threads=${SLURM_THREADS_PER_CORE:-} per_core=${SLURM_NTASKS_PER_CORE:-}
+per_socket=${SLURM_NTASKS_PER_SOCKET:-} order='' plane=${SLURM_DIST_PLANESIZE:-1}
+
+# read_hint LIST
+read_hint() {
+  for hint in $(printf %s "$1" | tr , ' '); do
+    case $hint in
+      nomultithread | compute_bound) threads=1 bind=${bind:-auto} ;;
+      memory_bound) threads=1 per_socket=1 bind=${bind:-auto} ;;
+      multithread) bind=${bind:-threads} ;;
+      *) die "unrecognized --hint argument \"$hint\", see --hint=help" ;;
+    esac
+  done
+}
+
+# read_bind LIST: `verbose,cores`, `map_cpu:0,1` …
+read_bind() {
+  rest=$1
+  while [ -n "$rest" ]; do
+    case $rest in
+      map_cpu:* | mask_cpu:*)
+        bind=${rest%%:*} bind_list=${rest#*:}
+        case $bind_list in *[!0-9a-fA-FxX,*]* | '') die "Invalid --cpu-bind argument: $1" ;; esac
+        return
+        ;;
+    esac
+    case ${rest%%,*} in
+      v | verbose) bind_verbose=yes ;;
+      q | quiet) bind_verbose= ;;
+      none | no) bind=none ;;
+      rank | cores | threads | sockets) bind=${rest%%,*} ;;
+      core | thread | socket) bind=${rest%%,*}s ;;
+      ldoms | boards | rank_ldom | map_ldom:* | mask_ldom:*)
+        unapplied "--cpu-bind=$1" "tasks are bound to threads, cores or sockets"
+        return
+        ;;
+      *) die "Invalid --cpu-bind argument: $1" ;;
+    esac
+    case $rest in
+      *,*) rest=${rest#*,} ;;
+      *) rest= ;;
+    esac
+  done
+}
+
+# read_distribution LIST: over hosts; over the sockets of one
+read_distribution() {
+  distribution=${1%%[:,]*}
+  case $distribution in
+    block | cyclic) ;;
+    '*') distribution=block ;;
+    plane=*) plane=${distribution#*=} distribution=plane && number --distribution "$plane" ;;
+    plane) ;;
+    arbitrary | hostfile)
+      unapplied "--distribution=$1" "tasks are laid out by block, cyclic or plane"
+      distribution=block
+      ;;
+    *) die "Invalid --distribution specification: '$1': expected block, cyclic or plane=SIZE" ;;
+  esac
+  case $1 in
+    *:block* | *:cyclic* | *:fcyclic*) order=${1#*:} order=${order%%[:,]*} ;;
+  esac
+}
+
+[ -z "${SLURM_HINT:-}" ] || read_hint "$SLURM_HINT"
+[ -z "${SLURM_CPU_BIND:-}" ] || [ -n "${SLURM_CPU_BIND_LIST:-}" ] || read_bind "$SLURM_CPU_BIND" # a task's own, else
+[ -z "${SLURM_DISTRIBUTION:-}" ] || read_distribution "$SLURM_DISTRIBUTION"
 
 # apply NAME VALUE
 apply() {
@@ -60,14 +123,12 @@ apply() {
     error) err=$2 ;;
     input) input=$2 ;;
     chdir) chdir=$2 ;;
-    distribution)
-      case $2 in
-        block | cyclic) ;;
-        block[:,]* | cyclic[:,]*) unapplied "--distribution=$2 beyond ${2%%[:,]*}" "a pod does not bind tasks" ;;
-        *) die "Invalid --distribution specification: '$2': expected block or cyclic" ;;
-      esac
-      distribution=${2%%[:,]*}
-      ;;
+    distribution) read_distribution "$2" ;;
+    cpu-bind | cpu_bind) read_bind "$2" ;;
+    hint) read_hint "$2" ;;
+    threads-per-core) number --threads-per-core "$2" && threads=$2 bind=${bind:-auto} ;;
+    ntasks-per-core) number --ntasks-per-core "$2" && per_core=$2 bind=${bind:-auto} ;;
+    ntasks-per-socket) number --ntasks-per-socket "$2" && per_socket=$2 bind=${bind:-auto} ;;
     mpi)
       case $2 in
         none | pmi2 | pmix* | openmpi | cray_shasta) mpi=$2 ;;
@@ -103,15 +164,15 @@ apply() {
       exit 0
       ;;
     test-only) test_only=yes ;;
-    het-group | pack-group) [ "$2" = 0 ] || die "a job here has one component: --het-group=$2 does not exist" ;;
+    het-group | pack-group) read_groups "$2" ;;
     jobid) [ "$2" = "$job_id" ] || die "srun starts steps of its own job only, not of job $2" ;;
     pty | x11) die "--$1 is not supported: a job's pods have no terminal" ;;
     no-allocate) die "--no-allocate is not supported: a step is always its job's" ;;
     prolog | epilog | task-prolog | task-epilog | bcast | container) die "--$1 is not supported" ;;
     bcast-exclude | send-libs) unapplied "--$1" "nothing is broadcast" ;;
     time | time-min | signal) unapplied "--$1" "the step ends with the job" ;;
-    accel-bind | cpu-bind | cpu_bind | mem-bind | mem_bind | hint | gpu-bind | tres-bind | threads-per-core | cores-per-socket | \
-      sockets-per-node | ntasks-per-core | ntasks-per-socket | extra-node-info) unapplied "--$1" "a pod does not bind tasks" ;;
+    accel-bind | mem-bind | mem_bind | gpu-bind | tres-bind) unapplied "--$1" "tasks are bound to CPUs only" ;;
+    cores-per-socket | sockets-per-node | extra-node-info) unapplied "--$1" "a step has the CPUs that its tasks ask for" ;;
     open-mode) [ "$2" = truncate ] || unapplied "--open-mode=$2" "a step begins its output files anew" ;;
     wait) unapplied --wait "a step ends with its last task" ;;
     whole) unapplied --whole "a step has the CPUs that its tasks ask for" ;;
@@ -196,9 +257,8 @@ while next_option "$@"; do
 done
 shift "$taken"
 [ $# -gt 0 ] || die "No command given to execute."
-for word in "$@"; do
-  [ "$word" != : ] || die "steps of several components (srun a : b) are not supported"
-done
+
+[ -z "$threads$per_core$per_socket$order" ] || bind=${bind:-auto}
 
 # What the tasks get of the environment: $kept has the names where it is not all of it, between commas.
 # given_variables COMMAND: for each NAME and NAME=value of --export

@@ -12,6 +12,7 @@
 start="$root/runner/task.sh"
 state=$(mktemp -d "$run/step.XXXXXX") || die "cannot write to $run"
 
+[ "$distribution" = plane ] || plane=1
 mpi_family
 way=direct
 if [ "$mpi" != none ] && [ -z "$multi_prog" ]; then
@@ -25,19 +26,21 @@ if [ "$way" = mpi ]; then
   tell_of_library "$1"
   rmdir "$state"
   [ "$input" = all ] || [ "$input" = 0 ] || exec </dev/null
-  start_with_mpi "${distribution%%[:,]*}" "$ntasks" "$sh" "$start" "$root" mpi "${label:--}" "${out:--}" "${err:--}" "$@"
+  start_with_mpi "$distribution" "$ntasks" "$sh" "$start" "$root" mpi "${label:--}" "${out:--}" "${err:--}" "$@"
 fi
 
 # $numbers: `host:task` words
 numbers=
 case $distribution in
-  cyclic*)
+  cyclic | plane)
     task=0 round=0
     while [ $task -lt "$ntasks" ]; do
       for word in $layout; do
-        [ $round -lt "${word#*:}" ] || continue
-        numbers="$numbers ${word%:*}:$task"
-        task=$((task + 1))
+        here=$((round * plane))
+        while [ $here -lt $(((round + 1) * plane)) ] && [ $here -lt "${word#*:}" ]; do
+          numbers="$numbers ${word%:*}:$task"
+          task=$((task + 1)) here=$((here + 1))
+        done
       done
       round=$((round + 1))
     done
@@ -140,7 +143,7 @@ if [ "$way" = world ]; then
   (
     exec 3<&- </dev/null
     default_signals
-    start_with_mpi "${distribution%%[:,]*}" "$ntasks" "$sh" "$start" "$root" world "${label:--}" "${out:--}" "${err:--}" \
+    start_with_mpi "$distribution" "$ntasks" "$sh" "$start" "$root" world "${label:--}" "${out:--}" "${err:--}" \
       "$state" "$input" "$kill_on_bad_exit" "$@"
   ) &
   launcher=$!

@@ -157,6 +157,12 @@ run_labelled() {
   return "$code"
 }
 
+# tasks_here: how many tasks of the step are on this host: of `2(x3),1`, for SLURM_NODEID
+tasks_here() {
+  printf '%s\n' "$SLURM_STEP_TASKS_PER_NODE" | tr , '\n' | sed 's/(x/ /; s/)//' |
+    awk -v node="$SLURM_NODEID" '{ last += $2 == "" ? 1 : $2; if (node < last) { print $1; exit } }'
+}
+
 # mark_task: for signals (processes.sh)
 mark_task() {
   SLURM_HPCBATCH_STEP="$job_id.$SLURM_STEP_ID task $SLURM_PROCID"
@@ -217,6 +223,7 @@ if [ "$mode" = mpi ] || [ "$mode" = world ]; then
     shift
     check_program "$1"
     [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
+    [ -z "$SRUN_BIND" ] || set -- "$sh" "$root/runner/bind.sh" "$root" "$nth" "$(tasks_here)" "$@"
     mark_task
     exec "$@"
   }
@@ -283,6 +290,7 @@ run_task() { # TASK LOCAL PROGRAM...
   redirect "$SLURM_PROCID" "$node"
   check_program "$1"
   [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
+  [ -z "$SRUN_BIND" ] || set -- "$sh" "$root/runner/bind.sh" "$root" "$SLURM_LOCALID" "$(tasks_here)" "$@"
   mark_task
   # shellcheck disable=SC2086,SC2016
   exec $defaults $session "$sh" -c 'echo $$ >"$1"; [ ! -e "$2" ] || exit 143; shift 2; SLURM_TASK_PID=$$; export SLURM_TASK_PID; exec "$@"' \

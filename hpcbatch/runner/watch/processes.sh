@@ -23,7 +23,8 @@ session_of() {
 # look: one walk through /proc, since not every image has ps. Sets
 #   $leader      the script's process id, which leads its session; empty before it has started
 #   $in_session  those in its session             $of_job  all of the job in this pod
-#   $ticks       hundredths of a second of CPU that everything in this pod has used, with what has ended and was waited for
+#   $ticks       hundredths of a second of CPU that everything in this pod has used, with what has ended and was waited for;
+#            where ids are shared, what the script's session has used
 #   $pages       memory pages that the job's hold now
 #   $count       how many processes were looked at
 #   $kin         `PID<PARENT` of the job's; $launchers, $clients: those named as MPI's launchers and daemons, and `ssh`
@@ -47,6 +48,7 @@ walk() {
     [ "$2" != Z ] || continue
     if [ "$5" = "$leader" ] || [ "$1" = "$leader" ]; then
       in_session="$in_session $1"
+      [ -n "$own_session" ] || ticks=$((ticks + ${13} + ${14} + ${15} + ${16}))
     elif [ -z "$own_session" ] || [ "$5" = "$own_session" ] || [ "$5" = 0 ] || [ "$5" = "${my_session:-}" ]; then
       continue
     else

@@ -10,9 +10,9 @@ page_bytes=$(getconf PAGESIZE 2>/dev/null || echo 4096)
 # keep_figures: what a loop in the background reports to the runner, of usage and of the clock, goes through files that have no name: the
 # script, which runs as the same user, finds nothing to write to, and nothing is left open in it.
 keep_figures() {
-  exec 8>"$run/figures" 9>"$run/clock"
-  rm -f "$run/figures" "$run/clock"
-  figures=/proc/self/fd/8 clock=/proc/self/fd/9
+  exec 7>"$run/shares" 8>"$run/figures" 9>"$run/clock"
+  rm -f "$run/shares" "$run/figures" "$run/clock"
+  shares=/proc/self/fd/7 figures=/proc/self/fd/8 clock=/proc/self/fd/9
 }
 
 # peak_bytes: the control group's own figure, which counts the page cache too. Only a runner that is process 1 has been

@@ -6,15 +6,18 @@
 #   start                             first, and once it may: a job that must not run twice waits for it (master.sh)
 #   signal SEQUENCE NUMBER SCOPE ID   each once, in the order of their sequence numbers
 #   walltime SECONDS                  another limit than the job's first one; `none` for no limit
+#   cput SECONDS                      the same of the CPU time of all its processes together
 #   requeue TIME                      the run is about to be ended, to be queued again: for Slurm's line in the output
 #   suspend                           while this line stands there, the job is stopped, and its walltime with it
 
 requests=$root/requests/lines
 
-# watch STARTED: STARTED is the uptime at which the script was started. USR1 to the runner when its time is up.
+# watch STARTED: STARTED is the uptime at which the script was started. USR1 to the runner when its time is up, USR2 when its CPU
+# time is.
 watch() {
   end_at_term
   began=$1 limit=$walltime_s warned='' stopped_since='' stopped=0 handled=0 pause=10 next_sample=$((began + 30))
+  cpu_limit=$cpu_time_s cpu_spent=0 others=0 asked=0 next_question=0
   keep_clock
   expect_real
   while runner_lives; do
@@ -32,6 +35,11 @@ watch() {
     if [ $now -ge $next_sample ]; then
       look
       keep_usage
+      if is_out_of_cpu_time; then
+        keep_clock
+        kill -s USR2 $$
+        return
+      fi
       tell_usage "$began"
       look_at_worlds
       look_at_links
@@ -49,8 +57,56 @@ watch() {
   done
 }
 
-# keep_clock: for the runner: the limit in force, hundredths of a second spent suspended, and since when it is suspended.
-keep_clock() { echo "${limit:-none} $stopped $stopped_since" >"$clock"; }
+# keep_clock: for the runner: the limits in force, hundredths of a second of CPU used and of time spent suspended, and since when it
+# is suspended.
+keep_clock() { echo "${limit:-none} ${cpu_limit:-none} $cpu_spent $stopped $stopped_since" >"$clock"; }
+
+# is_out_of_cpu_time: whether all processes of all hosts together have used more than the job may. What the last `look` saw is that
+# of this host.
+is_out_of_cpu_time() {
+  [ -n "$cpu_limit" ] || return 1
+  [ "$has_peers" != yes ] || count_others
+  cpu_spent=$((max_ticks + others))
+  [ $((cpu_spent / 100)) -gt "$cpu_limit" ]
+}
+
+# count_others: sets $others to what the other hosts have said to the last question, and asks again: the sooner, the less is left for
+# all CPUs of the job.
+count_others() {
+  answered='' sum=0
+  { read -r answered sum <"$shares"; } 2>/dev/null
+  [ "${sum:-0}" -le "$others" ] || others=$sum
+  if [ "${answered:-0}" = "$asked" ] && [ "$now" -ge "$next_question" ]; then
+    asked=$((asked + 1))
+    ask_others $asked &
+    width=0
+    for one in $cpus; do width=$((width + (one > 0 ? one : 1))); done
+    next_question=$(((cpu_limit * 100 - max_ticks - others) / (2 * width)))
+    [ $next_question -ge 100 ] || next_question=100
+    [ $next_question -le 3000 ] || next_question=3000
+    next_question=$((now + next_question))
+  fi
+}
+
+# ask_others NUMBER: writes that, and the CPU time of all other hosts that answer.
+ask_others() {
+  trap - TERM INT USR1 USR2
+  {
+    for peer in $hosts; do
+      [ "$peer" = "$host" ] || reach "$peer" ticks &
+    done
+    wait
+  } | {
+    sum=0
+    while read -r one; do
+      case $one in
+        '' | *[!0-9]*) ;;
+        *) sum=$((sum + one)) ;;
+      esac
+    done
+    echo "$1 $sum" >"$shares"
+  }
+}
 
 # warn: the signal that was requested for some time before the limit, once; again if the limit moves away.
 warn() {
@@ -65,7 +121,7 @@ warn() {
 }
 
 read_requests() {
-  wanted_limit=$walltime_s wanted_stop=
+  wanted_limit=$walltime_s wanted_cpu=$cpu_time_s wanted_stop=
   if [ -s "$requests" ]; then
     while read -r word first second third _ || [ -n "$word" ]; do
       case $word in
@@ -76,10 +132,13 @@ read_requests() {
           fi
           ;;
         walltime) wanted_limit=$first ;;
+        cput) wanted_cpu=$first ;;
         suspend) wanted_stop=yes ;;
       esac
     done <"$requests"
   fi
+  [ "$wanted_cpu" != none ] || wanted_cpu=
+  cpu_limit=$wanted_cpu
   [ "$wanted_limit" != none ] || wanted_limit=
   if [ "$wanted_limit" != "$limit" ]; then
     limit=$wanted_limit
@@ -124,7 +183,7 @@ await_session() {
 broadcast() {
   [ "$has_peers" = yes ] || return 0
   (
-    trap - TERM INT USR1
+    trap - TERM INT USR1 USR2
     for peer in $hosts; do
       [ "$peer" = "$host" ] || reach "$peer" "$@" &
     done
@@ -135,5 +194,5 @@ broadcast() {
 reach() {
   HPCBATCH_PLAIN=1 "$bin/ssh" -n -o ConnectTimeout=5 -o ConnectionAttempts=1 -o ServerAliveInterval=5 -o ServerAliveCountMax=1 "$1" \
     "env HPCBATCH_ROOT=$(quote "$HPCBATCH_ROOT") sh $(quote "$root/runner/signal.sh") $2 $3" </dev/null ||
-    echo "hpcbatch: signal $2 did not reach host $1" >&2
+    echo "hpcbatch: $2 did not reach host $1" >&2
 }

@@ -88,6 +88,22 @@ def test_walltime_slurm(pod: RunnerPod) -> None:
     assert re.fullmatch(line, pod.err.read_text())
 
 
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_cpu_time(pod: RunnerPod, dialect: Dialect) -> None:
+    """Of all processes together: two that each use less than the limit."""
+    script = "#!/bin/sh\nfor i in 1 2; do (timeout 60 sh -c 'while :; do :; done') & done\nwait; sleep 60\n"
+    _, report = pod.run(script, dialect=dialect, cpu_time_s=1)
+    assert (report.reason, report.signal) == (Reason.CPU_TIME_LIMIT, 15)
+    assert re.fullmatch("CPU time [2-9] s exceeded limit 1 s", report.message)
+    if dialect is Dialect.PBS:
+        assert re.match(r"=>> PBS: job killed: cput [2-9] exceeded limit 1\n", pod.err.read_text())
+
+
+def test_cpu_time_that_is_enough(pod: RunnerPod) -> None:
+    code, report = pod.run("#!/bin/sh\nsleep 1.5\n", cpu_time_s=1)
+    assert (code, report.reason) == (0, Reason.NONE)
+
+
 def test_script_that_ignores_term_is_killed_after_the_delay(pod: RunnerPod) -> None:
     script = "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n"
     _, report = pod.run(script, walltime_s=1, site=SiteConfig(kill_delay_s=1))

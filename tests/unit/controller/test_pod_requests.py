@@ -34,6 +34,8 @@ def signal(request_id: str, number: int = 10, scope: str = "session") -> Signal:
         ("suspend\n", RUNNING, False, None, ""),
         ("", JobStatus(walltime_s=90, altered={"walltimeSeconds": 90}), False, None, "walltime 90\n"),
         ("walltime 90\n", JobStatus(altered={"walltimeSeconds": None}), False, None, "walltime none\n"),
+        ("", JobStatus(altered={"cpuTimeSeconds": 60}), False, None, "cput 60\n"),
+        ("cput 60\n", JobStatus(altered={"cpuTimeSeconds": None}), False, None, "cput none\n"),
         ("", JobStatus(walltime_s=90, altered={"name": "x"}), False, None, ""),
     ],
 )

@@ -65,6 +65,7 @@ def test_users_in_place_of_the_owner() -> None:
 
 
 ABORTS = [
+    (JobState.TIMEOUT, Reason.CPU_TIME_LIMIT, "", "Job exceeded resource cput\nSee job standard error file"),
     (JobState.TIMEOUT, Reason.TIME_LIMIT, "", "Job exceeded resource walltime\nSee job standard error file"),
     (JobState.FAILED, Reason.OUT_OF_MEMORY, "", "Job exceeded resource mem\nSee job standard error file"),
     (JobState.FAILED, Reason.NODE_LOST, "pod x on node n was lost", "pod x on node n was lost"),

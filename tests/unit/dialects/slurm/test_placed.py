@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.dialects.slurm.environment import environment, nodefile, runs
-from hpcbatch.dialects.slurm.output import output_files
+from hpcbatch.dialects.slurm.output import input_file, output_files
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import PlacedJob, PlacedPod
@@ -54,12 +54,56 @@ def test_several_nodes() -> None:
     assert nodefile(replace(JOB, pods=PODS)).split() == [p.host for p in PODS for _ in range(p.chunk.ranks)]
 
 
+HETEROGENEOUS = {
+    "het_size": "2",
+    "ntasks": "3",
+    "het_0_ntasks": "3",
+    "het_1_cpus_per_task": "2",
+    "het_1_partition": "gpu",
+    "het_1_ntasks": "2",
+}
+
+
+def test_components() -> None:
+    """SLURM_* is the first component's; all have the job's id, since they are one job."""
+    chunks = (Chunk(cpus=2, ranks=2), Chunk(ranks=1), Chunk(cpus=4, ranks=2, component=1))
+    pods = tuple(PlacedPod(host=f"n{index}", chunk=chunk) for index, chunk in enumerate(chunks))
+    found = environment(replace(JOB, spec=replace(SPEC, attributes=HETEROGENEOUS), pods=pods))
+    assert (found["SLURM_JOB_NODELIST"], found["SLURM_NNODES"], found["SLURM_NTASKS"]) == ("n[0-1]", "2", "3")
+    assert (found["SLURM_TASKS_PER_NODE"], found["SLURM_JOB_CPUS_PER_NODE"]) == ("2,1", "2,1")
+    assert found["SLURM_HET_SIZE"] == found["SLURM_PACK_SIZE"] == "2"
+    second = {
+        name.removesuffix("_HET_GROUP_1"): value for name, value in found.items() if name.endswith("_HET_GROUP_1")
+    }
+    assert second == {
+        "SLURM_CPUS_PER_TASK": "2",
+        "SLURM_JOB_CPUS_PER_NODE": "4",
+        "SLURM_JOB_ID": "117",
+        "SLURM_JOB_NAME": "env.sh",
+        "SLURM_JOB_NODELIST": "n2",
+        "SLURM_JOB_NUM_NODES": "1",
+        "SLURM_JOB_PARTITION": "gpu",
+        "SLURM_JOB_QOS": "normal",
+        "SLURM_NODE_ALIASES": "(null)",
+        "SLURM_NPROCS": "2",
+        "SLURM_NTASKS": "2",
+        "SLURM_TASKS_PER_NODE": "2",
+    }
+    assert {name for name in found if "_PACK_GROUP_" in name} == {
+        name.replace("HET", "PACK") for name in found if "_HET_GROUP_" in name
+    }
+
+
 OPTIONAL = [
     ({"reservation": "r"}, {"SLURM_JOB_RESERVATION": "r"}),
     ({"overcommit": "1"}, {"SLURM_OVERCOMMIT": "1"}),
     ({"ntasks_per_gpu": "2"}, {"SLURM_NTASKS_PER_GPU": "2"}),
     ({"gpus_per_socket": "2"}, {"SLURM_GPUS_PER_SOCKET": "2"}),
     ({"mem_per_node_mb": "0"}, {"SLURM_MEM_PER_NODE": "0"}),
+    ({"distribution": "cyclic:block"}, {"SLURM_DISTRIBUTION": "cyclic:block"}),
+    ({"distribution": "plane=4"}, {"SLURM_DISTRIBUTION": "plane", "SLURM_DIST_PLANESIZE": "4"}),
+    ({"hint": "nomultithread"}, {"SLURM_HINT": "nomultithread"}),
+    ({"threads_per_core": "1"}, {"SLURM_THREADS_PER_CORE": "1"}),
     ({"ntasks": "5"}, {"SLURM_NTASKS": "5", "SLURM_NPROCS": "5"}),
     ({"ntasks_per_node": "2"}, {"SLURM_NTASKS_PER_NODE": "2", "SLURM_NTASKS": "5", "SLURM_NPROCS": "5"}),
     ({"cpus_per_task": "2"}, {"SLURM_CPUS_PER_TASK": "2"}),
@@ -134,6 +178,11 @@ def test_pattern(pattern: str | None, path: str) -> None:
     spec = replace(SPEC, name="n m", stdout=Output(path=pattern))
     job = replace(JOB, spec=spec, pods=(PlacedPod(host="node1.svc", chunk=Chunk()),))
     assert output_files(job).stdout == path
+
+
+def test_input_file() -> None:
+    assert input_file(JOB) == ""
+    assert input_file(replace(JOB, spec=replace(SPEC, stdin="/in/%x.%3j"))) == "/in/env.sh.117"
 
 
 def test_output_files() -> None:
