@@ -1,4 +1,4 @@
-"""`hpcbatch site`: the site's configuration file, checked before it goes to a cluster."""
+"""`hpcbatch site`: the site's configuration file, made from older files, and checked before it goes to a cluster."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from pathlib import Path
 import click
 
 from hpcbatch.cli.common import complain
+from hpcbatch.cli.site_import import import_site
 from hpcbatch.errors import HpcBatchError
 
 
 @click.group()
 def site() -> None:
     """Look after the site's configuration (docs/site.md)."""
+
+
+site.add_command(import_site)
 
 
 @site.command()
