@@ -88,6 +88,8 @@ def _read_all(files: Sequence[Path]) -> tuple[Found, list[str]]:
         complain(f"hpcbatch: {error}")
     if found.errors:
         raise SystemExit(1)
+    if not (found.carried_count or found.left or found.settings_of_daemons):
+        raise HpcBatchError(f"{', '.join(names)}: no setting found")
     return found, names
 
 

@@ -18,7 +18,9 @@ _LINE = re.compile(
     r"(?:\s+(queue|server|node|hook|resource|sched|pbshook|nodetype)s?\b)?\s*(.*?)\s*;?\s*",
     re.IGNORECASE,
 )
-_SHELL = re.compile(r"""\s*(?:sudo\s+)?(?:\S*/)?qmgr\s+-c\s*(?:"(.*)"|'(.*)')[\s;&|\\]*(?:#.*)?""")
+_SHELL = re.compile(r"""\bqmgr\s+-c\s*(?:"([^"]*)"|'([^']*)')""")
+_IN_SCRIPT = re.compile(r"""^\s*(?:sudo\s+)?(?:\S*/)?qmgr\s""", re.MULTILINE)
+_NEXT = re.compile(r";(?=\s*(?:create|set|unset|delete|active|list|print)\s)", re.IGNORECASE)
 _NAMED = re.compile(r"([^\s=]+)(?:\s+(.*))?")
 _ATTRIBUTE = re.compile(
     r"""\s*([A-Za-z_][\w.\-]*)\s*([+-]?=)\s*(?:"([^"]*)"|'([^']*)'|(.*?))\s*(?:,(?=\s*[A-Za-z_][\w.\-]*\s*[+-]?=)|$)"""
@@ -38,24 +40,42 @@ class _Acl:
 
 def read(text: str, file: str, found: Found) -> None:
     acl = _Acl()
-    for number, line in enumerate(text.split("\n"), 1):
-        place = Place(file, number)
-        in_shell = _SHELL.fullmatch(line)
-        command = (line if in_shell is None else in_shell[1] or in_shell[2] or "").strip(" \t\r;")
-        if not command or command.startswith(("#", "$")):
-            continue
+    is_script = _IN_SCRIPT.search(text) is not None
+    for place, command in _commands(text, file):
         words = _LINE.fullmatch(command)
-        if words is None:
+        if words is not None:
+            _line(words, place, found, acl)
+        elif not is_script:
             found.wrong(place, f"{command[:60]!r} is no line of qmgr: expected create or set, as print server gives")
             return
-        _line(words, place, found, acl)
     for settings in acl.settings.values():
         _access(settings, found)
+
+
+def _commands(text: str, file: str) -> Iterator[tuple[Place, str]]:
+    """Each with its line. A command goes on after `\\`; `;` ends it; a script of a shell has them in quotes."""
+    joined, first = "", 0
+    for number, line in enumerate(text.split("\n"), 1):
+        first = first or number
+        if line.rstrip().endswith("\\"):
+            joined += line.rstrip()[:-1] + " "
+            continue
+        whole_line, place = joined + line, Place(file, first)
+        joined, first = "", 0
+        if whole_line.lstrip().startswith(("#", "$")):
+            continue
+        in_shell = [match[1] or match[2] or "" for match in _SHELL.finditer(whole_line)]
+        for part in (part for inner in in_shell or [whole_line] for part in _NEXT.split(inner)):
+            command = part.strip(" \t\r;")
+            if command:
+                yield place, command
 
 
 def _line(words: re.Match[str], place: Place, found: Found, acl: _Acl) -> None:
     verb, kind, rest = words[1].lower(), (words[2] or "").lower(), words[3]
     named = _NAMED.fullmatch(rest)
+    if verb not in {"create", "set", "import"}:
+        return
     if kind == "server":
         if named is not None and named[2] and not named[2].startswith(("=", "+=", "-=")):
             rest = named[2]  # the server's name stands before its attributes
@@ -85,8 +105,7 @@ def _attributes(of: str, rest: str, place: Place, found: Found) -> Iterator[Sett
     while rest[end:].strip():
         match = _ATTRIBUTE.match(rest, end)
         if match is None:
-            if end or "=" in rest:
-                found.wrong(place, f"{rest[end:][:60]!r}: expected attribute = value")
+            found.wrong(place, f"{rest[end:][:60]!r}: expected attribute = value")
             return
         yield Setting(place, of + match[1], next(part for part in match.groups()[2:] if part is not None))
         end = max(match.end(), end + 1)

@@ -35,8 +35,8 @@ _TESTS: Final[tuple[tuple[Format, re.Pattern[str]], ...]] = tuple(
         (Format.MAUI, r"^\s*(\w+CFG\[|(SERVERHOST|RMPOLLINTERVAL|BACKFILLPOLICY|NODEALLOCATIONPOLICY)\s)", 0),
         (
             Format.SLURM_CONF,
-            r"^\s*((ClusterName|ControlMachine|SlurmctldHost|SlurmctldPort|PartitionName|NodeSet|NodeName=.*\b(CPUs|Procs"
-            r"|Sockets|RealMemory|State|Feature|Features|ThreadsPerCore|NodeAddr|Boards))\s*=|include\s+\S+\.conf\b)",
+            r"^\s*(ClusterName|ControlMachine|SlurmctldHost|SlurmctldPort|PartitionName|NodeSet|NodeName=.*\b(CPUs|Procs"
+            r"|Sockets|RealMemory|State|Feature|Features|ThreadsPerCore|NodeAddr|Boards))\s*=",
             re.IGNORECASE,
         ),
         (Format.GRES_CONF, r"^\s*((NodeName=.*\s)?Name=|AutoDetect=)", re.IGNORECASE),

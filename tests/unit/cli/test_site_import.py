@@ -99,6 +99,7 @@ def test_the_file_is_written_at_the_end(
         (("none.conf",), "cannot read none.conf: No such file or directory"),
         (("empty",), "empty: no file of Slurm or PBS in this folder"),
         (("other.txt",), "other.txt: not recognised; expected slurm.conf, gres.conf, scontrol show partition or"),
+        (("void.sh",), "void.sh: no setting found"),
         (("lost.conf",), "lost.conf:2: Include gone.conf: no such file, nor one of that name in ."),
         (("latin.conf",), "cannot read latin.conf: it is not UTF-8 text"),
         (("slurm.conf", "-o", "no/site.yaml"), "cannot write no/site.yaml: No such file or directory"),
@@ -114,6 +115,7 @@ def test_errors(
 ) -> None:
     (home / "empty").mkdir()
     (home / "other.txt").write_text("hello\n")
+    (home / "void.sh").write_text("set server\nlist server\n")
     (home / "lost.conf").write_text("ClusterName=a\nInclude gone.conf\n")
     (home / "latin.conf").write_bytes("ClusterName=é\n".encode("latin-1"))
     code, out, err = run(capsys, monkeypatch, *argv)

@@ -100,6 +100,10 @@ def test_a_server() -> None:
         "SET QUEUE q resources_max.walltime = 24:00:00",
         'set queue q resources_max.walltime = "24:00:00"',
         "set queue q enabled = True, resources_max.walltime = 24:00:00",
+        "qmgr -c 'list queue q' || qmgr -c 'set queue q resources_max.walltime = 24:00:00'",
+        "set queue q enabled = True; set queue q resources_max.walltime = 24:00:00",
+        "set queue q \\\nresources_max.walltime = 24:00:00",
+        "#!/bin/sh\nservice pbs start\nqmgr <<EOF\nset queue q resources_max.walltime = 24:00:00\nEOF",
     ],
 )
 def test_ways_to_write_a_line(line: str) -> None:
@@ -115,6 +119,7 @@ def test_ways_to_write_a_line(line: str) -> None:
         ),
         ("set queue q resources_max.mem = lots", "a:2: queue q: resources_max.mem=lots: expected memory such as 4gb"),
         ("hello", "a:2: 'hello' is no line of qmgr: expected create or set, as print server gives"),
+        ("set server scheduling", "a:2: 'scheduling': expected attribute = value"),
         ("set server kill_delay = soon", "a:2: kill_delay=soon: expected a time such as 10 or 336:00:00"),
     ],
 )

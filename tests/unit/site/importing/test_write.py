@@ -35,7 +35,9 @@ def test_each_format_is_recognised(name: Format) -> None:
     assert recognised(SAMPLES[name]) is name
 
 
-@pytest.mark.parametrize("text", ["", "hello\n", "DbdHost=db\nSlurmUser=slurm\n", "CgroupPlugin=autodetect\n"])
+@pytest.mark.parametrize(
+    "text", ["", "hello\n", "DbdHost=db\nSlurmUser=slurm\n", "CgroupPlugin=x\n", "include plugstack.conf.d/*.conf\n"]
+)
 def test_other_files_are_not(text: str) -> None:
     with pytest.raises(HpcBatchError, match="not recognised; expected slurm"):
         found_in(text)
