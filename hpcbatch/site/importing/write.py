@@ -174,7 +174,7 @@ def _left(found: Found) -> list[str]:
     if found.left:
         lines += ["", f"# Not carried over, or not exactly: {counted(len(found.left), 'setting')}, each with its line."]
         for (file, why), settings in _by_reason(found.left).items():
-            lines += [f"# {comment(file)}: {why}", *_listed(settings)]
+            lines += [f"# {comment(f'{file}: {why}')}", *_listed(settings)]
     own = found.settings_of_daemons
     if own:
         lines += ["", "# Needs no counterpart, since only the old system's daemons use it, or Kubernetes reports it:"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.site.file import read_config
 from hpcbatch.site.importing import gres_conf, slurm_conf
-from hpcbatch.site.importing.found import Found
+from hpcbatch.site.importing.found import Found, Place, Setting
 from hpcbatch.site.importing.plan import plan
 from hpcbatch.site.importing.recognise import _READ, Format, recognised
 from hpcbatch.site.importing.write import braces, comment, duration, scalar, site_yaml
@@ -99,6 +99,13 @@ def test_names_of_users_cannot_leave_their_place() -> None:
     assert read_config(made).node_properties == {"ok": {"hpcbatch.io/feature-ok": "true"}}
     assert "# kubectl label nodes n2 hpcbatch.io/feature-ok=true" in made
     assert "reboot" not in made
+
+
+def test_reasons_that_quote_a_value_stay_comments() -> None:
+    found = found_in('ClusterName="a\x1b[2J"\nClusterName="b\x1b"\nKillWait=10\n')
+    found.value("kill_delay_s", 20, Setting(Place("a", 4), "KillWait\x1b", "20\u2028queues: []"))
+    found.leave(Setting(Place("a\x1b", 5), "x", "y"), "a reason\x1b with\nqueues: []")
+    assert read_config(site_yaml(plan(found), found, ["a"], "img:1")).kill_delay_s == 10
 
 
 def check(found: Found) -> None:
