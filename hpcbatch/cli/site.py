@@ -1,4 +1,4 @@
-"""`hpcbatch site`: the site's configuration file, checked before it goes to a cluster."""
+"""`hpcbatch site`: the site's configuration file, made from older files, and checked before it goes to a cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from hpcbatch.cli.common import complain
 from hpcbatch.cli.site_survey import survey
+from hpcbatch.cli.site_import import import_site
 from hpcbatch.errors import HpcBatchError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def site() -> None:
 
 
 site.add_command(survey)
+site.add_command(import_site)
 
 
 @site.command()

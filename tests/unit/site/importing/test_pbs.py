@@ -1,0 +1,265 @@
+"""qmgr's print, pbsnodes -a, maui.cfg and moab.cfg."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbatch.model.site import QueueConfig, Translation, Word
+from tests.unit.site.importing.reading import config, errors, left, planned
+
+GI = 1 << 30
+SERVER = """\
+#
+# Create queues and set their attributes.
+#
+create queue route
+set queue route queue_type = Route
+set queue route route_destinations = short
+set queue route route_destinations += long@pbs1
+set queue route enabled = True
+set queue route started = True
+create queue short
+set queue short queue_type = Execution
+set queue short resources_max.walltime = 04:00:00
+set queue short resources_max.nodect = 4
+set queue short resources_default.walltime = 00:30:00
+set queue short resources_default.nodes = 1
+set queue short max_running = 20
+set queue short acl_user_enable = False
+set queue short acl_users = ann@*
+set queue short enabled = True
+set queue short started = True
+create queue long
+set queue long resources_max.ncpus = 512
+set queue long resources_max.procct = 256
+set queue long resources_default.neednodes = big
+set queue long resources_max.mem = 64gb
+set queue long default_chunk.mem = 2gb
+set queue long started = False
+create queue staff queue_type=execution,enabled=true,started=true
+set queue staff acl_group_enable = True
+set queue staff acl_groups = "staff,admins"
+set queue staff default_chunk.Qlist = owned
+#
+# Set server attributes.
+#
+set server scheduling = True
+set server acl_hosts = pbs1
+set server default_queue = route
+set server kill_delay = 20
+set server max_array_size = 3000
+set server job_history_duration = 168:00:00
+set server resources_default.walltime = 01:00:00
+set server resources_available.matlab = 5
+set server log_events = 511
+"""
+
+
+def test_a_server() -> None:
+    site = config(SERVER)
+    assert (site.default_queue, site.kill_delay_s, site.max_array_size) == ("long", 20, 3000)
+    assert site.history_kept_s == 7 * 86400
+    assert site.licenses == {"matlab": 5}
+    assert site.queues == (
+        QueueConfig(name="short", volcano_queue="short", max_walltime_s=4 * 3600, default_walltime_s=1800, max_nodes=4),
+        QueueConfig(
+            name="long",
+            volcano_queue="long",
+            is_default=True,
+            aliases=("route",),
+            default_walltime_s=3600,
+            max_cpus=256,
+            max_mem_per_node_bytes=64 * GI,
+            default_mem_per_node_bytes=2 * GI,
+            node_selector={"hpcbatch.io/feature-big": "true"},
+        ),
+        QueueConfig(
+            name="staff",
+            volcano_queue="staff",
+            default_walltime_s=3600,
+            node_selector={"hpcbatch.io/queue-owned": "true"},
+        ),
+    )
+    assert left(SERVER) == [
+        "a:16: max_running: how many jobs run at once is a user's quota, or the capability of the Volcano Queue",
+        "a:25: resources_max.mem: of all nodes of a job together there; here it is of each node",
+        "a:27: started: open and close the Volcano Queue with vcctl queue operate",
+        "a:29,30: acl_group_enable, acl_groups: who may use a queue has no key: every user of the cluster may use each"
+        " queue",
+        "a:4: route_destinations: it chose the first that takes a job; here route is another name of long",
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "set queue q resources_max.walltime = 24:00:00",
+        "set queue q resources_max.walltime=86400",
+        "qmgr -c 'set queue q resources_max.walltime = 24:00:00'",
+        '  sudo /opt/pbs/bin/qmgr -c "set queue q resources_max.walltime = 24:00:00" ;',
+        "SET QUEUE q resources_max.walltime = 24:00:00",
+        'set queue q resources_max.walltime = "24:00:00"',
+        "set queue q enabled = True, resources_max.walltime = 24:00:00",
+        "qmgr -c 'list queue q' || qmgr -c 'set queue q resources_max.walltime = 24:00:00'",
+        "set queue q enabled = True; set queue q resources_max.walltime = 24:00:00",
+        "set queue q \\\nresources_max.walltime = 24:00:00",
+        "#!/bin/sh\nservice pbs start\nqmgr <<EOF\nset queue q resources_max.walltime = 24:00:00\nEOF",
+    ],
+)
+def test_ways_to_write_a_line(line: str) -> None:
+    assert config(f"create queue q\n{line}\n").queues[0].max_walltime_s == 86400
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        (
+            "set queue q resources_max.walltime = long",
+            "a:2: queue q: resources_max.walltime=long: expected a time such as 24:00:00",
+        ),
+        ("set queue q resources_max.mem = lots", "a:2: queue q: resources_max.mem=lots: expected memory such as 4gb"),
+        ("hello", "a:2: 'hello' is no line of qmgr: expected create or set, as print server gives"),
+        ("set server scheduling", "a:2: 'scheduling': expected attribute = value"),
+        ("set server kill_delay = soon", "a:2: kill_delay=soon: expected a time such as 10 or 336:00:00"),
+    ],
+)
+def test_errors(line: str, error: str) -> None:
+    assert errors(f"create queue q\n{line}\n") == [error]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "limits"), [("16", (16, None)), ("16:ppn=8", (16, 128)), ("16:ppn=8:big", (16, 128))]
+)
+def test_nodes_of_torque(nodes: str, limits: tuple[int, int | None]) -> None:
+    queue = config(f"create queue q\nset queue q resources_max.nodes = {nodes}\n").queues[0]
+    assert (queue.max_nodes, queue.max_cpus) == limits
+
+
+def test_routes_to_nowhere_and_in_circles() -> None:
+    text = (
+        "create queue a\nset queue a route_destinations = b\ncreate queue b\nset queue b route_destinations = a\n"
+        "create queue q\nset server default_queue = a\n"
+    )
+    assert config(text).default_queue == "q"
+    assert "a:1,3: route_destinations: none of them is a queue here" in left(text)
+    assert "a:6: default_queue: there is no such queue" in left(text)
+
+
+def test_names_that_volcano_does_not_take() -> None:
+    queues = config("create queue BIG_mem\ncreate queue root\ncreate queue big-mem\n").queues
+    assert [(queue.name, queue.volcano_queue) for queue in queues] == [
+        ("BIG_mem", "big-mem"),
+        ("root", "queue-root"),
+        ("big-mem", "big-mem-2"),
+    ]
+
+
+TORQUE = """\
+n01
+     state = free
+     np = 16
+     properties = big,ib
+     ntype = cluster
+     status = rectime=1,opsys=linux,ncpus=16
+     gpus = 2
+
+n02
+     state = down,offline
+     np = 16
+"""
+PRO = """\
+x1
+     Mom = x1.site
+     ntype = PBS
+     state = free
+     resources_available.cputype = rome
+     resources_available.flags = avx,avx2
+     resources_available.mem = 263842692kb
+     resources_available.ncpus = 48
+     resources_available.ngpus = 4
+     resources_available.fast = True
+     resources_available.slow = False
+     resources_available.local = 100gb
+     resources_available.Qlist = owned,other
+x2
+     state = free
+     ntype = PBS
+     queue = mine
+"""
+
+
+def test_nodes_of_torque_printed() -> None:
+    plan = planned(TORQUE)
+    assert plan.node_labels == {
+        ("hpcbatch.io/feature-big", "true"): ("n01",),
+        ("hpcbatch.io/feature-ib", "true"): ("n01",),
+    }
+    assert plan.resources == {}
+    assert left(TORQUE) == []
+
+
+def test_nodes_of_pbs_pro() -> None:
+    plan = planned(PRO, SERVER, "create queue mine\n")
+    assert plan.translations == (
+        Translation(
+            word=Word.RESOURCE, pattern="cputype", value="rome", labels={"hpcbatch.io/resource-cputype": "rome"}
+        ),
+        Translation(
+            word=Word.RESOURCE, pattern="flags", value="avx", labels={"hpcbatch.io/resource-flags-avx": "true"}
+        ),
+        Translation(
+            word=Word.RESOURCE, pattern="flags", value="avx2", labels={"hpcbatch.io/resource-flags-avx2": "true"}
+        ),
+        Translation(word=Word.RESOURCE, pattern="fast", value="?rue", labels={"hpcbatch.io/resource-fast": "true"}),
+    )
+    assert plan.node_labels[("hpcbatch.io/queue-owned", "true")] == ("x1",)
+    assert plan.node_labels[("hpcbatch.io/queue-mine", "true")] == ("x2",)
+    assert config(PRO, SERVER, "create queue mine\n").translations == plan.translations
+    assert left(PRO) == [
+        "a:12: resources_available.local: an amount on nodes: name its extended resource under resources"
+    ]
+
+
+MAUI = """\
+# maui.cfg
+SERVERHOST            pbs1.site
+RMCFG[pbs1.site]      TYPE=PBS
+BACKFILLPOLICY        FIRSTFIT
+CLASSCFG[DEFAULT]     DEFAULT.WCLIMIT=1:00:00
+CLASSCFG[short]       MAX.WCLIMIT=4:00:00 MAX.PROC=64 PRIORITY=10
+CLASSCFG[gpu]         DEFAULT.FEATURES=tesla
+NODECFG[n01]          FEATURES=tesla,big
+NODECFG[GLOBAL]       GRES=matlab:4,idl:2
+USERCFG[ann]          MAXJOB=4
+"""
+
+
+def test_maui() -> None:
+    site = config(MAUI)
+    assert (site.server_name, site.licenses) == ("pbs1", {"matlab": 4, "idl": 2})
+    assert site.queues == (
+        QueueConfig(
+            name="short",
+            volcano_queue="short",
+            is_default=True,
+            max_walltime_s=4 * 3600,
+            default_walltime_s=3600,
+            max_cpus=64,
+        ),
+        QueueConfig(
+            name="gpu",
+            volcano_queue="gpu",
+            default_walltime_s=3600,
+            node_selector={"hpcbatch.io/feature-tesla": "true"},
+        ),
+    )
+    assert [line.split(": ")[:2] for line in left(MAUI)] == [
+        ["a:4,6", "BACKFILLPOLICY, PRIORITY"],
+        ["a:10", "USERCFG[ann]"],
+        ["a:6", "queue"],
+    ]
+
+
+def test_a_class_that_is_a_queue_too() -> None:
+    queue = config("create queue short\nset queue short resources_max.walltime = 02:00:00\n", MAUI).queues[0]
+    assert (queue.name, queue.max_walltime_s, queue.max_cpus) == ("short", 7200, 64)
