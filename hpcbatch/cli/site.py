@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hpcbatch.cli.common import complain
-from hpcbatch.cli.site_survey import survey
 from hpcbatch.cli.site_import import import_site
+from hpcbatch.cli.site_survey import survey
 from hpcbatch.errors import HpcBatchError
 
 if TYPE_CHECKING:
