@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster.binaries import ETCD, KUBERNETES, Module, cache_dir, checksum
-from tests.cluster.front_proxy import front_proxy, front_proxy_options, openssl
+from tests.cluster.front_proxy import front_proxy, front_proxy_options
+from tests.cluster.state import run
 from tests.waiting import wait_for
 
 ADMIN = "admin-token"
@@ -78,7 +79,7 @@ def kube_api(directory: Path, tokens: Sequence[tuple[str, str, str]]) -> Iterato
         *(f'{token},{user},{user},"{groups}"' for token, user, groups in tokens),
     ]
     (directory / "tokens.csv").write_text("\n".join(lines) + "\n")
-    openssl("genrsa", "-out", directory / "sa.key", "2048")
+    run("openssl", "genrsa", "-out", directory / "sa.key", "2048")
     front_proxy(directory)
     etcd_url = f"http://127.0.0.1:{etcd_port}"
     api = KubeApi(directory, f"https://127.0.0.1:{api_port}")

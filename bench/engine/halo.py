@@ -14,14 +14,13 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from bench.engine.mpirun_job import LIMIT_S, SYSTEM_PATH, time_job
 from bench.engine.rig import engine
 
 NODES, CPUS = 3, 2
 _RANKS = NODES * CPUS
 _TURNS = 5
 _ARGUMENTS = ("4000", "2")
-_LIMIT_S = 600
-_SYSTEM_PATH = "/usr/bin:/bin"
 _SOURCE = Path(__file__).with_name("halo.c")
 _SCRIPT = """\
 #!/bin/sh
@@ -33,7 +32,7 @@ echo "at $(date +%s.%N)"
 
 
 def main() -> None:
-    mpirun, mpicc = (shutil.which(name, path=_SYSTEM_PATH) for name in ("mpirun", "mpicc"))
+    mpirun, mpicc = (shutil.which(name, path=SYSTEM_PATH) for name in ("mpirun", "mpicc"))
     if mpirun is None or mpicc is None:
         raise SystemExit("halo: no mpirun and mpicc in /usr/bin: expected Debian's openmpi-bin and libopenmpi-dev")
     print(f"{_RANKS} ranks that swap edges {_ARGUMENTS[0]} times, median of {_TURNS} turns, seconds:")
@@ -53,24 +52,9 @@ def main() -> None:
 def _job(turn: int, mpirun: str, env: Mapping[str, str], work: Path) -> tuple[float, float, float, float]:
     """Seconds from qsub's start to the job's end, to its script's start, of its mpirun, and of the steps."""
     script = _SCRIPT.format(mpirun=shlex.quote(mpirun), arguments=" ".join(_ARGUMENTS))
-    (work / "halo.pbs").write_text(script)
-    output = work / f"halo.{turn}"
-    argv = ["qsub", "-W", "block=true", "-j", "oe", "-o", str(output), "-l", "place=scatter"]
-    began, began_s = time.perf_counter(), time.time()
-    done = subprocess.run(
-        [*argv, "-l", f"select={NODES}:ncpus={CPUS}:mpiprocs={CPUS}", "halo.pbs"],
-        env=env,
-        cwd=work,
-        stdout=subprocess.DEVNULL,
-        timeout=_LIMIT_S,
-        check=False,
-    )
-    whole_s = time.perf_counter() - began
-    text = output.read_text() if output.exists() else ""
-    at = [float(word) for word in re.findall(r"^at ([\d.]+)$", text, re.MULTILINE)]
-    if done.returncode or len(at) != 2:
-        raise SystemExit(f"halo: the job ended with {done.returncode}:\n{text}")
-    return whole_s, at[0] - began_s, at[1] - at[0], _steps_s(text)
+    select = f"select={NODES}:ncpus={CPUS}:mpiprocs={CPUS}"
+    done = time_job(script, f"halo-{turn}", "-l", select, env=env, work=work)
+    return done.whole_s, done.before_s, done.mpirun_s, _steps_s(done.output)
 
 
 def _by_hand(mpirun: str, work: Path) -> tuple[float, float]:
@@ -78,7 +62,7 @@ def _by_hand(mpirun: str, work: Path) -> tuple[float, float]:
     argv = [mpirun, "--oversubscribe", "-np", str(_RANKS), "--mca", "btl", "self,tcp", "./halo", *_ARGUMENTS]
     env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     began = time.perf_counter()
-    done = subprocess.run(argv, env=env, cwd=work, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+    done = subprocess.run(argv, env=env, cwd=work, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     whole_s = time.perf_counter() - began
     if done.returncode:
         raise SystemExit(f"halo: mpirun ended with {done.returncode}:\n{done.stdout}{done.stderr}")

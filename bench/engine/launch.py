@@ -14,12 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from bench.engine.mpirun_job import LIMIT_S, SYSTEM_PATH, time_job
 from bench.engine.rig import engine
 from tests.waiting import wait_for
 
 SIZES = (4, 16, 50, 100)
-_LIMIT_S = 600
-_SYSTEM_PATH = "/usr/bin:/bin"
 _SSHD = """\
 HostKey {keys}/key
 AuthorizedKeysFile {keys}/key.pub
@@ -38,7 +37,7 @@ echo "at $(date +%s.%N)"
 
 
 def main(most: int = SIZES[-1]) -> None:
-    mpirun = shutil.which("mpirun", path=_SYSTEM_PATH)
+    mpirun = shutil.which("mpirun", path=SYSTEM_PATH)
     if mpirun is None:
         raise SystemExit("launch: no mpirun in /usr/bin: expected Debian's package openmpi-bin")
     print("`mpirun hostname`, a rank on each of N hosts, seconds:")
@@ -59,25 +58,12 @@ def main(most: int = SIZES[-1]) -> None:
 
 def _job(size: int, mpirun: str, env: Mapping[str, str], work: Path) -> tuple[float, float, float]:
     """Seconds from qsub's start to the job's end, to its script's start, and of the mpirun in it."""
-    (work / "launch.pbs").write_text(_SCRIPT.format(mpirun=shlex.quote(mpirun)))
-    output = work / f"launch.{size}"
-    argv = ["qsub", "-W", "block=true", "-j", "oe", "-o", str(output), "-l", f"select={size}:ncpus=1:mem=512mb"]
-    began, began_s = time.perf_counter(), time.time()
-    done = subprocess.run(
-        [*argv, "-l", "place=scatter", "launch.pbs"],
-        env=env,
-        cwd=work,
-        stdout=subprocess.DEVNULL,
-        timeout=_LIMIT_S,
-        check=False,
-    )
-    whole_s = time.perf_counter() - began
-    text = output.read_text() if output.exists() else ""
-    at = [float(word) for word in re.findall(r"^at ([\d.]+)$", text, re.MULTILINE)]
-    hosts = set(re.findall(r"^job-.*", text, re.MULTILINE))
-    if done.returncode or len(at) != 2 or len(hosts) != size:
-        raise SystemExit(f"launch: the job over {size} pods ended with {done.returncode}:\n{text}")
-    return whole_s, at[0] - began_s, at[1] - at[0]
+    script = _SCRIPT.format(mpirun=shlex.quote(mpirun))
+    done = time_job(script, f"launch-{size}", "-l", f"select={size}:ncpus=1:mem=512mb", env=env, work=work)
+    hosts = set(re.findall(r"^job-.*", done.output, re.MULTILINE))
+    if len(hosts) != size:
+        raise SystemExit(f"launch: the job ran on {len(hosts)} pods, expected {size}:\n{done.output}")
+    return done.whole_s, done.before_s, done.mpirun_s
 
 
 def _plain(size: int, mpirun: str, work: Path) -> tuple[float, float]:
@@ -97,7 +83,7 @@ def _plain(size: int, mpirun: str, work: Path) -> tuple[float, float]:
             argv = [mpirun, "--mca", "plm_rsh_agent", agent, "--host", ",".join(hosts), "hostname"]
             env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
             began = time.perf_counter()
-            done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+            done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=LIMIT_S, check=False)
             plain_s = time.perf_counter() - began
     if done.returncode or len(done.stdout.split()) != size:
         raise SystemExit(f"launch: mpirun over {size} sshds ended with {done.returncode}:\n{done.stdout}{done.stderr}")

@@ -4,20 +4,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/hpcbatch-demo.XXXXXX")
-export HPCBATCH_STATE_DIR="$work/state"
-unset HPCBATCH_KUBECONFIG KUBECONFIG
-finish() {
-    status=$?
-    trap - EXIT INT TERM
-    hpcbatch down >/dev/null 2>&1 || status=1
-    if [ $status = 0 ]; then rm -rf "$work"; else echo "demo failed; its files are kept in $work" >&2; fi
-    exit $status
-}
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
-run() { say "$*"; "$@"; }
+. "$here/../demo_start.sh"
 
 cd "$work"
 cp "$here/ring.c" "$here/ring.pbs" "$here/ring.slurm" .

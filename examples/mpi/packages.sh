@@ -12,14 +12,7 @@ need ip iproute2
 need unshare util-linux
 need cc gcc libc6-dev
 [ -n "$missing" ] || exit 0
-if [ "$(id -u)" != 0 ]; then
-    echo "missing on this machine:$missing (as root: apt-get install --no-install-recommends$missing)" >&2
-    exit 1
-fi
-command -v apt-get >/dev/null || { echo "missing on this machine:$missing; there is no apt-get to install it with" >&2; exit 1; }
-echo "installing with apt:$missing"
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
+. "$(dirname "$0")/../apt.sh"
 # the demo starts its own sshd in each pod: the system's service is not to be started by the installation
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hpcbatch.model.row import JobRow
 
 Groups = tuple[tuple[int, str], ...]
+_Body = Callable[..., None]
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _HEADING = ("USER", "NAMESPACE", "UID", "GID", "GROUPS", "WAITING", "RUNNING", "STATE")
 
@@ -44,6 +46,10 @@ def _life(context: click.Context, parameter: click.Parameter, text: str) -> time
     if not SHORTEST <= life <= LONGEST:
         raise click.BadParameter(f"{text!r}: expected 10m to 30d, as in 12h or 7d", context, parameter)
     return life
+
+
+def _life_option(*names: str, default: str, text: str) -> Callable[[_Body], _Body]:
+    return click.option(*names, callback=_life, default=default, show_default=True, metavar="TIME", help=text)
 
 
 def _cpus(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
@@ -127,15 +133,7 @@ def user() -> None:
     help="Write a kubeconfig with a new client certificate, mode 0600. "
     "In the user's own directory root writes it as the user.",
 )
-@click.option(
-    "--valid-for",
-    "life",
-    callback=_life,
-    default="7d",
-    show_default=True,
-    metavar="TIME",
-    help="Life of the certificate: minutes, hours or days, as in 12h.",
-)
+@_life_option("--valid-for", "life", default="7d", text="Life of the certificate: minutes, hours or days, as in 12h.")
 @click.option("--server", metavar="URL", help="API server's address in that kubeconfig (default: as in yours).")
 @click.option("--adopt", is_flag=True, help="Take a namespace that exists and is no user's.")
 @click.option("--force", is_flag=True, help="Allow a uid that another user has.")
@@ -212,23 +210,8 @@ def add(
     metavar="FILE",
     help="Where the kubeconfigs lie; {home} and {user} stand for the user's.",
 )
-@click.option(
-    "--valid-for",
-    "life",
-    callback=_life,
-    default="7d",
-    show_default=True,
-    metavar="TIME",
-    help="Life of the new certificates.",
-)
-@click.option(
-    "--before",
-    callback=_life,
-    default="4d",
-    show_default=True,
-    metavar="TIME",
-    help="Renew what expires within this time.",
-)
+@_life_option("--valid-for", "life", default="7d", text="Life of the new certificates.")
+@_life_option("--before", default="4d", text="Renew what expires within this time.")
 @click.pass_obj
 def renew(session: Session, names: tuple[str, ...], pattern: str, life: timedelta, before: timedelta) -> None:
     """Renew the certificates of all users, or of those named, that are about to expire. For a daily timer.

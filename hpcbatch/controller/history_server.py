@@ -23,7 +23,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import API_SERVICES, CONFIGMAPS, SUBJECT_ACCESS_REVIEWS
-from hpcbatch.controller.serving_certificate import ServingCertificate, shared_certificate
+from hpcbatch.api.server_certificate import ServerCertificate
+from hpcbatch.controller.serving_certificate import shared_certificate
 from hpcbatch.errors import ApiError, ForbiddenError, HpcBatchError, NotFoundError, UnauthorizedError
 from hpcbatch.history import serving
 from hpcbatch.history.store import HistoryStore
@@ -139,7 +140,7 @@ class HistoryServer:
         self._permissions = Permissions(api)
         self._context: ssl.SSLContext | None = None
         self._proxy: FrontProxy | None = None
-        self._known: tuple[ServingCertificate, FrontProxy] | None = None
+        self._known: tuple[ServerCertificate, FrontProxy] | None = None
         self.is_served = False
         """Whether an APIService refers to this server."""
         self._stopping = threading.Event()
@@ -236,7 +237,7 @@ class HistoryServer:
         return user_of(headers, proxy)
 
 
-def _context(certificate: ServingCertificate, proxy: FrontProxy) -> ssl.SSLContext:
+def _context(certificate: ServerCertificate, proxy: FrontProxy) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_OPTIONAL  # a client without one gets 401

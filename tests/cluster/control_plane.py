@@ -9,6 +9,7 @@ from pathlib import Path
 from tests import postgres
 from tests.cluster import daemons
 from tests.cluster.binaries import CLUSTER, build
+from tests.cluster.certificates import self_signed, signed
 from tests.cluster.front_proxy import front_proxy, front_proxy_options
 from tests.cluster.state import ADMIN_CONF, API, API_IP, BRIDGE, BRIDGE_IP, SERVICE_NET, STATE, kubectl, run, wait_until
 
@@ -29,27 +30,7 @@ def link_programs() -> None:
 
 
 def certificate(name: str, subject: str, names: str) -> None:
-    key, request, signed = (PKI / f"{name}.{suffix}" for suffix in ("key", "csr", "crt"))
-    run("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", request, "-subj", subject)
-    (PKI / f"{name}.ext").write_text(f"subjectAltName={names}")
-    run(
-        "openssl",
-        "x509",
-        "-req",
-        "-in",
-        request,
-        "-CA",
-        PKI / "ca.crt",
-        "-CAkey",
-        PKI / "ca.key",
-        "-CAcreateserial",
-        "-days",
-        "3650",
-        "-out",
-        signed,
-        "-extfile",
-        PKI / f"{name}.ext",
-    )
+    signed(PKI, name, subject, authority="ca", names=names)
 
 
 def kubeconfig(name: str, path: Path) -> None:
@@ -69,22 +50,7 @@ def kubeconfig(name: str, path: Path) -> None:
 
 def make_certificates() -> None:
     PKI.mkdir(mode=0o700)
-    run(
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        PKI / "ca.key",
-        "-out",
-        PKI / "ca.crt",
-        "-days",
-        "3650",
-        "-subj",
-        "/CN=ca",
-    )
+    self_signed(PKI / "ca.key", PKI / "ca.crt", "/CN=ca")
     certificate("server", "/CN=server", f"DNS:kubernetes,DNS:kubernetes.default.svc,IP:{API_IP},IP:127.0.0.1")
     certificate("admin", "/O=system:masters/CN=admin", "DNS:admin")
     for name in ("controller-manager", "scheduler"):

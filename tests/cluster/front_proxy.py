@@ -2,56 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
+
+from tests.cluster.certificates import self_signed, signed
 
 
 def front_proxy(directory: Path) -> None:
     """The certificate by which the API server shows itself to servers behind it, and its authority."""
-    ca, key, request = (directory / f"front-proxy-ca.{kind}" for kind in ("crt", "key", "csr"))
-    openssl(
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        key,
-        "-out",
-        ca,
-        "-days",
-        "3650",
-        "-subj",
-        "/CN=front-proxy-ca",
-    )
-    client = directory / "front-proxy-client"
-    openssl(
-        "req",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        f"{client}.key",
-        "-out",
-        request,
-        "-subj",
-        "/CN=front-proxy-client",
-    )
-    openssl(
-        "x509",
-        "-req",
-        "-in",
-        request,
-        "-CA",
-        ca,
-        "-CAkey",
-        key,
-        "-CAcreateserial",
-        "-days",
-        "3650",
-        "-out",
-        f"{client}.crt",
-    )
+    authority = "front-proxy-ca"
+    self_signed(directory / f"{authority}.key", directory / f"{authority}.crt", f"/CN={authority}")
+    signed(directory, "front-proxy-client", "/CN=front-proxy-client", authority=authority)
 
 
 def front_proxy_options(directory: Path) -> list[str | Path]:
@@ -73,7 +33,3 @@ def front_proxy_options(directory: Path) -> list[str | Path]:
         directory / "front-proxy-client.key",
         "--enable-aggregator-routing=true",
     ]
-
-
-def openssl(*arguments: str | Path) -> None:
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)

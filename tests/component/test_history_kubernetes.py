@@ -23,6 +23,7 @@ from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.client import changes, listing
 from hpcbatch.errors import ForbiddenError, UnknownJobError
 from hpcbatch.units import rfc3339
+from tests.cluster.certificates import self_signed
 from tests.kube_api import KubeApi, free_port, is_there, kube_api, own_address, process
 from tests.postgres import Postgres, postgres, programs
 from tests.waiting import wait_for
@@ -250,28 +251,9 @@ def test_nobody_but_the_api_server_is_answered(site: Site) -> None:
         check=False,
     )
     assert json.loads(done.stdout)["code"] == 401
-    stranger = ["--cert", f"{site.directory}/stranger.crt", "--key", f"{site.directory}/stranger.key"]
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-keyout",
-            stranger[3],
-            "-out",
-            stranger[1],
-            "-days",
-            "1",
-            "-subj",
-            "/CN=front-proxy-client",
-        ],
-        check=True,
-        capture_output=True,
-        timeout=60,
-    )
+    certificate, key = (site.directory / f"stranger.{kind}" for kind in ("crt", "key"))
+    self_signed(key, certificate, "/CN=front-proxy-client", days=1)
+    stranger = ["--cert", str(certificate), "--key", str(key)]
     done = subprocess.run(
         ["curl", "-sk", *stranger, "-H", "X-Remote-User: admin", url],
         capture_output=True,

@@ -29,6 +29,15 @@ from tests.waiting import wait_for
 
 COUNT = 12
 REPORT = "exit_code=0\nwalltime_s=1\n"
+SPEC = JobSpec(
+    dialect=Dialect.SLURM,
+    name="j",
+    chunks=(Chunk(count=1, cpus=1, ranks=1),),
+    server="here",
+    mail_points="END",
+    mail_users=("a@b",),
+)
+"""Asks for a mail at its end."""
 
 
 @pytest.fixture
@@ -49,16 +58,8 @@ def site(tmp_path: Path, port: int) -> Iterator[Site]:
 
 def run_jobs(site: Site) -> None:
     """Some jobs that ask for a mail at their end, which comes at once."""
-    spec = JobSpec(
-        dialect=Dialect.SLURM,
-        name="j",
-        chunks=(Chunk(count=1, cpus=1, ranks=1),),
-        server="here",
-        mail_points="END",
-        mail_users=("a@b",),
-    )
     for _ in range(COUNT):
-        submit(site.registry, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={}), timeout_s=30)
+        submit(site.registry, NS, Submission(spec=SPEC, script=b"#!/bin/sh\n", environment={}), timeout_s=30)
     wait_for("all pods", lambda: len(site.cluster.kubelet.started) == COUNT)
     site.wait_running(COUNT)
     for pod in site.cluster.kubelet.started:
@@ -116,15 +117,7 @@ def test_a_record_does_not_move_before_its_mail_is_sent(
         controller = controller_module.Controller(cluster.registry, site, history)
         controller.start()
         try:
-            spec = JobSpec(
-                dialect=Dialect.SLURM,
-                name="j",
-                chunks=(Chunk(count=1, cpus=1, ranks=1),),
-                server="here",
-                mail_points="END",
-                mail_users=("a@b",),
-            )
-            submit(cluster.registry, NS, Submission(spec=spec, script=b"", environment={}), timeout_s=30)
+            submit(cluster.registry, NS, Submission(spec=SPEC, script=b"", environment={}), timeout_s=30)
             wait_for("its pod", lambda: cluster.kubelet.started)
             cluster.kubelet.end(cluster.kubelet.started[0], 0, REPORT)
             wait_for("a try", lambda: controller.mailer.waiting)

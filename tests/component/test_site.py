@@ -252,18 +252,15 @@ def test_a_queue_that_vanished_keeps_its_jobs(site: Site) -> None:
     site.wait_end(job)
 
 
+def set_queue_state(site: Site, state: str) -> None:
+    status = json.dumps({"status": {"state": state}})
+    queue = ("queue.scheduling.volcano.sh", "default")
+    site.run("kubectl", "patch", *queue, "--subresource=status", "--type=merge", "-p", status)
+
+
 def test_a_closed_queue(site: Site) -> None:
     held = site.qsub("-h", stdin="true\n")
-    site.run(
-        "kubectl",
-        "patch",
-        "queue.scheduling.volcano.sh",
-        "default",
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        '{"status": {"state": "Closed"}}',
-    )
+    set_queue_state(site, "Closed")
     try:
         wait_for("a closed queue", lambda: " D R" in site.run("qstat", "-q").stdout)
         refused = wait_for("a refusal", lambda: site.run("qsub", stdin="true\n", check=False).stderr)
@@ -272,16 +269,7 @@ def test_a_closed_queue(site: Site) -> None:
         comment = "Not Running: queue workq is closed"
         wait_for("the reason", lambda: site.attributes(held).get("comment") == comment)
     finally:
-        site.run(
-            "kubectl",
-            "patch",
-            "queue.scheduling.volcano.sh",
-            "default",
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            '{"status": {"state": "Open"}}',
-        )
+        set_queue_state(site, "Open")
     site.wait_end(held)
 
 

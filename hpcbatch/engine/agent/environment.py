@@ -59,17 +59,21 @@ def environment(pod: Object, container: Object, fetch: Fetch, facts: Mapping[str
     return result
 
 
+def _referenced(resource: Resource, reference: Object, fetch: Fetch) -> Object | None:
+    """The ConfigMap or Secret; None if it does not exist and is optional."""
+    obj = fetch(resource, reference["name"])
+    if obj is None and not reference.get("optional"):
+        raise config_error(f'{resource.kind.lower()} "{reference["name"]}" not found')
+    return obj
+
+
 def _all_keys(source: Object, fetch: Fetch) -> dict[str, str]:
     prefix = source.get("prefix") or ""
     for field, resource in (("configMapRef", CONFIGMAPS), ("secretRef", SECRETS)):
         reference = source.get(field)
         if reference is None:
             continue
-        obj = fetch(resource, reference["name"])
-        if obj is None:
-            if reference.get("optional"):
-                return {}
-            raise config_error(f'{resource.kind.lower()} "{reference["name"]}" not found')
+        obj = _referenced(resource, reference, fetch) or {}
         return {prefix + key: data.decode(errors="surrogateescape") for key, data in object_files(obj).items()}
     return {}
 
@@ -90,11 +94,7 @@ def _value(
         reference = source.get(field)
         if reference is None:
             continue
-        obj = fetch(resource, reference["name"])
-        if obj is None:
-            if reference.get("optional"):
-                return None
-            raise config_error(f'{resource.kind.lower()} "{reference["name"]}" not found')
+        obj = _referenced(resource, reference, fetch) or {}
         data = object_files(obj).get(reference["key"])
         if data is None:
             if reference.get("optional"):

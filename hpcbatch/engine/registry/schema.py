@@ -23,7 +23,7 @@ from hpcbatch.engine.registry.statuses import (
     TYPE_INVALID,
     Cause,
 )
-from hpcbatch.engine.registry.values import clone
+from hpcbatch.engine.registry.values import clone, json_kind
 
 Object = dict[str, Any]
 _FREE = "x-kubernetes-preserve-unknown-fields"
@@ -242,6 +242,7 @@ def _text(value: Any) -> str:
 
 
 def _kind_of(value: Any) -> str:
+    """The schema's word for the kind of a JSON value; the first three are other words than those of Go's decoder."""
     match value:
         case None:
             return "null"
@@ -249,13 +250,7 @@ def _kind_of(value: Any) -> str:
             return "boolean"
         case int():
             return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-    return "object"
+    return json_kind(value)
 
 
 def _path(root: str, steps: Iterator[Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,18 +13,21 @@ from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.row import QueueRow
 from hpcbatch.model.site import QueueConfig, SiteConfig, Translation, Word
 
+LIMITS: dict[str, Any] = {
+    "max_walltime_s": 7200,
+    "default_walltime_s": 600,
+    "max_nodes": 4,
+    "max_cpus": 12,
+    "max_mem_per_node_bytes": 1 << 33,
+    "default_mem_per_node_bytes": 1 << 30,
+}
 FULL = QueueConfig(
     name="workq",
     volcano_queue="batch",
     is_default=True,
     image="not/for-users:1",
     allowed_images=("not/either",),
-    max_walltime_s=7200,
-    default_walltime_s=600,
-    max_nodes=4,
-    max_cpus=12,
-    max_mem_per_node_bytes=1 << 33,
-    default_mem_per_node_bytes=1 << 30,
+    **LIMITS,
     node_selector={"pool": "gpu", "a": "b"},
     aliases=("normal", "debug*"),
 )
@@ -39,12 +43,7 @@ def test_there_and_back() -> None:
             name="workq",
             is_default=True,
             is_open=True,
-            max_walltime_s=7200,
-            default_walltime_s=600,
-            max_nodes=4,
-            max_cpus=12,
-            max_mem_per_node_bytes=1 << 33,
-            default_mem_per_node_bytes=1 << 30,
+            **LIMITS,
             node_selector=(("a", "b"), ("pool", "gpu")),
             aliases=("normal", "debug*"),
         ),

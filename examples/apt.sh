@@ -1,0 +1,10 @@
+# Sourced to install $missing, names of packages behind a space each: reads the lists of apt when root, else says what to install
+# and ends.
+if [ "$(id -u)" != 0 ]; then
+    echo "missing on this machine:$missing (as root: apt-get install --no-install-recommends$missing)" >&2
+    exit 1
+fi
+command -v apt-get >/dev/null || { echo "missing on this machine:$missing; there is no apt-get to install it with" >&2; exit 1; }
+echo "installing with apt:$missing"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
