@@ -90,6 +90,15 @@ def test_each_task_has_a_thread(pod: RunnerPod) -> None:
     assert err == ""
 
 
+@pytest.mark.skipif(len(CPUS) < 2, reason="NOT TESTED: this machine has one CPU")
+def test_each_task_has_a_core(pod: RunnerPod) -> None:
+    """As many tasks as there are cores; by what the kernel says of them, read in another way."""
+    shared = [Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_bytes() for cpu in CPUS]
+    first = [cpu for cpu, text in zip(CPUS, shared, strict=True) if text not in shared[: CPUS.index(cpu)]]
+    lines, err = output(pod, f"srun -n {len(first)} --mpi=none --hint=nomultithread {SHOW}")
+    assert (sorted(int(line.split()[2]) for line in lines), err) == (first, "")
+
+
 def test_verbose(pod: RunnerPod) -> None:
     _, err = output(pod, f"srun -n1 --mpi=none --cpu-bind=verbose,map_cpu:{CPUS[-1]} true")
     mask = f"{1 << CPUS[-1]:x}"

@@ -49,14 +49,20 @@ own_cpus() {
   fi
 }
 
-# topology: of all allowed CPUs, in order: `CPU SOCKET CORE`, where CORE is the first of its threads
+# topology: of all allowed CPUs, in order: `CPU SOCKET CORE`, where CORE is the first of its threads. By grep, since the kernel gives
+# nothing of these lists to who reads them byte by byte, as a shell does.
 topology() {
-  numbers "$allowed" | while read -r cpu; do
-    socket=0 core=$cpu
-    { read -r socket <"/sys/devices/system/cpu/cpu$cpu/topology/physical_package_id"; } 2>/dev/null
-    { read -r core <"/sys/devices/system/cpu/cpu$cpu/topology/thread_siblings_list"; } 2>/dev/null
-    echo "$cpu $socket ${core%%[-,]*}"
-  done
+  {
+    numbers "$allowed" | sed 's/^/allowed /'
+    cd /sys/devices/system/cpu && grep . cpu[0-9]*/topology/physical_package_id cpu[0-9]*/topology/thread_siblings_list
+  } 2>/dev/null | awk '
+    $1 == "allowed" { cpu[n++] = $2; next }
+    {
+      split($0, part, "[:/]")
+      sub(/^cpu/, "", part[1]); sub(/[-,].*/, "", part[4])
+      if (part[3] == "physical_package_id") socket[part[1]] = part[4]; else core[part[1]] = part[4]
+    }
+    END { for (i = 0; i < n; i++) { c = cpu[i]; print c, (c in socket) ? socket[c] : 0, (c in core) ? core[c] : c } }'
 }
 
 # mask_of_task KIND: prints the mask of this task; 0 where there are not enough CPUs for all
