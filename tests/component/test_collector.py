@@ -1,6 +1,8 @@
 """Deletion with owners and dependents: every policy, and a kill in between."""
 
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -181,16 +183,30 @@ def test_sweep_finishes_what_a_kill_interrupted(tmp_path: Path) -> None:
     assert registry.list(CM).items == ()
 
 
-def test_wide_deletion_is_quick(registry: Registry) -> None:
-    import time
+def calls_of_deletion(registry: Registry, dependents: int) -> int:
+    """How many functions are called until an owner and all its dependents are gone."""
+    owner = make(registry, f"o{dependents}")
+    for index in range(dependents):
+        make(registry, f"d{dependents}-{index}", owner)
+    count = 0
 
-    owner = make(registry, "o")
-    for index in range(2000):
-        make(registry, f"d{index}", owner)
-    start = time.perf_counter()
-    registry.delete(CM, "o", "default")
-    assert time.perf_counter() - start < 2
+    def on_call(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(on_call)
+    try:
+        registry.delete(CM, owner["metadata"]["name"], "default")
+    finally:
+        sys.setprofile(None)
     assert names(registry) == set()
+    return count
+
+
+def test_a_wide_deletion_costs_as_much_for_each_dependent(registry: Registry) -> None:
+    few, many = calls_of_deletion(registry, 100), calls_of_deletion(registry, 800)
+    assert few > 100
+    assert many < 8 * 1.5 * few
 
 
 NAMES = "abcdef"
