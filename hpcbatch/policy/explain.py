@@ -76,7 +76,8 @@ def _rows(spec: JobSpec, layout: Sequence[Chunk], job: JobRecord | None) -> Iter
     yield Row("stderr", "with stdout" if spec.stderr is None else _file(spec.stderr))
     if spec.stdin is not None:
         yield Row("stdin", spec.stdin)
-    yield Row("starts in", spec.work_dir or "the home directory")
+    is_private = spec.attributes.get("sandbox") == "PRIVATE"
+    yield Row("starts in", "a directory of its own" if is_private else spec.work_dir or "the home directory")
 
 
 def _other(asked: str, granted: str) -> str:
