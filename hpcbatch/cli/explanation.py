@@ -21,7 +21,15 @@ from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import Arrangement, JobSpec, Submission
 from hpcbatch.model.text import printable, printable_tree
-from hpcbatch.policy.explain import Explanation, as_json, ignored_outcome, shape
+from hpcbatch.policy.explain import (
+    REFUSES_IGNORED,
+    Explanation,
+    as_json,
+    ignored_outcome,
+    ignored_refused,
+    refuses_ignored,
+    shape,
+)
 from hpcbatch.policy.site_words import QUEUE, names_of, site_words
 
 Say = Callable[[Exception], tuple[str, int]]
@@ -64,6 +72,8 @@ def test_only(session: Session, spec: JobSpec) -> int:
     """
     known = _cluster(session)
     words = () if known is None else known.words(spec)
+    if refuses_ignored(spec, known and known.site):
+        words = ignored_refused((*words, *(ignored_outcome(text, "option") for text in spec.ignored)))
     refused = [each for each in words if each.fate is Fate.REFUSED]
     for each in refused:
         complain(f"sbatch: error: {each.source} {each.option}: {each.meaning}")
@@ -151,6 +161,10 @@ def _explanation(command: str, script: str, read: Read, say: Say, site: _Known |
     if spec.arrangement is Arrangement.FILL:
         remarks.append(f"tasks are spread as on nodes of {cpus} CPUs, which is what this machine has")
     words = () if site is None else site.words(spec)
+    options = (*outcomes, *(each for each in left if each.option not in told))
+    if refuses_ignored(spec, site and site.site) and any(each.fate is Fate.IGNORED for each in (*options, *words)):
+        options, words = ignored_refused(options), ignored_refused(words)
+        remarks.append(REFUSES_IGNORED)
     known = {each.source for each in words}
     if names := [f"{each.kind} {each.text}" for each in names_of(spec) if each.kind not in known]:
         remarks.append(f"names that are the site's to know: {', '.join(names)}")
@@ -161,7 +175,7 @@ def _explanation(command: str, script: str, read: Read, say: Say, site: _Known |
     return Explanation(
         command=command,
         script=script or spec.script_path or "",
-        options=(*outcomes, *(each for each in left if each.option not in told)),
+        options=options,
         site=words,
         shape=shape(spec, layout),
         remarks=remarks,

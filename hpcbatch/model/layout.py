@@ -52,7 +52,7 @@ def lay_out(spec: JobSpec, nodes: Sequence[NodeSize]) -> tuple[Chunk, ...]:
     PACK gives one pod with the sum of all. FILL merges chunks, in order, into as few pods as the nodes allow; one that
     fits no node stays alone and will wait. SCATTER is left unchanged. So is FREE, unless there are more equal chunks
     than nodes for them, so that some share a node anyway: these share pods, as evenly as possible.
-    Each pod also requests what the job requests per pod.
+    No pod has chunks of two components. Each pod also requests what the job requests per pod.
     Of the nodes that the job must have, each gets one of the first pods, and no other. Raises RefusedError if there are
     more of them than pods.
     """
@@ -64,7 +64,7 @@ def _pods(spec: JobSpec, nodes: Mapping[NodeSize, int]) -> list[Chunk]:
     is_merged = len(spec.chunks) <= _MAX_PARTS
     match spec.arrangement:
         case Arrangement.PACK:
-            return [_merge([(chunk, chunk.count) for chunk in spec.chunks])]
+            return [_merge([(chunk, chunk.count) for chunk in chunks]) for chunks in _components(spec.chunks)]
         case Arrangement.FILL if is_merged:
             return _filled(spec, nodes)
         case Arrangement.FREE if is_merged:
@@ -86,12 +86,29 @@ def _on_hosts(pods: list[Chunk], spec: JobSpec) -> list[Chunk]:
 
 
 def _spread(spec: JobSpec, count: int) -> list[Chunk]:
-    """The chunks, in order, in `count` pods, as evenly as possible; in fewer if there are not so many chunks."""
-    single = [(chunk, 1) for chunk in spec.chunks for _ in range(chunk.count)]
-    count = min(count, len(single))
+    """The chunks, in order, in `count` pods, as evenly as possible; in fewer if there are not so many chunks. Each
+    component has pods of its own, at least one.
+    """
+    parts = [[(chunk, 1) for chunk in chunks for _ in range(chunk.count)] for chunks in _components(spec.chunks)]
+    numbers = [1] * len(parts)
+    for _ in range(min(count, sum(map(len, parts))) - len(parts)):
+        fullest = max(range(len(parts)), key=lambda at: len(parts[at]) / numbers[at])
+        numbers[fullest] += 1
+    return [pod for single, number in zip(parts, numbers, strict=True) for pod in _evenly(single, number)]
+
+
+def _evenly(single: Sequence[tuple[Chunk, int]], count: int) -> list[Chunk]:
     each, more = divmod(len(single), count)
     ends = [number * each + min(number, more) for number in range(count + 1)]
     return [_merge(single[start:end]) for start, end in itertools.pairwise(ends)]
+
+
+def _components(chunks: Iterable[Chunk]) -> list[list[Chunk]]:
+    """The chunks of each component, which no pod mixes."""
+    found: dict[int, list[Chunk]] = {}
+    for chunk in chunks:
+        found.setdefault(chunk.component, []).append(chunk)
+    return list(found.values())
 
 
 def _all_of(*names: Iterable[str]) -> tuple[str, ...]:

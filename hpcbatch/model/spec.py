@@ -18,6 +18,7 @@ from hpcbatch.model.stored import (
     HOST,
     INT32,
     LETTERS,
+    LIMITS,
     NAME,
     PATH,
     PRINTABLE,
@@ -236,13 +237,13 @@ class JobSpec:
         default=(),
         metadata=stored(
             "processLimits",
-            AMOUNTS,
+            LIMITS,
             Alterable.WAITING,
             description="Limits of each process, by the names of setrlimit: as, cpu, data, fsize, nofile, stack …",
         ),
     )
     """Limits of each process by the names of setrlimit(2) in lower case (`as`, `cpu`, `fsize` …), in its units: bytes,
-    seconds, numbers; sorted."""
+    seconds, numbers; sorted. 0 is a limit too, as for no core files."""
     process_nice: int = field(
         default=0,
         metadata=stored("processNice", integer(-20, 19), Alterable.WAITING, description="nice of the processes."),

@@ -258,6 +258,8 @@ AMOUNTS: Final = Kind(
     lambda amounts: tuple(sorted(amounts.items())),
 )
 """Sorted pairs of a name and a number of at least 1."""
+LIMITS: Final = AMOUNTS._replace(schema=mapping_of(COUNT, most=64).schema)
+"""Sorted pairs of a name and a number, which may be 0."""
 GROUPS: Final = Kind(
     {
         "type": "array",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.record import JobRecord
+from hpcbatch.model.site import SiteConfig, Unsupported
 from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing
 from hpcbatch.units import counted, format_bytes, hms, rfc3339
 
@@ -76,7 +77,8 @@ def _rows(spec: JobSpec, layout: Sequence[Chunk], job: JobRecord | None) -> Iter
     yield Row("stderr", "with stdout" if spec.stderr is None else _file(spec.stderr))
     if spec.stdin is not None:
         yield Row("stdin", spec.stdin)
-    yield Row("starts in", spec.work_dir or "the home directory")
+    is_private = spec.attributes.get("sandbox") == "PRIVATE"
+    yield Row("starts in", "a directory of its own" if is_private else spec.work_dir or "the home directory")
 
 
 def _other(asked: str, granted: str) -> str:
@@ -143,6 +145,18 @@ def ignored_outcome(text: str, source: str) -> Outcome:
     """An entry of `spec.ignored` or `status.ignored`, as an outcome."""
     option, _, why = text.partition(": ")
     return Outcome(option, Fate.IGNORED, why, source)
+
+
+REFUSES_IGNORED = "nothing of this job may be ignored: the site refuses such jobs, or --strict does"
+
+
+def refuses_ignored(spec: JobSpec, site: SiteConfig | None) -> bool:
+    """Whether a job is refused if anything of it has no effect."""
+    return spec.is_strict or (site is not None and site.unsupported is Unsupported.REFUSE)
+
+
+def ignored_refused(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+    return tuple(each._replace(fate=Fate.REFUSED) if each.fate is Fate.IGNORED else each for each in outcomes)
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def stand_in(spec: JobSpec, site: SiteConfig) -> StandIn:
     resources = [name for name in spec.resource_names if name not in site.resources and not _is_known(name, "")]
     words = dict.fromkeys(word for words in (spec.words, *(chunk.words for chunk in spec.chunks)) for word in words)
     unknown = [(name, value) for name, value in words if not _is_known(name, value)]
-    features = spec.property_names
+    features = [name for name in spec.property_names if not _is_known(name, "", Word.FEATURE)]
     labels = [
         Translation(word=Word.RESOURCE, pattern=re.sub(r"([*?[])", r"[\1]", name), labels=_label(name, "{value}"))
         for name, _ in unknown
@@ -44,8 +44,8 @@ def stand_in(spec: JobSpec, site: SiteConfig) -> StandIn:
     return StandIn(full, translate(_with_plain_words(spec), full, hosts), tuple(dict.fromkeys(names)))
 
 
-def _is_known(name: str, value: str) -> bool:
-    return any(each.fits(Word.RESOURCE, name, value) for each in KNOWN)
+def _is_known(name: str, value: str, word: Word = Word.RESOURCE) -> bool:
+    return any(each.fits(word, name, value) for each in KNOWN)
 
 
 def _label(name: str, value: str) -> dict[str, str]:

@@ -128,7 +128,7 @@ class _Translator:
     def translate(self, spec: JobSpec) -> Translated:
         job = _Wanted()
         for name, value in spec.words:
-            self._text(job, name, value)
+            self._text(job, name, value, 1)
         account = self._kept(job, Word.ACCOUNT, spec.account or "")
         attributes = self._attributes(job, spec)
         per_pod = _Wanted()
@@ -169,7 +169,7 @@ class _Translator:
         wanted = _Wanted(hosts=self._hosts(chunk.hosts))
         self._amounts(wanted, chunk.resources, chunk.count)
         for name, value in chunk.words:
-            self._text(wanted, name, value)
+            self._text(wanted, name, value, chunk.count)
         for name in chunk.properties:
             self._property(wanted, name)
         for each in of_job:
@@ -211,8 +211,8 @@ class _Translator:
             elif not found.is_known:
                 self._refuse(RefusalCode.UNKNOWN_RESOURCE, name, f"unknown resource {name}")
 
-    def _text(self, wanted: _Wanted, name: str, value: str) -> None:
-        """A resource with a text for a value."""
+    def _text(self, wanted: _Wanted, name: str, value: str, pieces: int) -> None:
+        """A resource with a text for a value; digits are an amount."""
         shown = f"{name}={value}"
         found = self._meaning(Word.RESOURCE, name, value, shown)
         if found is None:
@@ -220,11 +220,14 @@ class _Translator:
         self._keep(wanted, found)
         if found.word is Word.FEATURE:
             self._property(wanted, found.name, shown)
-        elif found.name in self._site.resources:
-            if value.isascii() and value.isdigit():
-                wanted.resources[found.name] = wanted.resources.get(found.name, 0) + int(value)
-            else:
+        elif found.name in self._site.resources or found.name in self._site.licenses:
+            amount = int(value) if value.isascii() and value.isdigit() else None
+            if amount is None:
                 self._refuse(RefusalCode.UNKNOWN_RESOURCE, f"{name}: expected a number, found {value}")
+            elif found.name in self._site.resources:
+                wanted.resources[found.name] = wanted.resources.get(found.name, 0) + amount
+            elif amount:
+                self._licenses[found.name] = self._licenses.get(found.name, 0) + amount * pieces
         elif not found.is_known:
             self._refuse(RefusalCode.UNKNOWN_RESOURCE, name, f"unknown resource {name}")
 

@@ -15,6 +15,11 @@ _PLAIN: Final = "nodes of this kind are not told apart here; the site can transl
 _SHARED: Final = "whether other jobs share its nodes is asked for by place= or --exclusive"
 _ORDER: Final = "jobs are ordered by queue and priority (-p)"
 _DESCRIBES: Final = "it only describes the job"
+_IMAGE: Final = "the system and the programs of a job are its image's"
+_MEASURING: Final = "what can be measured is what the nodes let the processes of a pod see"
+_POWER: Final = "the power of the nodes is the site's"
+_PODS: Final = "each pod has control groups of its own, which keep it within what it asked for"
+_GRES: Final = "names without a number are file systems and programs: what the site mounts and the image holds is there"
 
 REASONS: Final[dict[str, str]] = {
     "filesystems": _MOUNTED,
@@ -45,7 +50,38 @@ REASONS: Final[dict[str, str]] = {
     "gpu_model": _PLAIN,
     "gpu_mem": _PLAIN,
     "gpu_cap": _PLAIN,
+    "accelerator_model": _PLAIN,
+    "arch": _PLAIN,
+    "cpu_flag": _PLAIN,
+    "cpu_vendor": _PLAIN,
+    "pcmem": _PLAIN,
+    "slot_type": _PLAIN,
+    "spec": _PLAIN,
+    "vntype": _PLAIN,
+    "prepost": _PLAIN,
+    "cl_*": _ONE_CLUSTER,
+    "pbs_server": _ONE_CLUSTER,
+    "beegfs": _MOUNTED,
+    "gpfs": _MOUNTED,
+    "gres": _GRES,
+    "aoe": _IMAGE,
+    "centos": _IMAGE,
+    "cuda_version": _IMAGE,
+    "os": _IMAGE,
+    "osfamily": _IMAGE,
+    "powerai": _IMAGE,
+    "eoe": _POWER,
+    "cgroups": _PODS,
+    "debug": _ORDER,
+    "other": _DESCRIBES,
+    "vtune": _MEASURING,
+    "x86_adapt": _MEASURING,
 }
-"""Resource → why it has no effect."""
+"""Resource → why it has no effect. With `*` it is a pattern."""
+FEATURES: Final = ("beegfs", "centos", "cl_*", "debug", "gpfs", "powerai", "prepost", "vtune", "x86_adapt")
+"""Those that scripts ask for as `name=True` too, which is a property of nodes."""
 
-KNOWN: Final = tuple(Translation(word=Word.RESOURCE, pattern=name, ignored=why) for name, why in REASONS.items())
+KNOWN: Final = (
+    *(Translation(word=Word.RESOURCE, pattern=name, ignored=why) for name, why in REASONS.items()),
+    *(Translation(word=Word.FEATURE, pattern=name, ignored=REASONS[name]) for name in FEATURES),
+)

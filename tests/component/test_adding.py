@@ -16,8 +16,8 @@ from tests.waiting import wait_for
 
 CHECKOUT = Path(__file__).parents[2]
 ADDING = CHECKOUT / "docs" / "adding.md"
-FILES = {"A PBS option that reaches the pod": 6, "A squeue column": 2, "A Volcano plugin": 2, "A command": 4}
-NUMBER = {2: "Two", 4: "Four", 6: "Six"}
+FILES = {"A PBS option that reaches the pod": 5, "A squeue column": 2, "A Volcano plugin": 2, "A command": 4}
+NUMBER = {2: "Two", 4: "Four", 5: "Five"}
 RUN = """
 import sys
 from hpcbatch.cli import module_of
@@ -69,12 +69,13 @@ def test_they_do_what_they_say(copy: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    (tmp_path / "job").write_text("#!/bin/sh\n#PBS -W sandbox=PRIVATE\npwd\n")
+    read_conf = '. "${PBS_NODEFILE%/*}/job.sh" && echo "$kill_delay_s"'
+    (tmp_path / "job").write_text(f"#!/bin/sh\n#PBS -K 3\n{read_conf}\n")
     run("hpcbatch", "up")
     try:
         run("qsub", "-o", str(tmp_path / "out"), "-j", "oe", "job")
         wait_for("the job's output", (tmp_path / "out").exists)
-        assert (tmp_path / "out").read_text().endswith("/run/job/tmp\n")
+        assert (tmp_path / "out").read_text() == "3\n"
         assert run("squeue", "-h", "-t", "all", "-O", "jobid,submitdir:200").split() == ["1", str(tmp_path)]
         assert run("qwho").split() == [run("squeue", "-h", "-t", "all", "-o", "%u").strip()]
     finally:

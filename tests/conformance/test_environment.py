@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -163,11 +164,17 @@ def test_start_directory(site: Site) -> None:
     pbs = site.qsub("-N", "where", "-j", "oe", stdin="pwd\n")
     slurm = site.sbatch("-o", "here", "--wrap", "pwd")
     moved = site.sbatch("-o", f"{site.work}/there", "-D", "/usr", "--wrap", "pwd")
-    for job in (pbs, slurm, moved):
+    text = "#PBS -W sandbox=PRIVATE\npwd; echo $PBS_JOBDIR; ls -A; touch new\n"
+    private = site.qsub("-N", "own", "-j", "oe", stdin=text)
+    for job in (pbs, slurm, moved, private):
         site.wait_end(job)
     assert site.read(f"where.o{pbs}").strip() == site.env["HOME"]
     assert site.read("here").strip() == str(site.work)
     assert site.read("there").strip() == "/usr"
+    own, *others = site.read(f"own.o{private}").split()
+    assert (own.rpartition("/")[0], others) == (site.env["HOME"], [own])
+    assert own.rpartition("/")[2].startswith(f"pbs.{private}.")
+    assert not Path(own).exists()
 
 
 def test_script_deleted_after_submission_still_runs(site: Site) -> None:

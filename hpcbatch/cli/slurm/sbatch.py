@@ -88,7 +88,7 @@ def reader(
 
 
 class _SoftLimits(Mapping[str, int]):
-    """This process's soft limits by the names of setrlimit(2) in lower case; 0 and less: none. Read when asked for."""
+    """This process's soft limits by the names of setrlimit(2) in lower case; below 0: none. Read when asked for."""
 
     def __getitem__(self, name: str) -> int:
         import resource

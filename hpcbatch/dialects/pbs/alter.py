@@ -78,6 +78,7 @@ _NOT_WHILE_RUNNING = {
     "o": "Output_Path",
     "P": "project",
     "R": "Remove_Files",
+    "sandbox": "sandbox",
     "umask": "umask",
 }
 
@@ -228,6 +229,8 @@ def _altered(asked: Alteration, spec: JobSpec) -> JobSpec:
         spec = replace(spec, remove_output=reader.remove_output())
     if "k" in given:
         attributes["Keep_Files"] = reader.keep_files()
+    if "sandbox" in given:
+        attributes["sandbox"] = reader.sandbox()
     reader.check_ignored()
     if given.keys() & {"o", "e", "j"}:
         spec = _with_output(reader, spec, attributes)

@@ -26,6 +26,7 @@ _ALTERABLE = (
     "Remove_Files",
     "Rerunable",
     "Resource_List",
+    "sandbox",
     "Shell_Path_List",
     "umask",
 )

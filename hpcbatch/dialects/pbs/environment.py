@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hpcbatch.dialects.pbs.ids import spec_id
 from hpcbatch.model.placed import PlacedJob
+from hpcbatch.model.spec import JobSpec
 
 
 def environment(job: PlacedJob) -> dict[str, str]:
@@ -58,9 +59,14 @@ def environment(job: PlacedJob) -> dict[str, str]:
 
 def private_dir(job: PlacedJob) -> str:
     """The directory of -W sandbox=PRIVATE, by the name that PBS gives it; "" without."""
-    if job.spec.attributes.get("sandbox") != "PRIVATE":
+    return private_path(job.spec, job.job_id, job.home)
+
+
+def private_path(spec: JobSpec, job_id: int, home: str) -> str:
+    """The same of any job, with its submitter's home."""
+    if spec.attributes.get("sandbox") != "PRIVATE":
         return ""
-    return f"{job.home.rstrip('/')}/pbs.{spec_id(job.job_id, job.spec)}.x8z"
+    return f"{home.rstrip('/')}/pbs.{spec_id(job_id, spec)}.x8z"
 
 
 def nodefile(job: PlacedJob) -> str:

@@ -68,8 +68,9 @@ def read_limits(asked: Mapping[str, ResourceRequest], obstacles: Obstacles) -> L
     walltime_s = next((times[name] for name in ("walltime", "max_walltime", "min_walltime") if name in times), None)
     if walltime_s is not None:
         shown["walltime"] = hms(walltime_s)
-    positive = {name: amount for name, amount in limits.items() if amount}
-    return Limits(walltime_s, times.get("cput"), tuple(sorted(positive.items())), nice, warn, shown)
+    if limits.get("as") == 0:  # as OpenPBS: nothing at all could run
+        del limits["as"]
+    return Limits(walltime_s, times.get("cput"), tuple(sorted(limits.items())), nice, warn, shown)
 
 
 def _seconds(request: ResourceRequest) -> int | None:

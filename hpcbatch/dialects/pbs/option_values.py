@@ -300,6 +300,13 @@ class OptionReader(NamedTuple):
             raise illegal("R", self.origin("R"))
         return value
 
+    def sandbox(self) -> str:
+        """-W sandbox=: PRIVATE, HOME, or "" if it is not given."""
+        value = self.value("sandbox")
+        if value is not None and value.upper() not in {"HOME", "PRIVATE"}:
+            raise illegal("W", self.origin("sandbox"))
+        return "" if value is None else value.upper()
+
     def check_ignored(self) -> None:
         """-c: a checkpoint is not made."""
         value = self.value("c")
@@ -329,4 +336,6 @@ class OptionReader(NamedTuple):
             attributes["Submit_arguments"] = arguments
         if server := self.other_server():
             attributes[SERVER_ASKED] = server
+        if sandbox := self.checked("sandbox", self.sandbox, ""):
+            attributes["sandbox"] = sandbox
         return {**attributes, **resources.attributes}

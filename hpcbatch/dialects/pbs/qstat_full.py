@@ -9,6 +9,7 @@ from typing import TypeAlias
 from hpcbatch.dialects.pbs.array_attributes import array_attributes, shown_name
 from hpcbatch.dialects.pbs.cjson import Json, dump, parsed
 from hpcbatch.dialects.pbs.depend import format_depend, waits_for_others
+from hpcbatch.dialects.pbs.environment import private_path
 from hpcbatch.dialects.pbs.errors import PBS_VERSION
 from hpcbatch.dialects.pbs.output import INDEX_TAG
 from hpcbatch.dialects.pbs.states import (
@@ -79,6 +80,7 @@ def full_attributes(
     has_output = spec.array is None and status.start_time is not None and status.reason not in _NO_OUTPUT
     is_delivered = status.state.is_final and has_output
     mask = asked.get("umask")
+    job_dir = private_path(spec, record.job_id, status.home or "") or status.home
 
     def at(when: datetime | None) -> str | None:
         return None if when is None else ctime(when, timezone)
@@ -114,7 +116,8 @@ def full_attributes(
         ("obittime", at(status.end_time) if status.start_time is not None else None),
         ("session_id", None if status.session_id is None else str(status.session_id)),
         ("Shell_Path_List", asked.get("Shell_Path_List")),
-        ("jobdir", status.home if status.start_time is not None and spec.array is None else None),
+        ("sandbox", asked.get("sandbox")),
+        ("jobdir", job_dir if status.start_time is not None and spec.array is None else None),
         ("substate", str(substate(status.state, status.reason, is_array=spec.array is not None))),
         (VARIABLE_LIST, _variables(record, environment)),
         ("comment", comment(row, vnodes=vnodes, ended_by=ended_by, timezone=timezone)),

@@ -56,7 +56,7 @@ LONG_NAMES: Mapping[str, str] = {
 }
 """Attributes that `-W name=value` can set, with the option that does the same."""
 _W_HARMLESS = frozenset(
-    {("interactive", "false"), ("block", "false"), ("sandbox", "home"), ("tolerate_node_failures", "none")}
+    {("interactive", "false"), ("block", "false"), ("tolerate_node_failures", "none")}
     | {("create_resv_from_job", "false"), ("release_nodes_on_stageout", "false")}
 )
 _STAGED = r"[^@]+@[^:@]+:.+"

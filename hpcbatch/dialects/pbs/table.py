@@ -264,7 +264,7 @@ ATTRIBUTES: Final[Mapping[str, Rule]] = {
     "x": _translated("what Moab's -l options say", "Moab"),
     "interactive": OPTIONS["I"],
     "group_list": _ignored("the job has the groups that the site gives its user"),
-    "sandbox": _ignored("the job starts in the home directory, or where -d says"),
+    "sandbox": _honoured("HOME: what happens anyway; PRIVATE: a directory of the job's own, which goes with it"),
     "stagein": _ignored("nothing is copied: the login node and the jobs share the files"),
     "stageout": _ignored("nothing is copied: the login node and the jobs share the files"),
     "run_count": _ignored("the runs are counted from 0"),

@@ -328,8 +328,8 @@ def _size_and_attributes(request: Request, components: Sequence[_Component]) -> 
 
 
 def _process_limits(request: Request, limits: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """The submitter's limits that --propagate names. One without limit, or of 0, is the site's to set."""
-    return tuple(sorted((name, limits[name]) for name in request.limits or () if limits.get(name, 0) > 0))
+    """The submitter's limits that --propagate names. Where there is none, the site's stays."""
+    return tuple(sorted((name, limits[name]) for name in request.limits or () if limits.get(name, -1) >= 0))
 
 
 def _default_image(environ: Mapping[str, str]) -> str | None:

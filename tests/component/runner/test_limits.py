@@ -58,6 +58,7 @@ def test_private_directory(pod: RunnerPod, is_left: bool) -> None:
     ("name", "value"),
     [
         ("core", 512 * 1024),
+        ("core", 0),
         ("cpu", 1234),
         ("fsize", 10 * 1024 * 1024),
         ("data", 1 << 30),

@@ -87,6 +87,20 @@ def test_the_site_says_what_names_mean(session: Session) -> None:
     assert _explain(session, "--site", "site.yaml", _write(session, "#PBS -q workq")).exit_code == 0
 
 
+IGNORED = ("#PBS -l select=1:ncpus=1,filesystems=home -W group_list=g",)
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_site_that_refuses_what_it_would_ignore(session: Session, refuses: bool) -> None:
+    Path(session.cwd, "site.yaml").write_text(SITE + ("unsupported: refuse\n" if refuses else ""))
+    result = _explain(session, "--site", "site.yaml", _write(session, *IGNORED))
+    fate = "refused" if refuses else "ignored"
+    assert f"-W group_list=g {fate} the job has the groups" in " ".join(result.stdout.split())
+    assert f"resource filesystems=home {fate} every file system" in " ".join(result.stdout.split())
+    assert ("nothing of this job may be ignored" in result.stdout, result.exit_code) == (refuses, int(refuses))
+    assert _explain(session, "--site", "site.yaml", _write(session, "#PBS -l ncpus=1")).exit_code == 0
+
+
 def test_control_characters_reach_no_terminal(session: Session) -> None:
     Path(session.cwd, "job.sh").write_bytes(b"#!/bin/sh\n#SBATCH --time=\x1b[31m\nsleep 1\n")
     result = _explain(session, "job.sh")

@@ -128,6 +128,7 @@ CHUNKS = st.lists(
         cpus=st.integers(0, 8),
         ranks=st.integers(0, 4),
         resources=st.sampled_from([(), (("gpu", 1),), (("gpu", 2), ("x", 1))]),
+        component=st.integers(0, 2),
     ),
     min_size=1,
     max_size=4,
@@ -144,6 +145,30 @@ def test_nothing_that_was_asked_for_gets_lost(arrangement: Arrangement, chunks: 
             c.count * dict(c.resources).get(name, 0) for c in chunks
         )
     assert len(pods) <= sum(c.count for c in chunks)
+
+
+@given(st.sampled_from(Arrangement), CHUNKS, st.lists(st.integers(1, 16), max_size=4), st.integers(0, 8))
+def test_no_pod_has_chunks_of_two_components(
+    arrangement: Arrangement, chunks: list[Chunk], nodes: list[int], hosts: int
+) -> None:
+    most = sum(c.count for c in chunks) if arrangement is not Arrangement.PACK else len({c.component for c in chunks})
+    named = tuple(f"n{number}" for number in range(min(hosts, most)))
+    pods = lay_out(replace(spec(arrangement, *chunks), required_hosts=named), sizes(nodes))
+    assert sum(p.count for p in pods if p.hosts) == len(named)
+    for component in range(3):
+        asked, granted = ([c for c in some if c.component == component] for some in (chunks, pods))
+        assert sum(p.count * p.cpus for p in granted) == sum(c.count * c.cpus for c in asked)
+        assert sum(p.count * p.ranks for p in granted) == sum(c.count * c.ranks for c in asked)
+
+
+@pytest.mark.parametrize(
+    ("sizes_of", "hosts", "pods"), [((4, 2), 3, [2, 2, 2]), ((1, 5), 3, [1, 3, 2]), ((3, 3), 5, [1, 1, 1, 2, 1])]
+)
+def test_components_are_spread_each_by_itself(sizes_of: tuple[int, int], hosts: int, pods: list[int]) -> None:
+    chunks = [Chunk(count=count, component=at) for at, count in enumerate(sizes_of)]
+    named = tuple(f"n{number}" for number in range(hosts))
+    found = lay_out(replace(spec(Arrangement.FILL, *chunks), required_hosts=named), sizes([8] * 8))
+    assert [pod.cpus for pod in found for _ in range(pod.count)] == pods
 
 
 @given(CHUNKS, st.lists(st.integers(8, 16), min_size=1, max_size=4))

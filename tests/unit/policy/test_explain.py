@@ -82,6 +82,11 @@ def test_what_an_admitted_job_got_stands_beside_what_it_asked_for() -> None:
     assert {row.granted for row in shape(same.spec, same.layout, same)} == {""}
 
 
+def test_a_directory_of_its_own() -> None:
+    spec = replace(SPEC, attributes={"sandbox": "PRIVATE"})
+    assert {row.name: row.asked for row in shape(spec, spec.chunks)}["starts in"] == "a directory of its own"
+
+
 def test_json() -> None:
     found = Explanation(
         command="sbatch",

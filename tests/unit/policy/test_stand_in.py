@@ -23,7 +23,7 @@ def spec(*chunks: Chunk, **given: object) -> JobSpec:
 def test_every_name_gets_a_label_or_a_resource() -> None:
     chunk = Chunk(
         resources=(("gpu", 1), ("gpu:a100", 2), ("scratch_local", 5)),
-        words=(("cuda_version", "12.4"), ("filesystems", "home:eagle")),
+        words=(("driver_version", "12.4"), ("filesystems", "home:eagle")),
         properties=("ib",),
         alternatives=(("rome",), ("milan",)),
         hosts=("n01",),
@@ -31,12 +31,12 @@ def test_every_name_gets_a_label_or_a_resource() -> None:
     asked = spec(chunk, licenses=(("matlab", 3),), words=(("odd*name", "a b/c"),), queue="debug")
     site, translated, names = stand_in(asked, SiteConfig())
     (pod,) = translated.spec.chunks
-    assert names == ("gpu:a100", "ib", "milan", "rome", "odd*name", "cuda_version")
+    assert names == ("gpu:a100", "ib", "milan", "rome", "odd*name", "driver_version")
     assert [text.partition(":")[0] for text in translated.ignored] == ["scratch_local=5", "filesystems=home"]
     assert resources(pod, site)["limits"] == {"nvidia.com/gpu": "1", "hpcbatch.io/gpu-a100": "2"}
     assert node_selector(pod, QUEUE, site) == {
         "hpcbatch.io/ib": "true",
-        "hpcbatch.io/cuda_version": "12.4",
+        "hpcbatch.io/driver_version": "12.4",
         "hpcbatch.io/odd-name": "a-b-c",
     }
     assert len(node_terms(pod, site)) == 2

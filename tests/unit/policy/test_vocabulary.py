@@ -71,6 +71,7 @@ def chunk(**given: Any) -> JobSpec:
 
 PLAIN = "nodes of this kind are not told apart here; the site can translate it to labels of nodes"
 MOUNTED = "every file system of the site is mounted in every pod"
+ONE_CLUSTER = "this is one cluster, whose nodes are chosen by queue and node properties"
 TAKEN: list[tuple[JobSpec, JobSpec, tuple[str, ...]]] = [
     (chunk(), chunk(), ()),
     (chunk(properties=("ib", "rome")), chunk(properties=("ib", "rome")), ()),
@@ -96,6 +97,13 @@ TAKEN: list[tuple[JobSpec, JobSpec, tuple[str, ...]]] = [
         (),
     ),
     (chunk(count=2, resources=(("matlab", 2),)), spec(Chunk(count=2), licenses=(("matlab", 4),)), ()),
+    (chunk(count=2, words=(("matlab", "2"),)), spec(Chunk(count=2), licenses=(("matlab", 4),)), ()),
+    (spec(Chunk(count=2), words=(("matlab", "2"),)), spec(Chunk(count=2), licenses=(("matlab", 2),)), ()),
+    (chunk(words=(("matlab", "0"),)), chunk(), ()),
+    (chunk(words=(("pcmem", "6gb"),)), chunk(), (f"pcmem=6gb: {PLAIN}",)),
+    (chunk(resources=(("spec", 4),)), chunk(), (f"spec=4: {PLAIN}",)),
+    (chunk(properties=("beegfs", "ib")), chunk(properties=("ib",)), (f"beegfs: {MOUNTED}",)),
+    (chunk(properties=("cl_adan",)), chunk(), (f"cl_adan: {ONE_CLUSTER}",)),
     # features
     (chunk(properties=("infiniband",)), chunk(properties=("ib",)), ()),
     (chunk(properties=("n02",)), chunk(hosts=("n02",)), ()),
@@ -161,6 +169,8 @@ REFUSED: list[tuple[JobSpec, RefusalCode, str]] = [
     (chunk(words=(("@qos", "blue"),)), R.UNKNOWN_RESOURCE, "@qos"),
     (chunk(words=(("forbidden", "x"),)), R.UNKNOWN_RESOURCE, "forbidden=x: not here"),
     (chunk(words=(("accelerators", "all"),)), R.UNKNOWN_RESOURCE, "accelerators: expected a number, found all"),
+    (chunk(words=(("matlab", "all"),)), R.UNKNOWN_RESOURCE, "matlab: expected a number, found all"),
+    (chunk(words=(("matlab", "9"),)), R.UNKNOWN_LICENSE, "licence matlab: 9 asked, there are 4"),
     (chunk(words=(("gpu_kind", "a b"),)), R.UNKNOWN_RESOURCE, "gpu_kind=a b: 'a b' cannot be a label of a node"),
     (chunk(words=(("round", "1"),)), R.UNKNOWN_RESOURCE, "round=1: the site's translations lead back to round"),
     (chunk(properties=("nosuch",)), R.UNKNOWN_PROPERTY, "nosuch"),

@@ -6,7 +6,7 @@ import pytest
 
 from hpcbatch.model.site import QueueConfig, SiteConfig, Translation, Unsupported, Word
 from hpcbatch.site.file import SiteFileError, read_config
-from hpcbatch.site.known_names import KNOWN, REASONS
+from hpcbatch.site.known_names import FEATURES, KNOWN, REASONS
 from tests.unit.site.test_file import EXAMPLE, HEAD, problems
 
 
@@ -141,5 +141,6 @@ def test_queues_by_name_alias_and_pattern(name: str, queue: str | None) -> None:
 
 def test_what_is_known_of_other_sites_has_reasons() -> None:
     assert all(reason and reason[0].islower() and not reason.endswith(".") for reason in REASONS.values())
-    assert [each.pattern for each in KNOWN] == list(REASONS)
-    assert {each.word for each in KNOWN} == {Word.RESOURCE}
+    assert [each.pattern for each in KNOWN if each.word is Word.RESOURCE] == list(REASONS)
+    assert [each.pattern for each in KNOWN if each.word is Word.FEATURE] == list(FEATURES)
+    assert all(each.ignored == REASONS[each.pattern] for each in KNOWN)

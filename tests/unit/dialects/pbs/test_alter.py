@@ -80,6 +80,12 @@ def test_options(argv: tuple[str, ...], expected: dict[str, Any]) -> None:
     assert untouched == job().spec
 
 
+def test_a_directory_of_its_own() -> None:
+    private = altered("-W", "sandbox=PRIVATE")
+    assert private.attributes == {**job().spec.attributes, "sandbox": "PRIVATE"}
+    assert altered("-W", "sandbox=HOME", before=job("-W", "sandbox=PRIVATE")).attributes["sandbox"] == "HOME"
+
+
 def test_streams_come_apart_again() -> None:
     joined = job("-j", "oe", "-e", "err")
     assert joined.spec.stderr is None
@@ -171,6 +177,7 @@ def test_command_lines_that_are_refused(argv: tuple[str, ...], complaint: str) -
         ("-j", "y"),
         ("-k", "x"),
         ("-W", "umask=9"),
+        ("-W", "sandbox=odd"),
         ("-o", "a\nb"),
     ],
     ids=str,
@@ -207,6 +214,7 @@ def test_resources_that_are_refused(argv: tuple[str, ...], text: str, code: int)
         (("-o", "x"), "Output_Path"),
         (("-W", "depend=afterok:1"), "depend"),
         (("-P", "x"), "project"),
+        (("-W", "sandbox=PRIVATE"), "sandbox"),
     ],
     ids=str,
 )

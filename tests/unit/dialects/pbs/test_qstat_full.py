@@ -204,6 +204,14 @@ def test_asked_attributes_are_shown() -> None:
     assert shown["Execution_Time"] == "Sat Nov 21 02:54:57 2026"
 
 
+def test_a_directory_of_its_own() -> None:
+    asked = {**RUNNING.spec.attributes, "sandbox": "PRIVATE"}
+    job = replace(RUNNING, spec=replace(RUNNING.spec, attributes=asked))
+    assert (value(job, "sandbox"), value(job, "jobdir")) == ("PRIVATE", "/home/tester/pbs.85.pbs1.x8z")
+    waiting = replace(HELD, spec=replace(HELD.spec, attributes=asked))
+    assert (value(waiting, "sandbox"), value(waiting, "jobdir")) == ("PRIVATE", None)
+
+
 def test_job_of_another_dialect_has_resources_too() -> None:
     chunk = Chunk(count=2, cpus=4, ranks=4, mem_bytes=1 << 30)
     spec = replace(HELD.spec, dialect=Dialect.SLURM, chunks=(chunk,), attributes={"ntasks": "8"})

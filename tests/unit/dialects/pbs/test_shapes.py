@@ -177,7 +177,8 @@ def test_attributes_and_hosts() -> None:
         ("cput=1:00:00,pcput=60", None, 3600, (("cpu", 60),), 0),
         ("cputim_job=60,cputim_prc=30", None, 60, (("cpu", 30),), 0),
         ("pvmem=1gb,file=2kb,nice=5", None, None, (("as", GB), ("fsize", 2048)), 5),
-        ("coresz_prc=0,stacksz_prc=1mb,vmemsz_prc=2gb,pvmem=1gb", None, None, (("as", GB), ("stack", 1 << 20)), 0),
+        ("stacksz_prc=1mb,vmemsz_prc=2gb,pvmem=1gb", None, None, (("as", GB), ("stack", 1 << 20)), 0),
+        ("coresz_prc=0,file=0,pvmem=0", None, None, (("core", 0), ("fsize", 0)), 0),
         ("nice=-5", None, None, (), -5),
     ],
 )

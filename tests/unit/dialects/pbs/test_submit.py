@@ -198,6 +198,15 @@ def test_harmless_options_are_accepted() -> None:
     spec("-f", "-c", "n", "-W", "block=false,interactive=false,sandbox=HOME", "j")
 
 
+@pytest.mark.parametrize(
+    ("value", "kept"), [("PRIVATE", "PRIVATE"), ("private", "PRIVATE"), ("HOME", "HOME"), ("home", "HOME")]
+)
+def test_the_directory_that_a_job_starts_in(value: str, kept: str) -> None:
+    assert spec("-W", f"sandbox={value}", "j").attributes["sandbox"] == kept
+    assert spec("j", script=f"#PBS -W umask=022,sandbox={value}\n").attributes["sandbox"] == kept
+    assert spec("-W", f"sandbox={value}", "j", script="#PBS -W sandbox=odd\n").attributes["sandbox"] == kept
+
+
 def test_attributes_by_their_long_names() -> None:
     job = spec("-W", "Job_Name=x,Mail_Users=a@b,c@d,Rerunable=False,Hold_Types=u,Join_Path=oe", "j")
     assert (job.name, job.mail_users, job.rerunnable, job.hold, job.stderr) == ("x", ("a@b", "c@d"), False, True, None)

@@ -49,6 +49,7 @@ from .jobs import recorded
         (("-l", "=1", "j"), "qsub: illegal -l value"),
         (("-W", "umask=9", "j"), "qsub: illegal -W value"),
         (("-W", "umask", "j"), "qsub: illegal -W value"),
+        (("-W", "sandbox=odd", "j"), "qsub: illegal -W value"),
         (("-W", "block=maybe", "j"), "qsub: illegal -W value"),
         (("-t", "1-", "j"), "qsub: illegal -t value"),
         (("-t", "1-3%0", "j"), "qsub: illegal -t value"),

@@ -76,7 +76,7 @@ def test_nodes_alone() -> None:
             ["-b 10: qsub tries again by itself", "-D /: the root directory of a job is its image's"],
         ),
         (("-W", "group_list=g"), ["-W group_list=g: the job has the groups that the site gives its user"]),
-        (("-W", "sandbox=HOME,tolerate_node_failures=none"), []),
+        (("-W", "sandbox=PRIVATE,tolerate_node_failures=none"), []),
         (
             ("-W", "stageout=x@h:y"),
             ["-W stageout=x@h:y: nothing is copied: the login node and the jobs share the files"],

@@ -147,9 +147,10 @@ def test_a_hint_gives_way() -> None:
 
 def test_limits_of_processes() -> None:
     limits = {"stack": 8 << 20, "core": 0, "nofile": 1024, "as": -1}
-    assert submit("--propagate", limits=limits).submission.spec.process_limits == (("nofile", 1024), ("stack", 8 << 20))
+    everything = submit("--propagate", limits=limits).submission.spec.process_limits
+    assert everything == (("core", 0), ("nofile", 1024), ("stack", 8 << 20))
     found = submit("--propagate=STACK,CORE", limits=limits).submission.spec
-    assert (found.process_limits, found.attributes["propagate"]) == ((("stack", 8 << 20),), "stack,core")
+    assert (found.process_limits, found.attributes["propagate"]) == ((("core", 0), ("stack", 8 << 20)), "stack,core")
     assert spec("--propagate=NONE").attributes["propagate"] == ""
     assert submit(limits=limits).submission.spec.process_limits == ()
     wrong = submit("--propagate=FOO").submission
