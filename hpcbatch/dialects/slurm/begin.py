@@ -32,7 +32,7 @@ def parse_deadline(text: str, now: datetime) -> datetime:
 
 def _option_time(text: str, now: datetime, name: str) -> datetime:
     refusal = f"sbatch: error: Invalid --{name} specification"
-    if not text.strip():
+    if not text.strip(" \t\n-T"):
         raise SlurmUsageError(refusal, 255)
     try:
         return parse_time(text, now)
@@ -59,7 +59,7 @@ def _read_time(text: str, now: datetime, *, past: bool) -> datetime:
     day: datetime | None = None
     at = 0
     while at < len(text):
-        if text[at].isspace() or text[at] == "-" or (text[at] in "Tt" and not _word_at(text, at)):
+        if text[at].isspace() or text[at] == "-" or (text[at] == "T" and not _word_at(text, at)):
             at += 1
             continue
         rest = text[at:]

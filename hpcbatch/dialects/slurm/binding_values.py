@@ -10,7 +10,8 @@ _SPREAD = {"block", "cyclic", "*"}
 _WITHIN = {"block", "cyclic", "fcyclic", "*"}
 HINTS = frozenset({"compute_bound", "memory_bound", "multithread", "nomultithread"})
 _RANGE = r"(?:[*].*|[0-9]{1,9}[kKmM]?(?:-[0-9]{1,9}[kKmM]?)?)?"
-_GOVERNORS = {"conservative", "ondemand", "performance", "powersave", "userspace", "schedutil"}
+_GOVERNORS = ("co", "onde", "perf", "pow", "user", "sche")  # as far as sbatch reads them
+_WORDS_FROM = 2**31
 _MEM_BIND = r"(?i)p|prefer|nosort|sort|q|quiet|v|verbose|no|none|rank|local|(?:map_?mem|mask_?mem).*[:=].+"
 _GPU_BIND = r"(?i)(?:verbose,)?(?:c.*|n.*|map_gpu:[0-9,*]+|mask_gpu:[0-9a-fA-Fx,*]+|per_task:[0-9]+|single:[0-9]+)"
 _GPU_CLOCK = r"(?:memory=)?(?:[0-9]+|low|medium|high|highm1)|verbose"
@@ -50,15 +51,18 @@ def is_cpu_freq(text: str) -> bool:
     """Source: cpu_freq_verify_cmdline() of cpu_frequency.c."""
     first, colon, governor = text.lower().partition(":")
     low, dash, high = first.partition("-")
-    if low in _GOVERNORS:
-        return not colon and not dash
-    return _is_clock(low) and (not dash or _is_clock(high)) and (not colon or (bool(dash) and governor in _GOVERNORS))
+    if low.startswith(_GOVERNORS):
+        return not colon and (not dash or _clock(high) > 0)
+    if not _clock(low) or (dash and _clock(high) < _clock(low)):
+        return False
+    return not colon or (bool(dash) and governor.startswith(_GOVERNORS))
 
 
-def _is_clock(text: str) -> bool:
-    if text.isascii() and text.isdigit():
-        return int(text[:18]) > 0
-    return text.startswith(("lo", "me", "hi"))
+def _clock(text: str) -> int:
+    """A clock in kHz, 0 if it is none; words are above all numbers, in this order."""
+    words = {"lo": 1, "med": 2, "him1": 4, "highm1": 4, "hi": 3}
+    found = next((number for word, number in words.items() if text.startswith(word)), 0)
+    return _WORDS_FROM + found if found else min(max(values.leading_number(text), 0), _WORDS_FROM)
 
 
 def is_gpu_freq(text: str) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime
 from hpcbatch.dialects.slurm import binding_values, placement_values, readers, tres, values
 from hpcbatch.dialects.slurm.array_spec import parse_array
 from hpcbatch.dialects.slurm.begin import parse_begin, parse_deadline
-from hpcbatch.dialects.slurm.constraint import parse_constraint
+from hpcbatch.dialects.slurm.constraint import Features, parse_constraint
 from hpcbatch.dialects.slurm.dependency import parse_dependency
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.readers import Reader, Reading, invalid
@@ -62,11 +62,9 @@ def _exclusive(request: Request, value: str, _now: datetime) -> Reading | None:
 
 def _export(request: Request, value: str, _now: datetime) -> None:
     try:
-        names = values.split_export(value)
+        values.split_export(value)
     except ValueError:
-        names = []
-    if not names:
-        raise invalid("export")
+        raise invalid("export") from None
     request.export = value
 
 
@@ -83,7 +81,7 @@ _USER_ENV = re.compile(r"\s*[+-]?[0-9]*(?:([slSL]).*)?", re.DOTALL | re.ASCII)
 
 def _constraint(request: Request, value: str, _now: datetime) -> None:
     try:
-        request.features = parse_constraint(value)
+        request.features = parse_constraint(value) if value else Features()
     except NotImplementedError as error:
         raise NotSupportedError(f"--constraint={value}: {error} is not supported yet") from None
     except ValueError:
@@ -120,13 +118,11 @@ def _mail_user(request: Request, value: str, _now: datetime) -> None:
 
 
 def _nice(request: Request, value: str, _now: datetime) -> None:
-    try:
-        request.nice = values.parse_nice(value) if value else 100
-    except ValueError:
-        raise invalid("nice") from None
-    except OverflowError:
+    nice = values.leading_number(value) if value else 100  # a text without one is 0
+    if abs(nice) > values.MAX_NICE:
         text = f"sbatch: error: Invalid --nice value, out of range (+/- {values.MAX_NICE})"
-        raise SlurmUsageError(text, 255) from None
+        raise SlurmUsageError(text, 255)
+    request.nice = nice
 
 
 def _nodes(request: Request, value: str, _now: datetime) -> None:
@@ -208,7 +204,7 @@ def _exclude(request: Request, value: str, _now: datetime) -> None:
 
 def _hosts(value: str) -> tuple[str, ...]:
     try:
-        return placement_values.parse_hosts(value)
+        return placement_values.parse_hosts(value) if value else ()
     except ValueError:
         raise SlurmUsageError(NODE_TEXT) from None
 
@@ -230,15 +226,12 @@ def _input(request: Request, value: str, _now: datetime) -> None:
     request.stdin = "/dev/null" if value.lower() == "none" else value
 
 
-def _propagate(request: Request, value: str, _now: datetime) -> Reading | None:
+def _propagate(request: Request, value: str, _now: datetime) -> None:
     try:
         request.limits = placement_values.parse_limits(value)
-    except ValueError as error:  # the real sbatch says so and goes on
-        request.notes.append(
-            f"sbatch: error: Bad rlimit name: {error}\nsbatch: error: --propagate={value} is not valid."
-        )
-        return Reading(Fate.IGNORED, f"there is no limit {error}")
-    return None
+    except ValueError as error:
+        text = f"sbatch: error: Bad rlimit name: {error}\nsbatch: error: --propagate={value} is not valid."
+        raise SlurmUsageError(text) from None
 
 
 def _bound(name: str) -> Reader:
@@ -346,6 +339,24 @@ def _tres_per_task(request: Request, value: str, now: datetime) -> None:
         _gpus_per_task(request, ",".join(gpus), now)
 
 
+def _acctg_freq(_request: Request, value: str, _now: datetime) -> None:
+    """Source: validate_acctg_freq() of proc_args.c."""
+    wrong = [part for part in value.split(",") if part and not _ACCTG_FREQ.match(part)]
+    if wrong:
+        lines = (f"sbatch: error: Invalid --acctg-freq specification: {part}" for part in wrong)
+        raise SlurmUsageError("\n".join(lines), 255)
+
+
+_ACCTG_FREQ = re.compile(r"(?:.*(?:energy|task|filesystem|network)=)?[0-9]", re.IGNORECASE | re.ASCII)
+
+
+def _wait_all_nodes(_request: Request, value: str, _now: datetime) -> None:
+    if not re.fullmatch(r"[0-9]{0,18}", value, re.ASCII):
+        raise SlurmUsageError(f'sbatch: error: Invalid numeric value "{value}" for --wait-all-nodes.')
+    if int(value or 0) > 1:
+        raise invalid("wait-all-nodes")
+
+
 def _mem_bind(_request: Request, value: str, _now: datetime) -> Reading | None:
     if (wrong := binding_values.wrong_mem_bind(value)) is not None:
         raise SlurmUsageError(f'sbatch: error: unrecognized --mem-bind argument "{wrong}"', 255)
@@ -364,6 +375,7 @@ def _answered(_request: Request, _value: str, _now: datetime) -> None:
 
 READERS: dict[str, Reader] = {
     "account": readers.text_of("account"),
+    "acctg-freq": _acctg_freq,
     "array": _array,
     "begin": _begin,
     "chdir": readers.text_of("chdir"),
@@ -451,6 +463,6 @@ READERS: dict[str, Reader] = {
     "verbose": _verbose,
     "version": _answered,
     "wait": readers.flag("wait"),
-    "wait-all-nodes": readers.checked(lambda value: value in {"0", "1"}, "Invalid --wait-all-nodes specification"),
+    "wait-all-nodes": _wait_all_nodes,
     "wrap": readers.text_of("wrap"),
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from hpcbatch.dialects.slurm import values
+from hpcbatch.dialects.slurm import tres, values
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.dialects.slurm.tres import Amounts
@@ -70,7 +70,11 @@ def amounts(name: str, parse: Callable[[str], Amounts]) -> Reader:
         try:
             amounts = parse(value)
         except ValueError:
-            raise SlurmUsageError("sbatch: error: Invalid generic resource (gres) specification") from None
+            if tres.is_no_count(value, has_name=name == "gres"):
+                text = "Batch job submission failed: Invalid Trackable RESource (TRES) specification"
+            else:
+                text = "Invalid generic resource (gres) specification"
+            raise SlurmUsageError(f"sbatch: error: {text}") from None
         setattr(request, name.replace("-", "_"), amounts)
         request.given.pop(name, None)
         if amounts:

@@ -50,7 +50,10 @@ def settle_tasks(request: Request) -> None:
         request.ntasks = (gpus or low * per_node) * each
     elif request.ntasks is None:
         if request.nodes is None or low != high:
-            raise failed("Invalid generic resource (gres) specification")
+            raise _wrong_gres(
+                "gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU specification"
+                " or a node/ntask specification"
+            )
         request.ntasks = low * each
 
 
@@ -93,15 +96,21 @@ def _gres(request: Request) -> _Gres:
     try:
         gres, per_node, task, job = same_type(request.gres, _per_node(request), request.gpus_per_task, request.gpus)
     except ValueError:
-        raise failed("Invalid generic resource (gres) specification") from None
-    if any(gres.get(name, amount) != amount for name, amount in per_node.items()):
-        raise failed("Duplicate generic resource (gres) specification")
+        raise _wrong_gres("Invalid GRES specification (with and without type identification)") from None
     gpus = gpus_of([*job.items(), *gres.items(), *per_node.items(), *task.items()])
     if request.ntasks_per_gpu is not None and not gpus and request.ntasks is not None:
         job = job | {GPU: request.ntasks // request.ntasks_per_gpu}
         if not job[GPU]:
             raise failed("Invalid generic resource (gres) specification")
-    return _Gres(gres | per_node, task, job)
+    has_tasks = request.ntasks is not None or request.ntasks_per_node is not None
+    has_nodes = request.nodes is not None and request.nodes[0] == request.nodes[1]
+    if task.keys() - job.keys() and not has_tasks and not has_nodes:
+        raise _wrong_gres(
+            "Failed to validate job spec. --gpus-per-task used without either --gpus or -n/--ntasks is not allowed."
+        )
+    if request.mem_per_gpu_mb and not gpus:
+        raise _wrong_gres(f"Requested mem_per_tres=gres:gpu:{request.mem_per_gpu_mb} but did not request any GPU.")
+    return _Gres(per_node | gres, task, job)
 
 
 def _per_node(request: Request) -> Amounts:
@@ -109,7 +118,7 @@ def _per_node(request: Request) -> Amounts:
     if not request.gpus_per_socket:
         return request.gpus_per_node
     if not request.sockets_per_node:
-        raise failed("Invalid generic resource (gres) specification")
+        raise _wrong_gres("--gpus-per-socket option requires --sockets-per-node specification")
     found = {name: amount * request.sockets_per_node for name, amount in request.gpus_per_socket.items()}
     if request.gpus_per_node and request.gpus_per_node != found:
         raise failed("Invalid generic resource (gres) specification")
@@ -145,7 +154,6 @@ def _filled(request: Request, gres: _Gres, tasks: int) -> Size:
         mem_mb = gpus * request.mem_per_gpu_mb
     shares = _shares({name: total for name, total in gres.job.items() if name not in gres.task}, tasks)
     chunks = tuple(_chunk(request, count, 1, {**gres.task, **share}) for count, share in shares)
-    _check_gpus(request, gpus + sum(gpus_of(chunk.resources) for chunk in chunks))
     return Size(chunks, Arrangement.FILL, mem_mb * MIB if mem_mb else None, _sorted(gres.node))
 
 
@@ -169,7 +177,6 @@ def _scattered(request: Request, gres: _Gres, count: int, tasks: int) -> tuple[C
         chunk = replace(chunk, cpus=max(chunk.cpus, request.mincpus or 0)) if request.mincpus else chunk
         properties = tuple(sorted({*chunk.properties, *also}))
         chunks.append(replace(chunk, properties=properties) if also else chunk)
-    _check_gpus(request, sum(gpus_of(chunk.resources) for chunk in chunks))
     return tuple(chunks)
 
 
@@ -193,12 +200,6 @@ def _chunk(request: Request, count: int, ranks: int, amounts: Mapping[str, int],
         same_alternative=request.features.is_same,
         tmp_bytes=request.tmp_mb * MIB if request.tmp_mb else None,
     )
-
-
-def _check_gpus(request: Request, gpus: int) -> None:
-    """Refuse what is requested for each GPU where there is none."""
-    if not gpus and (request.cpus_per_gpu is not None or request.mem_per_gpu_mb is not None):
-        raise failed("Invalid generic resource (gres) specification")
 
 
 def _shares(totals: Mapping[str, int], count: int) -> list[tuple[int, Amounts]]:
@@ -269,6 +270,11 @@ def size_attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str
 def failed(text: str) -> SlurmUsageError:
     """What slurmctld refuses, exit 1."""
     return SlurmUsageError(f"sbatch: error: Batch job submission failed: {text}")
+
+
+def _wrong_gres(why: str) -> SlurmUsageError:
+    """What sbatch finds wrong with generic resources before it submits, exit 1."""
+    return SlurmUsageError(f"sbatch: error: {why}\nsbatch: error: Invalid generic resource (gres) specification")
 
 
 def not_available() -> SlurmUsageError:

@@ -415,7 +415,7 @@ def _environment(export: str | None, environ: Mapping[str, str]) -> tuple[dict[s
 
     Without ALL only the named ones and SLURM_* travel; without ALL or NIL Slurm loads the user's environment.
     """
-    items = split_export(export or "ALL")
+    items = split_export("ALL" if export is None else export)
     words = {item.upper() for item in items}
     if "ALL" in words:
         kept = dict(environ)

@@ -86,6 +86,9 @@ def _conflicts(request: Request) -> Iterable[tuple[tuple[str, ...], str]]:
     if request.begin is not None and request.deadline is not None and request.deadline < request.begin:
         text = "sbatch: error: Incompatible begin and deadline time specification"
         yield ("begin", "deadline"), text
+    if request.bound.get("distribution", "").lower() in {"arbitrary", "hostfile"} and not request.hosts:
+        text = "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option"
+        yield ("distribution",), f"sbatch: error: {text}"
     if request.partition == "":
         yield (
             ("partition",),

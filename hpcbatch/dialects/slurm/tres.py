@@ -14,24 +14,39 @@ MAX_AMOUNT = 2**63 - 1
 
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
 _COUNT = r"([0-9]{1,18})([kmgtp]?)"
-_GRES = re.compile(rf"(?:gres[:/])?({_WORD})(?::({_WORD}))??(?::{_COUNT})?", re.IGNORECASE)
-_GPUS = re.compile(rf"(?:({_WORD}):)?([0-9]{{1,18}})()", re.IGNORECASE)
+_AMOUNT = rf"({_WORD}):{_COUNT}|{_COUNT}|(?![0-9])({_WORD})"  # a type alone does not begin with a digit
+_GRES = re.compile(rf"(?:gres[:/])?({_WORD})(?::(?:{_AMOUNT}))?", re.IGNORECASE)
+_GPUS = re.compile(rf"(?:{_AMOUNT})", re.IGNORECASE)
 _SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
 def parse_gres(text: str) -> Amounts:
     """Read `name[[:type]:count][,…]`, a count with k, m, g, t or p in powers of 1024; `none` is nothing.
-    Raises ValueError if it is anything else, or names one thing twice.
+    Of one thing that is named twice the last amount counts. Raises ValueError if it is anything else.
     """
     if text.lower() == "none":
         return {}
-    return _amounts(_GRES.fullmatch(item) for item in text.split(","))
+    return _amounts(_item(_GRES.fullmatch(item)) for item in text.split(","))
 
 
 def parse_gpus(text: str) -> Amounts:
-    """Read `[type:]count[,…]`. Raises ValueError if it is anything else, or names one type twice."""
-    matches = [_GPUS.fullmatch(item) for item in text.split(",")]
-    return _amounts(matches, name=GPU)
+    """Read `[type:]count[,…]`; a type alone is one GPU of it. Raises ValueError if it is anything else."""
+    return _amounts(_item(_GPUS.fullmatch(item)) for item in text.split(",") if text)
+
+
+def _item(match: re.Match[str] | None) -> tuple[str, str | None, str | None, str | None] | None:
+    """Name, type, count and unit."""
+    if match is None:
+        return None
+    *name, kind, count, unit, count_alone, unit_alone, kind_alone = match.groups()
+    return (*name, GPU)[0], kind or kind_alone, count or count_alone, unit or unit_alone
+
+
+def is_no_count(text: str, *, has_name: bool) -> bool:
+    """Whether what is wrong with a list is a number with more behind it where the amount is: sbatch lets it pass."""
+    name, _, count = text.partition(",")[0].rpartition(":")
+    is_number = count[:1].isdigit() and not re.fullmatch(_COUNT, count, re.IGNORECASE)
+    return not text or (is_number and bool(name) is has_name and ":" not in name)
 
 
 def parse_tres_per_task(text: str) -> tuple[int | None, Amounts]:
@@ -56,16 +71,17 @@ def parse_tres_per_task(text: str) -> tuple[int | None, Amounts]:
     return cpus, {name: count for name, count in gpus.items() if count}
 
 
-def _amounts(matches: Iterable[re.Match[str] | None], name: str = "") -> Amounts:
+def _amounts(items: Iterable[tuple[str, str | None, str | None, str | None] | None]) -> Amounts:
+    """Amounts of (name, type, count, unit); None: what is none."""
     found: Amounts = {}
-    for match in matches:
-        if match is None:
+    for item in items:
+        if item is None:
             raise ValueError("not a generic resource")
-        what, kind, count, unit = (name, *match.groups()) if name else match.groups()
+        what, kind, count, unit = item
         full = f"{what}:{kind}" if kind else what
         amount = int(count or 1) << _SHIFT[(unit or "").lower()]
-        if full in found or amount > MAX_AMOUNT:
-            raise ValueError(f"{full} twice, or too much of it")
+        if amount > MAX_AMOUNT:
+            raise ValueError(f"too much of {full}")
         found[full] = amount
     return {full: amount for full, amount in found.items() if amount}
 

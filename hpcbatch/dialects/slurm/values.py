@@ -10,7 +10,7 @@ _TIME = re.compile(r"([0-9]+)(?::([0-9]+))?(?::([0-9]+))?")
 _DAYS = re.compile(r"([0-9]+)-(?:([0-9]+)(?::([0-9]+))?(?::([0-9]+))?)?")
 _MEMORY = re.compile(r"\+?([0-9]+)(?:([kmgt])(?:i?b)?)?", re.IGNORECASE)
 _NODES = re.compile(r"\s*\+?([0-9]+)([km]?)\s*", re.IGNORECASE | re.ASCII)
-_POSITIVE = re.compile(r"\s*\+?([0-9]+)\s*", re.ASCII)
+_POSITIVE = re.compile(r"\s*\+?([0-9]+)", re.ASCII)
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*", re.ASCII)
 
 MAX_MINUTES = 2**31

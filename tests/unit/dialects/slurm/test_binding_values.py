@@ -48,8 +48,29 @@ def test_extra_node_info() -> None:
 
 
 def test_clocks() -> None:
-    assert all(map(is_cpu_freq, ("2400000", "low", "High", "highm1", "performance", "low-high", "1000-2000:OnDemand")))
-    assert not any(map(is_cpu_freq, ("", "x", "low:performance", "performance:low", "low-x", "0")))
+    assert all(
+        map(
+            is_cpu_freq,
+            (
+                "2400000",
+                "low",
+                "High",
+                "highm1",
+                "performance",
+                "low-high",
+                "1000-2000:OnDemand",
+                "med-hi:perf",
+                "1.5GHz",
+                "pow-low",
+            ),
+        )
+    )
+    assert not any(
+        map(
+            is_cpu_freq,
+            ("", "x", "low:performance", "performance:low", "low-x", "0", "2000-1000", "high-low", "low-high:x"),
+        )
+    )
     assert all(map(is_gpu_freq, ("450", "medium,memory=high", "verbose,low")))
     assert not any(map(is_gpu_freq, ("", "x", "power=3")))
 

@@ -95,8 +95,16 @@ WRONG = [
         "sbatch: error: Invalid --nodefile node file",
         255,
     ),
-    ("--ntasks-per-gpu=1", "sbatch: error: Batch job submission failed: Invalid generic resource (gres)", 1),
-    ("--gpus-per-socket=1", "sbatch: error: Batch job submission failed: Invalid generic resource (gres)", 1),
+    ("--ntasks-per-gpu=1", "sbatch: error: gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU", 1),
+    ("--gpus-per-socket=1", "sbatch: error: --gpus-per-socket option requires --sockets-per-node specification\n", 1),
+    ("--mem-per-gpu=1", "sbatch: error: Requested mem_per_tres=gres:gpu:1 but did not request any GPU.\n", 1),
+    ("-N1-2 --gpus-per-task=1", "sbatch: error: Failed to validate job spec. --gpus-per-task used without either", 1),
+    ("-m arbitrary -n2", "sbatch: error: With Arbitrary distribution you need to specify a nodelist or hostfile", 1),
+    ("--propagate=CORE,X", "sbatch: error: Bad rlimit name: X\nsbatch: error: --propagate=CORE,X is not valid.", 1),
+    ("--acctg-freq=1,x,task=", "sbatch: error: Invalid --acctg-freq specification: x\nsbatch: error: Invalid", 255),
+    ("--wait-all-nodes=x", 'sbatch: error: Invalid numeric value "x" for --wait-all-nodes.', 1),
+    ("--wait-all-nodes=2", "sbatch: error: Invalid --wait-all-nodes specification", 255),
+    ("--begin=-", "sbatch: error: Invalid --begin specification", 255),
     ("--ntasks-per-gpu=1 --ntasks-per-tres=2", "sbatch: fatal: Inconsistent values set to --ntasks-per-gpu=1", 1),
 ]
 
@@ -179,7 +187,7 @@ def test_options_of_other_releases() -> None:
     assert [str(o.fate) for o in found[2:]] == ["translated", "ignored", "translated", "ignored"]
     (chunk,) = submit(script=directives("-N2 -n4", *lines)).submission.spec.chunks
     assert (chunk.count, chunk.cpus, chunk.ranks, chunk.resources) == (2, 8, 2, (("gpu:a100", 2),))
-    assert submit("--tres-per-task=gres:gpu:2").submission.spec.chunks[0].resources == (("gpu", 2),)
+    assert submit("-n1", "--tres-per-task=gres:gpu:2").submission.spec.chunks[0].resources == (("gpu", 2),)
     for text in ("", "cpu", "cpu=x", "foo=1", "cpu=4,"):
         with pytest.raises(DirectiveError, match="Invalid TRES"):
             submit(f"--tres-per-task={text}")

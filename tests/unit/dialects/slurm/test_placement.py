@@ -153,9 +153,6 @@ def test_limits_of_processes() -> None:
     assert (found.process_limits, found.attributes["propagate"]) == ((("core", 0), ("stack", 8 << 20)), "stack,core")
     assert spec("--propagate=NONE").attributes["propagate"] == ""
     assert submit(limits=limits).submission.spec.process_limits == ()
-    wrong = submit("--propagate=FOO").submission
-    assert wrong.notes == ("sbatch: error: Bad rlimit name: FOO\nsbatch: error: --propagate=FOO is not valid.",)
-    assert wrong.spec.ignored == ("--propagate=FOO: there is no limit FOO",)
 
 
 def test_other_options() -> None:

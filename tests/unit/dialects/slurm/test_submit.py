@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -65,6 +66,8 @@ FIELDS: list[tuple[list[str], str, object]] = [
     (["--open-mode=truncate"], "stdout", Output()),
     (["--nice"], "nice", 100),
     (["--nice=-5"], "nice", -5),
+    (["--nice=5x"], "nice", 5),
+    (["--nice=x"], "nice", 0),
     (["--nice=100000"], "nice", 100000),
     (["--priority=0"], "hold", True),
     (["--priority=5"], "hold", False),
@@ -156,6 +159,13 @@ GPUS: list[tuple[str, Arrangement, tuple[Chunk, ...], dict[str, int]]] = [
     ("-n4 -G1 --mem-per-gpu=10", FILL, (chunk(1, 1, 1, 10, gpu=1), chunk(3, 1, 1)), {}),
     ("--gres=none", SCATTER, (chunk(1, 1, 1),), {}),
     ("--gpus=0", SCATTER, (chunk(1, 1, 1),), {}),
+    ("--gpus=", SCATTER, (chunk(1, 1, 1),), {}),
+    ("--cpus-per-gpu=2", SCATTER, (chunk(1, 1, 1),), {}),
+    ("--gpus-per-node=a100", SCATTER, (chunk(1, 1, 1, **{"gpu:a100": 1}),), {}),
+    ("--gpus=1080ti:2", SCATTER, (chunk(1, 1, 1, **{"gpu:1080ti": 2}),), {}),
+    ("--gres=gpu:1,gpu:3", SCATTER, (chunk(1, 1, 1, gpu=3),), {}),
+    ("--gres=gpu:1 --gpus-per-node=2", SCATTER, (chunk(1, 1, 1, gpu=1),), {}),
+    ("--ntasks-per-node=2 --gpus-per-task=1", SCATTER, (chunk(1, 2, 2, gpu=2),), {}),
 ]
 
 
@@ -167,6 +177,7 @@ def test_gpus(argv: str, arrangement: Arrangement, chunks: tuple[Chunk, ...], pe
 
 NOT_AVAILABLE = "sbatch: error: Batch job submission failed: Requested node configuration is not available"
 GRES = "Invalid generic resource (gres) specification"
+TRES = "Invalid Trackable RESource (TRES) specification"
 CONTRADICTIONS = [
     ("-N4 -G 2", NOT_AVAILABLE),
     ("-N2 -G 2 --gpus-per-node=2", NOT_AVAILABLE),
@@ -175,18 +186,24 @@ CONTRADICTIONS = [
     ("-n2 -G 4 --gpus-per-task=1", NOT_AVAILABLE),
     ("-G 3 --gpus-per-task=2", NOT_AVAILABLE),
     ("-N1 -n4 --gres=gpu:2 --gpus-per-task=1", NOT_AVAILABLE),
-    ("--gres=gpu:1 --gpus-per-node=2", f"{NOT_AVAILABLE[:43]} Duplicate generic resource (gres) specification"),
-    ("--gres=gpu:a:1,gpu:b:1 --gpus=2", f"{NOT_AVAILABLE[:43]} {GRES}"),
+    (
+        "--gres=gpu:a:1,gpu:b:1 --gpus=2",
+        f"sbatch: error: Invalid GRES specification (with and without type identification)\nsbatch: error: {GRES}",
+    ),
     ("-N 200000", f"{NOT_AVAILABLE[:43]} Node count specification invalid"),
     ("--gres=gpu:x:y:1", f"sbatch: error: {GRES}"),
     ("--gres=gpu:%n", f"sbatch: error: {GRES}"),
-    ("--gres=gpu:1,gpu:1", f"sbatch: error: {GRES}"),
-    ("--gres=", f"sbatch: error: {GRES}"),
+    ("--gres=", f"{NOT_AVAILABLE[:43]} {TRES}"),
+    ("--gres=gpu:80gb", f"{NOT_AVAILABLE[:43]} {TRES}"),
+    ("--gpus=80gb", f"{NOT_AVAILABLE[:43]} {TRES}"),
+    ("--gpus=a100:80gb", f"sbatch: error: {GRES}"),
+    ("--gpus=a100:", f"sbatch: error: {GRES}"),
     ("--gres=gpu:-1", f"sbatch: error: {GRES}"),
-    ("--gpus=x", f"sbatch: error: {GRES}"),
     ("--gpus-per-task=1:2:3", f"sbatch: error: {GRES}"),
-    ("--cpus-per-gpu=2", f"{NOT_AVAILABLE[:43]} {GRES}"),
-    ("-n4 --mem-per-gpu=2", f"{NOT_AVAILABLE[:43]} {GRES}"),
+    (
+        "-n4 --mem-per-gpu=2",
+        f"sbatch: error: Requested mem_per_tres=gres:gpu:2 but did not request any GPU.\nsbatch: error: {GRES}",
+    ),
     ("-c2 --cpus-per-gpu=2 -G1", "sbatch: fatal: --cpus-per-task and --cpus-per-gpu are mutually exclusive."),
     ("--mem=1 --mem-per-gpu=2 -G1", "sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."),
     (f"--gres=x:{10**17}p", f"sbatch: error: {GRES}"),
@@ -213,7 +230,7 @@ def test_what_is_shown_of_gpus() -> None:
     found = spec("-N2", "--gres=gpu:a100:2,lscratch:5", script=directives("-G a100:4")).attributes
     assert found["tres_per_node"] == "gres:gpu:a100:2,gres:lscratch:5"
     assert (found["tres_per_job"], found["gpus"]) == ("gres:gpu:a100:4", "a100:4")
-    found = spec("--gpus-per-node=2", "--gpus-per-task=1").attributes
+    found = spec("-N1", "--gpus-per-node=2", "--gpus-per-task=1").attributes
     assert (found["tres_per_node"], found["gpus_per_node"]) == ("gres:gpu:2", "2")
     assert (found["tres_per_task"], found["gpus_per_task"]) == ("gres:gpu:1", "1")
     assert spec("--gres=none", script=directives("--gres=gpu:1")).attributes == {}
@@ -237,7 +254,12 @@ def test_constraint_that_is_not_supported(text: str) -> None:
     assert str(error.value).endswith(" is not supported yet")
 
 
-@pytest.mark.parametrize("text", ["", "a&", "&a", "a b", "!a"])
+@pytest.mark.parametrize("option", ["--constraint=", "--nodelist=", "--exclude=", "--wait-all-nodes="])
+def test_no_value_is_none(option: str) -> None:
+    assert spec(option) == replace(spec(), attributes=spec(option).attributes)
+
+
+@pytest.mark.parametrize("text", ["a&", "&a", "a b", "!a"])
 def test_constraint_that_is_none(text: str) -> None:
     with pytest.raises(SlurmUsageError, match="Invalid feature specification"):
         submit("-C", text)

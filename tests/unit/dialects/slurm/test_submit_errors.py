@@ -31,7 +31,6 @@ ERRORS: list[tuple[list[str], str, int]] = [
     (["--signal=FOO@3"], "sbatch: error: Invalid --signal specification", 255),
     (["--mail-type=x"], "sbatch: error: Invalid --mail-type specification", 255),
     (["--exclusive=x"], "sbatch: error: Invalid --exclusive specification", 255),
-    (["--nice=x"], "sbatch: error: Invalid --nice specification", 255),
     (["--priority=-1"], "sbatch: error: Priority must be >= 0", 255),
     (["--priority=4294967294"], "sbatch: error: Priority must be < 4294967294", 255),
     (["--nice=99999999999"], "sbatch: error: Invalid --nice value, out of range (+/- 2147483645)", 255),

@@ -13,6 +13,7 @@ from hpcbatch.model.spec import WarnSignal
     [
         ("USR1", WarnSignal(signal=10)),
         ("SIGTERM@30", WarnSignal(signal=15, before_s=30)),
+        ("USR1@", WarnSignal(signal=10, before_s=0)),
         ("B:12@0", WarnSignal(signal=12, before_s=0, is_batch_only=True)),
         ("b:usr2@65535", WarnSignal(signal=12, before_s=65535, is_batch_only=True)),
         ("R:INT@5", WarnSignal(signal=2, before_s=5)),
@@ -23,7 +24,7 @@ def test_right(text: str, expected: WarnSignal) -> None:
     assert parse_warn_signal(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "@5", "FOO", "0", "65", "USR1@", "USR1@x", "USR1@65536", "X:USR1", "USR1 @5"])
+@pytest.mark.parametrize("text", ["", "@5", "FOO", "0", "65", "USR1@x", "USR1@65536", "X:USR1", "USR1 @5"])
 def test_wrong(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         parse_warn_signal(text)
