@@ -5,7 +5,7 @@ Its commands are `sub SCRIPT` and `stat`. tests/component/test_third_dialect.py 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -34,7 +34,9 @@ STATE = {state: state.value.lower() for state in JobState}
 # Text in
 
 
-def read_script(path: str, content: bytes, _now: datetime, _outcomes: list[Outcome]) -> Submission:
+def read_script(
+    path: str, content: bytes, _now: datetime, _outcomes: list[Outcome], _options: Mapping[str, str]
+) -> Submission:
     """What the script requests. Raises HpcBatchError with all lines that are wrong."""
     spec, wrong = JobSpec(dialect=NAME, name=Path(path).name), []
     for number, line in enumerate(content.decode().splitlines(), 1):
@@ -97,7 +99,7 @@ def register() -> None:
 
 def sub(session: Session, script: str) -> int:
     content = Path(session.absolute(script)).read_bytes()
-    spec = read_script(script, content, session.now, []).spec
+    spec = read_script(script, content, session.now, [], {}).spec
     spec = replace(spec, work_dir=session.cwd, submit_dir=session.cwd, submit_host=session.host, server=session.server)
     submitted = submit(session.api, session.namespace, Submission(spec=spec, script=content, environment={}))
     print(f"tiny-{submitted.job_id}")

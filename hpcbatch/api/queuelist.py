@@ -19,12 +19,8 @@ def queues_to_json(site: SiteConfig) -> str:
     site sends mail about jobs: the allowed recipients. `"options"`: plugins' options that it ignores, with reasons.
     """
     body: dict[str, Any] = {"default": site.default_queue, "queues": [_queue_to_json(queue) for queue in site.queues]}
-    options: dict[str, str] = {}
-    for each in site.translations:
-        if each.word == "option":
-            options.setdefault(each.pattern, each.ignored)
-    if options:
-        body["options"] = options
+    if site.ignored_options:
+        body["options"] = dict(site.ignored_options)
     if site.mail is not None:
         mail = site.mail
         body["mail"] = {

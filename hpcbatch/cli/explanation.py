@@ -101,7 +101,8 @@ def of_script(session: Session, script: str, dialect: str | None, site_file: Pat
             lines = " and ".join(f"{counts[name]} {DIALECTS[name].directive}" for name in counts)
             remarks.append(f"it has {lines} lines: explained for {DIALECTS[dialect].submit_command}")
     command = door(dialect).submit_command
-    read, say = _reader(session, dialect, script, lambda _: (path, content))
+    options = None if site_file is None or site is None else site.site.ignored_options
+    read, say = _reader(session, dialect, script, lambda _: (path, content), options)
     found = _explanation(command, script, read, say, site)
     return replace(found, remarks=(*remarks, *found.remarks))
 
@@ -182,7 +183,9 @@ def _explanation(command: str, script: str, read: Read, say: Say, site: _Known |
     )
 
 
-def _reader(session: Session, dialect: str, name: str, script: Script) -> tuple[Read, Say]:
+def _reader(
+    session: Session, dialect: str, name: str, script: Script, site_options: Mapping[str, str] | None
+) -> tuple[Read, Say]:
     """As the dialect's own command reads it, with its environment; of other dialects through their door."""
     if dialect == "pbs":
         from hpcbatch.cli.pbs import common, qsub
@@ -192,7 +195,7 @@ def _reader(session: Session, dialect: str, name: str, script: Script) -> tuple[
         from hpcbatch.cli.slurm import common as slurm_common
         from hpcbatch.cli.slurm import sbatch
 
-        return sbatch.reader(session, [name], script), slurm_common.describe("sbatch", session)
+        return sbatch.reader(session, [name], script, site_options), slurm_common.describe("sbatch", session)
     return partial(_ThroughDoor, session, dialect, name, script), lambda error: (str(error), 1)
 
 

@@ -152,7 +152,7 @@ def _check_accepted(session: Session, template: str, script: str, dialect: str) 
     from hpcbatch.dialects.registry import door
 
     try:
-        door(dialect).read_script(f"{template}.sh", script.encode(), session.now, [])
+        door(dialect).read_script(f"{template}.sh", script.encode(), session.now, [], {})
     except HpcBatchError as error:
         command = door(dialect).submit_command
         what = " ".join(str(error).removeprefix(f"{command}: ").split())

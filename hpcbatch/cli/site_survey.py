@@ -164,7 +164,7 @@ def gaps(path: str, script: bytes, dialect: str, site: SiteConfig, now: datetime
     outcomes: list[Outcome] = []
     found = list(find.module_gaps(script, site))
     try:
-        submission = door(dialect).read_script(path.rpartition("/")[2], script, now, outcomes)
+        submission = door(dialect).read_script(path.rpartition("/")[2], script, now, outcomes, site.ignored_options)
     except HpcBatchError as error:
         return [*found, *find.refused_gaps(error, outcomes)]
     found += [*find.ignored_gaps(submission.spec, outcomes), *find.site_gaps(submission.spec, site)]

@@ -48,9 +48,10 @@ class Rules:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
     submit_command: str
-    read_script: Callable[[str, bytes, datetime, list[Outcome]], Submission]
+    read_script: Callable[[str, bytes, datetime, list[Outcome], Mapping[str, str]], Submission]
     """Read a script (file name, content, time now) as the command for submitting does. What became of each directive is
-    appended to the list, also where the script is refused. Raises HpcBatchError: all that is wrong (ObstaclesError).
+    appended to the list, also where the script is refused. The mapping has patterns of options that the site ignores,
+    each with the reason. Raises HpcBatchError: all that is wrong (ObstaclesError).
     """
     directive_word: Callable[[str], str]
     """A printable text as one word of a directive line of a script."""

@@ -194,6 +194,15 @@ class SiteConfig:
     mail: MailConfig | None = None
     """How mail is sent; None: no mail."""
 
+    @property
+    def ignored_options(self) -> Mapping[str, str]:
+        """Patterns of plugins' options that have no effect here, each with the reason, in the site's order."""
+        found: dict[str, str] = {}
+        for each in self.translations:
+            if each.word is Word.OPTION:
+                found.setdefault(each.pattern, each.ignored)
+        return found
+
     def queue(self, name: str) -> QueueConfig | None:
         """The queue of that name; None if there is none. Without `queues`, any name is a Volcano Queue's."""
         if not self.queues:

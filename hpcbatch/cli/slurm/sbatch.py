@@ -64,9 +64,14 @@ def _body(session: Session) -> int:
 
 
 def reader(
-    session: Session, arguments: Sequence[str], script: Callable[[str | None], tuple[str | None, bytes]]
+    session: Session,
+    arguments: Sequence[str],
+    script: Callable[[str | None], tuple[str | None, bytes]],
+    site_options: Mapping[str, str] | None = None,
 ) -> partial[SlurmSubmission]:
-    """Reads the command line and its script, which `script` reads, in the user's surroundings."""
+    """Reads the command line and its script, which `script` reads, in the user's surroundings. `site_options` are the
+    options of plugins that the site ignores; None: those of the cluster.
+    """
     from hpcbatch.cli.script import read_script
     from hpcbatch.dialects.slurm.submit import read_submission
 
@@ -83,7 +88,7 @@ def reader(
         umask=session.umask,
         reader=lambda path: read_script(session, path, prompt=False),
         limits=_SoftLimits(),
-        plugin_options=partial(_plugin_options, session),
+        plugin_options=partial(_plugin_options, session) if site_options is None else lambda: site_options,
     )
 
 

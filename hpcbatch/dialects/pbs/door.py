@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from hpcbatch.dialects.pbs.depend import never_met
@@ -52,7 +53,9 @@ def _run_setup(job: PlacedJob) -> RunSetup:
     )
 
 
-def _read_script(name: str, content: bytes, now: datetime, outcomes: list[Outcome]) -> Submission:
+def _read_script(
+    name: str, content: bytes, now: datetime, outcomes: list[Outcome], _options: Mapping[str, str]
+) -> Submission:
     from hpcbatch.dialects.pbs.submit import read_submission
 
     return read_submission(

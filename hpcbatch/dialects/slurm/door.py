@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 
 from hpcbatch.dialects.port import Door, Rules
@@ -58,7 +59,9 @@ def _run_setup(job: PlacedJob) -> RunSetup:
     )
 
 
-def _read_script(name: str, content: bytes, now: datetime, outcomes: list[Outcome]) -> Submission:
+def _read_script(
+    name: str, content: bytes, now: datetime, outcomes: list[Outcome], options: Mapping[str, str]
+) -> Submission:
     from hpcbatch.dialects.slurm.submit import read_submission
 
     return read_submission(
@@ -72,6 +75,7 @@ def _read_script(name: str, content: bytes, now: datetime, outcomes: list[Outcom
         now=now,
         umask=0o077,
         outcomes=outcomes,
+        plugin_options=lambda: options,
     ).submission
 
 

@@ -188,7 +188,7 @@ def test_long_texts_are_told_shortly() -> None:
 
 
 def test_a_script_may_name_variables_of_whoever_submits_it() -> None:
-    read = DOOR.read_script("job.pbs", b"#PBS -v NAME,OTHER=1 -u me\ntrue\n", NOW, [])
+    read = DOOR.read_script("job.pbs", b"#PBS -v NAME,OTHER=1 -u me\ntrue\n", NOW, [], {})
     assert (read.environment["OTHER"], read.spec.name) == ("1", "job.pbs")
 
 
