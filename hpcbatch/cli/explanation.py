@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -110,7 +110,7 @@ def of_script(session: Session, script: str, dialect: str | None, site_file: Pat
 def of_job(session: Session, text: str) -> Explanation:
     """What became of a job. The options of its script are told to those who may read its Secret."""
     from hpcbatch.cli.job_number import job_number
-    from hpcbatch.client import records
+    from hpcbatch.client import queues, records
 
     number = job_number(session, text)
     found = records.exactly(session.api, session.namespace, number)
@@ -121,8 +121,9 @@ def of_job(session: Session, text: str) -> Explanation:
     script = records.submitted_script(session.api, record)
     name = (record.spec.script_path or "").rpartition("/")[2] or "script"
     if script:
+        options = queues.plugin_options(session.api)
         try:
-            door(record.spec.dialect).read_script(name, script, session.now, outcomes)
+            door(record.spec.dialect).read_script(name, script, session.now, outcomes, options)
         except HpcBatchError:
             pass  # what made it fit stood on the command line
     told = {each.option for each in outcomes}
@@ -196,15 +197,22 @@ def _reader(
         from hpcbatch.cli.slurm import sbatch
 
         return sbatch.reader(session, [name], script, site_options), slurm_common.describe("sbatch", session)
-    return partial(_ThroughDoor, session, dialect, name, script), lambda error: (str(error), 1)
+    return partial(_ThroughDoor, session, dialect, name, script, site_options or {}), lambda error: (str(error), 1)
 
 
 class _ThroughDoor:
     def __init__(
-        self, session: Session, dialect: str, name: str, script: Script, *, outcomes: list[Outcome] | None = None
+        self,
+        session: Session,
+        dialect: str,
+        name: str,
+        script: Script,
+        site_options: Mapping[str, str],
+        *,
+        outcomes: list[Outcome] | None = None,
     ) -> None:
         told = [] if outcomes is None else outcomes
-        self.submission = door(dialect).read_script(name, script(name)[1], session.now, told)
+        self.submission = door(dialect).read_script(name, script(name)[1], session.now, told, site_options)
 
 
 def _site_of_file(file: Path) -> _Known:
