@@ -8,9 +8,9 @@ from hpcbatch.model.array import Array
 from hpcbatch.model.indices import Indices
 
 _NUMBER = r"\s*\+?([0-9]{0,9})\]?"  # as strtol() reads it: nothing is 0
-_PART = re.compile(rf"\[?(?!\s*-){_NUMBER}(?:-{_NUMBER}(?::{_NUMBER})?)?(?:%.*)?", re.ASCII | re.DOTALL)
-_LIMIT = re.compile(r"%\s*([0-9]{1,9})", re.ASCII)
-_PLAIN_LIMIT = re.compile(r"%[0-9]{1,9}\]?(?:,[^%]*)?", re.ASCII)
+_PART = rf"(?as)\[?(?!\s*-){_NUMBER}(?:-{_NUMBER}(?::{_NUMBER})?)?(?:%.*)?"
+_LIMIT = r"(?a)%\s*([0-9]{1,9})"
+_PLAIN_LIMIT = r"(?a)%[0-9]{1,9}\]?(?:,[^%]*)?"
 
 
 def parse_array(text: str) -> Array:
@@ -19,7 +19,7 @@ def parse_array(text: str) -> Array:
     """
     ranges = []
     for part in filter(None, text.split(",")):
-        match = _PART.fullmatch(part)
+        match = re.fullmatch(_PART, part)
         if match is None:
             raise ValueError(text)
         first = int(match[1] or 0)
@@ -30,14 +30,14 @@ def parse_array(text: str) -> Array:
         ranges.append(f"{first}-{last}:{step}")
     if not ranges:
         raise ValueError(text)
-    limit = _LIMIT.search(text)
+    limit = re.search(_LIMIT, text)
     return Array(indices=Indices.parse(",".join(ranges)), limit=(int(limit[1]) or None) if limit else None, text=text)
 
 
 def limit_note(array: Array) -> str:
     """What to tell who wrote more behind `%` than a number, of which slurmctld reads as much as is one; "" else."""
     _, percent, rest = array.text.partition("%")
-    if not percent or _PLAIN_LIMIT.fullmatch(percent + rest):
+    if not percent or re.fullmatch(_PLAIN_LIMIT, percent + rest):
         return ""
     meant = "no limit" if array.limit is None else f"%{array.limit}"
     return f"sbatch: array: %{rest} is read as {meant}"

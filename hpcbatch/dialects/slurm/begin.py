@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.units import YEARS
 
-_NOW = re.compile(r"now(?:\s*([+-])\s*([0-9]{1,9})(?:\s*(seconds?|minutes?|hours?|days?|weeks?))?)?", re.IGNORECASE)
+_NOW = r"(?i)now(?:\s*([+-])\s*([0-9]{1,9})(?:\s*(seconds?|minutes?|hours?|days?|weeks?))?)?"
 _WORDS = {"today": None, "tomorrow": None, "midnight": 0, "elevenses": 11, "noon": 12, "fika": 15, "teatime": 16}
-_CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?:\s*([ap]m))?", re.IGNORECASE)
-_ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
-_SLASH = re.compile(r"([0-9]{1,2})/([0-9]{1,2})(?:/([0-9]{2}))?(?![0-9])")
-_DOTTED = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})(?:\.([0-9]{2}))?(?![0-9])")
-_DIGITS = re.compile(r"([0-9]{2})([0-9]{2})([0-9]{2})?(?![0-9])")
+_CLOCK = r"(?i)([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?:\s*([ap]m))?"
+_ISO = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+_SLASH = r"([0-9]{1,2})/([0-9]{1,2})(?:/([0-9]{2}))?(?![0-9])"
+_DOTTED = r"([0-9]{1,2})\.([0-9]{1,2})(?:\.([0-9]{2}))?(?![0-9])"
+_DIGITS = r"([0-9]{2})([0-9]{2})([0-9]{2})?(?![0-9])"
 _UNIT_S = {"": 1, "second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 
 
@@ -63,7 +63,7 @@ def _read_time(text: str, now: datetime, *, past: bool) -> datetime:
             at += 1
             continue
         rest = text[at:]
-        if match := _NOW.match(rest):
+        if match := re.match(_NOW, rest):
             if match.end() != len(rest.rstrip()):
                 raise _invalid(text, at + max(match.end() - 1, 3))
             return now + _offset(match)
@@ -74,7 +74,7 @@ def _read_time(text: str, now: datetime, *, past: bool) -> datetime:
             else:
                 day = now + timedelta(days=word == "tomorrow")
             at += len(word)
-        elif match := _CLOCK.match(rest):
+        elif match := re.match(_CLOCK, rest):
             clock = _clock(match, text, at)
             at += match.end()
         else:
@@ -107,8 +107,8 @@ def _clock(match: re.Match[str], text: str, at: int) -> tuple[int, int, int]:
 
 
 def _day(rest: str, now: datetime, text: str, at: int, *, past: bool) -> tuple[datetime, int]:
-    iso = _ISO.match(rest)
-    match = iso or _SLASH.match(rest) or _DOTTED.match(rest) or _DIGITS.match(rest)
+    iso = re.match(_ISO, rest)
+    match = iso or re.match(_SLASH, rest) or re.match(_DOTTED, rest) or re.match(_DIGITS, rest)
     if match is None:
         raise _invalid(text, at)
     if iso:

@@ -8,25 +8,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, TypeAlias
 
+from hpcbatch.dialects.slurm.request import Features
+
 MAX_SETS = 64
 _FEATURE = r"[A-Za-z0-9_][A-Za-z0-9_.:=+/-]{0,252}"
 _PART = r"\*[0-9]{1,9}|[&|()\[\]]|[^&|()\[\]*]+"
 
 Sets: TypeAlias = tuple[frozenset[str], ...]
 """A node must have all features of one of these."""
-
-
-class Features(NamedTuple):
-    """What nodes must have."""
-
-    properties: tuple[str, ...] = ()
-    """Every node, all of them; sorted."""
-    alternatives: tuple[tuple[str, ...], ...] = ()
-    """Beside these all of one of these sets; none: no choice."""
-    is_same: bool = False
-    """All nodes the same one of the alternatives."""
-    counted: tuple[tuple[tuple[str, ...], int], ...] = ()
-    """So many of the nodes must also have these."""
 
 
 class _Found(NamedTuple):

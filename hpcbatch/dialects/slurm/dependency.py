@@ -22,8 +22,8 @@ _KINDS = {
     "aftercorr": DependencyKind.AFTER_CORR,
 }
 _OTHERS = frozenset({"expand", "afterburstbuffer"})
-_JOB = re.compile(r"([0-9]{1,18})(?:_(\*|[0-9]{1,9}|\[[0-9,:-]+\]))?(?:\+([0-9]{1,9}))?(\([^)]*\))?", re.ASCII)
-_SEPARATOR = re.compile(r"[,?](?![^\[]*\])")
+_JOB = r"(?a)([0-9]{1,18})(?:_(\*|[0-9]{1,9}|\[[0-9,:-]+\]))?(?:\+([0-9]{1,9}))?(\([^)]*\))?"
+_SEPARATOR = r"[,?](?![^\[]*\])"
 _MINUTE_S = 60
 _SHOWN_IN = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING, JobState.DELETED})
 
@@ -35,7 +35,7 @@ def parse_dependency(text: str, *, kill_if_never: bool | None = None) -> Depende
     """
     if text in {"", "0"}:
         return None
-    clauses = [clause for part in _SEPARATOR.split(text) for clause in _clauses(part)]
+    clauses = [clause for part in re.split(_SEPARATOR, text) for clause in _clauses(part)]
     if all(clause.kind is DependencyKind.AFTER_ANY for clause in clauses) and _is_old(text) and "?" in text:
         raise ValueError(text)
     return Dependency(clauses=tuple(dict.fromkeys(clauses)), is_any="?" in text, kill_if_never=kill_if_never)
@@ -69,7 +69,7 @@ def _clauses(part: str) -> Iterator[Clause]:
 
 
 def _refs(text: str) -> tuple[tuple[JobRef, ...], int]:
-    match = _JOB.fullmatch(text)
+    match = re.fullmatch(_JOB, text)
     if match is None or int(match[1]) == 0 or (match[3] is not None and int(match[3]) == 0):
         raise ValueError(text)
     number, members, delay_s = int(match[1]), match[2], int(match[3] or 0) * _MINUTE_S

@@ -8,11 +8,10 @@ from datetime import datetime
 from hpcbatch.dialects.slurm import binding_values, placement_values, readers, tres, values
 from hpcbatch.dialects.slurm.array_spec import parse_array
 from hpcbatch.dialects.slurm.begin import parse_begin, parse_deadline
-from hpcbatch.dialects.slurm.constraint import Features, parse_constraint
 from hpcbatch.dialects.slurm.dependency import parse_dependency
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.readers import Reader, Reading, invalid
-from hpcbatch.dialects.slurm.request import Request
+from hpcbatch.dialects.slurm.request import Features, Request
 from hpcbatch.dialects.slurm.warn_signal import parse_warn_signal
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.image import parse_image
@@ -70,16 +69,18 @@ def _export(request: Request, value: str, _now: datetime) -> None:
 
 def _get_user_env(request: Request, value: str, _now: datetime) -> None:
     """`[timeout][mode]`; what stands behind the mode's letter is not read. Source: arg_set_get_user_env()."""
-    match = _USER_ENV.fullmatch(value)
+    match = re.fullmatch(_USER_ENV, value)
     if match is None:
         raise invalid("get-user-env")
     request.login = (match[1] or "L") in "lL"
 
 
-_USER_ENV = re.compile(r"\s*[+-]?[0-9]*(?:([slSL]).*)?", re.DOTALL | re.ASCII)
+_USER_ENV = r"(?as)\s*[+-]?[0-9]*(?:([slSL]).*)?"
 
 
 def _constraint(request: Request, value: str, _now: datetime) -> None:
+    from hpcbatch.dialects.slurm.constraint import parse_constraint
+
     try:
         request.features = parse_constraint(value) if value else Features()
     except NotImplementedError as error:
@@ -341,13 +342,13 @@ def _tres_per_task(request: Request, value: str, now: datetime) -> None:
 
 def _acctg_freq(_request: Request, value: str, _now: datetime) -> None:
     """Source: validate_acctg_freq() of proc_args.c."""
-    wrong = [part for part in value.split(",") if part and not _ACCTG_FREQ.match(part)]
+    wrong = [part for part in value.split(",") if part and not re.match(_ACCTG_FREQ, part)]
     if wrong:
         lines = (f"sbatch: error: Invalid --acctg-freq specification: {part}" for part in wrong)
         raise SlurmUsageError("\n".join(lines), 255)
 
 
-_ACCTG_FREQ = re.compile(r"(?:.*(?:energy|task|filesystem|network)=)?[0-9]", re.IGNORECASE | re.ASCII)
+_ACCTG_FREQ = r"(?ai)(?:.*(?:energy|task|filesystem|network)=)?[0-9]"
 
 
 def _wait_all_nodes(_request: Request, value: str, _now: datetime) -> None:

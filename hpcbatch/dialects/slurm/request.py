@@ -7,10 +7,23 @@ from datetime import datetime
 from typing import NamedTuple
 
 from hpcbatch.dialects.slurm import tres
-from hpcbatch.dialects.slurm.constraint import Features
 from hpcbatch.dialects.slurm.tres import Amounts
 from hpcbatch.model.array import Array
 from hpcbatch.model.spec import WarnSignal
+
+
+class Features(NamedTuple):
+    """What nodes must have."""
+
+    properties: tuple[str, ...] = ()
+    """Every node, all of them; sorted."""
+    alternatives: tuple[tuple[str, ...], ...] = ()
+    """Beside these all of one of these sets; none: no choice."""
+    is_same: bool = False
+    """All nodes the same one of the alternatives."""
+    counted: tuple[tuple[tuple[str, ...], int], ...] = ()
+    """So many of the nodes must also have these."""
+
 
 _ANY_NODE = Features()
 GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task")

@@ -15,8 +15,8 @@ MAX_AMOUNT = 2**63 - 1
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
 _COUNT = r"([0-9]{1,18})([kmgtp]?)"
 _AMOUNT = rf"({_WORD}):{_COUNT}|{_COUNT}|(?![0-9])({_WORD})"  # a type alone does not begin with a digit
-_GRES = re.compile(rf"(?:gres[:/])?({_WORD})(?::(?:{_AMOUNT}))?", re.IGNORECASE)
-_GPUS = re.compile(rf"(?:{_AMOUNT})", re.IGNORECASE)
+_GRES = rf"(?i)(?:gres[:/])?({_WORD})(?::(?:{_AMOUNT}))?"
+_GPUS = rf"(?i)(?:{_AMOUNT})"
 _SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
@@ -26,12 +26,12 @@ def parse_gres(text: str) -> Amounts:
     """
     if text.lower() == "none":
         return {}
-    return _amounts(_item(_GRES.fullmatch(item)) for item in text.split(","))
+    return _amounts(_item(re.fullmatch(_GRES, item)) for item in text.split(","))
 
 
 def parse_gpus(text: str) -> Amounts:
     """Read `[type:]count[,…]`; a type alone is one GPU of it. Raises ValueError if it is anything else."""
-    return _amounts(_item(_GPUS.fullmatch(item)) for item in text.split(",") if text)
+    return _amounts(_item(re.fullmatch(_GPUS, item)) for item in text.split(",") if text)
 
 
 def _item(match: re.Match[str] | None) -> tuple[str, str | None, str | None, str | None] | None:

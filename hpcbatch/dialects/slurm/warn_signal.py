@@ -7,7 +7,7 @@ import re
 from hpcbatch.model.signals import signal_number
 from hpcbatch.model.spec import WarnSignal
 
-_WARNING = re.compile(r"((?:[BR]{1,2}:)?)([A-Za-z0-9]+)(?:@([0-9]{0,5}))?", re.ASCII | re.IGNORECASE)
+_WARNING = r"(?ai)((?:[BR]{1,2}:)?)([A-Za-z0-9]+)(?:@([0-9]{0,5}))?"
 _MAX_S = 0xFFFF
 
 
@@ -15,7 +15,7 @@ def parse_warn_signal(text: str) -> WarnSignal:
     """Read `[{R|B}:]SIGNAL[@SECONDS]`: 60 seconds without `@`, 0 where nothing stands behind it; ValueError if it is
     anything else. `R:` is for reservations, which there are none of. Source: get_signal_opts() of proc_args.c.
     """
-    match = _WARNING.fullmatch(text)
+    match = re.fullmatch(_WARNING, text)
     number = signal_number(match[2], ignore_case=True) if match else None
     if match is None or not number or int(match[3] or 0) > _MAX_S:
         raise ValueError(text)

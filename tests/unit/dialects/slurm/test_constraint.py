@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.dialects.slurm.constraint import Features, parse_constraint
+from hpcbatch.dialects.slurm.constraint import parse_constraint
 
 A, B = ("a",), ("b",)
 READ = [
