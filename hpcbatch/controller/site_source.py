@@ -68,6 +68,9 @@ class SiteSource:
         self._texts_in_force = _Texts()
         self._tried: tuple[_Texts, tuple[str, ...]] | None = None
         self._written: dict[str, Mapping[str, str]] = {}
+        # of a version of the ConfigMap, which the cache may still show after that: what an Event and the annotation say
+        self._event: tuple[str, str | None] | None = None
+        self._annotation: tuple[str, str | None] | None = None
         self.is_in_force = threading.Event()
         """Set once a configuration is in force."""
         self._queue: WorkQueue[str] = WorkQueue()
@@ -177,16 +180,17 @@ class SiteSource:
         """Write annotation and Event of the ConfigMap, if they have changed."""
         current = (configmap["metadata"].get("annotations") or {}).get(SITE_ERROR_ANNOTATION)
         text = "\n".join(problems)[:_MAX_ANNOTATION] or None
-        if current == text:
+        version = configmap["metadata"]["resourceVersion"]
+        report = version, text
+        if current == text or self._annotation == report:
             return
-        if text is not None:
+        if text is not None and self._event != report:
             self._api.create(EVENTS, _event(configmap, text), SYSTEM_NAMESPACE)
+            self._event = report
         # these errors belong to this version: a newer one is looked at next
-        metadata = {
-            "resourceVersion": configmap["metadata"]["resourceVersion"],
-            "annotations": {SITE_ERROR_ANNOTATION: text},
-        }
+        metadata = {"resourceVersion": version, "annotations": {SITE_ERROR_ANNOTATION: text}}
         self._api.patch(CONFIGMAPS, SITE_CONFIGMAP, {"metadata": metadata}, SYSTEM_NAMESPACE)
+        self._annotation = report
 
 
 def _event(configmap: Object, message: str) -> Object:

@@ -20,7 +20,7 @@ from hpcbatch.api.queuelist import queues_from_json
 from hpcbatch.api.resources import CONFIGMAPS, EVENTS
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.engine.registry.registry import Registry
-from hpcbatch.errors import NotFoundError
+from hpcbatch.errors import NotFoundError, UnreachableError
 from hpcbatch.model.site import SiteConfig
 from tests.waiting import wait_for
 
@@ -141,6 +141,37 @@ class Writes:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._api, name)
+
+
+class LostReply(Writes):
+    """Its first patch is made, but the reply is lost; nothing is seen of it before it is tried again."""
+
+    def __init__(self, api: Registry) -> None:
+        super().__init__(api)
+        self._is_tried_again = threading.Event()
+
+    def patch(self, *args: Any, **more: Any) -> Object:
+        is_first = f"patch {SITE_CONFIGMAP}" not in self.done
+        if not is_first:
+            self._is_tried_again.set()
+        patched = super().patch(*args, **more)
+        if is_first:
+            raise UnreachableError("the reply is lost")
+        return patched
+
+    def watch(self, *args: Any, **more: Any) -> Any:
+        self._is_tried_again.wait(60)
+        return self._api.watch(*args, **more)
+
+
+def test_an_error_is_one_event_though_a_reply_is_lost(registry: Registry) -> None:
+    put(registry, "killDelay: x")
+    api: Any = LostReply(registry)
+    with running(api):
+        wait_for("the second try", lambda: api.done.count("patch hpcbatch-site") > 1)
+        put(registry, "killDelay: 5")
+        wait_kept(registry, "killDelay: 5")
+    assert api.done.count("create hpcbatch-site") == 1
 
 
 def test_nothing_is_written_twice(registry: Registry) -> None:
