@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.dialects.slurm.constraint import parse_constraint
+from hpcbatch.dialects.slurm.request import Features
 
 A, B = ("a",), ("b",)
 READ = [
