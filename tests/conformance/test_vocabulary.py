@@ -39,7 +39,8 @@ REFUSES = '- {option: "--refuses", ignored: a mark}\nunsupported: refuse\n'
 def nodes(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """The names of three nodes: a red one, and two blue ones."""
     admin = rig.site(tmp_path_factory.mktemp("admin"))
-    found = admin.kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}").stdout.split()[:3]
+    listed = json.loads(admin.kubectl("get", "nodes", "-o", "json").stdout)["items"]
+    found = [node["metadata"]["name"] for node in listed if not node["spec"].get("taints")][:3]  # no control planes
     for name, colour in zip(found, ("red", "blue", "blue"), strict=True):
         admin.kubectl("label", "node", name, f"{LABEL}={colour}", "--overwrite")
     yield found
