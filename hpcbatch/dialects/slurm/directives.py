@@ -37,8 +37,8 @@ class Directives(NamedTuple):
     notes: tuple[str, ...] = ()
     problems: tuple[SlurmUsageError, ...] = ()
     """Lines that cannot be split into words."""
-    first_command: int = 1
-    """Its line, from 1; of a script without one the line behind the last."""
+    first_command: int | None = None
+    """Its line, from 1; of a script without one the line behind the last. None: no lines were read."""
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -107,12 +107,14 @@ def read_directives(script: bytes, path: str) -> Directives:
     )
 
 
-def unread(script: bytes, first_command: int) -> Iterator[UnreadLine]:
+def unread(script: bytes, directives: Directives) -> Iterator[UnreadLine]:
     """The lines that look like directives and that sbatch does not read."""
+    if directives.first_command is None:
+        return
     from hpcbatch.model.unread import unread_lines
 
     lines = script.decode("utf-8", "surrogateescape").split("\n")
-    return unread_lines(lines, DIRECTIVE, "sbatch", first_command=first_command, only_in_column_1=True)
+    yield from unread_lines(lines, DIRECTIVE, "sbatch", first_command=directives.first_command, only_in_column_1=True)
 
 
 def split_line(line: str, start: int, number: int, path: str) -> list[Word]:

@@ -208,7 +208,7 @@ def _note_other_lines(directives: Directives, source: _Source, book: Notebook) -
     for word in directives.separators:
         place = Place(source.shown, word.line, word.column)
         book.took(f"{word.text}@{word.line}", word.text, Fate.HONOURED, "another component of the job begins", place)
-    for line in unread(source.script, directives.first_command):
+    for line in unread(source.script, directives):
         place = Place(source.shown, line.line, line.column)
         book.took(f"@{line.line}", shown(line.text), Fate.KEPT, line.meaning, place)
 

@@ -282,5 +282,10 @@ def test_lines_that_are_not_read() -> None:
     ]
 
 
+@pytest.mark.parametrize("script", [b"#SBATCH -n 4\ntrue\n#SBATCH -n 4", b"#!/bin/sh\r\n#SBATCH -n 4\r\n"])
+def test_of_what_is_no_script_no_line_is_told(script: bytes) -> None:
+    assert outcomes_of(script=script) == []
+
+
 def test_the_last_line_is_read() -> None:
     assert [o.option for o in outcomes_of(script=b"#!/bin/sh\n#SBATCH -n 4")] == ["-n 4"]
