@@ -11,8 +11,8 @@ from hpcbatch.errors import DirectiveError, HpcBatchError, ObstaclesError
 from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.site import SiteConfig, Unsupported, Word
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.policy.site_words import site_words
-from hpcbatch.site.survey import MODULE, Gap
+from hpcbatch.policy.site_words import LIMIT, site_words
+from hpcbatch.site.survey import IMAGE, MODULE, Gap
 
 _OPTION: Final = re.compile(r"--[A-Za-z][\w-]*|-[lW]\s*[A-Za-z_]\w*|-\w")
 _MODULE: Final = re.compile(
@@ -58,8 +58,17 @@ def ignored_gaps(spec: JobSpec, outcomes: Iterable[Outcome]) -> Iterator[Gap]:
 
 def site_gaps(spec: JobSpec, site: SiteConfig) -> Iterator[Gap]:
     """The names that the site ignores or refuses; a resource's texts count as one, `filesystems=*`."""
+    licenses, image = dict(spec.licenses), spec.image
+    if image is not None and not any(site.allows_image(image, queue) for queue in site.queues):
+        why = "no queue of the site allows it"
+        yield Gap(IMAGE, image, Fate.REFUSED, why, image.removesuffix(":latest"))
     for each in site_words(spec, site):
-        if each.fate in {Fate.IGNORED, Fate.REFUSED}:
+        if each.source == LIMIT and image is not None and each.option.startswith("image "):
+            yield Gap(IMAGE, image, each.fate, each.meaning, image.removesuffix(":latest"))
+        elif each.source == Word.LICENSE and each.fate is Fate.REFUSED:
+            count = licenses.get(each.option, 1)
+            yield Gap(each.source, each.option, each.fate, each.meaning, each.option, amount=count)
+        elif each.fate in {Fate.IGNORED, Fate.REFUSED}:
             name, equals, _ = each.option.partition("=") if each.source == Word.RESOURCE else (each.option, "", "")
             yield Gap(each.source, f"{name}=*" if equals else name, each.fate, each.meaning, name.partition(":")[0])
 

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 from hpcbatch.model.outcome import Fate
 
 MODULE = "module"
+IMAGE = "image"
 
 
 class Gap(NamedTuple):
     """One thing that a script asks for and does not get."""
 
     kind: str
-    """`queue`, `module`, `option`, `error`, or a Word's value: `resource`, `feature` …"""
+    """`queue`, `module`, `image`, `option`, `error`, or a Word's value: `resource`, `feature` …"""
     name: str
     fate: Fate | None
     """IGNORED or REFUSED; None of modules, which only matter when the job runs."""
@@ -23,6 +24,8 @@ class Gap(NamedTuple):
     needle: str = ""
     """What stands in the script, to find its line; "": the name."""
     line: int | None = None
+    amount: int = 1
+    """Of licences, how many the script asks for."""
 
 
 @dataclass(slots=True)
@@ -39,6 +42,8 @@ class Missing:
     """Of these, the scripts that are refused for it."""
     alone: int = 0
     """Of these, the scripts that nothing else refuses."""
+    amount: int = 1
+    """The most that a script asks for."""
 
     @property
     def fate(self) -> str:
@@ -87,6 +92,7 @@ class Survey:
                 line = gap.line or line_of(script, gap.needle or gap.name)
                 place = path if line is None else f"{path}:{line}"
                 missing = self.missing[key] = Missing(gap.kind, gap.name, gap.why, place)
+            missing.amount = max(missing.amount, gap.amount)
             missing.scripts += 1
             missing.refused += gap.fate is Fate.REFUSED
             missing.alone += refusals == [key]

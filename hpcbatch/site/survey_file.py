@@ -10,11 +10,11 @@ from typing import Any, Final
 import yaml
 
 from hpcbatch.model.site import Word
-from hpcbatch.site.survey import MODULE, Missing, Survey
+from hpcbatch.site.survey import IMAGE, MODULE, Missing, Survey
 
 API_VERSION: Final = "hpcbatch.io/v1alpha1"
 KIND: Final = "SiteConfiguration"
-IMAGE: Final = "registry.example.org/hpc/base:1"
+_ANY_IMAGE: Final = "registry.example.org/hpc/base:1"
 _NAME = re.compile(r"[!-~]{1,253}")
 _ALIAS = re.compile(r"[-A-Za-z0-9_.:@+]{1,63}")
 _LICENSE = re.compile(r"[A-Za-z0-9_][-A-Za-z0-9_.:@]{0,62}")
@@ -32,7 +32,9 @@ def remedy(missing: Missing, default_queue: str) -> str:
         case "queue":
             return f"unknownQueues: {default_queue}"
         case "license" if _LICENSE.fullmatch(missing.name):
-            return f"licenses: {{{_text(missing.name)}: 1}}"
+            return f"licenses: {{{_text(missing.name)}: {missing.amount}}}"
+        case "image":
+            return f"allowedImages: [{_text(missing.name)}]"
         case "module":
             return f"modules: [{{name: {_text(missing.name)}}}]"
         case kind if kind in _TRANSLATED and missing.refused:
@@ -54,8 +56,8 @@ def site_yaml(survey: Survey, given: Mapping[str, Any], default_queue: str, head
     lines = [f"# {line}" for line in heading.splitlines()]
     body = {"apiVersion": API_VERSION, "kind": KIND, **given}
     if not given:
-        body["image"] = IMAGE
-        lines.append(f"# to decide: the image of the jobs, here {IMAGE}")
+        body["image"] = _ANY_IMAGE
+        lines.append(f"# to decide: the image of the jobs, here {_ANY_IMAGE}")
     if "queues" not in body:
         body["queues"] = [{"name": default_queue, "default": True}]
         lines.append("# to decide: the queues, with their limits (docs/site.md)")
@@ -65,6 +67,7 @@ def site_yaml(survey: Survey, given: Mapping[str, Any], default_queue: str, head
             lines += yaml.safe_dump({key: value}, sort_keys=False, allow_unicode=True).splitlines()
     for key in ("unknownQueues", "licenses", "translations"):
         lines += added[key]
+    lines += _images([each for each in missing if each.kind == IMAGE])
     lines += _modules(given, [each for each in missing if each.kind == MODULE])
     lines += _undecided(each for each in missing if not remedy(each, default_queue))
     return "".join(f"{line}\n" for line in lines)
@@ -135,8 +138,16 @@ def _licenses(given: Mapping[str, Any], missing: list[Missing]) -> list[str]:
     if not fit:
         return []
     kept: Mapping[Any, Any] = given.get("licenses") or {}
-    lines = ["licenses:", *(f"  {_text(str(name))}: {count}" for name, count in kept.items())]
-    return [*lines, *(f"  {_text(each.name)}: 1 # to decide: how many; {_scripts([each])}" for each in fit)]
+    names = {each.name for each in fit}
+    lines = ["licenses:", *(f"  {_text(str(name))}: {count}" for name, count in kept.items() if name not in names)]
+    return [*lines, *(f"  {_text(each.name)}: {each.amount} # to decide: how many; {_scripts([each])}" for each in fit)]
+
+
+def _images(missing: list[Missing]) -> list[str]:
+    """Only as a comment: who may run which image is no matter of counting."""
+    if not missing:
+        return []
+    return ["# to decide: images that no queue allows, for `allowedImages: [pattern]`:", *_comment(missing)]
 
 
 def _modules(given: Mapping[str, Any], missing: list[Missing]) -> list[str]:

@@ -7,11 +7,14 @@ Torque: ` # comment` at the end of a directive is dropped, as some 2 % of real s
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.dialects.pbs.errors import COMMAND_LINE, DIRECTIVE_CODE, Origin, PbsError
 from hpcbatch.dialects.pbs.obstacles import Obstacles
+
+if TYPE_CHECKING:
+    from hpcbatch.model.unread import UnreadLine
 
 DEFAULT_PREFIX = "#PBS"
 _BLANK = " \t\n\v\f\r"  # C's isspace(); Python's str.isspace() knows more
@@ -43,15 +46,10 @@ def scan(
     quote, and at a directive that is not text; with `obstacles` these are added there, the line ends once.
     An empty `prefix` means that there are no directives.
     """
-    lines = script.decode("utf-8", "surrogateescape").split("\n")
-    ended = has_crlf = False
-    number = 0
-    while number < len(lines):
-        first, body = number, lines[number].lstrip(_BLANK)
-        last = first
-        if not ended and prefix and body.startswith(prefix):
-            while lines[last].rstrip(_BLANK).endswith("\\") and last + 1 < len(lines):
-                last += 1
+    lines = _split(script)
+    has_crlf = False
+    for first, last, is_directive in _stretches(lines, prefix):
+        if is_directive:
             try:
                 words = _words(lines[first : last + 1], prefix, first + 1, path)
             except PbsError as error:
@@ -61,8 +59,6 @@ def scan(
                 obstacles.add(lines[first].strip(), error)
             if words:
                 yield Directive(words)
-        elif not ended:
-            ended = _is_command(lines[first])
         if last + 1 < len(lines) and lines[last].endswith("\r"):
             origin = Origin(path, last + 1, len(lines[last]))
             crlf = PbsError("script contains cr, lf", DIRECTIVE_CODE, origin=origin)
@@ -71,6 +67,38 @@ def scan(
             if not has_crlf:
                 has_crlf = True
                 obstacles.add("", crlf)
+
+
+def unread(script: bytes, prefix: str) -> Iterator[UnreadLine]:
+    """The lines that look like directives and that qsub does not read."""
+    from hpcbatch.model.unread import unread_lines
+
+    lines = _split(script)
+    first_command = len(lines) + 1
+    for first, _, is_directive in _stretches(lines, prefix):
+        if not is_directive and _is_command(lines[first]):
+            first_command = first + 1
+            break
+    return unread_lines(lines, prefix, "qsub", first_command=first_command, only_in_column_1=False)
+
+
+def _split(script: bytes) -> list[str]:
+    return script.decode("utf-8", "surrogateescape").split("\n")
+
+
+def _stretches(lines: Sequence[str], prefix: str) -> Iterator[tuple[int, int, bool]]:
+    """The first and the last line of each directive, and all other lines; whether it is a directive."""
+    ended = False
+    number = 0
+    while number < len(lines):
+        first = last = number
+        is_directive = not ended and bool(prefix) and lines[number].lstrip(_BLANK).startswith(prefix)
+        if is_directive:
+            while lines[last].rstrip(_BLANK).endswith("\\") and last + 1 < len(lines):
+                last += 1
+        else:
+            ended = ended or _is_command(lines[first])
+        yield first, last, is_directive
         number = last + 1
 
 

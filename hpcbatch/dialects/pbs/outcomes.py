@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from hpcbatch.dialects.pbs.directives import unread
 from hpcbatch.dialects.pbs.errors import COMMAND_LINE, Origin, PbsError
 from hpcbatch.dialects.pbs.option_values import DEFAULT_IMAGE
 from hpcbatch.dialects.pbs.read_chunk import FALSE, TRUE, part_name
 from hpcbatch.dialects.pbs.resources import Resources
 from hpcbatch.dialects.pbs.select import GPU_MODES, parse_select
-from hpcbatch.dialects.pbs.settings import Part, Settings, rule_of
+from hpcbatch.dialects.pbs.settings import Part, Settings, rule_of, shortened
 from hpcbatch.dialects.pbs.table import AMOUNT, LACKS, PROPERTY, Rule
 from hpcbatch.errors import DirectiveError, HpcBatchError
 from hpcbatch.model.outcome import Fate, Outcome
+from hpcbatch.model.text import printable
 
 _VARIABLES: Final = {
     "PBS_DPREFIX": ("C", "how the lines of the script begin that qsub reads"),
@@ -24,7 +26,9 @@ _VARIABLES: Final = {
 
 
 def made(settings: Settings, resources: Resources | None, environ: Mapping[str, str]) -> Iterator[Outcome]:
-    """One outcome for each part, in the order in which they were given: variables, command line, script."""
+    """One outcome for each part, in the order in which they were given: variables, command line, script.
+    Then one for each line of the script that looks like a directive and is none.
+    """
     refused = {option: _reason(error) for option, error in settings.obstacles.found} | settings.complained
     ignored = {} if resources is None else dict(resources.ignored)
     for name, (letter, meaning) in _VARIABLES.items():
@@ -50,6 +54,9 @@ def made(settings: Settings, resources: Resources | None, environ: Mapping[str, 
             if isinstance(error, DirectiveError):
                 origin = Origin(error.path, error.line, error.column)
             yield _outcome(Part(option or "script", "", AMOUNT, origin), Fate.REFUSED, _reason(error))
+    for line in unread(settings.script.text, settings.script.prefix):
+        text = shortened(printable(line.text))
+        yield Outcome(text, Fate.KEPT, line.meaning, settings.script.shown, line.line, line.column)
 
 
 def _inside(part: Part, refused: Mapping[str, str], ignored: Mapping[str, str], told: set[str]) -> Iterator[Outcome]:

@@ -94,6 +94,14 @@ class Part(NamedTuple):
     origin: Origin
 
 
+class Script(NamedTuple):
+    """The script with the prefix of its directives."""
+
+    text: bytes = b""
+    shown: str = ""
+    prefix: str = ""
+
+
 class Settings:
     """What was requested so far. The command line is read first; what it sets, a directive leaves alone."""
 
@@ -108,6 +116,7 @@ class Settings:
         self.parts: list[Part] = []
         self.counting: dict[str, Part] = {}
         self.complained: dict[str, str] = {}  # option -> what qsub says of it
+        self.script = Script()
         self._commanded: frozenset[str] = frozenset()
 
     def read_command_line(self, parsed: Parsed) -> None:

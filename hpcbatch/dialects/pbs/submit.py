@@ -16,7 +16,7 @@ from hpcbatch.dialects.pbs.option_values import DEFAULT_UMASK, OptionReader
 from hpcbatch.dialects.pbs.options import Parsed
 from hpcbatch.dialects.pbs.resource_list import ResourceRequest
 from hpcbatch.dialects.pbs.resources import WORK_DIR, Extra, Resources, collect
-from hpcbatch.dialects.pbs.settings import Settings, shortened
+from hpcbatch.dialects.pbs.settings import Script, Settings, shortened
 from hpcbatch.dialects.pbs.variables import job_variables, names_only
 from hpcbatch.errors import DirectiveError, HpcBatchError
 from hpcbatch.model.dialect import Dialect
@@ -124,7 +124,8 @@ def _read_script(
         settings.obstacles.raise_all()
         raise
     shown = operand if path is not None else "STDIN"
-    for directive in scan(text, prefix=_prefix(settings, environ), path=shown, obstacles=settings.obstacles):
+    settings.script = Script(text, shown, prefix=_prefix(settings, environ))
+    for directive in scan(text, prefix=settings.script.prefix, path=shown, obstacles=settings.obstacles):
         settings.read_directive(directive, options.getopt(directive.words, _LETTERS, with_value=options.NQSV))
     name = "STDIN" if operand in {"-", ""} else operand.rpartition("/")[2]
     return given._replace(path=path, text=text, default_name=name)

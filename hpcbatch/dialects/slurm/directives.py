@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
+
+if TYPE_CHECKING:
+    from hpcbatch.model.unread import UnreadLine
 
 DIRECTIVE, OLD_DIRECTIVE = "#SBATCH", "#SLURM"
 _OLD_NOTE = "sbatch: error: Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch"
@@ -28,9 +32,13 @@ class Directives(NamedTuple):
     """All directive words of a script, in order: one tuple for each component of a heterogeneous job."""
 
     components: tuple[tuple[Word, ...], ...]
+    separators: tuple[Word, ...] = ()
+    """What stands between them: `hetjob`."""
     notes: tuple[str, ...] = ()
     problems: tuple[SlurmUsageError, ...] = ()
     """Lines that cannot be split into words."""
+    first_command: int | None = None
+    """Its line, from 1; of a script without one the line behind the last. None: no lines were read."""
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -65,12 +73,16 @@ def read_directives(script: bytes, path: str) -> Directives:
     Bytes that are not UTF-8 come through as surrogates; who keeps a value has to refuse them.
     """
     components: list[list[Word]] = [[]]
+    separators: list[Word] = []
     notes: list[str] = []
     problems: list[SlurmUsageError] = []
-    for number, raw in enumerate(script.split(b"\n"), start=1):
+    lines = script.split(b"\n")
+    first_command = len(lines) + 1
+    for number, raw in enumerate(lines, start=1):
         line = raw.decode("utf-8", "surrogateescape")
         text = line.lstrip(_BLANK)
         if text and not text.startswith("#"):
+            first_command = number
             break
         if line.startswith(DIRECTIVE):
             start = len(DIRECTIVE)
@@ -82,6 +94,7 @@ def read_directives(script: bytes, path: str) -> Directives:
             continue
         if match := _SEPARATOR.match(line, start):
             components.append([])
+            separators.append(Word(match[1], number, match.start(1) + 1))
             start = match.end()
             if match[1].lower() == "packjob" and _PACK_NOTE not in notes:
                 notes.append(_PACK_NOTE)
@@ -89,7 +102,19 @@ def read_directives(script: bytes, path: str) -> Directives:
             components[-1] += split_line(line, start, number, path)
         except SlurmUsageError as error:
             problems.append(error)
-    return Directives(tuple(map(tuple, components)), tuple(notes), tuple(problems))
+    return Directives(
+        tuple(map(tuple, components)), tuple(separators), tuple(notes), tuple(problems), first_command=first_command
+    )
+
+
+def unread(script: bytes, directives: Directives) -> Iterator[UnreadLine]:
+    """The lines that look like directives and that sbatch does not read."""
+    if directives.first_command is None:
+        return
+    from hpcbatch.model.unread import unread_lines
+
+    lines = script.decode("utf-8", "surrogateescape").split("\n")
+    yield from unread_lines(lines, DIRECTIVE, "sbatch", first_command=directives.first_command, only_in_column_1=True)
 
 
 def split_line(line: str, start: int, number: int, path: str) -> list[Word]:

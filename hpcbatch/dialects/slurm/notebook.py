@@ -24,6 +24,10 @@ class Notebook:
         self._unread: set[tuple[int, str]] = set()
         self._outcomes: list[tuple[str, Outcome]] | None = [] if has_outcomes else None
 
+    @property
+    def has_outcomes(self) -> bool:
+        return self._outcomes is not None
+
     def took(self, name: str, option: str, fate: Fate, meaning: str, place: Place) -> None:
         """Note an option that was read; `name` is its long name."""
         if self._outcomes is not None:

@@ -131,10 +131,10 @@ def _nodes(request: Request, value: str, _now: datetime) -> None:
         low, high = values.parse_nodes(value)
     except ValueError as error:
         raise SlurmUsageError(f'sbatch: error: "{error}" is not a valid node count', 255) from None
-    if high < low:
+    if high and high < low:
         text = f"sbatch: error: Maximum node count {high} is less than minimum node count {low}"
         raise SlurmUsageError(text, 255)
-    request.nodes = (max(low, 1), high) if high else None
+    request.nodes = (max(low, 1), high or values.MAX_COUNT) if low or high else None
 
 
 def _open_mode(request: Request, value: str, _now: datetime) -> None:

@@ -20,6 +20,7 @@ from hpcbatch.dialects.slurm.memory import MIB, size
 from hpcbatch.dialects.slurm.node_states import node_state
 from hpcbatch.dialects.slurm.output import shown_input, shown_paths
 from hpcbatch.dialects.slurm.placement_values import format_licenses
+from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.array import shown_number
 from hpcbatch.model.named import NamedJob
@@ -406,7 +407,7 @@ def _sizes(record: JobRecord) -> list[str]:
     spec, status, row = record.spec, record.status, row_of(record)
     given, layout = spec.attributes, status.layout or spec.chunks
     waiting = status.state in WAITING
-    nodes = given.get("nodes", str(row.nodes)) if waiting else str(row.nodes)
+    nodes = given.get("nodes", str(row.nodes)).removesuffix(f"-{MAX_COUNT}") if waiting else str(row.nodes)
     tasks = sum(chunk.count * chunk.ranks for chunk in layout)
     per_task, per_node = number(given, "cpus_per_task") or 1, number(given, "ntasks_per_node") or 0
     mem_mb = 0 if row.mem_bytes is None else -(-row.mem_bytes // MIB)

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from hpcbatch.dialects.slurm.array_spec import limit_note
 from hpcbatch.dialects.slurm.dependency import parse_dependency
-from hpcbatch.dialects.slurm.directives import Directives, check_script, read_directives
+from hpcbatch.dialects.slurm.directives import Directives, check_script, read_directives, unread
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
-from hpcbatch.dialects.slurm.notebook import Notebook, located
+from hpcbatch.dialects.slurm.notebook import Notebook, located, shown
 from hpcbatch.dialects.slurm.read_request import (
     CommandLine,
     Context,
@@ -30,7 +30,7 @@ from hpcbatch.errors import DirectiveError, HpcBatchError, NotSupportedError, ra
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.free_text import check_text
 from hpcbatch.model.image import parse_image
-from hpcbatch.model.outcome import Outcome
+from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing, Submission
 
 MAX_NAME = 1024
@@ -198,7 +198,19 @@ def _requests(line: CommandLine, source: _Source, environ: Mapping[str, str], co
         part = min(index, len(line.parts) - 1)
         apply_command_line(request, line.parts[part], again if index > part else context)
         requests.append(request)
+    if line.wrap is None and context.book.has_outcomes:
+        _note_other_lines(directives, source, context.book)
     return requests
+
+
+def _note_other_lines(directives: Directives, source: _Source, book: Notebook) -> None:
+    """What stands between components, and what looks like a directive and is none."""
+    for word in directives.separators:
+        place = Place(source.shown, word.line, word.column)
+        book.took(f"{word.text}@{word.line}", word.text, Fate.HONOURED, "another component of the job begins", place)
+    for line in unread(source.script, directives):
+        place = Place(source.shown, line.line, line.column)
+        book.took(f"@{line.line}", shown(line.text), Fate.KEPT, line.meaning, place)
 
 
 def _next(requests: Sequence[Request]) -> Request:

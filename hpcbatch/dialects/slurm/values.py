@@ -9,7 +9,7 @@ from hpcbatch.model.text import HIDDEN
 _TIME = re.compile(r"([0-9]+)(?::([0-9]+))?(?::([0-9]+))?")
 _DAYS = re.compile(r"([0-9]+)-(?:([0-9]+)(?::([0-9]+))?(?::([0-9]+))?)?")
 _MEMORY = re.compile(r"\+?([0-9]+)(?:([kmgt])(?:i?b)?)?", re.IGNORECASE)
-_NODES = re.compile(r"\s*\+?([0-9]+)([km]?)\s*", re.IGNORECASE | re.ASCII)
+_NODES = re.compile(r"\s*([+-]?[0-9]+)([km]?)\s*", re.IGNORECASE | re.ASCII)
 _POSITIVE = re.compile(r"\s*\+?([0-9]+)", re.ASCII)
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*", re.ASCII)
 
@@ -63,12 +63,15 @@ def parse_positive(text: str) -> int:
 
 
 def parse_nodes(text: str) -> tuple[int, int]:
-    """Read `min` or `min-max`, each with an optional k or m (1024, 1024²), as (min, max).
+    """Read `min`, `min-max` or `-max`, each with an optional k or m (1024, 1024²), as (min, max); a max of 0 is none.
     Raises ValueError with the part that is no node count. max may be less than min: the caller refuses that.
+    Source: verify_node_count(), by which a part that is left out is -1.
     """
     low, dash, high = text.partition("-")
-    counts = [_node_count(part) for part in ((low, high) if dash else (low,))]
-    return counts[0], counts[-1]
+    if not dash:
+        return (_node_count(low),) * 2
+    least, most = (_node_count(part) if part.strip() else -1 for part in (low, high))
+    return (1 if least < 0 else least), most
 
 
 def _node_count(text: str) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hpcbatch.errors import DirectiveError, HpcBatchError, ObstaclesError
 from hpcbatch.model.outcome import Fate, Outcome
-from hpcbatch.model.site import SiteConfig, SiteModule, Unsupported
+from hpcbatch.model.site import QueueConfig, SiteConfig, SiteModule, Unsupported
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy.gaps import (
     ignored_gaps,
@@ -67,6 +69,19 @@ def test_names_of_the_site() -> None:
         ("resource", "filesystems=*", Fate.IGNORED, "filesystems"),
         ("license", "matlab", Fate.REFUSED, "matlab"),
     ]
+
+
+def test_licences_with_their_number_and_images() -> None:
+    site = SiteConfig(queues=(QueueConfig(name="default", volcano_queue="default", is_default=True),))
+    spec = JobSpec(dialect="slurm", name="a", licenses=(("ddt", 56),))
+    (gap,) = site_gaps(spec, site)
+    assert (gap.kind, gap.name, gap.amount) == ("license", "ddt", 56)
+    spec = JobSpec(dialect="slurm", name="a", image="example.org:5000/a/b:latest")
+    for gap in site_gaps(spec, site):
+        assert gap[:3] == ("image", "example.org:5000/a/b:latest", Fate.REFUSED)
+        assert gap.needle == "example.org:5000/a/b"
+    unknown = replace(spec, queue="other")
+    assert [gap[:2] for gap in site_gaps(unknown, site)] == [("image", spec.image), ("queue", "other")]
 
 
 def test_a_site_may_refuse_what_it_would_ignore() -> None:

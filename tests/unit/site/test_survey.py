@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hpcbatch.model.outcome import Fate
 from hpcbatch.model.site import SiteConfig, Word
 from hpcbatch.site.file import read_config
-from hpcbatch.site.survey import MODULE, Gap, Missing, Survey, as_json, line_of
+from hpcbatch.site.survey import IMAGE, MODULE, Gap, Missing, Survey, as_json, line_of
 from hpcbatch.site.survey_file import remedy, site_yaml
 
 SCRIPT = b"#!/bin/sh\n#PBS -q long\necho long\n#PBS -l ncpus=2\nmodule load gcc\n"
@@ -57,6 +57,7 @@ def _missing(kind: str, name: str) -> Missing:
     [
         ("queue", "long", "unknownQueues: workq"),
         ("license", "matlab", "licenses: {matlab: 1}"),
+        ("image", "a/b:1", 'allowedImages: ["a/b:1"]'),
         ("module", "gcc/12", 'modules: [{name: "gcc/12"}]'),
         ("feature", "knl", "translations: [{feature: knl, ignored: the nodes of this site are not told apart by it}]"),
         ("resource", "gpu:a100", 'translations: [{resource: "gpu:*", as: gpu}]'),
@@ -107,10 +108,27 @@ def test_what_the_present_file_says_stays() -> None:
     assert [each.pattern for each in site.translations] == ["fs", "knl"]
 
 
+def test_as_many_licences_as_the_largest_script_asks_for() -> None:
+    survey = Survey()
+    for count in (3, 56, 1):
+        survey.add("a", "slurm", SCRIPT, [Gap("license", "ddt", Fate.REFUSED, amount=count)])
+    assert remedy(survey.ranked()[0], "workq") == "licenses: {ddt: 56}"
+    given = {"image": "example.org/mpi:1", "licenses": {"ddt": 5, "abaqus": 2}}
+    text = site_yaml(survey, given, "workq", "")
+    assert text.count("ddt: ") == 1
+    assert read_config(text).licenses == {"abaqus": 2, "ddt": 56}
+
+
+def test_images_are_for_an_admin_to_allow() -> None:
+    text = site_yaml(_survey(("image", "a/b:1")), {}, "workq", "")
+    assert "#   a/b:1 (1 script" in text
+    assert read_config(text).allowed_images == ()
+
+
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["queue", "error", "option", MODULE, *Word]),
+            st.sampled_from(["queue", "error", "option", MODULE, IMAGE, *Word]),
             st.text(min_size=1, max_size=40) | st.from_regex(r"[A-Za-z][A-Za-z0-9_:.=-]{0,30}", fullmatch=True),
         ),
         max_size=12,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +17,7 @@ SCRIPTS = Path(__file__).parents[5] / "shared" / "corpus" / "pbs"
 FILES = sorted(SCRIPTS.iterdir()) if SCRIPTS.is_dir() else []
 # What the scripts take from their submitters' environment.
 ENVIRON = {"HOME": "/home/u", "OMP_NUM_THREADS": "1", "OMP_DYNAMIC": "0", "MKL_NUM_THREADS": "1", "MKL_DYNAMIC": "0"}
-
+DIRECTIVE = re.compile(rb"\s*#(PBS[ \t]+[^\s#]|MSUB)")
 
 REFUSED_BY_ALL = {
     # `#PBS -A ` and `#PBS -M ` without a value: every getopt refuses them
@@ -61,8 +62,10 @@ def test_each_directive_has_its_outcome(path: Path) -> None:
     outcomes: list[Outcome] = []
     refused = bool(read(path, outcomes))
     assert refused == any(outcome.fate is Fate.REFUSED for outcome in outcomes)
-    lines = {word.origin.line for directive in scan(path.read_bytes()) for word in directive.words[:1]}
-    assert {outcome.line for outcome in outcomes if outcome.line is not None} == lines
+    content = path.read_bytes()
+    read_lines = {word.origin.line for directive in scan(content) for word in directive.words[:1]}
+    every = {number for number, line in enumerate(content.split(b"\n"), start=1) if DIRECTIVE.match(line)}
+    assert {outcome.line for outcome in outcomes if outcome.line is not None} == read_lines | every
 
 
 @pytest.mark.skipif(not FILES, reason=f"no corpus of real scripts at {SCRIPTS}")

@@ -155,3 +155,26 @@ def test_any_option_is_read_or_refused(text: str) -> None:
             outcomes(option, text)
         except HpcBatchError:
             pytest.fail("neither DirectiveError nor ObstaclesError")
+
+
+def test_lines_that_are_not_read() -> None:
+    read = ("#!/bin/sh", "#MSUB -n", " #PBS -l \\", "walltime=60", "# PBS -h", "#PBS -N x")
+    script = "\n".join([*read, "cd x", "#PBS -q a", "cat <<END", "\t#PBS -p \x1b"])
+    found = outcomes(script=script)
+    assert [(each.option, each.fate.value, each.where) for each in found] == [
+        ("-l walltime=60", "honoured", "job:3:7"),
+        ("-N x", "honoured", "job:6:6"),
+        ("#MSUB -n", "kept", "job:2:1"),
+        ("#PBS -q a", "kept", "job:8:1"),
+        ("#PBS -p ^[", "kept", "job:10:2"),
+    ]
+    assert found[2].meaning == "qsub does not read lines of Moab"
+    assert found[3].meaning == "it stands behind the first command, where qsub reads no options"
+    others = [("#PBS -N x", "job:6:1"), ("#PBS -q a", "job:8:1")]
+    of_moab = outcomes("-C", "#MSUB", script=script)
+    assert [(each.option, each.where) for each in of_moab] == [("-C #MSUB", "command line"), ("-n", "job:2:7")]
+    assert not set(others) & {(each.option, each.where) for each in of_moab}
+
+
+def test_the_last_line_is_read() -> None:
+    assert brief(outcomes(script="#PBS -N x")) == [("-N x", "honoured")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +17,7 @@ SCRIPTS = Path(__file__).parents[5] / "shared" / "corpus" / "slurm"
 FILES = sorted(SCRIPTS.iterdir()) if SCRIPTS.is_dir() else []
 DOS = "Batch script contains DOS line breaks"
 NO_SCRIPT = "This does not look like a batch script"
+DIRECTIVE = re.compile(rb"\s*#(SBATCH[ \t]+[^\s#]|MSUB)")
 REFUSED: dict[str, dict[int, str]] = {
     "Ersebreck__Sinfonia__Lcpu.sh": {0: DOS},
     "IMMM-SFA__wrf_historical__run_wrf.sl": {10: "Invalid directive found in batch script: id>"},
@@ -76,6 +78,10 @@ def test_script_is_read_or_refused_where_sbatch_refuses_it(path: Path) -> None:
             assert 1 <= (error.column or 0) <= len(line)
     refused = [outcome for outcome in outcomes if outcome.fate is Fate.REFUSED]
     assert [outcome.line for outcome in refused] == [error.line for error in found if error.line]
+    if not found:
+        lines = path.read_bytes().split(b"\n")
+        every = {number for number, line in enumerate(lines, start=1) if DIRECTIVE.match(line)}
+        assert {outcome.line for outcome in outcomes} >= every
 
 
 @pytest.mark.skipif(not FILES, reason=f"no corpus of real scripts at {SCRIPTS}")

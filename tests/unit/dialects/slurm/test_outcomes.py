@@ -236,7 +236,8 @@ def test_every_option_has_one_outcome(
     except HpcBatchError as error:  # a job that is too large, whatever the option
         assert "at most" in str(error)
         return
-    assert [o.option for o in found] == texts + argv
+    assert [o.option for o in found if o.option != "hetjob"] == texts + argv
+    assert len(found) == len(lines) + len(argv)
     assert all(o.meaning for o in found)
     refused = sum(o.fate is Fate.REFUSED for o in found)
     assert refused <= count(wrong)
@@ -258,3 +259,33 @@ def test_outcomes_change_nothing(words: list[tuple[SbatchOption, str]]) -> None:
         except HpcBatchError as error:
             results.append(str(error))
     assert results[0] == results[1]
+
+
+def test_lines_that_are_not_read() -> None:
+    lines = ("#!/bin/sh", "#MSUB -l nodes=2", " #SBATCH -c 2", "#SBATCH -n 4", "#SBATCH HETJOB -n 2", "##SBATCH -H")
+    behind = ("cd x", "#SBATCH -t 5", "cat <<END", "  #SBATCH -p \x1b", "#PBS -q y")
+    found = outcomes_of(script="\n".join([*lines, *behind]).encode())
+    assert [(o.option, str(o.fate), o.where) for o in found] == [
+        ("-n 4", "honoured", "job.sh:4:9"),
+        ("#PBS -q y", "translated", "job.sh:11:6"),
+        ("-n 2", "honoured", "job.sh:5:16"),
+        ("HETJOB", "honoured", "job.sh:5:9"),
+        ("#MSUB -l nodes=2", "kept", "job.sh:2:1"),
+        ("#SBATCH -c 2", "kept", "job.sh:3:2"),
+        ("#SBATCH -t 5", "kept", "job.sh:8:1"),
+        ("#SBATCH -p ^[", "kept", "job.sh:10:3"),
+    ]
+    assert [o.meaning for o in found[4:7]] == [
+        "sbatch does not read lines of Moab",
+        "sbatch reads options in column 1 only",
+        "it stands behind the first command, where sbatch reads no options",
+    ]
+
+
+@pytest.mark.parametrize("script", [b"#SBATCH -n 4\ntrue\n#SBATCH -n 4", b"#!/bin/sh\r\n#SBATCH -n 4\r\n"])
+def test_of_what_is_no_script_no_line_is_told(script: bytes) -> None:
+    assert outcomes_of(script=script) == []
+
+
+def test_the_last_line_is_read() -> None:
+    assert [o.option for o in outcomes_of(script=b"#!/bin/sh\n#SBATCH -n 4")] == ["-n 4"]

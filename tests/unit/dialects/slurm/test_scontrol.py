@@ -21,6 +21,7 @@ from hpcbatch.dialects.slurm.scontrol import (
     read_command,
     read_job,
 )
+from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
@@ -163,6 +164,8 @@ def test_what_was_asked_is_shown() -> None:
     assert "\n   ".join(["   Power=", *shown, "MailUser=x@y "]) in text
     per_cpu = replace(spec, attributes={"mem_per_cpu_mb": "50"})
     assert "MinMemoryCPU=50M" in format_job(replace(record(7), spec=per_cpu), NOW, UTC)
+    open_ended = replace(spec, attributes={"nodes": f"2-{MAX_COUNT}"})
+    assert "NumNodes=2 " in format_job(replace(record(7), spec=open_ended), NOW, UTC)
 
 
 EXITS = [

@@ -111,6 +111,8 @@ SIZES: list[tuple[str, Arrangement, tuple[Chunk, ...], int | None]] = [
     ("-c 4", SCATTER, (chunk(1, 4, 1, threads=4),), None),
     ("-N3", SCATTER, (chunk(3, 1, 1),), None),
     ("-N2-4", SCATTER, (chunk(2, 1, 1),), None),
+    ("-N-4", SCATTER, (chunk(1, 1, 1),), None),
+    ("-N2-0", SCATTER, (chunk(2, 1, 1),), None),
     ("-N2 -n3", SCATTER, (chunk(1, 2, 2), chunk(1, 1, 1)), None),
     ("-N2 -n3 -c2 --mem-per-cpu=10", SCATTER, (chunk(1, 4, 2, 40, 2), chunk(1, 2, 1, 20, 2)), None),
     ("-N3 -n8 --mem=1G", SCATTER, (chunk(2, 3, 3, 1024), chunk(1, 2, 2, 1024)), None),

@@ -27,6 +27,7 @@ ERRORS: list[tuple[list[str], str, int]] = [
     (["--tasks-per-node=x"], 'sbatch: error: Invalid numeric value "x" for --ntasks-per-node.', 1),
     (["-N=4"], 'sbatch: error: "=4" is not a valid node count', 255),
     (["-N4-2"], "sbatch: error: Maximum node count 2 is less than minimum node count 4", 255),
+    (["-N4-"], "sbatch: error: Maximum node count -1 is less than minimum node count 4", 255),
     (["--open-mode=x"], "sbatch: error: Invalid --open-mode specification", 255),
     (["--signal=FOO@3"], "sbatch: error: Invalid --signal specification", 255),
     (["--mail-type=x"], "sbatch: error: Invalid --mail-type specification", 255),
