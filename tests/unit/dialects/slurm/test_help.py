@@ -8,7 +8,7 @@ from hpcbatch.dialects.pbs import options as pbs_options
 from hpcbatch.dialects.pbs import usage
 from hpcbatch.dialects.slurm.help import SBATCH_HELP, SCONTROL_USAGE
 from hpcbatch.dialects.slurm.options import OPTIONS, Support
-from hpcbatch.dialects.slurm.scontrol import _ENTITIES, _KEYWORDS
+from hpcbatch.dialects.slurm.scontrol_command import _ENTITIES, _KEYWORDS
 
 NOT_SUPPORTED_BY_QSUB = set("IXuc")
 """`-c n` is taken, and what happens anyway."""

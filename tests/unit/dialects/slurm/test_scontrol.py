@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError, describe
 from hpcbatch.dialects.slurm.scontrol import (
-    Verb,
     format_hosts,
     format_job,
     format_node,
     format_partition,
     format_ping,
-    read_command,
-    read_job,
 )
+from hpcbatch.dialects.slurm.scontrol_command import Verb, read_command, read_job
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
