@@ -100,6 +100,7 @@ SQUEUE_HELP = f"""\
   -h, --noheader                  no headers on output
   -j, --jobs=job(s)               these jobs
   -l, --long                      long report
+  -L, --licenses=license_name(s)  jobs with these licences
       --me                        jobs of the current user
   -n, --name=job_name(s)          jobs of these names
       --noconvert                 don't convert memory to the greatest unit
@@ -145,6 +146,7 @@ Usage: scontrol [-o] [-Q] COMMAND
   show job [ID]               one job, or all
   show node [NAME]            one node, or all
   show partition [NAME]       one partition, or all
+  show licenses [NAME]        one licence, or all
   show hostnames [LIST]       the names in a host list, default $SLURM_JOB_NODELIST
   show hostlist NAMES         the host list of these names, show hostlistsorted NAMES: sorted
   hold ID...                  keep pending jobs from starting

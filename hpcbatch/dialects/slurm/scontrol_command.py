@@ -20,6 +20,7 @@ class Verb(StrEnum):
     SHOW_JOB = "show job"
     SHOW_NODE = "show node"
     SHOW_PARTITION = "show partition"
+    SHOW_LICENSES = "show licenses"
     SHOW_HOSTNAMES = "show hostnames"
     SHOW_HOSTLIST = "show hostlist"
     SHOW_HOSTLIST_SORTED = "show hostlistsorted"
@@ -120,6 +121,7 @@ _ENTITIES = {
     "jobid": (5, Verb.SHOW_JOB),
     "nodes": (1, Verb.SHOW_NODE),
     "partitions": (1, Verb.SHOW_PARTITION),
+    "licenses": (1, Verb.SHOW_LICENSES),
     "hostnames": (5, Verb.SHOW_HOSTNAMES),
     "hostlist": (5, Verb.SHOW_HOSTLIST),
     "hostlistsorted": (9, Verb.SHOW_HOSTLIST_SORTED),
@@ -134,7 +136,6 @@ _NO_ENTITIES_YET = (
     "dwstat",
     "federation",
     "frontend",
-    "licenses",
     "reservations",
     "slurmd",
     "steps",

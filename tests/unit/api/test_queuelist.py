@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.api.queuelist import mail_from_json, options_from_json, queues_from_json, queues_to_json
+from hpcbatch.api.queuelist import (
+    licenses_from_json,
+    mail_from_json,
+    options_from_json,
+    queues_from_json,
+    queues_to_json,
+)
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.row import QueueRow
@@ -48,6 +54,13 @@ def test_there_and_back() -> None:
             aliases=("normal", "debug*"),
         ),
     ]
+
+
+def test_licences() -> None:
+    assert licenses_from_json(queues_to_json(SiteConfig(licenses={"matlab": 2, "a": 1}))) == {"matlab": 2, "a": 1}
+    assert licenses_from_json(queues_to_json(SiteConfig())) == {}
+    with pytest.raises(HpcBatchError, match="cannot be read"):
+        licenses_from_json('{"licenses": {"a": "many"}}')
 
 
 def test_ignored_options_of_plugins_are_published_in_order() -> None:

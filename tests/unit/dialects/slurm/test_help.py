@@ -27,7 +27,7 @@ def test_scontrol() -> None:
     assert {verb for verb, _ in lines} <= _KEYWORDS.keys()
     shown = " ".join(re.findall(r"show ([a-z]+)", SCONTROL_USAGE)).split()
     assert all(any(entity.startswith(word) for entity in _ENTITIES) for word in shown)
-    assert {"job", "node", "partition", "hostnames", "hostlist", "hostlistsorted"} == set(shown)
+    assert all(any(entity.startswith(word) for word in shown) for entity in _ENTITIES)
 
 
 def test_qsub() -> None:

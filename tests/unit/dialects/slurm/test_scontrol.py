@@ -61,7 +61,7 @@ def test_where_a_job_may_run_and_what_it_holds() -> None:
     for text in (
         "Partition=debug,long AllocNode:Sid=",
         "ReqNodeList=n[1-2] ExcNodeList=m1",
-        "Licenses=a:2,b:1 Network=(null)",
+        "Licenses=a:2,b Network=(null)",
         "MinCPUsNode=4 MinMemoryNode=0 MinTmpDiskNode=2G",
         "Deadline=2026-11-22T12:03:15",
         "StdIn=/work dir/in.87",
