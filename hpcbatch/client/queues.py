@@ -61,6 +61,13 @@ def list_licenses(api: Api) -> Mapping[str, int]:
     return licenses_from_json(_published(api))
 
 
+def list_settings(api: Api) -> Mapping[str, int]:
+    """Further settings of the site that users may know: `killDelaySeconds`, `maxArraySize`."""
+    from hpcbatch.api.queuelist import settings_from_json
+
+    return settings_from_json(_published(api))
+
+
 def _published(api: Api) -> str:
     """The JSON that the controller writes for users; "{}" where there is none to be read."""
     try:

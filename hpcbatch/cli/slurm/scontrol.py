@@ -41,10 +41,12 @@ def _body(session: Session) -> int:
             return _show_nodes(session, command)
         case Verb.SHOW_PARTITION:
             return _show_partitions(session, command)
-        case Verb.SHOW_LICENSES:
-            return _show_licenses(session, command)
         case Verb.PING:
             return _ping(session)
+        case verb if verb.startswith("show "):
+            from hpcbatch.cli.slurm.scontrol_show import show
+
+            return show(session, command)
         case _:
             from hpcbatch.cli.slurm.scontrol_change import change
 
@@ -158,17 +160,6 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
     for name, queue in known.items():
         if command.operand in {"", name}:
             sys.stdout.write(format_partition(queue, nodes, command.one_line))
-    return 0
-
-
-def _show_licenses(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch.client.licenses import held_licenses
-    from hpcbatch.client.queues import list_licenses
-    from hpcbatch.dialects.slurm.scontrol_show import format_licenses
-
-    total = list_licenses(session.api)
-    used = held_licenses(session.api, session.namespace) if total else {}
-    sys.stdout.write(format_licenses(total, used, command.operand, one_line=command.one_line))
     return 0
 
 

@@ -147,6 +147,15 @@ Usage: scontrol [-o] [-Q] COMMAND
   show node [NAME]            one node, or all
   show partition [NAME]       one partition, or all
   show licenses [NAME]        one licence, or all
+  show steps [ID[.STEP]]      the steps of a job, or all
+  show config                 the parameters of Slurm, and what is so here
+  show reservation [NAME]     reservations, of which there are none
+  show topology [NAME]        switches, of which there are none
+  show daemons                the daemons of Slurm on this host
+  show slurmd                 the same of its slurmd
+  show aliases [NODES]        the host names of nodes
+  show frontend               front ends, of which there are none
+  show federations, show burstbuffer, show bbstat, show dwstat: likewise
   show hostnames [LIST]       the names in a host list, default $SLURM_JOB_NODELIST
   show hostlist NAMES         the host list of these names, show hostlistsorted NAMES: sorted
   hold ID...                  keep pending jobs from starting

@@ -21,6 +21,15 @@ class Verb(StrEnum):
     SHOW_NODE = "show node"
     SHOW_PARTITION = "show partition"
     SHOW_LICENSES = "show licenses"
+    SHOW_CONFIG = "show config"
+    SHOW_DAEMONS = "show daemons"
+    SHOW_SLURMD = "show slurmd"
+    SHOW_ALIASES = "show aliases"
+    SHOW_FRONTEND = "show frontend"
+    SHOW_NOTHING = "show federation"
+    SHOW_RESERVATION = "show reservation"
+    SHOW_STEP = "show step"
+    SHOW_TOPOLOGY = "show topology"
     SHOW_HOSTNAMES = "show hostnames"
     SHOW_HOSTLIST = "show hostlist"
     SHOW_HOSTLIST_SORTED = "show hostlistsorted"
@@ -117,30 +126,32 @@ _NOT_YET = (
     "write",
 )
 _ENTITIES = {
-    "jobs": (1, Verb.SHOW_JOB),
-    "jobid": (5, Verb.SHOW_JOB),
-    "nodes": (1, Verb.SHOW_NODE),
-    "partitions": (1, Verb.SHOW_PARTITION),
-    "licenses": (1, Verb.SHOW_LICENSES),
+    "aliases": (1, Verb.SHOW_ALIASES),
+    "bbstat": (2, Verb.SHOW_NOTHING),
+    "dwstat": (2, Verb.SHOW_NOTHING),
+    "burstbuffer": (2, Verb.SHOW_NOTHING),
+    "config": (1, Verb.SHOW_CONFIG),
+    "daemons": (1, Verb.SHOW_DAEMONS),
+    "federations": (1, Verb.SHOW_NOTHING),
+    "frontendname": (2, Verb.SHOW_FRONTEND),
     "hostnames": (5, Verb.SHOW_HOSTNAMES),
     "hostlist": (5, Verb.SHOW_HOSTLIST),
     "hostlistsorted": (9, Verb.SHOW_HOSTLIST_SORTED),
+    "jobs": (1, Verb.SHOW_JOB),
+    "jobid": (1, Verb.SHOW_JOB),
+    "licenses": (2, Verb.SHOW_LICENSES),
+    "nodes": (1, Verb.SHOW_NODE),
+    "partitions": (2, Verb.SHOW_PARTITION),
+    "partitionname": (2, Verb.SHOW_PARTITION),
+    "reservations": (1, Verb.SHOW_RESERVATION),
+    "reservationname": (1, Verb.SHOW_RESERVATION),
+    "slurmd": (2, Verb.SHOW_SLURMD),
+    "steps": (2, Verb.SHOW_STEP),
+    "topology": (1, Verb.SHOW_TOPOLOGY),
 }
-_NO_ENTITIES_YET = (
-    "aliases",
-    "assoc_mgr",
-    "bbstat",
-    "burstbuffer",
-    "config",
-    "daemons",
-    "dwstat",
-    "federation",
-    "frontend",
-    "reservations",
-    "slurmd",
-    "steps",
-    "topology",
-)
+"""Each with the least number of letters that it may be cut down to. Source: _show_it() of scontrol.c, in its order."""
+_NO_ENTITIES_YET = ("assoc_mgr", "cache")
+_WITHOUT_OPERAND = frozenset({Verb.SHOW_DAEMONS})
 
 
 def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCommand:
@@ -223,6 +234,8 @@ def _show(rest: Sequence[str], environ: Mapping[str, str], options: _Options) ->
         raise SlurmUsageError("too many arguments for keyword:show")
     verb = _entity(name)
     operand = operands[0] if operands else ""
+    if verb in _WITHOUT_OPERAND and operands:
+        raise SlurmUsageError("too many arguments for keyword:show")
     if verb is Verb.SHOW_JOB:
         return options.command(verb, ids=(operand,) if operand else ())
     if verb is Verb.SHOW_HOSTNAMES and not operands:

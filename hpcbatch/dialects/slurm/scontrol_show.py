@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import tzinfo
+
+from hpcbatch.dialects.slurm.clock import stamp
+from hpcbatch.dialects.slurm.errors import INVALID_JOB, SlurmUsageError
+from hpcbatch.dialects.slurm.hostlist import compress, expand
+from hpcbatch.dialects.slurm.ids import parse_id
+from hpcbatch.dialects.slurm.steps import Step
+from hpcbatch.model.named import NamedJob
+
+NO_RESERVATIONS = "No reservations in the system\n"
+NO_FRONTENDS = "No nodes in the system\n"
+NO_STEPS = "No job steps in the system\n"
+NO_SLURMD = "scontrol: error: slurm_slurmd_info: Connection refused\nslurm_load_slurmd_status: Connection refused"
 
 
 def format_licenses(
@@ -16,3 +29,52 @@ def format_licenses(
         for name, count in sorted(total.items())
         if only in {"", name}
     )
+
+
+def topology_error(name: str) -> str:
+    """What `show topology` says on stderr; it exits 0."""
+    what = f"contains no switch or node named {name}" if name else "available"
+    return f"scontrol: error: {'Topology information' if name else 'No topology information'} {what}"
+
+
+def format_aliases(names: Iterable[str], asked: str) -> str:
+    """The host names of the nodes, or of those asked for, in one line; nothing where one is not known."""
+    known = list(names)
+    found = expand(asked) if asked else known
+    return f"{','.join(found)}\n" if found and set(found) <= set(known) else ""
+
+
+def read_step(text: str) -> tuple[NamedJob | None, str]:
+    """The job and the step of `12`, `12.0`, `12_7.batch`; None: what is no number stands for all, as in Slurm."""
+    job, _, step = text.partition(".")
+    try:
+        return parse_id(job), step
+    except ValueError:
+        return None, ""
+
+
+def format_steps(steps: Iterable[Step], tz: tzinfo, *, time_format: str = "", one_line: bool = False) -> str:
+    """`scontrol show step`. Steps of srun within a script are not known outside."""
+    between, end = (" ", "\n") if one_line else ("\n   ", "\n\n")
+    shown = []
+    for step in steps:
+        row = step.row
+        lines = [
+            f"StepId={step.step_id} UserId={0 if row.uid is None else row.uid} "
+            f"StartTime={stamp(row.start_time, tz, time_format, none='Unknown')} TimeLimit=UNLIMITED",
+            f"State=RUNNING Partition={row.queue} NodeList={compress(step.hosts)}",
+            f"Nodes={len(step.hosts)} CPUs=0 Tasks={step.tasks} Name={step.name} Network=(null)",
+            "TRES=(null)",
+            "ResvPorts=(null)",
+            "CPUFreqReq=Default",
+            "SrunHost:Pid=(null):0",
+        ]
+        shown.append(between.join(lines) + end)
+    return "".join(shown)
+
+
+def step_not_found(text: str, *, has_job: bool) -> SlurmUsageError:
+    """For a job without such a step, and for an unknown job."""
+    if not has_job:
+        return SlurmUsageError(f"slurm_get_job_steps error: {INVALID_JOB}")
+    return SlurmUsageError(f"Job step {text if '.' in text else f'{text}.'} not found")

@@ -13,6 +13,7 @@ from hpcbatch.api.queuelist import (
     options_from_json,
     queues_from_json,
     queues_to_json,
+    settings_from_json,
 )
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.mail import MailConfig
@@ -54,6 +55,14 @@ def test_there_and_back() -> None:
             aliases=("normal", "debug*"),
         ),
     ]
+
+
+def test_settings() -> None:
+    text = queues_to_json(SiteConfig(kill_delay_s=7, max_array_size=100))
+    assert settings_from_json(text) == {"killDelaySeconds": 7, "maxArraySize": 100}
+    assert settings_from_json("{}") == {}
+    with pytest.raises(HpcBatchError, match="cannot be read"):
+        settings_from_json('{"settings": {"a": "many"}}')
 
 
 def test_licences() -> None:

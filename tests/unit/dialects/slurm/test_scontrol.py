@@ -281,8 +281,7 @@ def test_error(argv: list[str], text: str, code: int) -> None:
     [
         [],
         ["requeue", "state=se", "1"],
-        ["show", "config"],
-        ["show", "res"],
+        ["show", "assoc"],
         ["-M", "x", "ping"],
         ["write", "batch_script", "1"],
     ],
