@@ -54,3 +54,40 @@ NOTHING = [
 def test_what_there_is_not(site: Site, entity: str, code: int, stdout: str, stderr: str) -> None:
     done = site.run("scontrol", "show", entity, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (code, stdout, stderr)
+
+
+def test_the_script_of_a_job(site: Site) -> None:
+    text = '#!/bin/sh\n#SBATCH -J scripted\necho "$1"  # \u00fc\n'
+    job = site.sbatch("-H", site.script("a script.sh", text), "x")
+    assert site.run("scontrol", "write", "batch_script", job, "-").stdout == text
+    done = site.run("scontrol", "write", "batch_script", job)
+    assert done.stdout == f"batch script for job {job} written to slurm-{job}.sh\n"
+    assert site.read(f"slurm-{job}.sh") == text
+    site.run("scontrol", "-Q", "write", "batch_script", job, "other")
+    assert site.read("other") == text
+    done = site.run("scontrol", "write", "batch_script", job, "nosuch/x")
+    assert (done.stdout, done.stderr) == ("", "failed to open file `nosuch/x': No such file or directory\n")
+    done = site.run("scontrol", "write", "batch_script", "999999")
+    assert (done.stdout, done.stderr) == ("", "job script retrieval failed: Invalid job id specified\n")
+
+
+def test_whether_the_nodes_of_a_job_are_ready(site: Site) -> None:
+    held = site.sbatch("-H", "-o", "/dev/null", "--wrap", "true")
+    job = site.sbatch("-o", "/dev/null", "--wrap", "sleep 100")
+    site.wait_state(job, "R")
+    for words, code, stderr in (
+        ((job,), 0, f"scontrol: Nodes are ready for job {job}\n"),
+        ((held,), 1, f"scontrol: Job {held} no longer running\n"),
+        (("999999",), 1, "scontrol: Problem running job 999999\n"),
+        (("abc",), 1, "Invalid job_id abc\n"),
+        ((), 1, "too few arguments for keyword:wait_job\n"),
+    ):
+        done = site.run("scontrol", "wait_job", *words, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (code, "", stderr)
+
+
+def test_requests_for_administrators_are_refused(site: Site) -> None:
+    done = site.run("scontrol", "reconfigure", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[0] == "slurm_reconfigure error: Invalid user id"
+    assert "site.yaml" in done.stderr.splitlines()[1]

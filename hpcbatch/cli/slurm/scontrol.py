@@ -43,6 +43,12 @@ def _body(session: Session) -> int:
             return _show_partitions(session, command)
         case Verb.PING:
             return _ping(session)
+        case Verb.NOTHING:
+            return 0
+        case Verb.WRITE_SCRIPT | Verb.WAIT_JOB | Verb.COMPLETING | Verb.LISTPIDS:
+            from hpcbatch.cli.slurm.scontrol_job import run_request
+
+            return run_request(session, command)
         case verb if verb.startswith("show "):
             from hpcbatch.cli.slurm.scontrol_show import show
 

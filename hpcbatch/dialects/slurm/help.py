@@ -168,6 +168,10 @@ Usage: scontrol [-o] [-Q] COMMAND
   top ID                      the first of one's pending jobs
   update JobId=ID KEY=VALUE...  change a job
   ping                        whether the controller answers
+  write batch_script ID [FILE]  the script of a job into a file, default slurm-ID.sh; - prints it
+  wait_job ID                 whether the nodes of a running job are ready
+  completing                  jobs that are ending
+  listpids [ID]               processes of jobs on this host
   version                     output version information"""
 
 SINFO_USAGE = """\

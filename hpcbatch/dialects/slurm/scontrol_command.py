@@ -44,6 +44,11 @@ class Verb(StrEnum):
     UPDATE = "update"
     PING = "ping"
     VERSION = "version"
+    COMPLETING = "completing"
+    LISTPIDS = "listpids"
+    WAIT_JOB = "wait_job"
+    WRITE_SCRIPT = "write batch_script"
+    NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,31 +105,36 @@ _KEYWORDS = {
     "update": 1,
     "ping": 3,
     "version": 4,
+    "completing": 2,
+    "listpids": 1,
+    "wait_job": 2,
+    "write": 5,
 }
+_WORDS = {
+    **dict.fromkeys(
+        ("all", "details", "hide", "oneliner", "quiet", "verbose", "ping", "version", "completing"), (0, 0)
+    ),
+    **dict.fromkeys(("exit", "quit"), (0, 1024)),
+    **dict.fromkeys(("cluster", "listpids"), (0, 1)),
+    **dict.fromkeys(("top", "wait_job"), (1, 1)),
+    "write": (1, 3),
+}
+"""How many words stand behind a keyword; of the others at least one."""
 _VERBS = {"holdu": Verb.UHOLD}
 _REQUEUE_FLAGS = ("incomplete", "state=")
-_NOT_YET = (
-    "abort",
-    "cancel_reboot",
-    "cluster",
-    "create",
-    "delete",
-    "errnumstr",
-    "fsdampeningfactor",
-    "listpids",
-    "notify",
-    "pidinfo",
-    "reboot",
-    "reconfigure",
-    "schedloglevel",
-    "setdebug",
-    "setdebugflags",
-    "shutdown",
-    "takeover",
-    "token",
-    "wait_job",
-    "write",
-)
+_MODES = {
+    "all": 2,
+    "cluster": 2,
+    "details": 1,
+    "exit": 2,
+    "hide": 2,
+    "oneliner": 1,
+    "quiet": 4,
+    "quit": 4,
+    "verbose": 4,
+}
+"""They change how scontrol goes on, and so nothing when they are all that it does."""
+_NOT_YET = {"errnumstr": 2, "getent": 6, "gethost": 7}
 _ENTITIES = {
     "aliases": (1, Verb.SHOW_ALIASES),
     "bbstat": (2, Verb.SHOW_NOTHING),
@@ -169,20 +179,21 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     if not words:
         raise NotSupportedError("scontrol without a command, its interactive mode, is not supported yet")
     options = _Options("oneliner" in asked, "quiet" in asked, environ.get("SLURM_TIME_FORMAT", ""))
-    keyword, rest = _keyword(words[0]), words[1:]
-    if keyword in {"ping", "version"}:
-        if rest:
-            raise SlurmUsageError(f"too many arguments for keyword:{words[0]}")
-        return options.command(Verb(keyword))
-    if not rest:
-        raise SlurmUsageError(f"too few arguments for keyword:{words[0]}")
+    keyword, rest = _keyword(words), words[1:]
+    least, most = _WORDS.get(keyword, (1, len(words)))
+    if not least <= len(rest) <= most:
+        raise SlurmUsageError(f"too {'few' if len(rest) < least else 'many'} arguments for keyword:{words[0]}")
+    if keyword in _MODES:
+        return options.command(Verb.NOTHING)
     if keyword == "show":
         return _show(rest, environ, options)
+    if keyword == "write":
+        return _write(rest, options)
     verb = _VERBS.get(keyword) or Verb(keyword)
     if verb is Verb.UPDATE:
         return options.command(verb, words=rest)
-    if verb is Verb.TOP and len(rest) > 1:
-        raise SlurmUsageError(f"too many arguments for keyword:{words[0]}")
+    if verb in {Verb.WAIT_JOB, Verb.LISTPIDS}:
+        return options.command(verb, words=rest)
     if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and rest[0].lower().startswith(_REQUEUE_FLAGS):
         raise NotSupportedError(f"scontrol {verb} {rest[0]} is not supported yet")
     return options.command(verb, ids=tuple(part for word in rest for part in _ids(word)))
@@ -216,15 +227,38 @@ class _Options:
         )
 
 
-def _keyword(word: str) -> str:
-    for keyword, least in _KEYWORDS.items():
-        if len(word) >= least and keyword.startswith(word.lower()):
+def _keyword(words: Sequence[str]) -> str:
+    """Raises SlurmUsageError for a word that is no request, and for requests that are refused."""
+    word = words[0]
+    for keyword, least in (*_KEYWORDS.items(), *_MODES.items()):
+        if _is(word, keyword, least):
             return keyword
-    if word.lower() in _NOT_YET:
+    from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS, refusal
+
+    for keyword, request in REQUESTS.items():
+        if _is(word, keyword, request.least):
+            raise refusal(keyword, word, words[1:])
+    if any(_is(word, keyword, least) for keyword, least in _NOT_YET.items()):
         raise NotSupportedError(f"scontrol {word.lower()} is not supported yet")
-    if word.lower() == "help":
+    if _is(word, "help", 2):
         raise SlurmAnswer(SCONTROL_USAGE)
     raise SlurmUsageError(f"invalid keyword: {word}")
+
+
+def _is(word: str, keyword: str, least: int) -> bool:
+    return len(word) >= least and keyword.startswith(word.lower())
+
+
+def _write(rest: Sequence[str], options: _Options) -> ScontrolCommand:
+    what, *words = rest
+    if _is(what, "config", 5):
+        raise SlurmUsageError(
+            "Could not create file /etc/slurm/slurm.conf: Permission denied\n"
+            "scontrol: hpcbatch: there is no slurm.conf; `scontrol show config` prints what is so here"
+        )
+    if not _is(what, "batch_script", 5):
+        raise SlurmUsageError(f"invalid write argument:{what}")
+    return options.command(Verb.WRITE_SCRIPT if words else Verb.NOTHING, words=words)
 
 
 def _show(rest: Sequence[str], environ: Mapping[str, str], options: _Options) -> ScontrolCommand:

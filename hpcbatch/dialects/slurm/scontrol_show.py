@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 
-from hpcbatch.dialects.slurm.clock import stamp
+from hpcbatch.dialects.slurm.clock import full, stamp
 from hpcbatch.dialects.slurm.errors import INVALID_JOB, SlurmUsageError
-from hpcbatch.dialects.slurm.hostlist import compress, expand
+from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
 from hpcbatch.dialects.slurm.ids import parse_id
+from hpcbatch.dialects.slurm.states import alone_number
 from hpcbatch.dialects.slurm.steps import Step
 from hpcbatch.model.named import NamedJob
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState
 
 NO_RESERVATIONS = "No reservations in the system\n"
 NO_FRONTENDS = "No nodes in the system\n"
 NO_STEPS = "No job steps in the system\n"
+PIDS_HEADING = "PID      JOBID    STEPID   LOCALID GLOBALID"
 NO_SLURMD = "scontrol: error: slurm_slurmd_info: Connection refused\nslurm_load_slurmd_status: Connection refused"
 
 
@@ -78,3 +82,13 @@ def step_not_found(text: str, *, has_job: bool) -> SlurmUsageError:
     if not has_job:
         return SlurmUsageError(f"slurm_get_job_steps error: {INVALID_JOB}")
     return SlurmUsageError(f"Job step {text if '.' in text else f'{text}.'} not found")
+
+
+def format_completing(rows: Iterable[JobRow], now: datetime, tz: tzinfo, time_format: str = "") -> str:
+    """`scontrol completing`: the jobs that are ending. When a job began to end is not known: it counts as now."""
+    return "".join(
+        f"JobId={alone_number(row)} EndTime={stamp(row.end_time or now, tz, time_format)} CompletingTime={full(0)} "
+        f"Nodes(COMPLETING)={compress_sorted(tuple(dict.fromkeys(row.hosts)))} \n"
+        for row in rows
+        if row.state is JobState.EXITING
+    )

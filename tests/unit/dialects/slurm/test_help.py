@@ -22,7 +22,7 @@ def test_sbatch() -> None:
 
 
 def test_scontrol() -> None:
-    lines = re.findall(r"^  ([a-z]+)(?: ([a-z]+))?", SCONTROL_USAGE, re.MULTILINE)
+    lines = re.findall(r"^  ([a-z_]+)(?: ([a-z]+))?", SCONTROL_USAGE, re.MULTILINE)
     assert {verb for verb, _ in lines} >= _KEYWORDS.keys() - {"holdu"}
     assert {verb for verb, _ in lines} <= _KEYWORDS.keys()
     shown = " ".join(re.findall(r"show ([a-z]+)", SCONTROL_USAGE)).split()

@@ -239,6 +239,14 @@ COMMANDS = [
     (["ping"], Verb.PING, "", ()),
     (["version"], Verb.VERSION, "", ()),
     (["hold", "abc"], Verb.HOLD, "", ("abc",)),
+    (["write", "batch", "1", "-"], Verb.WRITE_SCRIPT, "", ()),
+    (["write", "batch_script"], Verb.NOTHING, "", ()),
+    (["wai", "1"], Verb.WAIT_JOB, "", ()),
+    (["comp"], Verb.COMPLETING, "", ()),
+    (["l", "1"], Verb.LISTPIDS, "", ()),
+    (["verbose"], Verb.NOTHING, "", ()),
+    (["cluster", "x"], Verb.NOTHING, "", ()),
+    (["exit"], Verb.NOTHING, "", ()),
 ]
 
 
@@ -265,6 +273,14 @@ ERRORS = [
     (["show", "hos", "a"], "invalid entity:hos for keyword:show ", 1),
     (["show", "hostnames"], "scontrol: error: host list is empty", 0),
     (["show", "hostlist"], "invalid encode argument", 1),
+    (["write"], "too few arguments for keyword:write", 1),
+    (["write", "b", "1"], "invalid write argument:b", 1),
+    (["write", "batch", "1", "a", "b"], "too many arguments for keyword:write", 1),
+    (["wr", "batch", "1"], "invalid keyword: wr", 1),
+    (["wait_job"], "too few arguments for keyword:wait_job", 1),
+    (["wait_job", "1", "2"], "too many arguments for keyword:wait_job", 1),
+    (["completing", "x"], "too many arguments for keyword:completing", 1),
+    (["all", "x"], "too many arguments for keyword:all", 1),
     (["--foo"], "scontrol: unrecognized option '--foo'\nTry \"scontrol --help\" for more information", 1),
 ]
 
@@ -283,7 +299,7 @@ def test_error(argv: list[str], text: str, code: int) -> None:
         ["requeue", "state=se", "1"],
         ["show", "assoc"],
         ["-M", "x", "ping"],
-        ["write", "batch_script", "1"],
+        ["errnumstr", "2017"],
     ],
     ids=str,
 )

@@ -11,6 +11,7 @@ from hpcbatch.dialects.slurm.scontrol_command import Verb, read_command
 from hpcbatch.dialects.slurm.scontrol_config import Cluster, format_config
 from hpcbatch.dialects.slurm.scontrol_show import (
     format_aliases,
+    format_completing,
     format_licenses,
     format_steps,
     read_step,
@@ -137,6 +138,12 @@ def test_what_there_is_not() -> None:
     assert format_aliases(["n1", "n2"], "") == "n1,n2\n"
     assert format_aliases(["n1", "n2"], "n[1-2]") == "n1,n2\n"
     assert format_aliases(["n1"], "nosuch") == ""
+
+
+def test_jobs_that_are_ending() -> None:
+    rows = [row_of(WIDE)._replace(state=JobState.EXITING), row_of(MEMBER)]
+    line = "JobId=7 EndTime=2026-11-21T02:50:06 CompletingTime=00:00:00 Nodes(COMPLETING)=n[1-2] \n"
+    assert format_completing(rows, NOW, UTC) == line
 
 
 def test_config() -> None:
