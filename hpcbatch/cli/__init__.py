@@ -17,7 +17,7 @@ PACKAGES = {
         "qsub",
         "tracejob",
     ),
-    "slurm": ("sacct", "sbatch", "scancel", "scontrol", "sinfo", "squeue"),
+    "slurm": ("sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue"),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
 

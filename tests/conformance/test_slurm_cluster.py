@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 
 import pytest
 
@@ -91,3 +92,21 @@ def test_requests_for_administrators_are_refused(site: Site) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[0] == "slurm_reconfigure error: Invalid user id"
     assert "site.yaml" in done.stderr.splitlines()[1]
+
+
+def test_accounts_are_those_that_jobs_name(site: Site) -> None:
+    account, user = f"acct{secrets.token_hex(3)}", site.env["USER"]
+    site.sbatch("-H", "-A", account, "-o", "/dev/null", "--wrap", "true")
+    fields = "format=account,user,cluster"
+    listed = site.run("sacctmgr", "-nP", "show", "assoc", f"account={account}", fields).stdout
+    assert listed == f"{account}||{site.server}\n{account}|{user}|{site.server}\n"
+    of_user = site.run("sacctmgr", "-nP", "show", "user", user, "withassoc", "format=account").stdout
+    assert account in of_user.split()
+    refused = site.run("sacctmgr", "-i", "delete", "account", account, check=False)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.splitlines()[:2] == [
+        "sacctmgr: error: Your user doesn't have privilege to perform this action",
+        " Error with request: Access/permission denied",
+    ]
+    assert site.run("sacctmgr", "-nP", "show", "cluster", "format=cluster").stdout == f"{site.server}\n"
+    assert site.run("sacctmgr", "-nP", "show", "qos", "normal", "format=name").stdout == "normal\n"

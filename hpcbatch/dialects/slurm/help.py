@@ -241,3 +241,24 @@ sacct [<OPTION>]
      Times are HH:MM[:SS] [AM|PM], MMDD[YY] or MM/DD[/YY] or MM.DD[.YY], MM/DD[/YY]-HH:MM[:SS],
      YYYY-MM-DD[THH:MM[:SS]], now[{+|-}count[seconds(default)|minutes|hours|days|weeks]], today
 """
+
+
+SACCTMGR_USAGE = "Usage: sacctmgr [-hinopPQrsvV] [show | list] ENTITY [NAME ...] [CONDITION=LIST ...] [format=FIELDS]"
+
+SACCTMGR_HELP = f"""\
+{SACCTMGR_USAGE}
+
+  -i, --immediate            (nothing is changed that would need a commitment)
+  -n, --noheader             no header
+  -p, --parsable             fields with | between them and at the end
+  -P, --parsable2            fields with | between them
+  -s, --associations         users and accounts with their associations
+  -V, --version              output version information and exit
+
+  show user, show account    those that jobs name; withassoc: a line for each association
+  show association           accounts with their users; tree
+  show qos                   normal, and those that jobs name
+  show cluster               this cluster
+  show tres                  resources that are accounted for
+  show configuration         of the accounting
+  show event, federation, reservation, resource, transaction: none are kept"""
