@@ -110,3 +110,18 @@ def test_accounts_are_those_that_jobs_name(site: Site) -> None:
     ]
     assert site.run("sacctmgr", "-nP", "show", "cluster", "format=cluster").stdout == f"{site.server}\n"
     assert site.run("sacctmgr", "-nP", "show", "qos", "normal", "format=name").stdout == "normal\n"
+
+
+def test_shares_priorities_and_triggers(site: Site) -> None:
+    account, user = f"acct{secrets.token_hex(3)}", site.env["USER"]
+    site.sbatch("-H", "-A", account, "-o", "/dev/null", "--wrap", "true")
+    shown = site.run("sshare", "-nP", "-A", account, "-o", "account,user,rawshares").stdout
+    assert shown == f"{account}||1\n {account}|{user}|1\n"
+    assert site.run("sshare", "-M", site.server).stdout.startswith(f"CLUSTER: {site.server}\nAccount  ")
+    done = site.run("sprio", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("You are not running a supported priority plugin\n(priority/basic).\n")
+    assert site.run("strigger", "--get").stdout == ""
+    done = site.run("strigger", "--set", "--node", "--down", "--program=/bin/true", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[0] == "slurm_set_trigger: Access/permission denied"

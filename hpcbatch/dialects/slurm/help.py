@@ -262,3 +262,38 @@ SACCTMGR_HELP = f"""\
   show tres                  resources that are accounted for
   show configuration         of the accounting
   show event, federation, reservation, resource, transaction: none are kept"""
+
+
+SSHARE_HELP = """\
+Usage: sshare [-aehlmnpPUvV] [-A accounts] [-M cluster] [-o format] [-u users]
+
+  -a, --all               all users
+  -A, --accounts=LIST     these accounts
+  -e, --helpformat        the fields that --format knows
+  -l, --long              many fields
+  -m, --partition         the partition of each association
+  -M, --cluster=NAME      this cluster
+  -n, --noheader          no header
+  -o, --format=LIST       fields, each with %WIDTH if wanted
+  -p, --parsable          fields with | between them and at the end
+  -P, --parsable2         fields with | between them
+  -u, --users=LIST        these users; default: oneself
+  -U, --Users             users alone, without their accounts
+  -V, --version           output version information and exit"""
+
+SPRIO_USAGE = """\
+Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]
+   [--federation] [--local] [--sibling] [--usage] [-hlnvVw]"""
+
+SPRIO_HELP = f"""\
+{SPRIO_USAGE}
+
+  Jobs have no factors of priority here; the options are read and change nothing."""
+
+STRIGGER_USAGE = "Usage: strigger [--set | --get | --clear | --version] [-aAbBcCdDefFgGhHiIjnNopQrtuv]"
+
+STRIGGER_HELP = f"""\
+{STRIGGER_USAGE}
+
+      --get                   the triggers that are set: none
+      --set, --clear          refused: nothing starts programs here"""

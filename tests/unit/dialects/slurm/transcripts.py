@@ -45,5 +45,6 @@ def check(case: Case, answer: Callable[[tuple[str, ...]], str]) -> None:
         stdout = f"{told.text}\n"
     except Exception as error:  # whatever the command would have described
         stderr, code = describe(error, command)
-    kept = [line for line in stderr.splitlines() if not line.startswith(f"{command}: hpcbatch: ")]
+    lines = f"{stderr}\n".splitlines() if stderr else []
+    kept = [line for line in lines if not line.startswith(f"{command}: hpcbatch: ")]
     assert (stdout, kept, code) == (case.stdout, case.stderr.splitlines(), case.code)
