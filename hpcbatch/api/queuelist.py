@@ -17,8 +17,15 @@ if TYPE_CHECKING:  # listings avoid this import
 def queues_to_json(site: SiteConfig) -> str:
     """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is a queue of the same name. `"mail"` if the
     site sends mail about jobs: the allowed recipients. `"options"`: plugins' options that it ignores, with reasons.
+    `"licenses"`: how many there are. `"settings"`: others that users may know.
     """
-    body: dict[str, Any] = {"default": site.default_queue, "queues": [_queue_to_json(queue) for queue in site.queues]}
+    body: dict[str, Any] = {
+        "default": site.default_queue,
+        "queues": [_queue_to_json(queue) for queue in site.queues],
+        "settings": {"killDelaySeconds": site.kill_delay_s, "maxArraySize": site.max_array_size},
+    }
+    if site.licenses:
+        body["licenses"] = dict(site.licenses)
     if site.ignored_options:
         body["options"] = dict(site.ignored_options)
     if site.mail is not None:
@@ -83,6 +90,26 @@ def options_from_json(text: str) -> dict[str, str]:
     """
     try:
         return {str(pattern): str(reason) for pattern, reason in json.loads(text).get("options", {}).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+
+
+def settings_from_json(text: str) -> dict[str, int]:
+    """`killDelaySeconds` and `maxArraySize`. Raises HpcBatchError for a text that the controller cannot have
+    written.
+    """
+    try:
+        return {str(name): int(value) for name, value in json.loads(text).get("settings", {}).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+
+
+def licenses_from_json(text: str) -> dict[str, int]:
+    """How many licences of each name there are. Raises HpcBatchError for a text that the controller cannot have
+    written.
+    """
+    try:
+        return {str(name): int(count) for name, count in json.loads(text).get("licenses", {}).items()}
     except (ValueError, TypeError, AttributeError) as error:
         raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
 

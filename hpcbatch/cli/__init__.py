@@ -17,7 +17,18 @@ PACKAGES = {
         "qsub",
         "tracejob",
     ),
-    "slurm": ("sacct", "sbatch", "scancel", "scontrol", "sinfo", "squeue"),
+    "slurm": (
+        "sacct",
+        "sacctmgr",
+        "sbatch",
+        "scancel",
+        "scontrol",
+        "sinfo",
+        "sprio",
+        "squeue",
+        "sshare",
+        "strigger",
+    ),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
 

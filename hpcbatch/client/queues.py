@@ -51,11 +51,30 @@ def plugin_options(api: Api) -> Mapping[str, str]:
     """Patterns of options of sbatch's plugins that the site ignores, each with the reason; none if it names none."""
     from hpcbatch.api.queuelist import options_from_json
 
+    return options_from_json(_published(api))
+
+
+def list_licenses(api: Api) -> Mapping[str, int]:
+    """How many licences of each name the site has."""
+    from hpcbatch.api.queuelist import licenses_from_json
+
+    return licenses_from_json(_published(api))
+
+
+def list_settings(api: Api) -> Mapping[str, int]:
+    """Further settings of the site that users may know: `killDelaySeconds`, `maxArraySize`."""
+    from hpcbatch.api.queuelist import settings_from_json
+
+    return settings_from_json(_published(api))
+
+
+def _published(api: Api) -> str:
+    """The JSON that the controller writes for users; "{}" where there is none to be read."""
     try:
         published = api.get(CONFIGMAPS, QUEUES_CONFIGMAP, SYSTEM_NAMESPACE)
     except (NotFoundError, ForbiddenError):
-        return {}
-    return options_from_json((published.get("data") or {}).get(QUEUES_KEY, "{}"))
+        return "{}"
+    return str((published.get("data") or {}).get(QUEUES_KEY, "{}"))
 
 
 def mail_rules(api: Api) -> MailConfig | None:
@@ -63,7 +82,6 @@ def mail_rules(api: Api) -> MailConfig | None:
     from hpcbatch.api.queuelist import mail_from_json
 
     try:
-        published = api.get(CONFIGMAPS, QUEUES_CONFIGMAP, SYSTEM_NAMESPACE)
-        return mail_from_json((published.get("data") or {}).get(QUEUES_KEY, "{}"))
+        return mail_from_json(_published(api))
     except HpcBatchError:
         return None

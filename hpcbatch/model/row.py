@@ -57,6 +57,8 @@ class JobRow(NamedTuple):
     """Slurm's --constraint as given."""
     qos: str = ""
     """Slurm's --qos as given."""
+    licenses: str = ""
+    """Slurm's --licenses as given."""
     array_id: int | None = None
     """For a member: the number of its array."""
     array_index: int | None = None
@@ -183,6 +185,7 @@ COLUMNS: Final = (
     Column("TresPerTask", "string", ".spec.attributes.tres_per_task", {"tres_per_task": _text}),
     Column("Features", "string", ".spec.attributes.constraint", {"features": _text}),
     Column("Qos", "string", ".spec.attributes.qos", {"qos": _text}),
+    Column("Licenses", "string", ".spec.attributes.licenses", {"licenses": _text}),
     Column("Nice", "integer", ".status.summary.nice", {"nice": _number}),
     Column(
         "Dependency",

@@ -147,6 +147,10 @@ def test_a_licence_is_never_exceeded(site: Site, named: list[str]) -> None:
     """
     jobs = [site.sbatch("-L", "matlab", "-o", f"seen-{number}", "--wrap", script) for number in range(4)]
     wait_for("a job to wait", lambda: "Licenses" in site.run("squeue", "-h", "-o", "%r").stdout)
+    shown = "LicenseName=matlab\n    Total=2 Used=2 Free=0 Reserved=0 Remote=no\n"
+    assert site.run("scontrol", "show", "licenses").stdout == shown
+    assert site.run("squeue", "-h", "-j", jobs[3], "-L", "matlab", "-o", "%i %W").stdout == f"{jobs[3]} matlab\n"
+    assert site.run("squeue", "-h", "-L", "nosuch").stdout == ""
     for job in jobs:
         assert site.wait_end(job, 120)["Exit_status"] == 0
     seen = [int(line) for number in range(4) for line in site.read(f"seen-{number}").split()]

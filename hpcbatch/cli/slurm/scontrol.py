@@ -13,7 +13,7 @@ from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.array_records import ShownJob
-    from hpcbatch.dialects.slurm.scontrol import ScontrolCommand
+    from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand
     from hpcbatch.model.record import JobRecord
 
 
@@ -23,7 +23,7 @@ def main() -> None:
 
 def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm.errors import VERSION_TEXT
-    from hpcbatch.dialects.slurm.scontrol import Verb, format_hosts, read_command
+    from hpcbatch.dialects.slurm.scontrol_command import Verb, read_command
 
     command = read_command(sys.argv[1:], session.environ)
     match command.verb:
@@ -31,6 +31,8 @@ def _body(session: Session) -> int:
             print(VERSION_TEXT)
             return 0
         case Verb.SHOW_HOSTNAMES | Verb.SHOW_HOSTLIST | Verb.SHOW_HOSTLIST_SORTED:
+            from hpcbatch.dialects.slurm.scontrol import format_hosts
+
             sys.stdout.write(format_hosts(command))
             return 0
         case Verb.SHOW_JOB:
@@ -41,6 +43,16 @@ def _body(session: Session) -> int:
             return _show_partitions(session, command)
         case Verb.PING:
             return _ping(session)
+        case Verb.NOTHING:
+            return 0
+        case Verb.WRITE_SCRIPT | Verb.WAIT_JOB | Verb.COMPLETING | Verb.LISTPIDS:
+            from hpcbatch.cli.slurm.scontrol_job import run_request
+
+            return run_request(session, command)
+        case verb if verb.startswith("show "):
+            from hpcbatch.cli.slurm.scontrol_show import show
+
+            return show(session, command)
         case _:
             from hpcbatch.cli.slurm.scontrol_change import change
 
@@ -85,7 +97,7 @@ def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     """What one id means. Raises UnknownJobError or SlurmUsageError."""
     from hpcbatch.client import listing
     from hpcbatch.dialects.slurm.array_records import shown_array, shown_index, shown_member
-    from hpcbatch.dialects.slurm.scontrol import not_found_member, read_job
+    from hpcbatch.dialects.slurm.scontrol_command import not_found_member, read_job
     from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE
     from hpcbatch.record.batchjob import shown_record
 

@@ -15,7 +15,7 @@ from hpcbatch.client.rights import check_may_change_all, may_change_all, not_per
 from hpcbatch.client.watch import settle
 from hpcbatch.dialects.slurm.errors import INVALID_JOB, SlurmUsageError, describe_change, describe_hold
 from hpcbatch.dialects.slurm.ids import parse_id
-from hpcbatch.dialects.slurm.scontrol import ScontrolCommand, Verb
+from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
 from hpcbatch.errors import HpcBatchError, NotSupportedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import WAITING

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hpcbatch.dialects.slurm.placement_values import format_amounts
 from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.model.chunk import Chunk
 
@@ -93,6 +94,7 @@ def together(requests: Sequence[Request]) -> Request:
     return replace(
         first,
         licenses=licenses,
+        given={**first.given, "licenses": format_amounts(licenses.items())} if licenses else first.given,
         hosts=(),  # each chunk names its own
         excluded=tuple(dict.fromkeys(host for request in requests for host in request.excluded)),
         exclusive=any(request.exclusive for request in requests),

@@ -100,6 +100,7 @@ SQUEUE_HELP = f"""\
   -h, --noheader                  no headers on output
   -j, --jobs=job(s)               these jobs
   -l, --long                      long report
+  -L, --licenses=license_name(s)  jobs with these licences
       --me                        jobs of the current user
   -n, --name=job_name(s)          jobs of these names
       --noconvert                 don't convert memory to the greatest unit
@@ -145,6 +146,16 @@ Usage: scontrol [-o] [-Q] COMMAND
   show job [ID]               one job, or all
   show node [NAME]            one node, or all
   show partition [NAME]       one partition, or all
+  show licenses [NAME]        one licence, or all
+  show steps [ID[.STEP]]      the steps of a job, or all
+  show config                 the parameters of Slurm, and what is so here
+  show reservation [NAME]     reservations, of which there are none
+  show topology [NAME]        switches, of which there are none
+  show daemons                the daemons of Slurm on this host
+  show slurmd                 the same of its slurmd
+  show aliases [NODES]        the host names of nodes
+  show frontend               front ends, of which there are none
+  show federations, show burstbuffer, show bbstat, show dwstat: likewise
   show hostnames [LIST]       the names in a host list, default $SLURM_JOB_NODELIST
   show hostlist NAMES         the host list of these names, show hostlistsorted NAMES: sorted
   hold ID...                  keep pending jobs from starting
@@ -157,6 +168,10 @@ Usage: scontrol [-o] [-Q] COMMAND
   top ID                      the first of one's pending jobs
   update JobId=ID KEY=VALUE...  change a job
   ping                        whether the controller answers
+  write batch_script ID [FILE]  the script of a job into a file, default slurm-ID.sh; - prints it
+  wait_job ID                 whether the nodes of a running job are ready
+  completing                  jobs that are ending
+  listpids [ID]               processes of jobs on this host
   version                     output version information"""
 
 SINFO_USAGE = """\
@@ -226,3 +241,59 @@ sacct [<OPTION>]
      Times are HH:MM[:SS] [AM|PM], MMDD[YY] or MM/DD[/YY] or MM.DD[.YY], MM/DD[/YY]-HH:MM[:SS],
      YYYY-MM-DD[THH:MM[:SS]], now[{+|-}count[seconds(default)|minutes|hours|days|weeks]], today
 """
+
+
+SACCTMGR_USAGE = "Usage: sacctmgr [-hinopPQrsvV] [show | list] ENTITY [NAME ...] [CONDITION=LIST ...] [format=FIELDS]"
+
+SACCTMGR_HELP = f"""\
+{SACCTMGR_USAGE}
+
+  -i, --immediate            (nothing is changed that would need a commitment)
+  -n, --noheader             no header
+  -p, --parsable             fields with | between them and at the end
+  -P, --parsable2            fields with | between them
+  -s, --associations         users and accounts with their associations
+  -V, --version              output version information and exit
+
+  show user, show account    those that jobs name; withassoc: a line for each association
+  show association           accounts with their users; tree
+  show qos                   normal, and those that jobs name
+  show cluster               this cluster
+  show tres                  resources that are accounted for
+  show configuration         of the accounting
+  show event, federation, reservation, resource, transaction: none are kept"""
+
+
+SSHARE_HELP = """\
+Usage: sshare [-aehlmnpPUvV] [-A accounts] [-M cluster] [-o format] [-u users]
+
+  -a, --all               all users
+  -A, --accounts=LIST     these accounts
+  -e, --helpformat        the fields that --format knows
+  -l, --long              many fields
+  -m, --partition         the partition of each association
+  -M, --cluster=NAME      this cluster
+  -n, --noheader          no header
+  -o, --format=LIST       fields, each with %WIDTH if wanted
+  -p, --parsable          fields with | between them and at the end
+  -P, --parsable2         fields with | between them
+  -u, --users=LIST        these users; default: oneself
+  -U, --Users             users alone, without their accounts
+  -V, --version           output version information and exit"""
+
+SPRIO_USAGE = """\
+Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]
+   [--federation] [--local] [--sibling] [--usage] [-hlnvVw]"""
+
+SPRIO_HELP = f"""\
+{SPRIO_USAGE}
+
+  Jobs have no factors of priority here; the options are read and change nothing."""
+
+STRIGGER_USAGE = "Usage: strigger [--set | --get | --clear | --version] [-aAbBcCdDefFgGhHiIjnNopQrtuv]"
+
+STRIGGER_HELP = f"""\
+{STRIGGER_USAGE}
+
+      --get                   the triggers that are set: none
+      --set, --clear          refused: nothing starts programs here"""

@@ -213,6 +213,7 @@ def _hosts(value: str) -> tuple[str, ...]:
 def _licenses(request: Request, value: str, _now: datetime) -> None:
     try:
         request.licenses = placement_values.parse_licenses(value)
+        request.given["licenses"] = value
     except NotImplementedError:
         raise NotSupportedError(f"--licenses={value}: one of several licences is not supported yet") from None
     except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.hostlist import expand
@@ -65,8 +66,12 @@ def parse_licenses(text: str) -> dict[str, int]:
 
 
 def format_licenses(spec: JobSpec) -> str:
-    """The licences of a job as Slurm shows them; "" for none."""
-    return ",".join(f"{name}:{count}" for name, count in spec.licenses)
+    """The licences of a job as Slurm shows them, as they were given; "" for none."""
+    return spec.attributes.get("licenses") or format_amounts(spec.licenses)
+
+
+def format_amounts(licenses: Iterable[tuple[str, int]]) -> str:
+    return ",".join(f"{name}:{count}" for name, count in licenses)
 
 
 def parse_limits(text: str) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ class Request:
     ignored: dict[str, str] = field(default_factory=dict)
     """Options without effect here, each with the reason, by name."""
     given: dict[str, str] = field(default_factory=dict)
-    """The text of --gres, --gpus and its kin, by option, where it requests something."""
+    """The text of --gres, --gpus and its kin, and of --licenses, by option, where it requests something."""
     notes: list[str] = field(default_factory=list)
     from_environment: set[str] = field(default_factory=set)
     """Options whose value in force comes from the environment."""

@@ -6,15 +6,15 @@ has the step `extern` too, in which Slurm counts what arrives by ssh: the ranks 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from hpcbatch.dialects.slurm import states
+from hpcbatch.dialects.slurm.field_table import Heading, Style, table
 from hpcbatch.dialects.slurm.hostlist import compress
-from hpcbatch.dialects.slurm.sacct_fields import FIELDS, Kind, Line, View
+from hpcbatch.dialects.slurm.sacct_fields import FIELDS, Line, View
 from hpcbatch.dialects.slurm.sacct_options import SacctOptions, WantedJob
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
@@ -22,7 +22,6 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
 
-_OWN = re.compile(r"[\w ,.:/+=()\[\]-]")
 _SIGTERM = 15
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_ASSIGNED = "None assigned"
@@ -61,49 +60,13 @@ def select_lines(records: Iterable[JobRecord], options: SacctOptions, facts: Fac
 
 def format_lines(lines: Sequence[Line], options: SacctOptions, view: View) -> Iterator[str]:
     """The table, line by line, each with its newline."""
-    names = options.fields
-    fields = [FIELDS[name]._replace(width=options.widths.get(name, FIELDS[name].width)) for name in names]
-    if options.delimiter is not None:
-        end = f"{options.delimiter}\n" if options.trailing else "\n"
-        if options.header:
-            yield options.delimiter.join(names) + end
-        for line in lines:
-            cells = (
-                _apart(_dated(field.value(line, view), field.width, field.kind), options.delimiter) for field in fields
-            )
-            yield options.delimiter.join(cells) + end
-        return
-    if options.header:
-        heads = (_padded(name[: abs(field.width)], field.width) for name, field in zip(names, fields, strict=True))
-        yield "".join(f"{head} " for head in heads) + "\n"
-        yield "".join(f"{'-' * abs(field.width)} " for field in fields) + "\n"
-    for line in lines:
-        yield "".join(f"{_cell(field.value(line, view), field.width, field.kind)} " for field in fields) + "\n"
-
-
-def _apart(cell: str, delimiter: str) -> str:
-    """Without the delimiter, by which a job's name would make fields of its own; one that Slurm's own values are full
-    of is its user's choice. The real sacct leaves it there in any case.
-    """
-    return cell if not delimiter or _OWN.search(delimiter) else cell.replace(delimiter, "?")
-
-
-def _cell(text: str, width: int, kind: Kind) -> str:
-    size = abs(width)
-    if kind is Kind.DATE:
-        text = _dated(text, width, kind)
-    elif kind is Kind.TEXT and len(text) > size:
-        text = f"{text[: size - 1]}+" if size else ""
-    return _padded(text, width)
-
-
-def _padded(text: str, width: int) -> str:
-    return text.ljust(-width) if width < 0 else text.rjust(width)
-
-
-def _dated(text: str, width: int, kind: Kind) -> str:
-    """A time that does not fit becomes #####, also where columns have no width."""
-    return "#" * abs(width) if kind is Kind.DATE and len(text) > abs(width) and text != "Unknown" else text
+    fields = [FIELDS[name] for name in options.fields]
+    headings = [
+        Heading(name, options.widths.get(name, field.width), field.kind)
+        for name, field in zip(options.fields, fields, strict=True)
+    ]
+    rows = ([field.value(line, view) for field in fields] for line in lines)
+    return table(headings, rows, Style(options.header, options.delimiter, options.trailing))
 
 
 # What is listed: a job, a member of an array, or the members of an array that have no job of their own

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
-from enum import Enum
 from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.clock import full, stamp
+from hpcbatch.dialects.slurm.field_table import Kind
 from hpcbatch.dialects.slurm.states import system_comment
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
@@ -89,14 +89,6 @@ class View(NamedTuple):
                 power += 1
         text = str(int(number)) if number == int(number) else f"{number:.2f}"
         return text + ("" if power == 0 else _UNITS[power - 1])
-
-
-class Kind(Enum):
-    """How a value that is too long for its column is written."""
-
-    TEXT = "text"  # cut, with a + at the end
-    NUMBER = "number"  # whole
-    DATE = "date"  # as #####
 
 
 Value = Callable[[Line, View], str]

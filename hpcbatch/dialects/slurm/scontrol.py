@@ -1,279 +1,28 @@
-"""scontrol: its command line, and what it shows of jobs, nodes, partitions and host lists."""
+"""scontrol: what it shows of jobs, nodes, partitions and host lists."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
-from enum import StrEnum
 
 from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.attributes import number
 from hpcbatch.dialects.slurm.clock import full, stamp
 from hpcbatch.dialects.slurm.dependency import format_dependency
-from hpcbatch.dialects.slurm.errors import SLURM_VERSION, VERSION_TEXT, SlurmAnswer, SlurmUsageError
-from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
-from hpcbatch.dialects.slurm.help import SCONTROL_USAGE
+from hpcbatch.dialects.slurm.errors import SLURM_VERSION, SlurmUsageError
 from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
-from hpcbatch.dialects.slurm.ids import parse_id, split_ids
 from hpcbatch.dialects.slurm.memory import MIB, size
 from hpcbatch.dialects.slurm.node_states import node_state
 from hpcbatch.dialects.slurm.output import shown_input, shown_paths
 from hpcbatch.dialects.slurm.placement_values import format_licenses
+from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
 from hpcbatch.dialects.slurm.values import MAX_COUNT
-from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.array import shown_number
-from hpcbatch.model.named import NamedJob
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.record.rows import row_of
-
-
-class Verb(StrEnum):
-    """The requests that scontrol knows."""
-
-    SHOW_JOB = "show job"
-    SHOW_NODE = "show node"
-    SHOW_PARTITION = "show partition"
-    SHOW_HOSTNAMES = "show hostnames"
-    SHOW_HOSTLIST = "show hostlist"
-    SHOW_HOSTLIST_SORTED = "show hostlistsorted"
-    HOLD = "hold"
-    UHOLD = "uhold"
-    RELEASE = "release"
-    REQUEUE = "requeue"
-    REQUEUE_HOLD = "requeuehold"
-    SUSPEND = "suspend"
-    RESUME = "resume"
-    TOP = "top"
-    UPDATE = "update"
-    PING = "ping"
-    VERSION = "version"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScontrolCommand:
-    """One command. `operand` is the node, partition or host list shown, "" for all; `ids` are those of the jobs."""
-
-    verb: Verb
-    operand: str = ""
-    ids: tuple[str, ...] = ()
-    """As written."""
-    words: tuple[str, ...] = ()
-    """What stands behind `update`."""
-    one_line: bool = False
-    quiet: bool = False
-    time_format: str = ""
-
-
-PARSER = Parser(
-    "scontrol",
-    [
-        Option(name=name, short=short, takes=takes)
-        for name, short, takes in (
-            ("all", "a", Takes.NOTHING),
-            ("clusters", "M", Takes.VALUE),
-            ("details", "d", Takes.NOTHING),
-            ("federation", "", Takes.NOTHING),
-            ("future", "F", Takes.NOTHING),
-            ("help", "h", Takes.NOTHING),
-            ("hide", "", Takes.NOTHING),
-            ("local", "", Takes.NOTHING),
-            ("oneliner", "o", Takes.NOTHING),
-            ("quiet", "Q", Takes.NOTHING),
-            ("sibling", "", Takes.NOTHING),
-            ("uid", "u", Takes.VALUE),
-            ("usage", "", Takes.NOTHING),
-            ("verbose", "v", Takes.NOTHING),
-            ("version", "V", Takes.NOTHING),
-        )
-    ],
-)
-
-# Keywords may be cut short, down to the length given here. Source: MAX(tag_len, n) in scontrol.c.
-_KEYWORDS = {
-    "show": 3,
-    "requeue": 3,
-    "requeuehold": 11,
-    "hold": 4,
-    "holdu": 5,
-    "uhold": 2,
-    "release": 3,
-    "suspend": 2,
-    "resume": 3,
-    "top": 3,
-    "update": 1,
-    "ping": 3,
-    "version": 4,
-}
-_VERBS = {"holdu": Verb.UHOLD}
-_REQUEUE_FLAGS = ("incomplete", "state=")
-_NOT_YET = (
-    "abort",
-    "cancel_reboot",
-    "cluster",
-    "create",
-    "delete",
-    "errnumstr",
-    "fsdampeningfactor",
-    "listpids",
-    "notify",
-    "pidinfo",
-    "reboot",
-    "reconfigure",
-    "schedloglevel",
-    "setdebug",
-    "setdebugflags",
-    "shutdown",
-    "takeover",
-    "token",
-    "wait_job",
-    "write",
-)
-_ENTITIES = {
-    "jobs": (1, Verb.SHOW_JOB),
-    "jobid": (5, Verb.SHOW_JOB),
-    "nodes": (1, Verb.SHOW_NODE),
-    "partitions": (1, Verb.SHOW_PARTITION),
-    "hostnames": (5, Verb.SHOW_HOSTNAMES),
-    "hostlist": (5, Verb.SHOW_HOSTLIST),
-    "hostlistsorted": (9, Verb.SHOW_HOSTLIST_SORTED),
-}
-_NO_ENTITIES_YET = (
-    "aliases",
-    "assoc_mgr",
-    "bbstat",
-    "burstbuffer",
-    "config",
-    "daemons",
-    "dwstat",
-    "federation",
-    "frontend",
-    "licenses",
-    "reservations",
-    "slurmd",
-    "steps",
-    "topology",
-)
-
-
-def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCommand:
-    """Read scontrol's command line (without the program name). Raises SlurmUsageError with the real texts."""
-    given, operands = PARSER.parse(argv, permute=True)
-    asked = {option.option.name for option in given}
-    if {"help", "usage"} & asked:
-        raise SlurmAnswer(SCONTROL_USAGE)
-    if "version" in asked:
-        raise SlurmAnswer(VERSION_TEXT)
-    for name in ("clusters", "uid"):
-        if name in asked:
-            raise NotSupportedError(f"scontrol --{name} is not supported yet")
-    words = [argv[index] for index in operands]
-    if not words:
-        raise NotSupportedError("scontrol without a command, its interactive mode, is not supported yet")
-    options = _Options("oneliner" in asked, "quiet" in asked, environ.get("SLURM_TIME_FORMAT", ""))
-    keyword, rest = _keyword(words[0]), words[1:]
-    if keyword in {"ping", "version"}:
-        if rest:
-            raise SlurmUsageError(f"too many arguments for keyword:{words[0]}")
-        return options.command(Verb(keyword))
-    if not rest:
-        raise SlurmUsageError(f"too few arguments for keyword:{words[0]}")
-    if keyword == "show":
-        return _show(rest, environ, options)
-    verb = _VERBS.get(keyword) or Verb(keyword)
-    if verb is Verb.UPDATE:
-        return options.command(verb, words=rest)
-    if verb is Verb.TOP and len(rest) > 1:
-        raise SlurmUsageError(f"too many arguments for keyword:{words[0]}")
-    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and rest[0].lower().startswith(_REQUEUE_FLAGS):
-        raise NotSupportedError(f"scontrol {verb} {rest[0]} is not supported yet")
-    return options.command(verb, ids=tuple(part for word in rest for part in _ids(word)))
-
-
-def _ids(word: str) -> list[str]:
-    """`12,13`, `job=12`, `JobId=12`; `Name=x` stays as it is."""
-    tag, equals, value = word.partition("=")
-    if equals and tag.lower() in {"job", "jobid"}:
-        word = value
-    return split_ids(word) or [word]
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    one_line: bool
-    quiet: bool
-    time_format: str
-
-    def command(
-        self, verb: Verb, operand: str = "", ids: tuple[str, ...] = (), words: Sequence[str] = ()
-    ) -> ScontrolCommand:
-        return ScontrolCommand(
-            verb=verb,
-            operand=operand,
-            ids=ids,
-            words=tuple(words),
-            one_line=self.one_line,
-            quiet=self.quiet,
-            time_format=self.time_format,
-        )
-
-
-def _keyword(word: str) -> str:
-    for keyword, least in _KEYWORDS.items():
-        if len(word) >= least and keyword.startswith(word.lower()):
-            return keyword
-    if word.lower() in _NOT_YET:
-        raise NotSupportedError(f"scontrol {word.lower()} is not supported yet")
-    if word.lower() == "help":
-        raise SlurmAnswer(SCONTROL_USAGE)
-    raise SlurmUsageError(f"invalid keyword: {word}")
-
-
-def _show(rest: Sequence[str], environ: Mapping[str, str], options: _Options) -> ScontrolCommand:
-    name, equals, operand = rest[0].partition("=")
-    operands = [*([operand] if equals else []), *rest[1:]]
-    if len(operands) > 1:
-        raise SlurmUsageError("too many arguments for keyword:show")
-    verb = _entity(name)
-    operand = operands[0] if operands else ""
-    if verb is Verb.SHOW_JOB:
-        return options.command(verb, ids=(operand,) if operand else ())
-    if verb is Verb.SHOW_HOSTNAMES and not operands:
-        operand = environ.get("SLURM_JOB_NODELIST", "")
-        if not operand:
-            raise SlurmUsageError("scontrol: error: host list is empty", 0)
-    if verb in {Verb.SHOW_HOSTLIST, Verb.SHOW_HOSTLIST_SORTED} and not operand:
-        raise SlurmUsageError("invalid encode argument")
-    return options.command(verb, operand)
-
-
-def _entity(name: str) -> Verb:
-    lower = name.lower()
-    for entity, (least, verb) in _ENTITIES.items():
-        if len(lower) >= least and entity.startswith(lower):
-            return verb
-    if lower and any(entity.startswith(lower) for entity in _NO_ENTITIES_YET):
-        raise NotSupportedError(f"scontrol show {lower} is not supported yet")
-    raise SlurmUsageError(f"invalid entity:{name} for keyword:show ")
-
-
-def read_job(text: str) -> NamedJob:
-    """A job that is to be shown. Raises SlurmUsageError for what is no id, or names several members of an array."""
-    try:
-        named = parse_id(text)
-    except ValueError:
-        named = None
-    if named is None or (named.members is not None and "[" in text):
-        raise SlurmUsageError("scontrol_print_job error: Invalid job id specified")
-    return named
-
-
-def not_found_member(text: str) -> SlurmUsageError:
-    """For an index that an array does not have."""
-    return SlurmUsageError(f"Job {text} not found")
 
 
 def format_hosts(command: ScontrolCommand) -> str:

@@ -113,9 +113,16 @@ def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
     )
     if any(asked is not None and value not in asked for asked, value in restrictions):
         return False
+    if options.licenses is not None and not _has_license(row, options.licenses):
+        return False
     if options.users is not None and not options.users & {row.user, str(row.uid)}:
         return False
     return options.hosts is None or bool(options.hosts & set(row.hosts))
+
+
+def _has_license(row: JobRow, names: frozenset[str]) -> bool:
+    """Source: _filter_job() of squeue's print.c."""
+    return any(part.partition(":")[0] in names for part in row.licenses.split(","))
 
 
 def _sorted(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -> list[JobRow]:

@@ -185,7 +185,7 @@ LETTERS: dict[str, Field] = {
     "v": Field("RESERVATION", NULL),
     "V": Field("SUBMIT_TIME", lambda row, view: view.stamp(row.submit_time)),
     "w": Field("WCKEY", NULL),
-    "W": Field("LICENSES", NULL),
+    "W": Field("LICENSES", lambda row, _: row.licenses or "(null)"),
     "x": Field("EXC_NODES", _fixed("")),
     "X": Field("CORE_SPEC", NA),
     "y": Field("NICE", lambda row, _: str(row.nice)),

@@ -78,6 +78,7 @@ VARIABLES = {
     "SQUEUE_ACCOUNT": "accounts",
     "SQUEUE_FORMAT": "format",
     "SQUEUE_FORMAT2": "Format",
+    "SQUEUE_LICENSES": "licenses",
     "SQUEUE_NAMES": "name",
     "SQUEUE_PARTITION": "partitions",
     "SQUEUE_QOS": "qos",
@@ -87,7 +88,7 @@ VARIABLES = {
 }
 NO_EFFECT = frozenset({"all", "array-unique", "federation", "hide", "local", "priority", "sibling", "verbose"})
 """Hidden partitions and federations: there are none to show or to hide."""
-NOT_YET = frozenset({"clusters", "iterate", "json", "licenses", "reservation", "steps", "yaml"})
+NOT_YET = frozenset({"clusters", "iterate", "json", "reservation", "steps", "yaml"})
 
 
 class SqueueOptions(NamedTuple):
@@ -100,6 +101,7 @@ class SqueueOptions(NamedTuple):
     partitions: frozenset[str] | None = None
     accounts: frozenset[str] | None = None
     qos: frozenset[str] | None = None
+    licenses: frozenset[str] | None = None
     hosts: frozenset[str] | None = None
     states: frozenset[str] | None = ACTIVE
     """Compact states; None is `all`."""
@@ -171,6 +173,7 @@ def _build(settings: Mapping[str, str], asked: Mapping[str, str], user: str, tim
         partitions=_names(merged.get("partitions")),
         accounts=_names(merged.get("accounts")),
         qos=_names(merged.get("qos")),
+        licenses=_names(merged.get("licenses")),
         hosts=frozenset(expand(asked["nodelist"])) if asked.get("nodelist") else None,
         states=_states(merged.get("states", "")),
         no_header="noheader" in asked,

@@ -389,6 +389,7 @@ def _attributes(request: Request, nodes: tuple[int, int] | None) -> dict[str, st
         **_bound(request),
         **size_attributes(request, nodes),
         "export": None if request.export is None else names_only(request.export),
+        "licenses": request.given.get("licenses"),
         "get_user_env": None if request.login is None else int(request.login),
         "open_mode": None if request.append is None else "at"[not request.append],
         "propagate": None if request.limits is None else ",".join(request.limits),

@@ -336,7 +336,8 @@ def _with(spec: JobSpec, change: Change, record: JobRecord, now: datetime) -> Jo
         case "ExcNodeList":
             return replace(spec, excluded_hosts=tuple(dict.fromkeys(_hosts(value))))
         case "Licenses":
-            return replace(spec, licenses=_licenses(value))
+            kept = {name: text for name, text in spec.attributes.items() if name != "licenses"}
+            return replace(spec, licenses=_licenses(value), attributes=kept | ({"licenses": value} if value else {}))
         case "Deadline":
             return replace(spec, deadline=_time(value, now))
         case "Account":

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.api.queuelist import mail_from_json, options_from_json, queues_from_json, queues_to_json
+from hpcbatch.api.queuelist import (
+    licenses_from_json,
+    mail_from_json,
+    options_from_json,
+    queues_from_json,
+    queues_to_json,
+    settings_from_json,
+)
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.row import QueueRow
@@ -48,6 +55,21 @@ def test_there_and_back() -> None:
             aliases=("normal", "debug*"),
         ),
     ]
+
+
+def test_settings() -> None:
+    text = queues_to_json(SiteConfig(kill_delay_s=7, max_array_size=100))
+    assert settings_from_json(text) == {"killDelaySeconds": 7, "maxArraySize": 100}
+    assert settings_from_json("{}") == {}
+    with pytest.raises(HpcBatchError, match="cannot be read"):
+        settings_from_json('{"settings": {"a": "many"}}')
+
+
+def test_licences() -> None:
+    assert licenses_from_json(queues_to_json(SiteConfig(licenses={"matlab": 2, "a": 1}))) == {"matlab": 2, "a": 1}
+    assert licenses_from_json(queues_to_json(SiteConfig())) == {}
+    with pytest.raises(HpcBatchError, match="cannot be read"):
+        licenses_from_json('{"licenses": {"a": "many"}}')
 
 
 def test_ignored_options_of_plugins_are_published_in_order() -> None:

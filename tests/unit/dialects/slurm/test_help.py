@@ -8,7 +8,7 @@ from hpcbatch.dialects.pbs import options as pbs_options
 from hpcbatch.dialects.pbs import usage
 from hpcbatch.dialects.slurm.help import SBATCH_HELP, SCONTROL_USAGE
 from hpcbatch.dialects.slurm.options import OPTIONS, Support
-from hpcbatch.dialects.slurm.scontrol import _ENTITIES, _KEYWORDS
+from hpcbatch.dialects.slurm.scontrol_command import _ENTITIES, _KEYWORDS
 
 NOT_SUPPORTED_BY_QSUB = set("IXuc")
 """`-c n` is taken, and what happens anyway."""
@@ -22,12 +22,12 @@ def test_sbatch() -> None:
 
 
 def test_scontrol() -> None:
-    lines = re.findall(r"^  ([a-z]+)(?: ([a-z]+))?", SCONTROL_USAGE, re.MULTILINE)
+    lines = re.findall(r"^  ([a-z_]+)(?: ([a-z]+))?", SCONTROL_USAGE, re.MULTILINE)
     assert {verb for verb, _ in lines} >= _KEYWORDS.keys() - {"holdu"}
     assert {verb for verb, _ in lines} <= _KEYWORDS.keys()
     shown = " ".join(re.findall(r"show ([a-z]+)", SCONTROL_USAGE)).split()
     assert all(any(entity.startswith(word) for entity in _ENTITIES) for word in shown)
-    assert {"job", "node", "partition", "hostnames", "hostlist", "hostlistsorted"} == set(shown)
+    assert all(any(entity.startswith(word) for word in shown) for entity in _ENTITIES)
 
 
 def test_qsub() -> None:

@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError, describe
 from hpcbatch.dialects.slurm.scontrol import (
-    Verb,
     format_hosts,
     format_job,
     format_node,
     format_partition,
     format_ping,
-    read_command,
-    read_job,
 )
+from hpcbatch.dialects.slurm.scontrol_command import Verb, read_command, read_job
 from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.chunk import Chunk
@@ -64,7 +62,7 @@ def test_where_a_job_may_run_and_what_it_holds() -> None:
     for text in (
         "Partition=debug,long AllocNode:Sid=",
         "ReqNodeList=n[1-2] ExcNodeList=m1",
-        "Licenses=a:2,b:1 Network=(null)",
+        "Licenses=a:2,b Network=(null)",
         "MinCPUsNode=4 MinMemoryNode=0 MinTmpDiskNode=2G",
         "Deadline=2026-11-22T12:03:15",
         "StdIn=/work dir/in.87",
@@ -244,6 +242,14 @@ COMMANDS = [
     (["ping"], Verb.PING, "", ()),
     (["version"], Verb.VERSION, "", ()),
     (["hold", "abc"], Verb.HOLD, "", ("abc",)),
+    (["write", "batch", "1", "-"], Verb.WRITE_SCRIPT, "", ()),
+    (["write", "batch_script"], Verb.NOTHING, "", ()),
+    (["wai", "1"], Verb.WAIT_JOB, "", ()),
+    (["comp"], Verb.COMPLETING, "", ()),
+    (["l", "1"], Verb.LISTPIDS, "", ()),
+    (["verbose"], Verb.NOTHING, "", ()),
+    (["cluster", "x"], Verb.NOTHING, "", ()),
+    (["exit"], Verb.NOTHING, "", ()),
 ]
 
 
@@ -270,6 +276,14 @@ ERRORS = [
     (["show", "hos", "a"], "invalid entity:hos for keyword:show ", 1),
     (["show", "hostnames"], "scontrol: error: host list is empty", 0),
     (["show", "hostlist"], "invalid encode argument", 1),
+    (["write"], "too few arguments for keyword:write", 1),
+    (["write", "b", "1"], "invalid write argument:b", 1),
+    (["write", "batch", "1", "a", "b"], "too many arguments for keyword:write", 1),
+    (["wr", "batch", "1"], "invalid keyword: wr", 1),
+    (["wait_job"], "too few arguments for keyword:wait_job", 1),
+    (["wait_job", "1", "2"], "too many arguments for keyword:wait_job", 1),
+    (["completing", "x"], "too many arguments for keyword:completing", 1),
+    (["all", "x"], "too many arguments for keyword:all", 1),
     (["--foo"], "scontrol: unrecognized option '--foo'\nTry \"scontrol --help\" for more information", 1),
 ]
 
@@ -286,10 +300,9 @@ def test_error(argv: list[str], text: str, code: int) -> None:
     [
         [],
         ["requeue", "state=se", "1"],
-        ["show", "config"],
-        ["show", "res"],
+        ["show", "assoc"],
         ["-M", "x", "ping"],
-        ["write", "batch_script", "1"],
+        ["errnumstr", "2017"],
     ],
     ids=str,
 )

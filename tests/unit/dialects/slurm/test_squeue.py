@@ -363,3 +363,14 @@ def test_columns_of_wrf() -> None:
     assert format_queue(FINISHED, options, NOW, UTC) == "N/A  N/A \n"
     assert format_queue(FINISHED, options, NOW, UTC, value) == "7%   7%  \n"
     assert asked == ["wrfprogress", "wrfleft"]
+
+
+def test_licences() -> None:
+    rows = tuple(
+        row._replace(licenses=text) for row, text in zip(ROWS[:3], ("matlab:2,ansys", "matlab", ""), strict=True)
+    )
+    assert show("-h", "-o", "%i %W", rows=rows).splitlines() == ["87 (null)", "85 matlab:2,ansys", "86 matlab"]
+    assert sorted(ids("-L", "ansys,nosuch", rows=rows)) == [85]
+    assert sorted(ids("-L", "matlab", rows=rows)) == [85, 86]
+    assert ids("-L", "mat", rows=rows) == []
+    assert read_options([], {"SQUEUE_LICENSES": "a"}, "tester").licenses == frozenset("a")

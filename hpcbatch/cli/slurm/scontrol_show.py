@@ -1,0 +1,93 @@
+"""`scontrol show` of what is no job, node or partition."""
+
+from __future__ import annotations
+
+import sys
+
+from hpcbatch.cli.common import EndedError, Session, complain
+from hpcbatch.dialects.slurm import scontrol_show
+from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
+
+
+def show(session: Session, command: ScontrolCommand) -> int:
+    match command.verb:
+        case Verb.SHOW_LICENSES:
+            return _licenses(session, command)
+        case Verb.SHOW_CONFIG:
+            return _config(session, command)
+        case Verb.SHOW_STEP:
+            return _steps(session, command)
+        case Verb.SHOW_ALIASES:
+            from hpcbatch.client.nodes import list_nodes
+
+            names = [node.name for node in list_nodes(session.api, session.namespace)]
+            sys.stdout.write(scontrol_show.format_aliases(names, command.operand))
+        case Verb.SHOW_RESERVATION:
+            if command.operand:
+                raise EndedError(f"Reservation {command.operand} not found", 1)
+            sys.stdout.write(scontrol_show.NO_RESERVATIONS)
+        case Verb.SHOW_TOPOLOGY:
+            complain(scontrol_show.topology_error(command.operand))
+        case Verb.SHOW_FRONTEND:
+            sys.stdout.write(scontrol_show.NO_FRONTENDS)
+        case Verb.SHOW_SLURMD:
+            raise EndedError(scontrol_show.NO_SLURMD, 1)
+        case Verb.SHOW_DAEMONS:
+            print()  # none of them is on a login node
+        case _:
+            pass  # burst buffers, federations: there are none, of which Slurm says nothing
+    return 0
+
+
+def _licenses(session: Session, command: ScontrolCommand) -> int:
+    from hpcbatch.client.licenses import held_licenses
+    from hpcbatch.client.queues import list_licenses
+
+    total = list_licenses(session.api)
+    used = held_licenses(session.api, session.namespace) if total else {}
+    sys.stdout.write(scontrol_show.format_licenses(total, used, command.operand, one_line=command.one_line))
+    return 0
+
+
+def _config(session: Session, command: ScontrolCommand) -> int:
+    from urllib.parse import urlsplit
+
+    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.client.queues import list_licenses, list_settings
+    from hpcbatch.dialects.slurm.scontrol_config import Cluster, format_config
+
+    settings, server = list_settings(session.api), urlsplit(session.connection.server)
+    cluster = Cluster(
+        name=session.server,
+        host=server.hostname or "",
+        port=server.port or 443,
+        nodes=len(list_nodes(session.api, session.namespace)),
+        licenses=list_licenses(session.api),
+        kill_delay_s=settings.get("killDelaySeconds"),
+        max_array_size=settings.get("maxArraySize"),
+    )
+    sys.stdout.write(format_config(cluster, session.now, session.zone, command.time_format))
+    return 0
+
+
+def _steps(session: Session, command: ScontrolCommand) -> int:
+    from hpcbatch.client import listing
+    from hpcbatch.client.arrays import own_rows
+    from hpcbatch.dialects.slurm.steps import steps_of
+
+    named, step = scontrol_show.read_step(command.operand)
+    if named is None:
+        rows = listing.list_rows(session.api, session.namespace, finished=False)
+    else:
+        found = listing.find_all(session.api, session.namespace, [named.number]).get(named.number)
+        if found is None:
+            raise scontrol_show.step_not_found(command.operand, has_job=False)
+        rows = [found]
+        if found.array_indices:
+            rows = list(own_rows(session.api, found, named.members, ended=False).values())
+    steps = [one for one in steps_of(rows) if step in {"", one.name}]
+    if not steps and named is not None:
+        raise scontrol_show.step_not_found(command.operand, has_job=True)
+    text = scontrol_show.format_steps(steps, session.zone, time_format=command.time_format, one_line=command.one_line)
+    sys.stdout.write(text or scontrol_show.NO_STEPS)
+    return 0

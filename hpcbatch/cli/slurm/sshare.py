@@ -1,0 +1,29 @@
+"""`sshare`: the shares of accounts and users, as Slurm shows them without fair sharing."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from hpcbatch.cli.common import Session, complain, run
+from hpcbatch.cli.slurm.common import describe
+
+
+def main() -> None:
+    run("sshare", _body, partial(describe, "sshare"))
+
+
+def _body(session: Session) -> int:
+    from hpcbatch.dialects.slurm import sshare
+
+    options = sshare.read_options(sys.argv[1:], session.user)
+    from hpcbatch.client.listing import list_rows
+    from hpcbatch.dialects.slurm.associations import directory
+    from hpcbatch.dialects.slurm.clusters import check_clusters, heading
+
+    if options.clusters is not None:
+        complain(check_clusters(options.clusters, session.server, "sshare"))
+        sys.stdout.write(heading(session.server))
+    found = directory(list_rows(session.api, session.namespace))
+    sys.stdout.writelines(sshare.format_shares(found, options, session.server))
+    return 0

@@ -1,0 +1,82 @@
+"""Tables as Slurm's accounting commands print them. Source: print_fields.c."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+_OWN = re.compile(r"[\w ,.:/+=()\[\]-]")
+
+
+class Kind(Enum):
+    """How a value that is too long for its column is written."""
+
+    TEXT = "text"  # cut, with a + at the end
+    NUMBER = "number"  # whole
+    DATE = "date"  # as #####
+
+
+class Heading(NamedTuple):
+    """A column."""
+
+    name: str
+    width: int
+    """Negative: to the left."""
+    kind: Kind = Kind.TEXT
+
+
+class Style(NamedTuple):
+    """How the table is set."""
+
+    header: bool = True
+    delimiter: str | None = None
+    """Between the fields of -p and -P; None: columns."""
+    trailing: bool = False
+    """Whether a delimiter stands behind the last field too (-p)."""
+
+
+def table(headings: Sequence[Heading], rows: Iterable[Sequence[str]], style: Style) -> Iterator[str]:
+    """Line by line, each with its newline."""
+    if style.delimiter is not None:
+        end = f"{style.delimiter}\n" if style.trailing else "\n"
+        if style.header:
+            yield style.delimiter.join(heading.name for heading in headings) + end
+        for row in rows:
+            cells = (
+                _apart(_dated(cell, heading.width, heading.kind), style.delimiter)
+                for cell, heading in zip(row, headings, strict=True)
+            )
+            yield style.delimiter.join(cells) + end
+        return
+    if style.header:
+        yield "".join(f"{_padded(name[: abs(width)], width)} " for name, width, _ in headings) + "\n"
+        yield "".join(f"{'-' * abs(heading.width)} " for heading in headings) + "\n"
+    for row in rows:
+        yield "".join(f"{_cell(cell, heading)} " for cell, heading in zip(row, headings, strict=True)) + "\n"
+
+
+def _apart(cell: str, delimiter: str) -> str:
+    """Without the delimiter, by which a job's name would make fields of its own; one that Slurm's own values are full
+    of is its user's choice. The real sacct leaves it there in any case.
+    """
+    return cell if not delimiter or _OWN.search(delimiter) else cell.replace(delimiter, "?")
+
+
+def _cell(text: str, heading: Heading) -> str:
+    size = abs(heading.width)
+    if heading.kind is Kind.DATE:
+        text = _dated(text, heading.width, heading.kind)
+    elif heading.kind is Kind.TEXT and len(text) > size:
+        text = f"{text[: size - 1]}+" if size else ""
+    return _padded(text, heading.width)
+
+
+def _padded(text: str, width: int) -> str:
+    return text.ljust(-width) if width < 0 else text.rjust(width)
+
+
+def _dated(text: str, width: int, kind: Kind) -> str:
+    """A time that does not fit becomes #####, also where columns have no width."""
+    return "#" * abs(width) if kind is Kind.DATE and len(text) > abs(width) and text != "Unknown" else text

@@ -1,0 +1,94 @@
+"""scontrol: what it shows of a cluster beside jobs, nodes and partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, tzinfo
+
+from hpcbatch.dialects.slurm.clock import full, stamp
+from hpcbatch.dialects.slurm.errors import INVALID_JOB, SlurmUsageError
+from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
+from hpcbatch.dialects.slurm.ids import parse_id
+from hpcbatch.dialects.slurm.states import alone_number
+from hpcbatch.dialects.slurm.steps import Step
+from hpcbatch.model.named import NamedJob
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState
+
+NO_RESERVATIONS = "No reservations in the system\n"
+NO_FRONTENDS = "No nodes in the system\n"
+NO_STEPS = "No job steps in the system\n"
+PIDS_HEADING = "PID      JOBID    STEPID   LOCALID GLOBALID"
+NO_SLURMD = "scontrol: error: slurm_slurmd_info: Connection refused\nslurm_load_slurmd_status: Connection refused"
+
+
+def format_licenses(
+    total: Mapping[str, int], used: Mapping[str, int], only: str = "", *, one_line: bool = False
+) -> str:
+    """`scontrol show licenses`, of that name or of all; a name that there is not is shown as nothing."""
+    between = " " if one_line else "\n    "
+    return "".join(
+        f"LicenseName={name}{between}Total={count} Used={used.get(name, 0)} "
+        f"Free={max(0, count - used.get(name, 0))} Reserved=0 Remote=no\n"
+        for name, count in sorted(total.items())
+        if only in {"", name}
+    )
+
+
+def topology_error(name: str) -> str:
+    """What `show topology` says on stderr; it exits 0."""
+    what = f"contains no switch or node named {name}" if name else "available"
+    return f"scontrol: error: {'Topology information' if name else 'No topology information'} {what}"
+
+
+def format_aliases(names: Iterable[str], asked: str) -> str:
+    """The host names of the nodes, or of those asked for, in one line; nothing where one is not known."""
+    known = list(names)
+    found = expand(asked) if asked else known
+    return f"{','.join(found)}\n" if found and set(found) <= set(known) else ""
+
+
+def read_step(text: str) -> tuple[NamedJob | None, str]:
+    """The job and the step of `12`, `12.0`, `12_7.batch`; None: what is no number stands for all, as in Slurm."""
+    job, _, step = text.partition(".")
+    try:
+        return parse_id(job), step
+    except ValueError:
+        return None, ""
+
+
+def format_steps(steps: Iterable[Step], tz: tzinfo, *, time_format: str = "", one_line: bool = False) -> str:
+    """`scontrol show step`. Steps of srun within a script are not known outside."""
+    between, end = (" ", "\n") if one_line else ("\n   ", "\n\n")
+    shown = []
+    for step in steps:
+        row = step.row
+        lines = [
+            f"StepId={step.step_id} UserId={0 if row.uid is None else row.uid} "
+            f"StartTime={stamp(row.start_time, tz, time_format, none='Unknown')} TimeLimit=UNLIMITED",
+            f"State=RUNNING Partition={row.queue} NodeList={compress(step.hosts)}",
+            f"Nodes={len(step.hosts)} CPUs=0 Tasks={step.tasks} Name={step.name} Network=(null)",
+            "TRES=(null)",
+            "ResvPorts=(null)",
+            "CPUFreqReq=Default",
+            "SrunHost:Pid=(null):0",
+        ]
+        shown.append(between.join(lines) + end)
+    return "".join(shown)
+
+
+def step_not_found(text: str, *, has_job: bool) -> SlurmUsageError:
+    """For a job without such a step, and for an unknown job."""
+    if not has_job:
+        return SlurmUsageError(f"slurm_get_job_steps error: {INVALID_JOB}")
+    return SlurmUsageError(f"Job step {text if '.' in text else f'{text}.'} not found")
+
+
+def format_completing(rows: Iterable[JobRow], now: datetime, tz: tzinfo, time_format: str = "") -> str:
+    """`scontrol completing`: the jobs that are ending. When a job began to end is not known: it counts as now."""
+    return "".join(
+        f"JobId={alone_number(row)} EndTime={stamp(row.end_time or now, tz, time_format)} CompletingTime={full(0)} "
+        f"Nodes(COMPLETING)={compress_sorted(tuple(dict.fromkeys(row.hosts)))} \n"
+        for row in rows
+        if row.state is JobState.EXITING
+    )

@@ -1,0 +1,152 @@
+"""sshare: accounts, their users and their shares. Nothing is counted against a share: jobs start in the order of their
+numbers and priorities, as with Slurm's priority/basic, of which this is what sshare shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from hpcbatch.dialects.slurm.associations import ROOT, Association, Directory
+from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
+from hpcbatch.dialects.slurm.field_table import Heading, Style, table
+from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
+from hpcbatch.dialects.slurm.help import SSHARE_HELP
+
+PARSER = Parser(
+    "sshare",
+    [
+        Option(name=name, short=short, takes=takes, aliases=aliases)
+        for name, short, takes, aliases in (
+            ("accounts", "A", Takes.VALUE, ()),
+            ("all", "a", Takes.NOTHING, ()),
+            ("clusters", "M", Takes.VALUE, ("cluster",)),
+            ("format", "o", Takes.VALUE, ()),
+            ("help", "", Takes.NOTHING, ()),
+            ("helpformat", "e", Takes.NOTHING, ()),
+            ("long", "l", Takes.NOTHING, ()),
+            ("noheader", "n", Takes.NOTHING, ()),
+            ("parsable", "p", Takes.NOTHING, ()),
+            ("parsable2", "P", Takes.NOTHING, ()),
+            ("partition", "m", Takes.NOTHING, ()),
+            ("usage", "", Takes.NOTHING, ()),
+            ("users", "u", Takes.VALUE, ("uid",)),
+            ("Users", "U", Takes.NOTHING, ()),
+            ("verbose", "v", Takes.NOTHING, ()),
+            ("version", "V", Takes.NOTHING, ()),
+        )
+    ],
+)
+_FIELDS = {
+    "Account": -20,
+    "Cluster": 10,
+    "EffectvUsage": 13,
+    "FairShare": 10,
+    "GrpTRESMins": 30,
+    "GrpTRESRaw": 30,
+    "ID": 6,
+    "LevelFS": 10,
+    "NormShares": 11,
+    "NormUsage": 11,
+    "Partition": 12,
+    "RawShares": 10,
+    "RawUsage": 11,
+    "TRESRunMins": 30,
+    "User": 10,
+}
+"""With their widths, in the order of `sshare -e`."""
+_SHORT = "Account,User,RawShares,NormShares,RawUsage,EffectvUsage,FairShare"
+_LONG = "Account,User,RawShares,NormShares,RawUsage,NormUsage,EffectvUsage,FairShare,LevelFS,GrpTRESMins,TRESRunMins"
+_NO_TRES = "cpu=0,mem=0,energy=0,node=0,billing=0,fs/disk=0,vmem=0,pages=0"
+_NOTHING = f"{0:.6f}"
+
+
+class SshareOptions(NamedTuple):
+    fields: str
+    style: Style
+    users: frozenset[str] | None
+    """None: all."""
+    accounts: frozenset[str] | None
+    users_only: bool
+    clusters: str | None
+
+
+def read_options(argv: Sequence[str], user: str) -> SshareOptions:
+    """`user` is whose shares are shown where none are named. Raises SlurmAnswer for help and version."""
+    given, _ = PARSER.parse(argv, permute=True)
+    asked: Mapping[str, str] = {option.option.name: option.value or "" for option in given}
+    if "help" in asked or "usage" in asked:
+        raise SlurmAnswer(SSHARE_HELP)
+    if "version" in asked:
+        raise SlurmAnswer(VERSION_TEXT)
+    if "helpformat" in asked:
+        raise SlurmAnswer(list_of_fields(_FIELDS, 17, 4))
+    fields = asked.get("format") or (_LONG if "long" in asked else _SHORT)
+    if "partition" in asked and "format" not in asked:
+        fields = fields.replace("User,", "User,Partition,", 1)
+    users = None if "all" in asked else frozenset({user})
+    if "users" in asked:
+        users = frozenset(asked["users"].split(","))
+    return SshareOptions(
+        fields=fields,
+        style=Style(
+            "noheader" not in asked, "|" if {"parsable", "parsable2"} & asked.keys() else None, "parsable" in asked
+        ),
+        users=users,
+        accounts=frozenset(asked["accounts"].split(",")) if asked.get("accounts") else None,
+        users_only="Users" in asked,
+        clusters=asked.get("clusters"),
+    )
+
+
+def list_of_fields(names: Iterable[str], width: int, most: int) -> str:
+    """What -e prints: so many names on a line, each so wide."""
+    padded = [f"{name:<{width}}" for name in names]
+    return "\n".join(" ".join(padded[first : first + most]) for first in range(0, len(padded), most))
+
+
+def headings(fields: str, known: Mapping[str, int], command: str) -> list[Heading]:
+    """The columns of `name[%[-]width],…`, of which a beginning is enough. Raises SlurmUsageError for one that there is
+    not.
+    """
+    found = []
+    for item in filter(None, fields.split(",")):
+        name, _, width = item.partition("%")
+        full = next((each for each in known if each.lower().startswith(name.lower())), None)
+        if full is None:
+            raise SlurmUsageError(f'{command}: error: Invalid field requested: "{name}"')
+        is_number = width.removeprefix("-").isdecimal() and len(width) < 6
+        found.append(Heading(full, int(width) if is_number else known[full]))
+    return found
+
+
+def format_shares(directory: Directory, options: SshareOptions, cluster: str) -> Iterator[str]:
+    """The lines. Raises SlurmUsageError for a field that there is not."""
+    columns = headings(options.fields, _FIELDS, "sshare")
+    rows = [_row(one, cluster, options) for one in directory.associations if _is_selected(one, options)]
+    return table(columns, ([row.get(column.name, "") for column in columns] for row in rows), options.style)
+
+
+def _is_selected(one: Association, options: SshareOptions) -> bool:
+    if options.accounts is not None and one.account not in options.accounts:
+        return False
+    if not one.user:
+        return not options.users_only
+    return options.users is None or one.user in options.users
+
+
+def _row(one: Association, cluster: str, options: SshareOptions) -> dict[str, str]:
+    above = options.accounts is None and one.account != ROOT  # the root account is shown above the others
+    depth = 0 if options.users_only else above + bool(one.user)
+    return {
+        "Account": " " * depth + one.account,
+        "User": one.user,
+        "Cluster": cluster,
+        "ID": str(one.number),
+        "RawShares": "" if one.account == ROOT and not one.user else "1",
+        "RawUsage": "0",
+        "EffectvUsage": _NOTHING,
+        "FairShare": _NOTHING if one.user else "",
+        "LevelFS": _NOTHING,
+        "TRESRunMins": _NO_TRES,
+    }

@@ -1,0 +1,127 @@
+"""What Slurm's commands say of the cluster and of its parts that are neither jobs nor nodes."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+import pytest
+
+from tests.conformance.site import Site
+
+
+def test_config(site: Site) -> None:
+    text = site.run("scontrol", "show", "config").stdout
+    values = dict(re.findall(r"^(\S+) += ?(.*)$", text, re.MULTILINE))
+    assert text.startswith("Configuration data as of 2")
+    assert values["ClusterName"] == site.server
+    assert f"slurm-wlm {values['SLURM_VERSION']}\n" == site.run("sbatch", "--version").stdout
+    assert re.fullmatch(r"\d+ sec", values["KillWait"])
+    assert values["MaxNodeCount"] == str(len(site.run("sinfo", "-h", "-N", "-o", "%n").stdout.split()))
+    assert text.endswith(f"\n\nSlurmctld(primary) at {site.server} is UP\n")
+
+
+def test_steps(site: Site) -> None:
+    job = site.sbatch("-N", "2", "-o", "/dev/null", "--wrap", "sleep 100")
+    site.wait_state(job, "R")
+    shown = site.run("scontrol", "-o", "show", "step", job).stdout.splitlines()
+    assert [line.split()[0] for line in shown] == [f"StepId={job}.batch", f"StepId={job}.extern"]
+    assert " Nodes=2 CPUs=0 Tasks=2 Name=extern " in shown[1]
+    assert shown[:1] == site.run("scontrol", "-o", "show", "step", f"{job}.batch").stdout.splitlines()
+    held = site.sbatch("-H", "-o", "/dev/null", "--wrap", "true")
+    for name, text in (
+        (held, f"Job step {held}. not found\n"),
+        (f"{job}.7", f"Job step {job}.7 not found\n"),
+        ("999999", "slurm_get_job_steps error: Invalid job id specified\n"),
+    ):
+        done = site.run("scontrol", "show", "step", name, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", text)
+
+
+NOTHING = [
+    ("reservation", 0, "No reservations in the system\n", ""),
+    ("reservation=x", 1, "", "Reservation x not found\n"),
+    ("topology", 0, "", "scontrol: error: No topology information available\n"),
+    ("daemons", 0, "\n", ""),
+    ("federation", 0, "", ""),
+    ("burstbuffer", 0, "", ""),
+    ("frontend", 0, "No nodes in the system\n", ""),
+    ("licenses=nosuch", 0, "", ""),
+    ("foo", 1, "", "invalid entity:foo for keyword:show \n"),
+]
+
+
+@pytest.mark.parametrize(("entity", "code", "stdout", "stderr"), NOTHING, ids=[row[0] for row in NOTHING])
+def test_what_there_is_not(site: Site, entity: str, code: int, stdout: str, stderr: str) -> None:
+    done = site.run("scontrol", "show", entity, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (code, stdout, stderr)
+
+
+def test_the_script_of_a_job(site: Site) -> None:
+    text = '#!/bin/sh\n#SBATCH -J scripted\necho "$1"  # \u00fc\n'
+    job = site.sbatch("-H", site.script("a script.sh", text), "x")
+    assert site.run("scontrol", "write", "batch_script", job, "-").stdout == text
+    done = site.run("scontrol", "write", "batch_script", job)
+    assert done.stdout == f"batch script for job {job} written to slurm-{job}.sh\n"
+    assert site.read(f"slurm-{job}.sh") == text
+    site.run("scontrol", "-Q", "write", "batch_script", job, "other")
+    assert site.read("other") == text
+    done = site.run("scontrol", "write", "batch_script", job, "nosuch/x")
+    assert (done.stdout, done.stderr) == ("", "failed to open file `nosuch/x': No such file or directory\n")
+    done = site.run("scontrol", "write", "batch_script", "999999")
+    assert (done.stdout, done.stderr) == ("", "job script retrieval failed: Invalid job id specified\n")
+
+
+def test_whether_the_nodes_of_a_job_are_ready(site: Site) -> None:
+    held = site.sbatch("-H", "-o", "/dev/null", "--wrap", "true")
+    job = site.sbatch("-o", "/dev/null", "--wrap", "sleep 100")
+    site.wait_state(job, "R")
+    for words, code, stderr in (
+        ((job,), 0, f"scontrol: Nodes are ready for job {job}\n"),
+        ((held,), 1, f"scontrol: Job {held} no longer running\n"),
+        (("999999",), 1, "scontrol: Problem running job 999999\n"),
+        (("abc",), 1, "Invalid job_id abc\n"),
+        ((), 1, "too few arguments for keyword:wait_job\n"),
+    ):
+        done = site.run("scontrol", "wait_job", *words, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (code, "", stderr)
+
+
+def test_requests_for_administrators_are_refused(site: Site) -> None:
+    done = site.run("scontrol", "reconfigure", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[0] == "slurm_reconfigure error: Invalid user id"
+    assert "site.yaml" in done.stderr.splitlines()[1]
+
+
+def test_accounts_are_those_that_jobs_name(site: Site) -> None:
+    account, user = f"acct{secrets.token_hex(3)}", site.env["USER"]
+    site.sbatch("-H", "-A", account, "-o", "/dev/null", "--wrap", "true")
+    fields = "format=account,user,cluster"
+    listed = site.run("sacctmgr", "-nP", "show", "assoc", f"account={account}", fields).stdout
+    assert listed == f"{account}||{site.server}\n{account}|{user}|{site.server}\n"
+    of_user = site.run("sacctmgr", "-nP", "show", "user", user, "withassoc", "format=account").stdout
+    assert account in of_user.split()
+    refused = site.run("sacctmgr", "-i", "delete", "account", account, check=False)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.splitlines()[:2] == [
+        "sacctmgr: error: Your user doesn't have privilege to perform this action",
+        " Error with request: Access/permission denied",
+    ]
+    assert site.run("sacctmgr", "-nP", "show", "cluster", "format=cluster").stdout == f"{site.server}\n"
+    assert site.run("sacctmgr", "-nP", "show", "qos", "normal", "format=name").stdout == "normal\n"
+
+
+def test_shares_priorities_and_triggers(site: Site) -> None:
+    account, user = f"acct{secrets.token_hex(3)}", site.env["USER"]
+    site.sbatch("-H", "-A", account, "-o", "/dev/null", "--wrap", "true")
+    shown = site.run("sshare", "-nP", "-A", account, "-o", "account,user,rawshares").stdout
+    assert shown == f"{account}||1\n {account}|{user}|1\n"
+    assert site.run("sshare", "-M", site.server).stdout.startswith(f"CLUSTER: {site.server}\nAccount  ")
+    done = site.run("sprio", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("You are not running a supported priority plugin\n(priority/basic).\n")
+    assert site.run("strigger", "--get").stdout == ""
+    done = site.run("strigger", "--set", "--node", "--down", "--program=/bin/true", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[0] == "slurm_set_trigger: Access/permission denied"

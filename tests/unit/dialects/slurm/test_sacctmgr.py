@@ -1,0 +1,77 @@
+"""sacctmgr: everything that was recorded of a database with one account and two users."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+import pytest
+
+from hpcbatch.dialects.slurm.associations import directory
+from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
+from hpcbatch.dialects.slurm.sacctmgr import Site, format_configuration, format_listing
+from hpcbatch.dialects.slurm.sacctmgr_options import read_command
+from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.row import JobRow
+from tests.unit.dialects.slurm.jobs import NOW, ROWS
+from tests.unit.dialects.slurm.transcripts import Case, cases, check
+
+
+def jobs(*given: tuple[str, str]) -> list[JobRow]:
+    """One of each user with that account."""
+    return [ROWS[0]._replace(user=user, account=account) for user, account in given]
+
+
+SITE = Site("real", "127.0.0.1", 6817, directory(jobs(("alice", "phys"), ("tester", "phys"), ("bob", ""))))
+
+
+def answer(argv: tuple[str, ...], site: Site = SITE) -> str:
+    listing = read_command(argv)
+    return "" if listing is None else "".join(format_listing(listing, site))
+
+
+@pytest.mark.parametrize("case", cases("sacctmgr.txt"))
+def test_recorded(case: Case) -> None:
+    check(case, answer)
+
+
+def test_default_account_and_qos_are_those_of_jobs() -> None:
+    rows = jobs(("alice", "phys"), ("alice", "chem"))
+    site = SITE._replace(directory=directory([rows[0]._replace(qos="long"), rows[1]]))
+    assert answer(("-nP", "show", "user", "alice", "withassoc", "format=account,defaultaccount"), site) == (
+        "chem|chem\nphys|chem\n"
+    )
+    assert answer(("-nP", "show", "qos", "format=name,id"), site) == "normal|1\nlong|2\n"
+    assert answer(("-nP", "show", "assoc", "format=account,user,id"), site).splitlines() == [
+        "root||1",
+        "root|root|2",
+        "chem||3",
+        "chem|alice|4",
+        "phys||5",
+        "phys|alice|6",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("add user x account=phys", " Problem adding users: Access/permission denied"),
+        ("-i create account x", " Problem adding accounts: Access/permission denied"),
+        ("remove account phys", "sacctmgr: error: Your user doesn't have privilege to perform this action"),
+        ("dump real", " Your uid is not in the accounting system, can't dump cluster."),
+    ],
+)
+def test_what_would_change_something_is_refused_with_the_reason(words: str, why: str) -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        read_command(words.split())
+    first, *_, last = error.value.text.splitlines()
+    assert first == why
+    assert last == "sacctmgr: hpcbatch: there is no database of accounts to change: accounts are those that jobs name"
+
+
+def test_answers() -> None:
+    for words in (["--help"], ["--usage"], ["help"]):
+        with pytest.raises(SlurmAnswer):
+            read_command(words)
+    with pytest.raises(NotSupportedError):
+        read_command([])
+    assert "\nAccountingStorageHost  = 127.0.0.1\n" in format_configuration(SITE, NOW, UTC)

@@ -1,0 +1,59 @@
+"""scontrol's requests for administrators: refused as Slurm refuses users (recorded), with what is so here."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS
+from hpcbatch.dialects.slurm.scontrol_command import read_command
+
+RECORDED = [
+    ("reconfigure", "slurm_reconfigure error: Invalid user id"),
+    ("rec", "slurm_reconfigure error: Invalid user id"),
+    ("reconfig x", "slurm_reconfigure error: Invalid user id"),
+    ("shutdown", "slurm_shutdown error: Invalid user id"),
+    ("shutdown slurmctld", "slurm_shutdown error: Invalid user id"),
+    ("shutdown foo", "invalid shutdown argument:foo"),
+    ("abort", "slurm_shutdown error: Invalid user id"),
+    ("setdebug info", "slurm_set_debug_level error: Permission denied"),
+    ("setdebug", "too few arguments for keyword:setdebug"),
+    ("setdebug 3 nodes=vm", "too many arguments for keyword:setdebug"),
+    ("setdebugflags +Backfill", "slurm_set_debug_flags error: Permission denied"),
+    ("schedloglevel 1", "slurm_set_schedlog_level error: Permission denied"),
+    ("fsdampeningfactor 3", "slurm_set_fs_dampeningfactor error: Permission denied"),
+    ("create ReservationName=x Nodes=ALL", "Error creating the reservation: Invalid user id"),
+    ("create partition=foo", "Error creating the partition: Invalid user id"),
+    ("create", "too few arguments for create keyword"),
+    ("create foo", "scontrol: error: Invalid creation entity: foo"),
+    ("delete", "too few arguments for delete keyword"),
+    ("delete foo", "scontrol: error: Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'"),
+    ("delete PartitionName=debug", "delete_partition PartitionName=debug: Invalid user id"),
+    ("delete res x", "delete_reservation res: Invalid user id"),
+    ("reboot", "Missing node list. Specify ALL|<NodeList>"),
+    ("reboot vm", "scontrol: error: RebootProgram isn't defined"),
+    ("cancel_reboot vm", "slurm_update error: Invalid user id"),
+    ("cancel_reboot", "missing argument for keyword:cancel_reboot"),
+    ("pidinfo 1", "Failed to locate job for requested pid"),
+    ("pidinfo", "missing argument for keyword:pidinfo"),
+    ("notify 15 hello you", "job notify failure: Requested operation is presently disabled"),
+    ("notify 15", "too few arguments for keyword:notify"),
+    ("token", "Error fetching token"),
+    ("write config", "Could not create file /etc/slurm/slurm.conf: Permission denied"),
+]
+
+
+@pytest.mark.parametrize(("line", "text"), RECORDED, ids=[line for line, _ in RECORDED])
+def test_refused(line: str, text: str) -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        read_command(line.split(), {})
+    assert error.value.text.splitlines()[0] == text
+    assert error.value.code == 1
+
+
+def test_each_says_what_is_so_here() -> None:
+    for keyword, request in REQUESTS.items():
+        words = ["partition=x", "y"][: min(max(request.least_words, 0), request.most_words)]
+        with pytest.raises(SlurmUsageError) as error:
+            read_command([keyword, *words], {})
+        assert error.value.text.endswith(f"\nscontrol: hpcbatch: {request.why}")
