@@ -159,6 +159,7 @@ class Engine:
             key_file=self._certificate.key_file,
             token=self._token,
             log_source=self._agent.log_path,
+            let_in=self._agent.let_in,
             history=self._history,
         )
 

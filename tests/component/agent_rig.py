@@ -87,7 +87,8 @@ class Rig:
         path = self.agent.log_path(pod, container) if pod is not None else None
         if path is None:
             return ""
-        lines = [line.split(" ", 3) for line in path.read_text(errors="surrogateescape").splitlines()]
+        written = path.read_bytes().decode(errors="surrogateescape")
+        lines = [line.split(" ", 3) for line in written.split("\n")[:-1]]
         return "".join(text + ("\n" if tag == "F" else "") for _, _, tag, text in lines)
 
     def events(self, name: str) -> list[tuple[str, str, str]]:

@@ -18,7 +18,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.api.resources import CONFIGMAPS, LEASES, NAMESPACES, NODES, PODS, SECRETS, VOLCANO_JOBS, Resource
+from hpcbatch.engine.agent import logs
 from hpcbatch.engine.agent.node import (
     LEASE_NAMESPACE,
     LEASE_S,
@@ -56,7 +57,6 @@ _STOP_GRACE_S = 5.0
 _SHUTDOWN = ("Terminated", "Pod was terminated in response to imminent node shutdown.")
 """Reason and message that a kubelet writes when its node shuts down."""
 _HOST_RETRY_S = 5.0
-_LOG_END_BYTES = 2048
 
 
 class Agent:
@@ -123,27 +123,19 @@ class Agent:
 
     def log_path(self, pod: Object, container: str, *, previous: bool = False) -> Path | None:
         """The log of the container's latest run, or with `previous` of the one before; None if there is none (yet)."""
-        directory = self._directory(pod["metadata"]["uid"]) / "logs"
-        if "/" in container:
-            return None
-        try:
-            numbers = sorted(int(path.stem) for path in (directory / container).iterdir() if path.stem.isdecimal())
-        except OSError:
-            return None
-        wanted = numbers[:-1] if previous else numbers
-        return directory / container / f"{wanted[-1]}.log" if wanted else None
+        return logs.latest(self._directory(pod["metadata"]["uid"]) / "logs", container, previous=previous)
+
+    def let_in(self, pod: Object, message: Mapping[str, Any]) -> socket.socket:
+        """Connect to a running container of the pod: `message` without the pod as in `podhost/container.py`. From any
+        thread. Raises OSError.
+        """
+        if self._pod_host is None:
+            raise ConnectionRefusedError("no pod host")
+        return self._pod_host.let_in({**message, "pod": pod["metadata"]["uid"]})
 
     def log_end(self, pod: Object) -> str:
         """The last lines in the log of the pod's container `main`."""
-        path = self.log_path(pod, "main")
-        if path is None:
-            return ""
-        try:
-            with path.open("rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_END_BYTES))
-                return file.read().decode(errors="replace")
-        except OSError:  # removed meanwhile
-            return ""
+        return logs.end(self.log_path(pod, "main"))
 
     @property
     def memory_limits(self) -> str:

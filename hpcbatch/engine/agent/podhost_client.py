@@ -58,12 +58,12 @@ class PodHostClient:
         except OSError as error:
             raise PodHostError(f"{self._work} cannot be used: {error.strerror}") from None
         self._socket, theirs = socket.socketpair()
-        self._callers, their_callers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, their_callers:
-            argv = [str(theirs.fileno()), str(self._work), str(their_callers.fileno()), str(self._api_port)]
+        self._passed, their_passed = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, their_passed:
+            argv = [str(theirs.fileno()), str(self._work), str(their_passed.fileno()), str(self._api_port)]
             self._process = subprocess.Popen(
                 python.module("hpcbatch.engine.podhost.main", *argv),
-                pass_fds=[theirs.fileno(), their_callers.fileno()],
+                pass_fds=[theirs.fileno(), their_passed.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 cwd="/",
@@ -101,6 +101,19 @@ class PodHostClient:
             if not self._stopping:
                 _LOG.warning("the pod host does not listen: %s", error)
 
+    def let_in(self, message: Mapping[str, Any]) -> socket.socket:
+        """Connect to a container: see `podhost/streams.py` for what is said on the socket. If the container has gone,
+        it is closed at the other end. Raises OSError.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                socket.send_fds(self._passed, [json.dumps(message).encode()], [theirs.fileno()], socket.MSG_NOSIGNAL)
+            except OSError:
+                ours.close()
+                raise
+        return ours
+
     def stop(self) -> None:
         """Kill all pods at once; returns when their processes are gone. May be called more than once."""
         self._stopping = True
@@ -120,9 +133,9 @@ class PodHostClient:
 
     def _receive_callers(self) -> None:
         """Pass callers on until the pod host has ended."""
-        with self._callers:
+        with self._passed:
             while True:
-                data, descriptors, _, _ = socket.recv_fds(self._callers, 1, 1, socket.MSG_CMSG_CLOEXEC)
+                data, descriptors, _, _ = socket.recv_fds(self._passed, 1, 1, socket.MSG_CMSG_CLOEXEC)
                 if not data:
                     return
                 for descriptor in descriptors:

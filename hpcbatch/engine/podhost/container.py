@@ -1,19 +1,25 @@
 """The init of one container: process 1 of its own process id namespace, which starts the container's main process.
 
-It builds the container's root, copies the output to the log file in the format of the Container Runtime Interface,
-passes signals on (process 1 itself would ignore them), reaps orphans, and ends when the main process has ended; the
-kernel then kills whatever that left running. It reports to the pod host on a pipe, one JSON object a line.
+It builds the container's root, copies the output to the log file in the format of the Container Runtime Interface and
+to who is attached (`streams.py`), starts further processes, passes signals on (process 1 itself would ignore them),
+reaps orphans, and ends when the main process has ended; the kernel then kills whatever that left running. It reports to
+the pod host on a pipe, one JSON object a line, and gets from it on a socket, each with the descriptor of a client:
+    {"op": "attach", "stdin": bool}                     to the main process
+    {"op": "exec", "argv", "tty": bool, "stdin": bool}  a further process
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import resource
 import select
 import signal
+import socket
 import sys
+import termios
 import time
 import traceback
 from dataclasses import dataclass
@@ -22,12 +28,12 @@ from typing import Any, Final, NoReturn
 
 from hpcbatch.engine.podhost import linux
 from hpcbatch.engine.podhost.root import Mount, MountError, Root
+from hpcbatch.engine.podhost.streams import MESSAGE_LIMIT, STATUS, Client, Session, Stdio, open_stdio
 
 KILL_ALL: Final = signal.SIGUSR1
 """Sent to the init of a container without namespaces: kill every descendant and end."""
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2)
 _LINE_LIMIT: Final = 16 * 1024  # containerd splits longer lines
-_READ_SIZE: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,8 @@ class Surroundings:
     plain: bool
     """No namespaces at all: an ordinary process tree."""
     report: int
+    door: socket.socket
+    """Where clients come in."""
     group: str = ""
     """Control group that limits the memory of the main process and its descendants."""
 
@@ -130,6 +138,9 @@ class _Init:
         self._main = 0
         self._status: int | None = None
         self._early: list[int] = []
+        self._sessions: list[Session] = []
+        """The main process's, and those of further processes."""
+        self._is_alone = False
 
     def run(self) -> None:
         self._take_signals()
@@ -142,14 +153,14 @@ class _Init:
             root = Root(self._around.work)
             root.build([Mount.from_json(data) for data in self._spec["mounts"]])
             root.enter()
-        pipes = self._start()
+        self._start(log)
         _report(self._around.report, {"started": time.time()})
-        self._copy(log, pipes)
+        self._serve()
         log.close()
         if self._around.plain:
             _kill_descendants()
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert self._status is not None  # _copy ends with it only  # noqa: S101
+        assert self._status is not None  # _serve ends with it only  # noqa: S101
         code = os.waitstatus_to_exitcode(self._status)
         # containerd gives 128 + signal, and no signal field
         end = {"code": 128 - code if code < 0 else code, "at": time.time(), "max_rss_kib": usage.ru_maxrss}
@@ -180,28 +191,36 @@ class _Init:
             linux.setns(descriptor, kind)
         linux.unshare(linux.CLONE_NEWNS)
 
-    def _start(self) -> dict[int, str]:
-        """Fork and exec the main process; returns the read ends of its output with their names."""
-        out, err, failed = os.pipe2(os.O_CLOEXEC), os.pipe2(os.O_CLOEXEC), os.pipe2(os.O_CLOEXEC)
+    def _start(self, log: LogWriter) -> None:
+        spec = self._spec
+        pid, stdio = self._spawn(spec["argv"], tty=spec["tty"], stdin=spec["stdin"])
+        self._main = pid
+        for number in self._early:
+            self._on_signal(number, None)
+        self._sessions.append(Session(pid, stdio, feed=log.feed, once=spec["stdin_once"]))
+
+    def _spawn(self, argv: list[str], *, tty: bool, stdin: bool) -> tuple[int, Stdio]:
+        """Fork and exec a process with streams of its own. Raises StartError."""
+        user = self._spec["user"]
+        try:
+            stdio = open_stdio(tty=tty, stdin=stdin, owner=user["uid"] if user is not None else None)
+        except OSError as error:
+            raise StartError(f"no {'terminal' if tty else 'pipe'} can be had: {error.strerror}") from None
+        failed = os.pipe2(os.O_CLOEXEC)
         pid = os.fork()
         if pid == 0:
-            self._exec(out[1], err[1], failed[1])
-        for _, write_end in (out, err, failed):
-            os.close(write_end)
+            self._exec(argv, stdio, failed[1])
+        stdio.close_child()
+        os.close(failed[1])
         with os.fdopen(failed[0], "rb") as answer:
             message = answer.read()
         if message:
             os.waitpid(pid, 0)
+            stdio.close()
             raise StartError(message.decode())
-        self._main = pid
-        for number in self._early:
-            self._on_signal(number, None)
-        pipes = {out[0]: "stdout", err[0]: "stderr"}
-        for descriptor in pipes:
-            os.set_blocking(descriptor, False)
-        return pipes
+        return pid, stdio
 
-    def _exec(self, out: int, err: int, failed: int) -> NoReturn:
+    def _exec(self, argv: list[str], stdio: Stdio, failed: int) -> NoReturn:
         spec = self._spec
         try:
             os.setsid()
@@ -209,8 +228,11 @@ class _Init:
                 os.write(self._group, b"0")
             signal.set_wakeup_fd(-1)
             reset_signals()
-            null = os.open("/dev/null", os.O_RDONLY)
-            for source, target in ((null, 0), (out, 1), (err, 2)):
+            environment = spec["env"]
+            if stdio.is_tty:
+                fcntl.ioctl(stdio.child[0], termios.TIOCSCTTY, 0)
+                environment = {"TERM": "xterm", **environment}
+            for target, source in enumerate(stdio.child):
                 os.dup2(source, target)
             os.umask(0o022)
             if self._around.plain:
@@ -221,7 +243,7 @@ class _Init:
                 os.chdir(directory)
             except OSError as error:
                 raise StartError(f'chdir to cwd ("{directory}") failed: {error.strerror}') from None
-            _exec_program(spec["argv"], spec["env"])
+            _exec_program(argv, environment)
         except BaseException as error:
             os.write(failed, str(error).encode() or repr(error).encode())
         finally:
@@ -242,22 +264,48 @@ class _Init:
         if self._spec["no_new_privileges"]:
             linux.no_new_privileges()
 
-    def _copy(self, log: LogWriter, pipes: dict[int, str]) -> None:
-        """Copy output until the main process has ended and what it wrote has been read."""
-        poll = select.poll()
-        for descriptor in (self._wake_read, *pipes):
-            poll.register(descriptor, select.POLLIN)
+    def _serve(self) -> None:
+        """Copy between processes and clients until the main process has ended and what it wrote has been read."""
+        door = self._around.door.fileno()
         while self._status is None:
-            for descriptor, _ in poll.poll():
-                if descriptor == self._wake_read:
-                    with contextlib.suppress(BlockingIOError):
-                        os.read(self._wake_read, 4096)
-                    self._reap()
-                elif not _drain(descriptor, pipes[descriptor], log, rounds=1):
-                    poll.unregister(descriptor)
-        for descriptor, stream in pipes.items():
-            # bounded: a process left in the background may write for ever
-            _drain(descriptor, stream, log, rounds=64)
+            wanted = {self._wake_read: select.POLLIN} | ({} if self._is_alone else {door: select.POLLIN})
+            for session in self._sessions:
+                for descriptor, what in session.interests():
+                    wanted[descriptor] = wanted.get(descriptor, 0) | what  # a terminal may be of interest both ways
+            poll = select.poll()
+            for descriptor, what in wanted.items():
+                poll.register(descriptor, what)
+            ready = dict(poll.poll())
+            for session in self._sessions:
+                session.on_ready(ready)
+            if door in ready:
+                self._let_in()
+            if self._wake_read in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake_read, 4096)
+                self._reap()
+        self._sessions[0].finish({})
+
+    def _let_in(self) -> None:
+        data, descriptors, _, _ = socket.recv_fds(self._around.door, MESSAGE_LIMIT, 1, socket.MSG_CMSG_CLOEXEC)
+        if not data:  # the pod host has ended
+            self._is_alone = True
+            self._on_signal(KILL_ALL, None)
+            return
+        request = json.loads(data)
+        client = Client(socket.socket(fileno=descriptors[0]), takes_input=request["stdin"])
+        if request["op"] == "attach":
+            self._sessions[0].attach(client)
+            return
+        try:
+            pid, stdio = self._spawn(request["argv"], tty=request["tty"], stdin=request["stdin"])
+        except StartError as error:
+            client.say(STATUS, json.dumps({"error": str(error)}).encode())
+            client.leave()
+            return
+        session = Session(pid, stdio)
+        session.attach(client)
+        self._sessions.append(session)
 
     def _reap(self) -> None:
         while True:
@@ -269,19 +317,11 @@ class _Init:
                 return
             if pid == self._main:
                 self._status = status
-
-
-def _drain(descriptor: int, stream: str, log: LogWriter, rounds: int) -> bool:
-    """Read at most `rounds` times; False when the writers are gone."""
-    for _ in range(rounds):
-        try:
-            data = os.read(descriptor, _READ_SIZE)
-        except BlockingIOError:
-            return True
-        if not data:
-            return False
-        log.feed(stream, data)
-    return True
+            for session in self._sessions[1:]:
+                if session.pid == pid:
+                    self._sessions.remove(session)
+                    code = os.waitstatus_to_exitcode(status)
+                    session.finish({"code": 128 - code if code < 0 else code})
 
 
 def _exec_program(argv: list[str], environment: dict[str, str]) -> NoReturn:

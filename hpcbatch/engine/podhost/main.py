@@ -1,13 +1,15 @@
 """The parent of all pods: one small single-threaded process that the agent talks to in JSON lines over a socket.
 
-`python -m hpcbatch.engine.podhost.main FD WORK CALLERS PORT`: FD is the socket, WORK a private directory. It runs as
+`python -m hpcbatch.engine.podhost.main FD WORK PASSED PORT`: FD is the socket, WORK a private directory. It runs as
 process 1 of a process id namespace (and, for an ordinary user, as root of a user namespace, so that it may make
 networks and mounts).
 When the engine ends, however it ends, the socket closes, this process ends, and the kernel takes away all pods with
 their processes, mounts, networks and addresses: nothing outside this process's namespaces was ever touched.
 
 Pods with a network of their own reach nothing outside but the API server, by the address that it has for everybody:
-who connects to PORT on 127.0.0.1 in such a pod is handed over as a descriptor through the socket CALLERS. PORT 0: none.
+who connects to PORT on 127.0.0.1 in such a pod is handed over as a descriptor through the socket PASSED. PORT 0: none.
+The other way come those who are to be attached to a container, each a message with a descriptor (`container.py` has
+the messages; here they have "pod" and "container", too).
 
 Messages to it (`pod` is the pod's uid):
     {"op": "pod", "pod", "hostname", "namespace", "subdomain", "network": bool, "host_ip", "aliases", "sysctls",
@@ -46,15 +48,16 @@ from hpcbatch.engine.podhost.pod_files import (
     hosts_head,
     plain_paths,
     remove_tree,
+    show_memory_events,
     termination_message,
+    write_hosts,
     write_in_place,
 )
 from hpcbatch.engine.podhost.pods import Container, Message, Pod
 from hpcbatch.engine.podhost.root import mount_proc
-from hpcbatch.engine.podhost.volume import write_volume
+from hpcbatch.engine.podhost.streams import MESSAGE_LIMIT
+from hpcbatch.engine.podhost.volume import lay_out
 
-_MEMORY_EVENTS: Final = "/dev/hpcbatch-memory-events"
-"""In containers whose memory is looked at: the line of a control group's memory.events, and how much it was of what."""
 _POD_NAMESPACES: Final = (("uts", linux.CLONE_NEWUTS), ("ipc", linux.CLONE_NEWIPC))
 
 
@@ -69,10 +72,10 @@ class PodHost:
         mode: str,
         outside_user: tuple[int, int] | None,
         limits: memory.Hierarchy | None,
-        callers: socket.socket,
+        passed: socket.socket,
         api_port: int,
     ) -> None:
-        self._limits, self._callers = limits, callers
+        self._limits, self._passed = limits, passed
         self._control, self._work, self._mode, self._outside_user = control, work, mode, outside_user
         self._pods: dict[str, Pod] = {}
         self._reports: dict[int, tuple[str, str]] = {}
@@ -93,6 +96,7 @@ class PodHost:
         poll = self._poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(wake_read, select.POLLIN)
+        poll.register(self._passed, select.POLLIN)
         while True:
             ready = poll.poll(self._until_timer())
             for descriptor, _ in ready:
@@ -102,6 +106,8 @@ class PodHost:
                 elif descriptor == wake_read:
                     with contextlib.suppress(BlockingIOError):
                         os.read(wake_read, 4096)
+                elif descriptor == self._passed.fileno():
+                    self._let_in()
                 elif descriptor in self._reports:
                     self._read_report(descriptor)
                 elif descriptor in self._doors:
@@ -145,7 +151,23 @@ class PodHost:
         with contextlib.suppress(OSError):
             caller, _ = door.accept()
             with caller:
-                socket.send_fds(self._callers, [b"."], [caller.fileno()], socket.MSG_DONTWAIT)
+                socket.send_fds(self._passed, [b"."], [caller.fileno()], socket.MSG_DONTWAIT)
+
+    def _let_in(self) -> None:
+        """Hand a client over to the container that it wants; if that has gone, it finds its connection closed."""
+        data, descriptors, _, _ = socket.recv_fds(self._passed, MESSAGE_LIMIT, 1, socket.MSG_CMSG_CLOEXEC)
+        if not data:  # the agent closes this one first
+            self._poll.unregister(self._passed)
+            return
+        message = json.loads(data)
+        try:
+            one = self._pods[message["pod"]].containers[message["container"]]
+            socket.send_fds(one.door, [data], descriptors, socket.MSG_DONTWAIT)
+        except (KeyError, OSError):
+            pass
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
 
     def _handle(self, message: Message) -> None:
         uid, name = message["pod"], message.get("container", "")
@@ -155,7 +177,7 @@ class PodHost:
                     self.say(event="sandbox", pod=uid, ip=self._make_pod(message))
                 case "volume":
                     if uid in self._pods:
-                        self._write_volume(self._pods[uid], message["volume"])
+                        lay_out(self._pods[uid], message["volume"], has_mounts=self._mode != "plain")
                 case "start":
                     if uid in self._pods:
                         self._start(self._pods[uid], name, message)
@@ -198,23 +220,9 @@ class PodHost:
             else:
                 write_in_place(f"{pod.directory}/hosts", pod.head.encode())
         for volume in message["volumes"]:
-            self._write_volume(pod, volume)
+            lay_out(pod, volume, has_mounts=self._mode != "plain")
         self._write_hosts()
         return pod.ip
-
-    def _write_volume(self, pod: Pod, volume: Message) -> None:
-        directory = f"{pod.directory}/volumes/{volume['name']}"
-        if not volume["memory"]:
-            write_volume(directory, volume["files"], volume["gid"])
-            return
-        os.makedirs(directory)
-        if self._mode != "plain":
-            size = f",size={volume['size']}" if volume["size"] else ""
-            linux.mount("tmpfs", directory, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, f"mode=0777{size}")
-            pod.tmpfs.append(directory)
-        if volume["gid"] is not None:
-            os.chown(directory, -1, volume["gid"])
-            os.chmod(directory, 0o2777)  # noqa: S103 - as the kubelet does; only the pod gets there
 
     def _start(self, pod: Pod, name: str, message: Message) -> None:
         termination = f"{pod.directory}/termination-{name}"
@@ -229,21 +237,24 @@ class PodHost:
                 message["mounts"].append({"target": message["termination"], "source": termination})
             message["mounts"].append({"target": "/etc/hosts", "source": f"{pod.directory}/hosts"})
         read_end, write_end = os.pipe2(os.O_CLOEXEC)
+        door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # Only a child forked after unshare is in the new namespace, as its process 1; then back for the next one.
         if self._mode != "plain":
             linux.unshare(linux.CLONE_NEWPID)
         try:
             pid = os.fork()
             if pid == 0:
-                self._be_container(pod, message, write_end, group)
+                self._be_container(pod, message, write_end, theirs, group)
         finally:
             if self._mode != "plain":
                 linux.setns(self._own_ids, linux.CLONE_NEWPID)
             os.close(write_end)
+            theirs.close()
         os.set_blocking(read_end, False)
         pod.containers[name] = Container(
             pid,
             read_end,
+            door,
             termination if message["termination"] else "",
             group,
             limit_bytes=message["memory_bytes"] if events else 0,
@@ -259,11 +270,7 @@ class PodHost:
             return "", ""
         if self._limits is not None:
             return memory.make_group(self._limits, f"{pod.uid}-{name}", limit), ""
-        events = f"{pod.directory}/memory-events-{name}"
-        write_in_place(events, b"oom_kill 0\n")
-        message["mounts"].append({"target": _MEMORY_EVENTS, "source": events, "read_only": True})
-        message["env"]["HPCBATCH_MEMORY_EVENTS"] = _MEMORY_EVENTS
-        return "", events
+        return "", show_memory_events(pod, name, message)
 
     def _watch_memory(self) -> None:
         limited = [
@@ -290,9 +297,9 @@ class PodHost:
             if not apart:
                 self._kill(pod, name)
 
-    def _be_container(self, pod: Pod, message: Message, report: int, group: str) -> NoReturn:
+    def _be_container(self, pod: Pod, message: Message, report: int, door: socket.socket, group: str) -> NoReturn:
         try:
-            keep = {0, 1, 2, report, *(descriptor for descriptor, _ in pod.namespaces)}
+            keep = {0, 1, 2, report, door.fileno(), *(descriptor for descriptor, _ in pod.namespaces)}
             signal.set_wakeup_fd(-1)
             for entry in os.listdir("/proc/self/fd"):
                 if int(entry) not in keep:
@@ -304,6 +311,7 @@ class PodHost:
                 outside_user=self._outside_user,
                 plain=self._mode == "plain",
                 report=report,
+                door=door,
                 group=group,
             )
             container.run(message, around)
@@ -371,6 +379,7 @@ class PodHost:
         with contextlib.suppress(KeyError):
             self._poll.unregister(one.report)
         os.close(one.report)
+        one.door.close()
         del self._reports[one.report]
 
     def _stop(self, uid: str, name: str, grace_s: float) -> None:
@@ -385,6 +394,11 @@ class PodHost:
                     heapq.heappush(self._timers, (time.monotonic() + grace_s, one.pid, uid, each))
                 else:
                     self._kill(pod, each)
+
+    def _write_hosts(self) -> None:
+        for group in self._changed_groups:
+            write_hosts(group, self._pods.values())
+        self._changed_groups.clear()
 
     def _kill(self, pod: Pod, name: str) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -424,27 +438,12 @@ class PodHost:
             linux.unmount(directory)
         remove_tree(pod.directory)
 
-    def _write_hosts(self) -> None:
-        for group in self._changed_groups:
-            namespace, subdomain = group
-            members = [pod for pod in self._pods.values() if pod.group == group and pod.ip]
-            lines = "".join(
-                f"{pod.ip} {pod.hostname}.{subdomain} {pod.hostname} "
-                f"{pod.hostname}.{subdomain}.{namespace}.svc.cluster.local\n"
-                if subdomain
-                else f"{pod.ip} {pod.hostname}\n"
-                for pod in members
-            )
-            for pod in members:
-                write_in_place(f"{pod.directory}/hosts", (pod.head + lines).encode())
-        self._changed_groups.clear()
-
 
 def main() -> None:
     """See the module's text."""
-    control, callers = socket.socket(fileno=int(sys.argv[1])), socket.socket(fileno=int(sys.argv[3]))
+    control, passed = socket.socket(fileno=int(sys.argv[1])), socket.socket(fileno=int(sys.argv[3]))
     control.set_inheritable(False)
-    callers.set_inheritable(False)
+    passed.set_inheritable(False)
     work, api_port = os.path.realpath(sys.argv[2]), int(sys.argv[4])
     mode, why = probe()
     outside_user = (os.getuid(), os.getgid()) if mode == "user" else None
@@ -456,7 +455,7 @@ def main() -> None:
         pid = os.fork()
         if pid:
             control.close()
-            callers.close()
+            passed.close()
             # A signal from the terminal is the engine's business; this process lives as long as its child.
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
@@ -475,7 +474,7 @@ def main() -> None:
         mode=mode,
         outside_user=outside_user,
         limits=limits,
-        callers=callers,
+        passed=passed,
         api_port=api_port,
     )
     host.say(event="ready", mode=mode, why=why, memory=no_groups)

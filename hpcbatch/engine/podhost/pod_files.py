@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from typing import Final
 
 from hpcbatch.engine.podhost.pods import Message, Pod
 
 _TERMINATION_LIMIT: Final = 4096
+_MEMORY_EVENTS: Final = "/dev/hpcbatch-memory-events"
+"""In containers whose memory is looked at: the line of a control group's memory.events, and how much it was of what."""
 
 
 def hosts_head(message: Message, *, alone: bool) -> str:
@@ -24,6 +27,20 @@ def hosts_head(message: Message, *, alone: bool) -> str:
     return f"{host.rstrip()}\n{message['host_ip']} {message['hostname']}\n{own}"
 
 
+def write_hosts(group: tuple[str, str], pods: Iterable[Pod]) -> None:
+    """/etc/hosts of all pods of the group: namespace and subdomain."""
+    namespace, subdomain = group
+    members = [pod for pod in pods if pod.group == group and pod.ip]
+    lines = "".join(
+        f"{pod.ip} {pod.hostname}.{subdomain} {pod.hostname} {pod.hostname}.{subdomain}.{namespace}.svc.cluster.local\n"
+        if subdomain
+        else f"{pod.ip} {pod.hostname}\n"
+        for pod in members
+    )
+    for pod in members:
+        write_in_place(f"{pod.directory}/hosts", (pod.head + lines).encode())
+
+
 def write_in_place(path: str, data: bytes) -> None:
     """Keep the inode, which is bound into pods; lines are only added or taken away, so a reader sees whole ones."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -32,6 +49,15 @@ def write_in_place(path: str, data: bytes) -> None:
         os.ftruncate(descriptor, len(data))
     finally:
         os.close(descriptor)
+
+
+def show_memory_events(pod: Pod, name: str, message: Message) -> str:
+    """Add to the `start` message what shows the container its memory events; returns the file to write them to."""
+    events = f"{pod.directory}/memory-events-{name}"
+    write_in_place(events, b"oom_kill 0\n")
+    message["mounts"].append({"target": _MEMORY_EVENTS, "source": events, "read_only": True})
+    message["env"]["HPCBATCH_MEMORY_EVENTS"] = _MEMORY_EVENTS
+    return events
 
 
 def termination_message(path: str) -> str:

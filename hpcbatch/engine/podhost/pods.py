@@ -13,6 +13,8 @@ Message = dict[str, Any]
 class Container:
     pid: int
     report: int
+    door: socket.socket
+    """Its init's end of it takes clients."""
     termination: str
     group: str = ""
     """Its control group, if that limits its memory."""

@@ -1,5 +1,5 @@
-"""Files of secret, configMap, downwardAPI and projected volumes, laid out as the kubelet does: links through `..data`,
-so that new content replaces the old in one step.
+"""The pod's volumes that are no directories of the host. Files of secret, configMap, downwardAPI and projected volumes
+are laid out as the kubelet does: links through `..data`, so that new content replaces the old in one step.
 """
 
 from __future__ import annotations
@@ -9,6 +9,25 @@ import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from hpcbatch.engine.podhost import linux
+from hpcbatch.engine.podhost.pods import Message, Pod
+
+
+def lay_out(pod: Pod, volume: Message, *, has_mounts: bool) -> None:
+    """Files, or an emptyDir in memory."""
+    directory = f"{pod.directory}/volumes/{volume['name']}"
+    if not volume["memory"]:
+        write_volume(directory, volume["files"], volume["gid"])
+        return
+    os.makedirs(directory)
+    if has_mounts:
+        size = f",size={volume['size']}" if volume["size"] else ""
+        linux.mount("tmpfs", directory, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, f"mode=0777{size}")
+        pod.tmpfs.append(directory)
+    if volume["gid"] is not None:
+        os.chown(directory, -1, volume["gid"])
+        os.chmod(directory, 0o2777)  # noqa: S103 - as the kubelet does; only the pod gets there
 
 
 def write_volume(directory: str, files: Iterable[Mapping[str, Any]], gid: int | None) -> None:

@@ -133,6 +133,8 @@ BUILTIN: tuple[Kind, ...] = (
             Subresource("binding", ("create",), "Binding", "", "v1"),
             Subresource("eviction", ("create",), "Eviction", "policy", "v1"),
             Subresource("log", ("get",), "Pod", "", "v1"),
+            Subresource("exec", ("create", "get"), "PodExecOptions", "", "v1"),
+            Subresource("attach", ("create", "get"), "PodAttachOptions", "", "v1"),
         ),
     ),
     _kind(

@@ -63,7 +63,7 @@ def log_options(pod: Object, query: Mapping[str, str], now: datetime) -> LogOpti
     elif seconds is not None:
         since = now - timedelta(seconds=seconds)
     return LogOptions(
-        container=_container(pod, query.get("container", "")),
+        container=container_name(pod, query.get("container", "")),
         follow=flag(query, "follow"),
         previous=flag(query, "previous"),
         timestamps=flag(query, "timestamps"),
@@ -73,7 +73,8 @@ def log_options(pod: Object, query: Mapping[str, str], now: datetime) -> LogOpti
     )
 
 
-def _container(pod: Object, asked: str) -> str:
+def container_name(pod: Object, asked: str) -> str:
+    """The container that was asked for, or the one that is meant without. Raises ApiError 400."""
     name, spec = pod["metadata"]["name"], pod["spec"]
     names = [
         item["name"]

@@ -24,12 +24,12 @@ from hpcbatch.api.port import Object
 from hpcbatch.engine.registry import statuses
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.values import MAX_BYTES, too_large
-from hpcbatch.engine.server import discovery, openapi, podlogs
+from hpcbatch.engine.server import discovery, openapi, podlogs, streaming
 from hpcbatch.engine.server.bodies import read_body
 from hpcbatch.engine.server.door import REQUEST_LIMIT_S, Door, Peer, peer
 from hpcbatch.engine.server.request import Accepted, negotiate, parse_path
 from hpcbatch.engine.server.reviews import review
-from hpcbatch.engine.server.verbs import Answer, LogAnswer, Request, Verbs, WatchAnswer
+from hpcbatch.engine.server.verbs import Answer, LogAnswer, Request, StreamAnswer, Verbs, WatchAnswer
 from hpcbatch.engine.server.watch import EventStream, line
 from hpcbatch.errors import ApiError, GoneError, HpcBatchError, NotFoundError
 from hpcbatch.history import serving
@@ -42,6 +42,8 @@ LogSource = Callable[[Object, str], Path | None]
 _START_LIMIT_S = 30.0
 _STOP_LIMIT_S = 5.0
 _FOLLOW_S = 0.1
+_REQUEST_LINE = 256 * 1024
+"""The commands of pods/exec stand in it."""
 _WORKERS = 16
 _WARNINGS = 4096
 """Characters of all warnings together, as the real server's: clients refuse longer headers."""
@@ -54,8 +56,8 @@ class ServerError(HpcBatchError):
 
 
 class ApiServer:
-    """Serves a Registry. `port` 0 takes any free one. `log_source` finds the log file of a pod's container; `history`
-    holds the jobs that have left the Registry; `who` says whose a new connection is, which
+    """Serves a Registry. `port` 0 takes any free one. `log_source` finds the log file of a pod's container, `let_in`
+    connects to it; `history` holds the jobs that have left the Registry; `who` says whose a new connection is, which
     has `request_limit_s` to show the token.
     """
 
@@ -69,12 +71,14 @@ class ApiServer:
         key_file: Path,
         token: str,
         log_source: LogSource | None = None,
+        let_in: streaming.LetIn | None = None,
         history: HistoryStore | None = None,
         who: Peer = peer,
         request_limit_s: float = REQUEST_LIMIT_S,
     ) -> None:
         self._registry, self._host, self._port, self._token = registry, host, port, token.encode()
         self._log_source: LogSource = log_source or (lambda _pod, _container: None)
+        self._let_in: streaming.LetIn = let_in or _nobody
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(cert_file, key_file)
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -138,7 +142,7 @@ class ApiServer:
 
     async def _serve(self, started: threading.Event) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        server = web.Server(self._handle, handler_cancellation=True, access_log=None)
+        server = web.Server(self._handle, handler_cancellation=True, access_log=None, max_line_size=_REQUEST_LINE)
         runner = web.ServerRunner(server, shutdown_timeout=0.5)
         await runner.setup()
         door = Door(server, self._context, who=self._who, request_limit_s=self._request_limit_s)
@@ -209,6 +213,10 @@ class ApiServer:
             return await self._watch(request, answer)
         if isinstance(answer, LogAnswer):
             return await self._log(request, answer)
+        if isinstance(answer, StreamAnswer):
+            words = [word for name, word in parse_qsl(request.rel_url.raw_query_string) if name == "command"]
+            wanted = streaming.streaming(answer.verb, answer.pod, answer.query, words)
+            return await streaming.serve(request, wanted, self._let_in)
         return await self._aside(_respond, answer, accepted)
 
     async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
@@ -379,6 +387,10 @@ class ApiServer:
         meta = pod["metadata"]
         now = self._registry.store.get(("", "pods"), meta["namespace"], meta["name"])
         return now is None or now["metadata"]["uid"] != meta["uid"] or podlogs.has_ended(now, container)
+
+
+def _nobody(_pod: Object, _message: Mapping[str, Any]) -> socket.socket:
+    raise ConnectionRefusedError("this server runs no containers")
 
 
 class _UnknownPathError(NotFoundError):

@@ -80,11 +80,20 @@ class LogAnswer:
     query: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class StreamAnswer:
+    """A connection to a container of the pod; the server makes it."""
+
+    verb: str
+    pod: Object
+    query: Mapping[str, str]
+
+
 class Verbs:
     def __init__(self, registry: Registry, now: Callable[[], datetime]) -> None:
         self._registry, self._now = registry, now
 
-    def handle(self, request: Request) -> Answer | WatchAnswer | LogAnswer:
+    def handle(self, request: Request) -> Answer | WatchAnswer | LogAnswer | StreamAnswer:
         """Raises ApiError."""
         path = request.path
         kind = self._registry.find_kind(path.group, path.version, path.plural)
@@ -139,11 +148,11 @@ class _Call:
                 return self._delete()
         raise statuses.method_not_allowed()
 
-    def on_subresource(self) -> Answer | LogAnswer:
+    def on_subresource(self) -> Answer | LogAnswer | StreamAnswer:
         name, method = self.request.path.subresource, self.request.method
         known = next((sub for sub in self.kind.subresources if sub.name == name), None)
         if known is None:
-            if self.kind.key == ("", "pods") and name in {"exec", "attach", "portforward", "ephemeralcontainers"}:
+            if self.kind.key == ("", "pods") and name in {"portforward", "ephemeralcontainers"}:
                 raise ApiError(501, "NotImplemented", f"pods/{name} is not supported by the embedded engine")
             raise statuses.not_found(self.kind, self._name)
         match name, method:
@@ -155,6 +164,8 @@ class _Call:
                 return self._patch("status")
             case "log", "GET":
                 return LogAnswer(self.registry.read(self.kind, self._name, self._space), self.request.query)
+            case "exec" | "attach", "GET" | "POST":
+                return StreamAnswer(name, self.registry.read(self.kind, self._name, self._space), self.request.query)
             case "binding", "POST":
                 return self._bind()
             case "eviction", "POST":
