@@ -1,7 +1,8 @@
 """Finding the `#PBS` lines of a script and splitting them into words, each with the place where it stands.
 
-The rules are those of OpenPBS's get_script(), pbs_ispbsdir(), pbs_isexecutable() and make_argv(). One is added, from
-Torque: ` # comment` at the end of a directive is dropped, as some 2 % of real scripts have one.
+The rules are those of OpenPBS's get_script(), pbs_ispbsdir(), pbs_isexecutable() and make_argv(). Two are added, from
+Torque: ` # comment` at the end of a directive is dropped, as some 2 % of real scripts have one, and so is the prefix of
+a line that continues another.
 """
 
 from __future__ import annotations
@@ -110,7 +111,10 @@ def _is_command(line: str) -> bool:
 
 
 def _words(lines: list[str], prefix: str, first_line: int, path: str | None) -> tuple[Word, ...]:
-    """Split the joined `lines` of one directive into words."""
+    """Split the joined `lines` of one directive into words. A further prefix, with which a continuation may begin, is
+    none of them: OpenPBS takes it for a word and refuses the directive, Torque passes over it.
+    """
+    lines = [lines[0], *(_without(line, prefix) for line in lines[1:])]
     parts: list[str] = []
     starts: list[int] = []
     length = 0
@@ -131,14 +135,24 @@ def _words(lines: list[str], prefix: str, first_line: int, path: str | None) -> 
     while position < len(text):
         if text[position] in _BLANK:
             position += 1
-        elif text[position] == "#":
-            break
+        elif text.startswith(prefix, position):
+            position += len(prefix)
+        elif text[position] == "#":  # of a comment that is continued, the next line is none
+            position = next((start for start in starts if start > position), len(text))
         else:
             word, end = _word(text, position, origin)
             words.append(Word(word, origin(position)))
             _check_text(word, origin(position))
             position = end
     return tuple(words)
+
+
+def _without(line: str, prefix: str) -> str:
+    """The line with blanks in place of the prefix, so that all else stays in its column."""
+    body = line.lstrip(_BLANK)
+    if not body.startswith(prefix):
+        return line
+    return line[: len(line) - len(body)] + " " * len(prefix) + body.removeprefix(prefix)
 
 
 def _word(text: str, start: int, origin: Callable[[int], Origin]) -> tuple[str, int]:

@@ -42,6 +42,7 @@ ALIASES: Final[Mapping[str, str]] = {
     "EC_total_tasks": "mppwidth",
     "EC_tasks_per_node": "mppnppn",
     "EC_threads_per_task": "mppdepth",
+    "EC_memory_per_task": "mppmem",
     "gpus": "ngpus",
 }
 """Other systems' names for the same."""

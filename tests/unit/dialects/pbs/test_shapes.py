@@ -38,8 +38,8 @@ def read(text: str, extra: Extra | None = None) -> Resources:
         ),
         ("mppwidth=3,mppnppn=4", [Chunk(cpus=3, ranks=3)], Arrangement.SCATTER),
         (
-            "EC_total_tasks=8,EC_tasks_per_node=4,EC_threads_per_task=2",
-            [Chunk(count=2, cpus=8, ranks=4, threads=2)],
+            "EC_total_tasks=8,EC_tasks_per_node=4,EC_threads_per_task=2,EC_memory_per_task=512MB",
+            [Chunk(count=2, cpus=8, ranks=4, threads=2, mem_bytes=2 * GB)],
             Arrangement.SCATTER,
         ),
         (
@@ -97,6 +97,8 @@ def test_options_that_say_how_large_a_job_is() -> None:
         ("select=2,mppwidth=8", {"-l mppwidth=8": "select says it"}),
         ("nodes=2,procs=8", {"-l procs=8": "nodes says it"}),
         ("mppnppn=8", {"-l mppnppn=8": "it means something beside mppwidth or procs only"}),
+        ("EC_nodes=2", {"-l EC_nodes=2": "the numbers of tasks say how many nodes there are"}),
+        ("EC_hyperthreads=1", {"-l EC_hyperthreads=1": "the CPUs of a job are those that its nodes count"}),
         ("soft_walltime=60", {"-l soft_walltime=60": "only the walltime ends a job"}),
         ("select=2,place=group=switch", {"-l place: group=switch": "nodes are not grouped by a resource"}),
         ("walltime=60,elapstim_req=70", {"-l elapstim_req=70": "walltime is given twice"}),

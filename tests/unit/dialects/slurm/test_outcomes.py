@@ -144,6 +144,26 @@ def test_every_option_without_effect_says_why(option: SbatchOption) -> None:
         assert submit(environ=environ).submission.spec.ignored == (f"{name}: {option.meaning}",)
 
 
+@pytest.mark.parametrize(
+    ("line", "fate"),
+    [
+        ("--uenv=icon/25.2:v1@santis --view=default", "ignored"),
+        ("--environment=/capstor/e.toml", "ignored"),
+        ("--singularity-container stg.sif", "ignored"),
+        ("--nvmps --gpu-mps --cuda-mps", "ignored"),
+        ("--gpu_cmode=shared --perf=vtune --hwctr=likwid", "ignored"),
+        ("--monitoring=meminfo=10,cpu=5 --auks=yes", "ignored"),
+        ("--disable-perfparanoid --disable-turbomode --disable-dcgm --enable-turbo --beeond", "ignored"),
+        ("--no-container-mount-home", "ignored"),
+        ("--no-container-entrypoint --no-container-remap-root", "honoured"),
+    ],
+)
+def test_plugins_of_sites(line: str, fate: str) -> None:
+    found = outcomes_of(script=directives(line, "-n 2"))
+    assert [str(o.fate) for o in found] == [fate] * line.count("--") + ["honoured"]
+    assert submit(script=directives(line)).submission.spec.chunks
+
+
 def test_plugins() -> None:
     lines = ("--image=docker:debian:12", "--ear=on --module mpich", "--x11", "--mpi=pmi2")
     found = outcomes_of(script=directives(*lines))
