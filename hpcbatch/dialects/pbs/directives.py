@@ -111,8 +111,8 @@ def _is_command(line: str) -> bool:
 
 
 def _words(lines: list[str], prefix: str, first_line: int, path: str | None) -> tuple[Word, ...]:
-    """Split the joined `lines` of one directive into words. A prefix with which a continuation begins is none of them:
-    OpenPBS takes it for a word and refuses the directive, Torque passes over it.
+    """Split the joined `lines` of one directive into words. A further prefix, with which a continuation may begin, is
+    none of them: OpenPBS takes it for a word and refuses the directive, Torque passes over it.
     """
     lines = [lines[0], *(_without(line, prefix) for line in lines[1:])]
     parts: list[str] = []
@@ -135,6 +135,8 @@ def _words(lines: list[str], prefix: str, first_line: int, path: str | None) -> 
     while position < len(text):
         if text[position] in _BLANK:
             position += 1
+        elif text.startswith(prefix, position):
+            position += len(prefix)
         elif text[position] == "#":  # of a comment that is continued, the next line is none
             position = next((start for start in starts if start > position), len(text))
         else:
