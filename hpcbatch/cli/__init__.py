@@ -23,10 +23,12 @@ PACKAGES = {
         "sbatch",
         "scancel",
         "scontrol",
+        "seff",
         "sinfo",
         "sprio",
         "squeue",
         "sshare",
+        "sstat",
         "strigger",
     ),
 }

@@ -297,3 +297,22 @@ STRIGGER_HELP = f"""\
 
       --get                   the triggers that are set: none
       --set, --clear          refused: nothing starts programs here"""
+
+
+SSTAT_USAGE = "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help"
+
+SSTAT_HELP = """\
+sstat [<OPTION>] -j <job(.stepid)>
+    Valid <OPTION> values are:
+     -a, --allsteps      all steps of a job that is named without one: batch and extern
+     -e, --helpformat    the fields that --format knows
+     -h, --help          this text
+     -i, --pidformat     the same as --format=jobid,nodelist,pids; pids are not known
+     -j, --jobs=LIST     jobs or steps; of a job without a step: batch
+     -n, --noheader      no heading
+         --noconvert     sizes in their own unit
+     -o, --format=LIST   fields, each with %WIDTH if wanted
+     -p, --parsable      fields with | between them and at the end
+     -P, --parsable2     fields with | between them
+         --usage         brief help
+     -V, --version       print version"""
