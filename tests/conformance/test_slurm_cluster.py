@@ -144,3 +144,10 @@ def test_usage_of_a_running_job_and_of_an_ended_one(site: Site) -> None:
     assert re.fullmatch(r"Memory Efficiency: \d+\.\d\d% of 400\.00 MB.*", shown[-1])
     done = site.run("seff", "999999", check=False)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "Job not found.\n")
+
+
+@pytest.mark.parametrize("command", ["sattach", "sbcast", "scrontab", "sgather", "sview"])
+def test_a_command_that_is_not_here_says_so(site: Site, command: str) -> None:
+    done = site.run(command, "12.0", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"\n{command}: hpcbatch has no {command}: " in done.stderr
