@@ -61,22 +61,12 @@ def _body(session: Session) -> int:
 
 def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.cli.unix_names import group_name
-    from hpcbatch.client import listing
-    from hpcbatch.client.arrays import held_members
-    from hpcbatch.dialects.slurm.array_records import shown_jobs
     from hpcbatch.dialects.slurm.scontrol import NO_JOBS, format_job
-    from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE
-    from hpcbatch.record.batchjob import shown_record
 
     if command.ids:
         shown = [job for text in command.ids for job in _named_jobs(session, text)]
     else:
-        recent = session.now - MIN_JOB_AGE
-        found = listing.in_order(
-            listing.iter_ended(session.api, session.namespace, since=recent, include_unfinished=True)
-        )
-        held = {int(obj["status"]["jobId"]): held_members(obj) for obj in found}
-        shown = shown_jobs([shown_record(obj) for obj in found], held)
+        shown = recent_jobs(session)
     for job in shown:
         text = format_job(
             job.record,
@@ -91,6 +81,20 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     if not shown:
         sys.stdout.write(NO_JOBS)
     return 0
+
+
+def recent_jobs(session: Session) -> list[ShownJob]:
+    """All jobs that slurmctld would still know, in order."""
+    from hpcbatch.client import listing
+    from hpcbatch.client.arrays import held_members
+    from hpcbatch.dialects.slurm.array_records import shown_jobs
+    from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE
+    from hpcbatch.record.batchjob import shown_record
+
+    recent = session.now - MIN_JOB_AGE
+    found = listing.in_order(listing.iter_ended(session.api, session.namespace, since=recent, include_unfinished=True))
+    held = {int(obj["status"]["jobId"]): held_members(obj) for obj in found}
+    return shown_jobs([shown_record(obj) for obj in found], held)
 
 
 def _named_jobs(session: Session, text: str) -> list[ShownJob]:

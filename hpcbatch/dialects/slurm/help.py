@@ -91,22 +91,27 @@ Other options of Slurm's sbatch are kept with the job or have no effect, which i
 
 SQUEUE_USAGE = """\
 Usage: squeue [-A accounts] [-j jobids] [-n names] [-o format] [-O format] [-p partitions]
-              [-q qos] [-S fields] [--start] [-t states] [-u users] [-w nodes] [--me] [-ahlrv]"""
+              [-q qos] [-S fields] [-s[steps]] [-i seconds] [-M clusters] [--start] [-t states] [-u users]
+              [-w nodes] [--me] [--json | --yaml] [-ahlrv]"""
 
 SQUEUE_HELP = f"""\
 {SQUEUE_USAGE}
 
   -A, --account=account(s)        jobs of these accounts
   -h, --noheader                  no headers on output
+  -i, --iterate=seconds           again and again
   -j, --jobs=job(s)               these jobs
   -l, --long                      long report
   -L, --licenses=license_name(s)  jobs with these licences
+      --json, --yaml              all jobs with all that is known of them
+  -M, --clusters=name             this cluster, or all
       --me                        jobs of the current user
   -n, --name=job_name(s)          jobs of these names
       --noconvert                 don't convert memory to the greatest unit
   -o, --format=format             %[[.]size]type fields
   -O, --Format=format             comma separated field names, each with :[.]size
   -p, --partition=partition(s)    jobs in these partitions
+  -s, --steps[=step(s)]           steps of jobs that run
   -S, --sort=fields               fields to sort on
       --start                     expected start times of pending jobs
   -t, --states=states             jobs in these states, or all
