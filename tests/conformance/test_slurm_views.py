@@ -63,3 +63,14 @@ def test_again_and_again(site: Site) -> None:
     assert lines == [f"{job}\n", "\n", f"{job}\n", "\n"]
     done = site.run("squeue", "-i", "0", check=False)
     assert (done.returncode, done.stderr) == (1, "squeue: error: --iterate=0\n\n")
+
+
+def test_nodes(site: Site) -> None:
+    names = site.run("sinfo", "-h", "-N", "-o", "%n").stdout.split()
+    nodes = json.loads(site.run("sinfo", "--json").stdout)["nodes"]
+    assert [node["name"] for node in nodes] == names
+    assert all(node["cpus"] == node["alloc_cpus"] + node["idle_cpus"] for node in nodes)
+    assert yaml.safe_load(site.run("sinfo", "--yaml").stdout)["nodes"][0]["name"] == names[0]
+    assert site.run("sinfo", "-h", "-N", "-o", "%n", "-S", "-N").stdout.split() == sorted(names, reverse=True)
+    assert site.run("sinfo", "-T").stdout == "No reservations in the system\n"
+    assert site.run("sinfo", "-M", site.server).stdout.startswith(f"CLUSTER: {site.server}\nPARTITION AVAIL")

@@ -186,14 +186,19 @@ SINFO_HELP = f"""\
 {SINFO_USAGE}
 
   -h, --noheader             no headers on output
+  -i, --iterate=seconds      again and again
+      --json, --yaml         all nodes with all that is known of them
   -l, --long                 long output
+  -M, --clusters=name        this cluster, or all
   -n, --nodes=NODES          report on specific node(s)
   -N, --Node                 node-centric format
   -o, --format=format        %[[.]size]type fields
   -O, --Format=format        comma separated field names, each with :[.]size
   -p, --partition=PARTITION  report on specific partition(s)
   -s, --summarize            report state summary only
+  -S, --sort=fields          fields to sort on, letters of --format
   -t, --states=node_state    the states of nodes to view
+  -T, --reservation          reservations, of which there are none
 
 Help options:
       --help                 show this help message
