@@ -10,6 +10,7 @@ import time
 import yaml
 
 from tests.conformance.site import Site
+from tests.waiting import wait_for
 
 
 def test_steps(site: Site) -> None:
@@ -74,3 +75,24 @@ def test_nodes(site: Site) -> None:
     assert site.run("sinfo", "-h", "-N", "-o", "%n", "-S", "-N").stdout.split() == sorted(names, reverse=True)
     assert site.run("sinfo", "-T").stdout == "No reservations in the system\n"
     assert site.run("sinfo", "-M", site.server).stdout.startswith(f"CLUSTER: {site.server}\nPARTITION AVAIL")
+
+
+def test_scancel_asks(site: Site) -> None:
+    one, array = (
+        site.sbatch("-H", *more, "-J", "asked", "-o", "/dev/null", "--wrap", "true") for more in ((), ("-a1-3",))
+    )
+    queue = site.run("squeue", "-h", "-j", one, "-o", "%P").stdout.strip()
+    done = site.run("scancel", "-i", one, array, stdin="x\nn\ny\n")
+    first = f"Cancel job_id={one} name=asked partition={queue} [y/n]? "
+    assert done.stdout == f"{first}{first}Cancel job_id={array}_[1-3] name=asked partition={queue} [y/n]? "
+    wait_for("the array's end", lambda: site.run("squeue", "-h", "-j", array).stdout == "")
+    assert site.run("squeue", "-h", "-j", one, "-o", "%T").stdout == "PENDING\n"
+    site.run("scancel", "-i", one)  # nobody answers
+    assert site.run("squeue", "-h", "-j", one, "-o", "%T").stdout == "PENDING\n"
+    done = site.run("scancel", "-M", "nosuch", one, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    site.run("scancel", "-M", site.server, "-q", "normal", "-n", "asked")
+    site.wait_end(one)
+    assert site.run("scontrol", "-M", site.server, "show", "topology").stderr.endswith(
+        "No topology information available\n"
+    )

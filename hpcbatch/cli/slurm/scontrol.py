@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm.common import describe
 from hpcbatch.errors import UnknownJobError, UnreachableError
 from hpcbatch.record.rows import row_of
@@ -26,6 +26,10 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm.scontrol_command import Verb, read_command
 
     command = read_command(sys.argv[1:], session.environ)
+    if command.clusters is not None:
+        from hpcbatch.dialects.slurm.clusters import check_clusters
+
+        complain(check_clusters(command.clusters, session.server, "scontrol"))
     match command.verb:
         case Verb.VERSION:
             print(VERSION_TEXT)

@@ -131,9 +131,12 @@ SCANCEL_HELP = f"""\
 {SCANCEL_USAGE}
 
   -A, --account=account           act only on jobs charging this account
+  -i, --interactive               ask about each job
+  -M, --clusters=name             this cluster
       --me                        act only on jobs of the current user
   -n, --name=job_name             act only on jobs with this name
   -p, --partition=partition       act only on jobs in this partition
+  -q, --qos=qos                   act only on jobs of this quality of service
   -Q, --quiet                     disable warnings
   -t, --state=states              act only on jobs in this state
   -u, --user=user_name            act only on jobs of this user

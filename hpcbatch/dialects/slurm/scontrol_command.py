@@ -64,6 +64,7 @@ class ScontrolCommand:
     one_line: bool = False
     quiet: bool = False
     time_format: str = ""
+    clusters: str | None = None
 
 
 PARSER = Parser(
@@ -172,13 +173,13 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
         raise SlurmAnswer(SCONTROL_USAGE)
     if "version" in asked:
         raise SlurmAnswer(VERSION_TEXT)
-    for name in ("clusters", "uid"):
-        if name in asked:
-            raise NotSupportedError(f"scontrol --{name} is not supported yet")
+    if "uid" in asked:
+        raise NotSupportedError("scontrol --uid is not supported yet")
     words = [argv[index] for index in operands]
     if not words:
         raise NotSupportedError("scontrol without a command, its interactive mode, is not supported yet")
-    options = _Options("oneliner" in asked, "quiet" in asked, environ.get("SLURM_TIME_FORMAT", ""))
+    clusters = next((option.value for option in reversed(given) if option.option.name == "clusters"), None)
+    options = _Options("oneliner" in asked, "quiet" in asked, environ.get("SLURM_TIME_FORMAT", ""), clusters)
     keyword, rest = _keyword(words), words[1:]
     least, most = _WORDS.get(keyword, (1, len(words)))
     if not least <= len(rest) <= most:
@@ -212,6 +213,7 @@ class _Options:
     one_line: bool
     quiet: bool
     time_format: str
+    clusters: str | None
 
     def command(
         self, verb: Verb, operand: str = "", ids: tuple[str, ...] = (), words: Sequence[str] = ()
@@ -224,6 +226,7 @@ class _Options:
             one_line=self.one_line,
             quiet=self.quiet,
             time_format=self.time_format,
+            clusters=self.clusters,
         )
 
 

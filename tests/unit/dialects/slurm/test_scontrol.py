@@ -298,7 +298,7 @@ def test_error(argv: list[str], text: str, code: int) -> None:
         [],
         ["requeue", "state=se", "1"],
         ["show", "assoc"],
-        ["-M", "x", "ping"],
+        ["-u", "5", "ping"],
         ["errnumstr", "2017"],
     ],
     ids=str,
@@ -306,6 +306,11 @@ def test_error(argv: list[str], text: str, code: int) -> None:
 def test_not_supported(argv: list[str]) -> None:
     with pytest.raises(NotSupportedError):
         read_command(argv, {})
+
+
+def test_clusters() -> None:
+    assert read_command(["-M", "a", "ping"], {}).clusters == "a"
+    assert read_command(["ping"], {}).clusters is None
 
 
 def test_answers() -> None:
