@@ -96,3 +96,17 @@ def test_scancel_asks(site: Site) -> None:
     assert site.run("scontrol", "-M", site.server, "show", "topology").stderr.endswith(
         "No topology information available\n"
     )
+
+
+def test_script_and_submit_line_of_a_job(site: Site) -> None:
+    text = "#!/bin/sh\necho kept\n"
+    job = site.sbatch("-H", "-t", "5", "--export=ALL,A=secret", site.script("kept.sh", text), "an argument")
+    line = site.run("sacct", "-X", "-n", "-P", "-j", job, "-o", "submitline").stdout
+    assert line == f"sbatch -H -t 5 --export=ALL,A=*** {site.work}/kept.sh an argument\n"
+    shown = site.run("sacct", "-B", "-j", job).stdout
+    assert shown == f"Batch Script for {job}\n{'-' * 80}\n{text}\n"
+    assert site.run("sacct", "--env-vars", "-j", job).stdout.endswith("\nNONE\n\n")
+    (found,) = yaml.safe_load(site.run("sacct", "--yaml", "-j", job).stdout)["jobs"]
+    assert found["job_id"] == int(job)
+    site.run("scancel", job)
+    site.wait_end(job)

@@ -1,4 +1,4 @@
-"""`--json` and `--yaml` of squeue and sinfo, in the shape of Slurm 22.05's openapi/v0.0.38."""
+"""`--json` and `--yaml` of squeue, sinfo and sacct: the documents of Slurm 22.05's plugins openapi."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hpcbatch.dialects.slurm.errors import SLURM_VERSION
 _RELEASE = [int(part) for part in SLURM_VERSION.split(".")]
 
 
-def envelope(plugin: str, name: str) -> dict[str, Any]:
+def _envelope(plugin: str, name: str) -> dict[str, Any]:
     """What stands before the data: `openapi/v0.0.38`, and its name."""
     return {
         "meta": {
@@ -29,7 +29,11 @@ def envelope(plugin: str, name: str) -> dict[str, Any]:
 
 def listing(kind: str, entries: list[dict[str, Any]], *, as_yaml: bool) -> str:
     """All jobs or nodes."""
-    body = {**envelope("openapi/v0.0.38", "Slurm OpenAPI v0.0.38"), kind: entries}
+    return document("openapi/v0.0.38", "Slurm OpenAPI v0.0.38", kind, entries, as_yaml=as_yaml)
+
+
+def document(plugin: str, name: str, kind: str, entries: list[dict[str, Any]], *, as_yaml: bool) -> str:
+    body = {**_envelope(plugin, name), kind: entries}
     return _yaml(body) if as_yaml else json.dumps(body, indent=2) + "\n"
 
 

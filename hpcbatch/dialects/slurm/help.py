@@ -215,6 +215,7 @@ sacct [<OPTION>]
     Valid <OPTION> values are:
      -a, --allusers              jobs of all users, as root sees them by default
      -A, --accounts=LIST         jobs of these accounts
+     -B, --batch-script          the scripts of the jobs of -j, as long as they have not ended
      -b, --brief                 the same as --format=jobid,state,exitcode
      -C, --constraints=LIST      jobs with these constraints
      -D, --duplicates            also the runs after which a job was queued again
@@ -226,7 +227,7 @@ sacct [<OPTION>]
      -i, --nnodes=MIN[-MAX]      jobs of so many nodes
      -I, --ncpus=MIN[-MAX]       jobs of so many CPUs
      -j, --jobs=LIST             these jobs, members of arrays or steps: 12, 12_7, 12_[1-3], 12.batch
-         --json                  as JSON
+         --json, --yaml          as JSON or YAML
      -k, --timelimit-min=TIME    jobs with this time limit, or one up to -K
      -K, --timelimit-max=TIME    see -k
      -l, --long                  many fields
