@@ -151,3 +151,13 @@ def test_a_command_that_is_not_here_says_so(site: Site, command: str) -> None:
     done = site.run(command, "12.0", check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert f"\n{command}: hpcbatch has no {command}: " in done.stderr
+
+
+def test_accounts_as_the_controller_would_keep_them(site: Site) -> None:
+    account, user = f"acct{secrets.token_hex(3)}", site.env["USER"]
+    site.sbatch("-H", "-A", account, "-o", "/dev/null", "--wrap", "true")
+    text = site.run("scontrol", "-o", "show", "assoc_mgr", f"accounts={account}", "flags=assoc").stdout
+    found = [" ".join(line.split()[:3]) for line in text.splitlines() if line.startswith("ClusterName=")]
+    head = f"ClusterName={site.server} Account={account} UserName="
+    assert found[0] == head
+    assert any(line.startswith(f"{head}{user}(") for line in found)

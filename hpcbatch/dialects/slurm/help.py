@@ -156,6 +156,8 @@ Usage: scontrol [-o] [-Q] COMMAND
   show partition [NAME]       one partition, or all
   show licenses [NAME]        one licence, or all
   show steps [ID[.STEP]]      the steps of a job, or all
+  show assoc_mgr [users=LIST] [accounts=LIST] [qos=LIST] [flags=users,assoc,qos]
+  show cache                  the same: accounts and users that jobs name
   show config                 the parameters of Slurm, and what is so here
   show reservation [NAME]     reservations, of which there are none
   show topology [NAME]        switches, of which there are none

@@ -21,6 +21,7 @@ class Verb(StrEnum):
     SHOW_NODE = "show node"
     SHOW_PARTITION = "show partition"
     SHOW_LICENSES = "show licenses"
+    SHOW_ASSOC_MGR = "show assoc_mgr"
     SHOW_CONFIG = "show config"
     SHOW_DAEMONS = "show daemons"
     SHOW_SLURMD = "show slurmd"
@@ -138,6 +139,8 @@ _MODES = {
 _NOT_YET = {"errnumstr": 2, "getent": 6, "gethost": 7}
 _ENTITIES = {
     "aliases": (1, Verb.SHOW_ALIASES),
+    "assoc_mgr": (2, Verb.SHOW_ASSOC_MGR),
+    "cache": (2, Verb.SHOW_ASSOC_MGR),
     "bbstat": (2, Verb.SHOW_NOTHING),
     "dwstat": (2, Verb.SHOW_NOTHING),
     "burstbuffer": (2, Verb.SHOW_NOTHING),
@@ -161,7 +164,6 @@ _ENTITIES = {
     "topology": (1, Verb.SHOW_TOPOLOGY),
 }
 """Each with the least number of letters that it may be cut down to. Source: _show_it() of scontrol.c, in its order."""
-_NO_ENTITIES_YET = ("assoc_mgr", "cache")
 _WITHOUT_OPERAND = frozenset({Verb.SHOW_DAEMONS})
 
 
@@ -267,6 +269,8 @@ def _write(rest: Sequence[str], options: _Options) -> ScontrolCommand:
 def _show(rest: Sequence[str], environ: Mapping[str, str], options: _Options) -> ScontrolCommand:
     name, equals, operand = rest[0].partition("=")
     operands = [*([operand] if equals else []), *rest[1:]]
+    if not equals and _entity(name) is Verb.SHOW_ASSOC_MGR:
+        return options.command(Verb.SHOW_ASSOC_MGR, words=rest[1:])
     if len(operands) > 1:
         raise SlurmUsageError("too many arguments for keyword:show")
     verb = _entity(name)
@@ -289,8 +293,6 @@ def _entity(name: str) -> Verb:
     for entity, (least, verb) in _ENTITIES.items():
         if len(lower) >= least and entity.startswith(lower):
             return verb
-    if lower and any(entity.startswith(lower) for entity in _NO_ENTITIES_YET):
-        raise NotSupportedError(f"scontrol show {lower} is not supported yet")
     raise SlurmUsageError(f"invalid entity:{name} for keyword:show ")
 
 

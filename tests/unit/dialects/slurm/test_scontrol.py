@@ -297,7 +297,6 @@ def test_error(argv: list[str], text: str, code: int) -> None:
     [
         [],
         ["requeue", "state=se", "1"],
-        ["show", "assoc"],
         ["-u", "5", "ping"],
         ["errnumstr", "2017"],
     ],
