@@ -23,6 +23,7 @@ PACKAGES = {
         "sbatch",
         "scancel",
         "scontrol",
+        "sdiag",
         "seff",
         "sinfo",
         "sprio",

@@ -161,3 +161,18 @@ def test_accounts_as_the_controller_would_keep_them(site: Site) -> None:
     head = f"ClusterName={site.server} Account={account} UserName="
     assert found[0] == head
     assert any(line.startswith(f"{head}{user}(") for line in found)
+
+
+def test_what_was_done_today(site: Site) -> None:
+    def numbers() -> dict[str, int]:
+        text = site.run("sdiag").stdout
+        return {name: int(number) for name, number in re.findall(r"^Jobs (\w+): +(\d+)$", text, re.MULTILINE)}
+
+    before = numbers()
+    job = site.sbatch("-H", "-o", "/dev/null", "--wrap", "true")
+    after = numbers()
+    assert before.keys() == {"submitted", "started", "completed", "canceled", "failed", "pending", "running"}
+    assert after["submitted"] > before["submitted"]
+    site.run("scancel", job)
+    site.wait_end(job)
+    assert numbers()["canceled"] > before["canceled"]

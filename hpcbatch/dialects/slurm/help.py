@@ -332,3 +332,14 @@ sstat [<OPTION>] -j <job(.stepid)>
      -P, --parsable2     fields with | between them
          --usage         brief help
      -V, --version       print version"""
+
+
+SDIAG_USAGE = "Usage: sdiag [-M cluster] [-aritT]"
+
+SDIAG_HELP = f"""\
+{SDIAG_USAGE}
+
+  -M, --cluster=name  this cluster
+  -r, --reset         refused: the numbers are those of the day
+  -a, -i, -t, -T      nothing: calls are not counted
+  -V, --version       output version information and exit"""
