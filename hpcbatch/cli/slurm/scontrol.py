@@ -179,7 +179,7 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
 
 def _ping(session: Session) -> int:
     from hpcbatch.client.queues import list_queues
-    from hpcbatch.dialects.slurm.scontrol import format_ping
+    from hpcbatch.dialects.slurm.scontrol_show import format_ping
 
     try:
         list_queues(session.api)

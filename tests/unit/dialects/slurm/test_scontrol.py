@@ -16,9 +16,9 @@ from hpcbatch.dialects.slurm.scontrol import (
     format_job,
     format_node,
     format_partition,
-    format_ping,
 )
 from hpcbatch.dialects.slurm.scontrol_command import Verb, read_command, read_job
+from hpcbatch.dialects.slurm.scontrol_show import format_ping
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
