@@ -23,14 +23,19 @@ PACKAGES = {
         "sbatch",
         "scancel",
         "scontrol",
+        "sdiag",
+        "seff",
         "sinfo",
         "sprio",
         "squeue",
         "sshare",
+        "sstat",
         "strigger",
     ),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
+ABSENT = {"slurm": ("sattach", "sbcast", "scrontab", "sgather", "sjobexitmod", "sjstat", "smap", "sview")}
+"""Names of the real systems that say that they are not here, and what is instead."""
 
 
 def module_of(command: str) -> str:
@@ -38,4 +43,7 @@ def module_of(command: str) -> str:
     for package, commands in PACKAGES.items():
         if command in commands:
             return f"hpcbatch.cli.{package}.{command}"
+    for package, absent in ABSENT.items():
+        if command in absent:
+            return f"hpcbatch.cli.{package}.absent"
     return f"hpcbatch.cli.{command}"

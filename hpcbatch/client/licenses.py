@@ -6,14 +6,12 @@ from collections import Counter
 
 from hpcbatch.api.port import Api
 from hpcbatch.client.listing import list_objects
-from hpcbatch.policy.licenses import claim_of
 
 
 def held_licenses(api: Api, namespace: str) -> Counter[str]:
     """How many licences of each name the visible jobs hold: a job has them from the time that it has a Volcano Job."""
     held: Counter[str] = Counter()
     for obj in list_objects(api, namespace, finished=False):
-        claim = claim_of(obj)
-        if claim is not None and obj["status"].get("volcanoJob"):
-            held.update(claim.amounts)
+        if obj["status"].get("volcanoJob"):
+            held.update(obj["status"].get("licenses") or {})
     return held

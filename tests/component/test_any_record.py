@@ -76,18 +76,41 @@ VIEWS: dict[str, list[list[str]]] = {
         ["-t", "all", "-r", "-O", ",".join(f"{name}:20" for name in NAMES if name not in WRF_NAMES)],
         ["--start"],
         ["-S", "V,p,-S"],
+        ["-s"],
+        ["--json"],
+        ["--yaml"],
     ],
-    "scontrol": [["show", "job"], ["-o", "show", "job"]],
+    "scontrol": [["show", "job"], ["-o", "show", "job"], ["show", "step"], ["show", "assoc_mgr"]],
+    "sacctmgr": [["show", "assoc"], ["-s", "show", "user"]],
+    "sdiag": [["--sort-by-id"]],
+    "sstat": [["-a", "-j", str(GOOD)]],
+    "seff": [[str(GOOD)]],
     "sacct": [
         ["-a", "-S", SINCE],
         ["-a", "-X", "-P", "-S", SINCE, "-o", ",".join(FIELDS)],
         ["-a", "--json", "-S", SINCE],
+        ["-a", "--yaml", "-S", SINCE],
         ["-j", str(GOOD)],
     ],
     "tracejob": [["-n", "9999", str(GOOD)]],
     "qselect": [["-x"], ["-l", "ncpus.gt.0"], ["-T"], ["-P", "x"], ["-x", "-te.gt.197101010000"]],
 }
-SHOW_NO_JOBS = {"-Q", "-q", "-B", "-Bf", "-i", "-H", "--start", "-P", "-l", "-te.gt.197101010000"}
+SHOW_NO_JOBS = {
+    "assoc",
+    "assoc_mgr",
+    "user",
+    "--sort-by-id",
+    "-Q",
+    "-q",
+    "-B",
+    "-Bf",
+    "-i",
+    "-H",
+    "--start",
+    "-P",
+    "-l",
+    "-te.gt.197101010000",
+}
 
 
 class Rig:

@@ -351,6 +351,10 @@ def test_dry_run_needs_no_cluster(cluster: Cluster) -> None:
         ("sinfo", "", "slurm_load_partitions: Unable to contact slurm controller (connect failure)", 1),
         ("scancel", "3", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)", 1),
         ("sacct", "", "sacct: error: Problem talking to the database: Connection refused", 1),
+        ("sacctmgr", "show user", "sacctmgr: error: Problem talking to the database: Connection refused", 1),
+        ("sshare", "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)", 1),
+        ("sdiag", "", "slurm_get_statistics: Unable to contact slurm controller (connect failure)", 1),
+        ("seff", "3", "seff: error: Problem talking to the database: Connection refused", 1),
         ("tracejob", "3", "tracejob: cannot connect to server pbs1 (errno=15010)", 255),
     ],
 )

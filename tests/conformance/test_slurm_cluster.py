@@ -125,3 +125,54 @@ def test_shares_priorities_and_triggers(site: Site) -> None:
     done = site.run("strigger", "--set", "--node", "--down", "--program=/bin/true", check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[0] == "slurm_set_trigger: Access/permission denied"
+
+
+def test_usage_of_a_running_job_and_of_an_ended_one(site: Site) -> None:
+    job = site.sbatch("-N", "2", "--mem=200", "-o", "/dev/null", "--wrap", "sleep 100")
+    site.wait_state(job, "R")
+    fields = ("-n", "-P", "-o", "jobid,ntasks")
+    assert site.run("sstat", "-j", f"{job}.batch", *fields).stdout == f"{job}.batch|1\n"
+    assert site.run("sstat", "-a", "-j", job, *fields).stdout == f"{job}.batch|1\n{job}.extern|2\n"
+    site.run("scancel", job)
+    site.wait_end(job)
+    done = site.run("sstat", "-j", job, *fields)
+    assert (done.stdout, done.stderr) == ("", f"sstat: error: No steps running for job {job}\n")
+    shown = site.run("seff", job).stdout.splitlines()
+    assert shown[0] == f"Job ID: {job}"
+    assert re.fullmatch(r"State: CANCELLED \(exit code 0\)", shown[3])
+    assert shown[4:6] == ["Nodes: 2", "Cores per node: 1"]
+    assert re.fullmatch(r"Memory Efficiency: \d+\.\d\d% of 400\.00 MB.*", shown[-1])
+    done = site.run("seff", "999999", check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "Job not found.\n")
+
+
+@pytest.mark.parametrize("command", ["sattach", "sbcast", "scrontab", "sgather", "sview"])
+def test_a_command_that_is_not_here_says_so(site: Site, command: str) -> None:
+    done = site.run(command, "12.0", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"\n{command}: hpcbatch has no {command}: " in done.stderr
+
+
+def test_accounts_as_the_controller_would_keep_them(site: Site) -> None:
+    account, user = f"acct{secrets.token_hex(3)}", site.env["USER"]
+    site.sbatch("-H", "-A", account, "-o", "/dev/null", "--wrap", "true")
+    text = site.run("scontrol", "-o", "show", "assoc_mgr", f"accounts={account}", "flags=assoc").stdout
+    found = [" ".join(line.split()[:3]) for line in text.splitlines() if line.startswith("ClusterName=")]
+    head = f"ClusterName={site.server} Account={account} UserName="
+    assert found[0] == head
+    assert any(line.startswith(f"{head}{user}(") for line in found)
+
+
+def test_what_was_done_today(site: Site) -> None:
+    def numbers() -> dict[str, int]:
+        text = site.run("sdiag").stdout
+        return {name: int(number) for name, number in re.findall(r"^Jobs (\w+): +(\d+)$", text, re.MULTILINE)}
+
+    before = numbers()
+    job = site.sbatch("-H", "-o", "/dev/null", "--wrap", "true")
+    after = numbers()
+    assert before.keys() == {"submitted", "started", "completed", "canceled", "failed", "pending", "running"}
+    assert after["submitted"] > before["submitted"]
+    site.run("scancel", job)
+    site.wait_end(job)
+    assert numbers()["canceled"] > before["canceled"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from hpcbatch.cli.common import Describe, Session
+from collections.abc import Callable
+from typing import NoReturn
+
+from hpcbatch.cli.common import Describe, Session, complain
 
 
 def describe(command: str, _session: Session) -> Describe:
@@ -17,3 +20,26 @@ def describe(command: str, _session: Session) -> Describe:
         return errors.describe(error, command)
 
     return say
+
+
+def iterate(session: Session, command: str, every_s: int, show: Callable[[], int]) -> NoReturn:
+    """Show it again and again, with an empty line behind each time, until a signal ends the command. What fails once
+    may go well the next time.
+    """
+    import gc
+    import sys
+    import time
+    from datetime import UTC, datetime
+
+    from hpcbatch.errors import HpcBatchError
+
+    gc.enable()  # this command lives long
+    while True:
+        try:
+            show()
+        except HpcBatchError as error:
+            complain(describe(command, session)(error)[0])
+        print(flush=True)
+        sys.stdout.flush()
+        time.sleep(every_s)
+        session.now = datetime.now(UTC).astimezone(session.zone)

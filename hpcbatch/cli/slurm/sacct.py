@@ -12,6 +12,7 @@ from hpcbatch.cli.slurm.common import describe
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from hpcbatch.dialects.slurm.sacct_fields import Line
     from hpcbatch.dialects.slurm.sacct_options import SacctOptions
     from hpcbatch.model.record import JobRecord
 
@@ -30,10 +31,13 @@ def _body(session: Session) -> int:
 
     _check_users(session, options)
     lines = select_lines(_records(session, options), options, Facts(session.now, uid_of, group_name))
-    if options.json:
+    if options.data:
         from hpcbatch.dialects.slurm.sacct_json import format_json
 
-        sys.stdout.write(format_json(lines, group_name))
+        sys.stdout.write(format_json(lines, group_name, as_yaml=options.data == "yaml"))
+        return 0
+    if options.text:
+        _write_texts(session, options, lines)
         return 0
     view = View(
         now=session.now,
@@ -66,3 +70,17 @@ def _check_users(session: Session, options: SacctOptions) -> None:
     for name in sorted(options.users or ()):
         if not name.isdigit() and name != session.user and uid_of(name) is None:
             raise SlurmUsageError(f"sacct: error: Invalid user id: {name}")
+
+
+def _write_texts(session: Session, options: SacctOptions, lines: Iterable[Line]) -> None:
+    """The scripts as they were submitted, as long as they are kept: until the job has ended. Environments are not."""
+    from hpcbatch.client.records import submitted_script
+    from hpcbatch.dialects.slurm.sacct import NO_TEXT, text_heading
+
+    for line in lines:
+        if not line.is_step:
+            is_script = options.text == "script"
+            text = submitted_script(session.api, line.record) if is_script else b""
+            sys.stdout.write(text_heading(line, options))
+            sys.stdout.flush()
+            sys.stdout.buffer.write((text or NO_TEXT) + b"\n")

@@ -42,6 +42,7 @@ def _body(session: Session) -> int:
         from hpcbatch.cli.explanation import test_only
 
         return test_only(session, wanted.submission.spec)
+    wanted = _with_submit_line(session, wanted, arguments)
     try:
         if wanted.priority or wanted.submission.spec.nice < 0:
             from hpcbatch.cli.slurm.sbatch_priority import send_with_priority
@@ -61,6 +62,17 @@ def _body(session: Session) -> int:
 
         return wait(session, submitted)
     return 0
+
+
+def _with_submit_line(session: Session, wanted: SlurmSubmission, arguments: Sequence[str]) -> SlurmSubmission:
+    from dataclasses import replace
+
+    from hpcbatch.dialects.slurm.read_request import submit_line
+
+    spec = wanted.submission.spec
+    attributes = {**spec.attributes, "submit_line": submit_line(arguments, partial(_plugin_options, session))}
+    submission = replace(wanted.submission, spec=replace(spec, attributes=attributes))
+    return wanted._replace(submission=submission)
 
 
 def reader(

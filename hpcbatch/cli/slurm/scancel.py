@@ -10,6 +10,7 @@ from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
 from hpcbatch.cli.slurm.common import describe
 from hpcbatch.errors import HpcBatchError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.text import printable
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
@@ -26,6 +27,10 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm.ids import id_text
 
     options = scancel.read_options(sys.argv[1:], session.environ, session.user)
+    if options.clusters is not None:
+        from hpcbatch.dialects.slurm.clusters import check_clusters
+
+        complain(check_clusters(options.clusters, session.server, "scancel"))
     from hpcbatch.client import arrays, changes, listing
     from hpcbatch.client.watch import settle
 
@@ -36,7 +41,7 @@ def _body(session: Session) -> int:
         rows = {row.job_id: row for row in listing.list_rows(session.api, session.namespace, finished=False)}
     code = 0
     wanted = list(options.ids)
-    if options.has_filter:
+    if options.needs_match:
         every = list(rows.values())
         if options.ids:
             begun = [row for row in every if row.array_indices]
@@ -52,6 +57,8 @@ def _body(session: Session) -> int:
             row = rows.get(one.number)
             if row is None or (one.is_array and not row.array_indices):
                 raise UnknownJobError(id_text(one))
+            if options.interactive and not _agrees(scancel.question(one, row)):
+                continue
             if options.signal is not None:
                 _signal(session, row, one.members, options.signal, options.scope)
             elif one.members is None:
@@ -80,3 +87,15 @@ def _signal(session: Session, row: JobRow, members: Indices | None, number: int,
         raise RefusedError(RefusalCode.NOT_RUNNING, f"no member {members} of job {row.job_id} is running")
     for target in targets:
         signal(session.api, target, number, scope)
+
+
+def _agrees(question: str) -> bool:
+    """Asked until the answer is y or n; where nobody answers, it is n."""
+    while True:
+        sys.stdout.write(printable(question))
+        sys.stdout.flush()
+        answer = sys.stdin.readline()
+        if not answer or answer[0] in "nN":
+            return False
+        if answer[0] in "yY":
+            return True

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm.common import describe
 from hpcbatch.errors import UnknownJobError, UnreachableError
 from hpcbatch.record.rows import row_of
@@ -26,6 +26,10 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm.scontrol_command import Verb, read_command
 
     command = read_command(sys.argv[1:], session.environ)
+    if command.clusters is not None:
+        from hpcbatch.dialects.slurm.clusters import check_clusters
+
+        complain(check_clusters(command.clusters, session.server, "scontrol"))
     match command.verb:
         case Verb.VERSION:
             print(VERSION_TEXT)
@@ -61,22 +65,12 @@ def _body(session: Session) -> int:
 
 def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.cli.unix_names import group_name
-    from hpcbatch.client import listing
-    from hpcbatch.client.arrays import held_members
-    from hpcbatch.dialects.slurm.array_records import shown_jobs
     from hpcbatch.dialects.slurm.scontrol import NO_JOBS, format_job
-    from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE
-    from hpcbatch.record.batchjob import shown_record
 
     if command.ids:
         shown = [job for text in command.ids for job in _named_jobs(session, text)]
     else:
-        recent = session.now - MIN_JOB_AGE
-        found = listing.in_order(
-            listing.iter_ended(session.api, session.namespace, since=recent, include_unfinished=True)
-        )
-        held = {int(obj["status"]["jobId"]): held_members(obj) for obj in found}
-        shown = shown_jobs([shown_record(obj) for obj in found], held)
+        shown = recent_jobs(session)
     for job in shown:
         text = format_job(
             job.record,
@@ -91,6 +85,20 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     if not shown:
         sys.stdout.write(NO_JOBS)
     return 0
+
+
+def recent_jobs(session: Session) -> list[ShownJob]:
+    """All jobs that slurmctld would still know, in order."""
+    from hpcbatch.client import listing
+    from hpcbatch.client.arrays import held_members
+    from hpcbatch.dialects.slurm.array_records import shown_jobs
+    from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE
+    from hpcbatch.record.batchjob import shown_record
+
+    recent = session.now - MIN_JOB_AGE
+    found = listing.in_order(listing.iter_ended(session.api, session.namespace, since=recent, include_unfinished=True))
+    held = {int(obj["status"]["jobId"]): held_members(obj) for obj in found}
+    return shown_jobs([shown_record(obj) for obj in found], held)
 
 
 def _named_jobs(session: Session, text: str) -> list[ShownJob]:
@@ -171,7 +179,7 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
 
 def _ping(session: Session) -> int:
     from hpcbatch.client.queues import list_queues
-    from hpcbatch.dialects.slurm.scontrol import format_ping
+    from hpcbatch.dialects.slurm.scontrol_show import format_ping
 
     try:
         list_queues(session.api)

@@ -15,6 +15,8 @@ def show(session: Session, command: ScontrolCommand) -> int:
             return _licenses(session, command)
         case Verb.SHOW_CONFIG:
             return _config(session, command)
+        case Verb.SHOW_ASSOC_MGR:
+            return _associations(session, command)
         case Verb.SHOW_STEP:
             return _steps(session, command)
         case Verb.SHOW_ALIASES:
@@ -67,6 +69,18 @@ def _config(session: Session, command: ScontrolCommand) -> int:
         max_array_size=settings.get("maxArraySize"),
     )
     sys.stdout.write(format_config(cluster, session.now, session.zone, command.time_format))
+    return 0
+
+
+def _associations(session: Session, command: ScontrolCommand) -> int:
+    from hpcbatch.cli.unix_names import uid_of
+    from hpcbatch.client.listing import list_rows
+    from hpcbatch.dialects.slurm.assoc_mgr import format_state, read_words
+    from hpcbatch.dialects.slurm.associations import directory
+
+    wanted = read_words(command.words)
+    found = directory(list_rows(session.api, session.namespace))
+    sys.stdout.write(format_state(found, wanted, session.server, uid_of, one_line=command.one_line))
     return 0
 
 

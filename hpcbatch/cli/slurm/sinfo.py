@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm.common import describe
+
+if TYPE_CHECKING:
+    from hpcbatch.dialects.slurm.sinfo import SinfoOptions
 
 
 def main() -> None:
@@ -17,13 +21,37 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm import sinfo
 
     options = sinfo.read_options(sys.argv[1:], session.environ)
+    if options.clusters is not None:
+        from hpcbatch.dialects.slurm.clusters import check_clusters
+
+        complain(check_clusters(options.clusters, session.server, "sinfo"))
+    if options.every_s:
+        from hpcbatch.cli.slurm.common import iterate
+
+        return iterate(session, "sinfo", options.every_s, lambda: _show(session, options))
+    return _show(session, options)
+
+
+def _show(session: Session, options: SinfoOptions) -> int:
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.client.queues import list_queues
+    from hpcbatch.dialects.slurm import sinfo
     from hpcbatch.dialects.slurm.columns import complaint
 
     words = "Invalid node" if options.fields is None else "sinfo: error: Invalid job"
     complain(complaint(sinfo.columns_of(options), words))
     nodes = list_nodes(session.api, session.namespace)
     queues = list_queues(session.api)
-    sys.stdout.write(sinfo.format_sinfo(nodes, queues, options, session.now, session.zone))
+    if options.data:
+        from hpcbatch.dialects.slurm.data import listing
+        from hpcbatch.dialects.slurm.sinfo_json import node
+
+        sys.stdout.write(listing("nodes", [node(row, queues) for row in nodes], as_yaml=options.data == "yaml"))
+        return 0
+    text = sinfo.format_sinfo(nodes, queues, options, session.now, session.zone)
+    if options.clusters is not None and not options.no_header:
+        from hpcbatch.dialects.slurm.clusters import heading
+
+        text = sinfo.below_time(text, heading(session.server), options)
+    sys.stdout.write(text)
     return 0

@@ -10,6 +10,7 @@ from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm.common import describe
 
 if TYPE_CHECKING:
+    from hpcbatch.dialects.slurm.squeue_options import SqueueOptions
     from hpcbatch.model.row import JobRow
 
 
@@ -21,8 +22,34 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm.squeue_options import read_options
 
     options = read_options(sys.argv[1:], session.environ, session.user)
+    if options.clusters is not None:
+        from hpcbatch.dialects.slurm.clusters import check_clusters
+
+        complain(check_clusters(options.clusters, session.server, "squeue"))
+    if options.every_s:
+        from hpcbatch.cli.slurm.common import iterate
+
+        return iterate(session, "squeue", options.every_s, lambda: _show(session, options))
+    return _show(session, options)
+
+
+def _show(session: Session, options: SqueueOptions) -> int:
+    if options.data:
+        return _data(session, options)
     from hpcbatch.client import listing
     from hpcbatch.dialects.slurm.columns import complaint
+
+    if options.clusters is not None and not options.no_header:
+        from hpcbatch.dialects.slurm.clusters import heading
+
+        sys.stdout.write(heading(session.server))
+    if options.steps is not None:
+        from hpcbatch.dialects.slurm import squeue_steps
+
+        complain(complaint(squeue_steps.columns_of(options), "squeue: error: Invalid job step"))
+        rows = listing.list_rows(session.api, session.namespace, finished=False)
+        sys.stdout.write(squeue_steps.format_steps(rows, options, session.now, session.zone))
+        return 0
     from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE, check_ids, columns_of, format_queue
     from hpcbatch.dialects.slurm.states import ACTIVE
 
@@ -42,6 +69,17 @@ def _body(session: Session) -> int:
 
         wrf = Columns(session).value
     sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf))
+    return 0
+
+
+def _data(session: Session, options: SqueueOptions) -> int:
+    from hpcbatch.cli.slurm.scontrol import recent_jobs
+    from hpcbatch.cli.unix_names import group_name
+    from hpcbatch.dialects.slurm.data import listing
+    from hpcbatch.dialects.slurm.squeue_json import job
+
+    jobs = [job(shown, group_name) for shown in recent_jobs(session)]
+    sys.stdout.write(listing("jobs", jobs, as_yaml=options.data == "yaml"))
     return 0
 
 

@@ -159,9 +159,11 @@ def _command_text(command: str, operand: str, text: str) -> str:
             return f"scancel: error: Kill job error on job id {operand}: {COMPLETED if text == FINISHED else text}"
         case "sinfo":
             return f"slurm_load_partitions: {text}"
-        case "sacct":  # asks slurmdbd, not the controller
+        case "sacct" | "sacctmgr" | "seff" | "sreport":  # ask slurmdbd, not the controller
             why = "Connection refused" if text == NO_CONTROLLER else text
-            return f"sacct: error: Problem talking to the database: {why}"
+            return f"{command}: error: Problem talking to the database: {why}"
+        case "sdiag":
+            return f"slurm_get_statistics: {text}"
         case _:
             return f"slurm_load_jobs error: {text}"
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
+
+from hpcbatch.dialects.slurm.errors import SlurmUsageError
 
 _OWN = re.compile(r"[\w ,.:/+=()\[\]-]")
 
@@ -35,6 +37,33 @@ class Style(NamedTuple):
     """Between the fields of -p and -P; None: columns."""
     trailing: bool = False
     """Whether a delimiter stands behind the last field too (-p)."""
+
+
+def style_of(asked: Iterable[str]) -> Style:
+    """Of the options --noheader, --parsable and --parsable2, by name."""
+    names = set(asked)
+    return Style("noheader" not in names, "|" if {"parsable", "parsable2"} & names else None, "parsable" in names)
+
+
+def list_of_fields(names: Iterable[str], width: int, most: int) -> str:
+    """What -e prints: so many names on a line, each so wide."""
+    padded = [f"{name:<{width}}" for name in names]
+    return "\n".join(" ".join(padded[first : first + most]) for first in range(0, len(padded), most))
+
+
+def headings(fields: str, known: Mapping[str, int], command: str) -> list[Heading]:
+    """The columns of `name[%[-]width],…`, of which a beginning is enough. Raises SlurmUsageError for one that there is
+    not.
+    """
+    found = []
+    for item in filter(None, fields.split(",")):
+        name, _, width = item.partition("%")
+        full = next((each for each in known if each.lower().startswith(name.lower())), None)
+        if full is None:
+            raise SlurmUsageError(f'{command}: error: Invalid field requested: "{name}"')
+        is_number = width.removeprefix("-").isdecimal() and len(width) < 6
+        found.append(Heading(full, int(width) if is_number else known[full]))
+    return found
 
 
 def table(headings: Sequence[Heading], rows: Iterable[Sequence[str]], style: Style) -> Iterator[str]:

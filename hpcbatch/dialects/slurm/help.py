@@ -91,22 +91,27 @@ Other options of Slurm's sbatch are kept with the job or have no effect, which i
 
 SQUEUE_USAGE = """\
 Usage: squeue [-A accounts] [-j jobids] [-n names] [-o format] [-O format] [-p partitions]
-              [-q qos] [-S fields] [--start] [-t states] [-u users] [-w nodes] [--me] [-ahlrv]"""
+              [-q qos] [-S fields] [-s[steps]] [-i seconds] [-M clusters] [--start] [-t states] [-u users]
+              [-w nodes] [--me] [--json | --yaml] [-ahlrv]"""
 
 SQUEUE_HELP = f"""\
 {SQUEUE_USAGE}
 
   -A, --account=account(s)        jobs of these accounts
   -h, --noheader                  no headers on output
+  -i, --iterate=seconds           again and again
   -j, --jobs=job(s)               these jobs
   -l, --long                      long report
   -L, --licenses=license_name(s)  jobs with these licences
+      --json, --yaml              all jobs with all that is known of them
+  -M, --clusters=name             this cluster, or all
       --me                        jobs of the current user
   -n, --name=job_name(s)          jobs of these names
       --noconvert                 don't convert memory to the greatest unit
   -o, --format=format             %[[.]size]type fields
   -O, --Format=format             comma separated field names, each with :[.]size
   -p, --partition=partition(s)    jobs in these partitions
+  -s, --steps[=step(s)]           steps of jobs that run
   -S, --sort=fields               fields to sort on
       --start                     expected start times of pending jobs
   -t, --states=states             jobs in these states, or all
@@ -126,9 +131,12 @@ SCANCEL_HELP = f"""\
 {SCANCEL_USAGE}
 
   -A, --account=account           act only on jobs charging this account
+  -i, --interactive               ask about each job
+  -M, --clusters=name             this cluster
       --me                        act only on jobs of the current user
   -n, --name=job_name             act only on jobs with this name
   -p, --partition=partition       act only on jobs in this partition
+  -q, --qos=qos                   act only on jobs of this quality of service
   -Q, --quiet                     disable warnings
   -t, --state=states              act only on jobs in this state
   -u, --user=user_name            act only on jobs of this user
@@ -148,6 +156,8 @@ Usage: scontrol [-o] [-Q] COMMAND
   show partition [NAME]       one partition, or all
   show licenses [NAME]        one licence, or all
   show steps [ID[.STEP]]      the steps of a job, or all
+  show assoc_mgr [users=LIST] [accounts=LIST] [qos=LIST] [flags=users,assoc,qos]
+  show cache                  the same: accounts and users that jobs name
   show config                 the parameters of Slurm, and what is so here
   show reservation [NAME]     reservations, of which there are none
   show topology [NAME]        switches, of which there are none
@@ -181,14 +191,19 @@ SINFO_HELP = f"""\
 {SINFO_USAGE}
 
   -h, --noheader             no headers on output
+  -i, --iterate=seconds      again and again
+      --json, --yaml         all nodes with all that is known of them
   -l, --long                 long output
+  -M, --clusters=name        this cluster, or all
   -n, --nodes=NODES          report on specific node(s)
   -N, --Node                 node-centric format
   -o, --format=format        %[[.]size]type fields
   -O, --Format=format        comma separated field names, each with :[.]size
   -p, --partition=PARTITION  report on specific partition(s)
   -s, --summarize            report state summary only
+  -S, --sort=fields          fields to sort on, letters of --format
   -t, --states=node_state    the states of nodes to view
+  -T, --reservation          reservations, of which there are none
 
 Help options:
       --help                 show this help message
@@ -202,6 +217,7 @@ sacct [<OPTION>]
     Valid <OPTION> values are:
      -a, --allusers              jobs of all users, as root sees them by default
      -A, --accounts=LIST         jobs of these accounts
+     -B, --batch-script          the scripts of the jobs of -j, as long as they have not ended
      -b, --brief                 the same as --format=jobid,state,exitcode
      -C, --constraints=LIST      jobs with these constraints
      -D, --duplicates            also the runs after which a job was queued again
@@ -213,7 +229,7 @@ sacct [<OPTION>]
      -i, --nnodes=MIN[-MAX]      jobs of so many nodes
      -I, --ncpus=MIN[-MAX]       jobs of so many CPUs
      -j, --jobs=LIST             these jobs, members of arrays or steps: 12, 12_7, 12_[1-3], 12.batch
-         --json                  as JSON
+         --json, --yaml          as JSON or YAML
      -k, --timelimit-min=TIME    jobs with this time limit, or one up to -K
      -K, --timelimit-max=TIME    see -k
      -l, --long                  many fields
@@ -297,3 +313,33 @@ STRIGGER_HELP = f"""\
 
       --get                   the triggers that are set: none
       --set, --clear          refused: nothing starts programs here"""
+
+
+SSTAT_USAGE = "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help"
+
+SSTAT_HELP = """\
+sstat [<OPTION>] -j <job(.stepid)>
+    Valid <OPTION> values are:
+     -a, --allsteps      all steps of a job that is named without one: batch and extern
+     -e, --helpformat    the fields that --format knows
+     -h, --help          this text
+     -i, --pidformat     the same as --format=jobid,nodelist,pids; pids are not known
+     -j, --jobs=LIST     jobs or steps; of a job without a step: batch
+     -n, --noheader      no heading
+         --noconvert     sizes in their own unit
+     -o, --format=LIST   fields, each with %WIDTH if wanted
+     -p, --parsable      fields with | between them and at the end
+     -P, --parsable2     fields with | between them
+         --usage         brief help
+     -V, --version       print version"""
+
+
+SDIAG_USAGE = "Usage: sdiag [-M cluster] [-aritT]"
+
+SDIAG_HELP = f"""\
+{SDIAG_USAGE}
+
+  -M, --cluster=name  this cluster
+  -r, --reset         refused: the numbers are those of the day
+  -a, -i, -t, -T      nothing: calls are not counted
+  -V, --version       output version information and exit"""

@@ -21,7 +21,7 @@ from hpcbatch.dialects.slurm.request import GPU_OPTIONS, Place, Request
 from hpcbatch.errors import DirectiveError, HpcBatchError
 from hpcbatch.model.outcome import Fate
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.model.text import is_printable, printable
+from hpcbatch.model.text import HIDDEN, is_printable, printable
 
 PluginOptions: TypeAlias = Callable[[], Mapping[str, str]]
 """The site's: patterns of names with their dashes (`--ear*`), and why each is ignored. Called only when needed."""
@@ -30,6 +30,7 @@ _ANY_TEXT = frozenset({"export", "wrap"})
 _ANSWERS = {"help": SBATCH_HELP, "usage": SBATCH_USAGE, "version": VERSION_TEXT}
 _NOT_IN_A_SCRIPT = frozenset({"wrap", *_ANSWERS})
 _NEXT_COMPONENT = ":"
+_LONGEST_LINE = 4096
 
 
 class Context(NamedTuple):
@@ -83,6 +84,25 @@ def read_command_line(argv: Sequence[str], plugins: PluginOptions | None, book: 
         if option.option.name in _ANSWERS:
             raise SlurmAnswer(_ANSWERS[option.option.name])
     return CommandLine(tuple(parts), tuple(rest))
+
+
+def submit_line(argv: Sequence[str], plugins: PluginOptions | None) -> str:
+    """sbatch's command line as others may read it: without what --export gives to variables and --wrap's script."""
+    shown: list[str] = list(argv)
+    first = 0
+    while True:
+        given, operands = PARSER.parse(argv[first:], unknown=partial(_of_a_plugin, of_site=plugins))
+        for option in given:
+            name, at = option.option.name, first + option.word
+            if name in _ANY_TEXT:
+                told = values.names_only(option.value or "") if name == "export" else HIDDEN
+                shown[at] = f"--{name}={told}"
+                if "=" not in argv[at]:
+                    shown[at + 1] = ""  # its value
+        if not operands or argv[first + operands[0]] != _NEXT_COMPONENT:
+            break
+        first += operands[0] + 1
+    return printable(" ".join(["sbatch", *filter(None, shown)]))[:_LONGEST_LINE]
 
 
 def apply_command_line(request: Request, part: Sequence[tuple[Given, str]], context: Context) -> None:

@@ -69,6 +69,16 @@ def format_lines(lines: Sequence[Line], options: SacctOptions, view: View) -> It
     return table(headings, rows, Style(options.header, options.delimiter, options.trailing))
 
 
+NO_TEXT = b"NONE\n"
+
+
+def text_heading(line: Line, options: SacctOptions) -> str:
+    """What stands above a job's script or environment."""
+    is_script = options.text == "script"
+    what = f"Batch Script for {line.job_id}" if is_script else f"Environment used for {line.job_id}"
+    return f"{what}{'' if is_script else ' (must be batch to display)'}\n{'-' * 80}\n"
+
+
 # What is listed: a job, a member of an array, or the members of an array that have no job of their own
 
 

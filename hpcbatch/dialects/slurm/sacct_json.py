@@ -1,26 +1,23 @@
-"""`sacct --json`: the shape of Slurm 22.05's dbv0.0.38. Source: openapi/dbv0.0.38, parse.c.
+"""`sacct --json` and `--yaml`: the shape of Slurm 22.05's dbv0.0.38. Source: openapi/dbv0.0.38, parse.c.
 
 The exit codes are those of the jobs; the real plugin of that version told 0 for all of them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 from typing import Any
 
-from hpcbatch.dialects.slurm.errors import SLURM_VERSION
+from hpcbatch.dialects.slurm.data import document, epoch
 from hpcbatch.dialects.slurm.sacct_fields import MIB, Line, told
 from hpcbatch.dialects.slurm.states import LONG
 
-_RELEASE = [int(part) for part in SLURM_VERSION.split(".")]
 _TRES = {"cpu": 1, "mem": 2, "energy": 3, "node": 4, "billing": 5}
 """The ids that slurmdbd gives to these."""
 _SIGNALS = {1: "Hangup", 2: "Interrupt", 6: "Aborted", 9: "Killed", 11: "Segmentation fault", 15: "Terminated"}
 
 
-def format_json(lines: Iterable[Line], group_name: Callable[[int], str] = str) -> str:
+def format_json(lines: Iterable[Line], group_name: Callable[[int], str] = str, *, as_yaml: bool = False) -> str:
     """All jobs with their steps, which stand behind them in `lines`; a step without its job is left out."""
     groups: list[tuple[Line, list[Line]]] = []
     for line in lines:
@@ -28,18 +25,8 @@ def format_json(lines: Iterable[Line], group_name: Callable[[int], str] = str) -
             groups.append((line, []))
         elif groups and groups[-1][0].job_id_raw == line.job_id_raw:
             groups[-1][1].append(line)
-    body = {
-        "meta": {
-            "plugin": {"type": "openapi/dbv0.0.38", "name": "Slurm OpenAPI DB v0.0.38"},
-            "Slurm": {
-                "version": {"major": _RELEASE[0], "micro": _RELEASE[2], "minor": _RELEASE[1]},
-                "release": SLURM_VERSION,
-            },
-        },
-        "errors": [],
-        "jobs": [_job(job, steps, group_name) for job, steps in groups],
-    }
-    return json.dumps(body, indent=2) + "\n"
+    jobs = [_job(job, steps, group_name) for job, steps in groups]
+    return document("openapi/dbv0.0.38", "Slurm OpenAPI DB v0.0.38", "jobs", jobs, as_yaml=as_yaml)
 
 
 def _job(line: Line, steps: Sequence[Line], group_name: Callable[[int], str]) -> dict[str, Any]:
@@ -65,8 +52,8 @@ def _job(line: Line, steps: Sequence[Line], group_name: Callable[[int], str]) ->
         "derived_exit_code": _exit(0, 0),
         "time": _time(line)
         | {
-            "eligible": _epoch(line.eligible),
-            "submission": _epoch(line.submit),
+            "eligible": epoch(line.eligible),
+            "submission": epoch(line.submit),
             "limit": None if row.walltime_s is None else -(-row.walltime_s // 60),
         },
         "exit_code": _exit(line.exit_code, line.exit_signal),
@@ -131,8 +118,8 @@ def _time(line: Line) -> dict[str, Any]:
     nothing = {"seconds": 0, "microseconds": 0}
     return {
         "elapsed": line.elapsed_s,
-        "end": _epoch(line.end),
-        "start": _epoch(line.start),
+        "end": epoch(line.end),
+        "start": epoch(line.start),
         "suspended": line.suspended_s,
         "system": nothing,
         "total": used,
@@ -174,7 +161,3 @@ def _used(line: Line, pick: Callable[[list[int]], int], *, with_place: bool = Fa
             entry |= {"node": pairs[task][0], "task": task}
         found.append(entry)
     return found
-
-
-def _epoch(when: datetime | None) -> int:
-    return 0 if when is None else int(when.timestamp())

@@ -82,8 +82,7 @@ PARSER = Parser(
     ),
 )
 
-NOT_SUPPORTED = frozenset({"batch-script", "env-vars", "flags", "yaml"})
-"""Scripts and environments go with their run, so that there is nothing to show of them afterwards."""
+NOT_SUPPORTED = frozenset({"flags"})
 ACCOUNTED = frozenset({"PD", "R", "S", "CD", "CA", "F", "TO", "NF", "PR", "BF", "DL", "OOM", "RQ", "RS", "RV"})
 """Compact states that sacct selects by."""
 _MAY_STAND_TWICE = frozenset(
@@ -158,7 +157,10 @@ class SacctOptions(NamedTuple):
     unit: str = ""
     """One of KMGTP for all sizes."""
     convert: bool = True
-    json: bool = False
+    data: str = ""
+    """`json` or `yaml`."""
+    text: str = ""
+    """`script` (-B) or `environment` (--env-vars) of the jobs, instead of the table."""
     nothing: bool = False
     """Asked for what no job here has: a wckey, an association."""
     time_format: str = ""
@@ -169,6 +171,12 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str, now
     `now` is in the user's zone. Raises SlurmAnswer for what only prints a text, SlurmUsageError in sacct's words.
     """
     asked = _option_values(argv)
+    texts = asked.keys() & {"batch-script", "env-vars"}
+    if len(texts) > 1:
+        raise _fatal("Options --batch-script and --env-vars are mutually exclusive")
+    if texts and not asked.get("jobs"):
+        what = "job scripts" if "batch-script" in texts else "job environment"
+        raise _fatal(f"When requesting {what} you must also request specific jobs with the '-j' option.")
     for name in asked.keys() & NOT_SUPPORTED:
         raise NotSupportedError(f"sacct --{name} is not supported")
     fields, widths = _fields(_field_list(asked, environ))
@@ -209,7 +217,8 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str, now
         trailing="parsable" in asked and "parsable2" not in asked,
         unit=_unit(asked.get("units")),
         convert="noconvert" not in asked,
-        json="json" in asked,
+        data="yaml" if "yaml" in asked else "json" if "json" in asked else "",
+        text="script" if "batch-script" in asked else "environment" if "env-vars" in asked else "",
         nothing=bool({"wckeys", "associations"} & asked.keys()),
         time_format=environ.get("SLURM_TIME_FORMAT", ""),
     )

@@ -15,12 +15,12 @@ from hpcbatch.dialects.slurm.errors import (
     SlurmUsageError,
     describe,
 )
-from hpcbatch.dialects.slurm.getopt import Given, Option, Parser, Takes
+from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SCANCEL_HELP, SCANCEL_USAGE
 from hpcbatch.dialects.slurm.hostlist import expand
-from hpcbatch.dialects.slurm.ids import id_text, parse_id, split_ids
+from hpcbatch.dialects.slurm.ids import id_text, parse_id, split_ids, task_text
 from hpcbatch.dialects.slurm.states import compact, own_number
-from hpcbatch.errors import HpcBatchError, JobFinishedError, NotSupportedError, RefusedError, UnknownJobError
+from hpcbatch.errors import HpcBatchError, JobFinishedError, RefusedError, UnknownJobError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import unended
 from hpcbatch.model.named import NamedJob
@@ -59,13 +59,16 @@ PARSER = Parser(
     ],
 )
 
-NOT_YET = ("clusters", "interactive", "qos", "reservation", "sibling", "wckey")
+_NO_FEDERATION = 191
 VARIABLES = {
     "SCANCEL_ACCOUNT": "account",
     "SCANCEL_NAME": "name",
     "SCANCEL_PARTITION": "partition",
+    "SCANCEL_QOS": "qos",
+    "SCANCEL_RESERVATION": "reservation",
     "SCANCEL_STATE": "state",
     "SCANCEL_USER": "user",
+    "SCANCEL_WCKEY": "wckey",
 }
 _STATES = {
     "PENDING": "PD",
@@ -88,11 +91,18 @@ class ScancelOptions:
     name: str | None = None
     partition: str | None = None
     account: str | None = None
+    qos: str | None = None
+    reservation: str | None = None
+    wckey: str | None = None
+    """Of reservations and wckeys no job is."""
     state: str | None = None
     """Compact: PD, R, S or CG."""
     hosts: frozenset[str] | None = None
     quiet: bool = False
     verbose: bool = False
+    interactive: bool = False
+    """-i: each is asked about."""
+    clusters: str | None = None
     signal: int | None = None
     """To be sent instead of ending the jobs."""
     scope: str = "steps"
@@ -100,10 +110,14 @@ class ScancelOptions:
 
     @property
     def has_filter(self) -> bool:
-        """With a filter, an id that does not match it is an error; without, nothing ever is."""
-        return any(
-            value is not None for value in (self.user, self.name, self.partition, self.account, self.state, self.hosts)
-        )
+        """Whether jobs are chosen by more than their ids."""
+        chosen = (self.user, self.name, self.partition, self.account, self.state, self.hosts, self.qos)
+        return any(value is not None for value in (*chosen, self.reservation, self.wckey))
+
+    @property
+    def needs_match(self) -> bool:
+        """Then an id that does not match is an error; else nothing ever is."""
+        return self.has_filter or self.interactive
 
 
 def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> ScancelOptions:
@@ -116,30 +130,30 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> 
     for name, text in (("help", SCANCEL_HELP), ("usage", SCANCEL_USAGE), ("version", VERSION_TEXT)):
         if name in asked:
             raise SlurmAnswer(text)
-    _refuse(given)
     options = ScancelOptions(
         ids=_ids([argv[index] for index in operands]),
         user=user if "me" in asked else asked.get("user"),
         name=asked.get("name"),
         partition=asked.get("partition"),
         account=asked.get("account"),
+        qos=asked.get("qos"),
+        reservation=asked.get("reservation"),
+        wckey=asked.get("wckey"),
         state=_state(asked["state"]) if "state" in asked else None,
         hosts=frozenset(expand(asked["nodelist"])) if "nodelist" in asked else None,
         quiet="quiet" in asked,
         verbose="verbose" in asked,
+        interactive="interactive" in asked,
+        clusters=asked.get("clusters"),
         signal=_signal(asked),
         scope="all" if "full" in asked else "script" if "batch" in asked else "steps",
     )
     if not options.ids and not options.has_filter:
         raise SlurmUsageError("scancel: error: No job identification provided")
+    if "sibling" in asked and options.ids:
+        text = _kill_error(id_text(options.ids[0]), "Not a valid federated job")
+        raise SlurmUsageError(text, _NO_FEDERATION)
     return options
-
-
-def _refuse(given: Sequence[Given]) -> None:
-    for option in given:
-        name = option.option.name
-        if name in NOT_YET:
-            raise NotSupportedError(f"scancel --{name} is not supported yet")
 
 
 def _ids(words: Sequence[str]) -> tuple[NamedJob, ...]:
@@ -185,6 +199,8 @@ def matching(rows: Sequence[JobRow], options: ScancelOptions) -> list[JobRow]:
         and options.name in {None, row.name}
         and options.partition in {None, row.queue}
         and options.account in {None, row.account}
+        and options.qos in {None, row.qos or "normal"}
+        and options.reservation is options.wckey is None
         and options.state in {None, compact(row.state, row.reason)}
         and (options.hosts is None or options.hosts & set(row.hosts))
     ]
@@ -212,7 +228,7 @@ def no_match(rows: Sequence[JobRow], options: ScancelOptions) -> tuple[str, int]
     """Stderr and exit code for ids that the filters shut out, and for filters that nothing matches."""
     chosen = matching(rows, options)
     missed = [one for one in options.ids if not named(chosen, [one])]
-    if options.has_filter and missed:
+    if options.needs_match and missed:
         return "\n".join(_kill_error(id_text(one), INVALID_JOB) for one in missed), 1
     if chosen or options.ids or not options.verbose:
         return "", 0
@@ -220,12 +236,23 @@ def no_match(rows: Sequence[JobRow], options: ScancelOptions) -> tuple[str, int]
         ("account", options.account),
         ("job_name", options.name),
         ("partition", options.partition),
+        ("qos", options.qos),
+        ("reservation", options.reservation),
         ("state", next((long for long, short in _STATES.items() if short == options.state), None)),
         ("user_name", options.user),
+        ("wckey", options.wckey),
         ("nodelist", None if options.hosts is None else ",".join(sorted(options.hosts))),
     )
     text = " ".join(f"{name}={value}" for name, value in filters if value is not None)
     return f"scancel: error: No active jobs match ALL job filters, including: {text} ", 0
+
+
+def question(one: NamedJob, row: JobRow) -> str:
+    """What -i asks about one job, array or members of one."""
+    shown = id_text(one)
+    if row.array_indices and one.members is None and (waiting := Indices.parse(row.array_pending)):
+        shown = f"{one.number}_[{task_text(waiting, row.array_limit)}]"
+    return f"Cancel job_id={shown} name={row.name} partition={row.queue} [y/n]? "
 
 
 def outcome(job_id: str, error: HpcBatchError | None, options: ScancelOptions) -> tuple[str, int]:

@@ -33,14 +33,6 @@ def format_hosts(command: ScontrolCommand) -> str:
     return (compress_sorted(names) if command.verb is Verb.SHOW_HOSTLIST_SORTED else compress(names)) + "\n"
 
 
-def format_ping(host: str, up: bool) -> str:
-    """What `scontrol ping` prints; it exits 1 when the controller is down."""
-    if up:
-        return f"Slurmctld(primary) at {host} is UP\n"
-    stars = "*" * 41
-    return f"Slurmctld(primary) at {host} is DOWN\n{stars}\n** RESTORE SLURMCTLD DAEMON TO SERVICE **\n{stars}\n"
-
-
 _TRES = (
     ("CpusPerTres", "gres:gpu:", "cpus_per_gpu"),
     ("MemPerTres", "gres:gpu:", "mem_per_gpu_mb"),

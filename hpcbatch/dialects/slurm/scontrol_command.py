@@ -21,6 +21,7 @@ class Verb(StrEnum):
     SHOW_NODE = "show node"
     SHOW_PARTITION = "show partition"
     SHOW_LICENSES = "show licenses"
+    SHOW_ASSOC_MGR = "show assoc_mgr"
     SHOW_CONFIG = "show config"
     SHOW_DAEMONS = "show daemons"
     SHOW_SLURMD = "show slurmd"
@@ -64,6 +65,7 @@ class ScontrolCommand:
     one_line: bool = False
     quiet: bool = False
     time_format: str = ""
+    clusters: str | None = None
 
 
 PARSER = Parser(
@@ -137,6 +139,8 @@ _MODES = {
 _NOT_YET = {"errnumstr": 2, "getent": 6, "gethost": 7}
 _ENTITIES = {
     "aliases": (1, Verb.SHOW_ALIASES),
+    "assoc_mgr": (2, Verb.SHOW_ASSOC_MGR),
+    "cache": (2, Verb.SHOW_ASSOC_MGR),
     "bbstat": (2, Verb.SHOW_NOTHING),
     "dwstat": (2, Verb.SHOW_NOTHING),
     "burstbuffer": (2, Verb.SHOW_NOTHING),
@@ -160,7 +164,6 @@ _ENTITIES = {
     "topology": (1, Verb.SHOW_TOPOLOGY),
 }
 """Each with the least number of letters that it may be cut down to. Source: _show_it() of scontrol.c, in its order."""
-_NO_ENTITIES_YET = ("assoc_mgr", "cache")
 _WITHOUT_OPERAND = frozenset({Verb.SHOW_DAEMONS})
 
 
@@ -172,13 +175,13 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
         raise SlurmAnswer(SCONTROL_USAGE)
     if "version" in asked:
         raise SlurmAnswer(VERSION_TEXT)
-    for name in ("clusters", "uid"):
-        if name in asked:
-            raise NotSupportedError(f"scontrol --{name} is not supported yet")
+    if "uid" in asked:
+        raise NotSupportedError("scontrol --uid is not supported yet")
     words = [argv[index] for index in operands]
     if not words:
         raise NotSupportedError("scontrol without a command, its interactive mode, is not supported yet")
-    options = _Options("oneliner" in asked, "quiet" in asked, environ.get("SLURM_TIME_FORMAT", ""))
+    clusters = next((option.value for option in reversed(given) if option.option.name == "clusters"), None)
+    options = _Options("oneliner" in asked, "quiet" in asked, environ.get("SLURM_TIME_FORMAT", ""), clusters)
     keyword, rest = _keyword(words), words[1:]
     least, most = _WORDS.get(keyword, (1, len(words)))
     if not least <= len(rest) <= most:
@@ -212,6 +215,7 @@ class _Options:
     one_line: bool
     quiet: bool
     time_format: str
+    clusters: str | None
 
     def command(
         self, verb: Verb, operand: str = "", ids: tuple[str, ...] = (), words: Sequence[str] = ()
@@ -224,6 +228,7 @@ class _Options:
             one_line=self.one_line,
             quiet=self.quiet,
             time_format=self.time_format,
+            clusters=self.clusters,
         )
 
 
@@ -264,6 +269,8 @@ def _write(rest: Sequence[str], options: _Options) -> ScontrolCommand:
 def _show(rest: Sequence[str], environ: Mapping[str, str], options: _Options) -> ScontrolCommand:
     name, equals, operand = rest[0].partition("=")
     operands = [*([operand] if equals else []), *rest[1:]]
+    if not equals and _entity(name) is Verb.SHOW_ASSOC_MGR:
+        return options.command(Verb.SHOW_ASSOC_MGR, words=rest[1:])
     if len(operands) > 1:
         raise SlurmUsageError("too many arguments for keyword:show")
     verb = _entity(name)
@@ -286,8 +293,6 @@ def _entity(name: str) -> Verb:
     for entity, (least, verb) in _ENTITIES.items():
         if len(lower) >= least and entity.startswith(lower):
             return verb
-    if lower and any(entity.startswith(lower) for entity in _NO_ENTITIES_YET):
-        raise NotSupportedError(f"scontrol show {lower} is not supported yet")
     raise SlurmUsageError(f"invalid entity:{name} for keyword:show ")
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.clock import stamp
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION
-from hpcbatch.dialects.slurm.scontrol import format_ping
+from hpcbatch.dialects.slurm.scontrol_show import format_ping
 from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE
 
 _ORDER = """

@@ -22,6 +22,14 @@ PIDS_HEADING = "PID      JOBID    STEPID   LOCALID GLOBALID"
 NO_SLURMD = "scontrol: error: slurm_slurmd_info: Connection refused\nslurm_load_slurmd_status: Connection refused"
 
 
+def format_ping(host: str, up: bool) -> str:
+    """What `scontrol ping` prints; it exits 1 when the controller is down."""
+    if up:
+        return f"Slurmctld(primary) at {host} is UP\n"
+    stars = "*" * 41
+    return f"Slurmctld(primary) at {host} is DOWN\n{stars}\n** RESTORE SLURMCTLD DAEMON TO SERVICE **\n{stars}\n"
+
+
 def format_licenses(
     total: Mapping[str, int], used: Mapping[str, int], only: str = "", *, one_line: bool = False
 ) -> str:

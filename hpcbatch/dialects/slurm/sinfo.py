@@ -15,7 +15,7 @@ from hpcbatch.dialects.slurm.help import SINFO_HELP, SINFO_USAGE
 from hpcbatch.dialects.slurm.hostlist import compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB
 from hpcbatch.dialects.slurm.node_states import ASKED, DOWN, DRAINED, NodeState, node_state
-from hpcbatch.errors import NotSupportedError
+from hpcbatch.dialects.slurm.values import leading_number
 from hpcbatch.model.row import NodeRow, QueueRow
 
 DEFAULT_FORMAT = "%9P %.5a %.10l %.6D %.6t %N"
@@ -61,7 +61,6 @@ PARSER = Parser(
         )
     ],
 )
-NOT_YET = ("clusters", "iterate", "json", "reservation", "sort", "yaml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +81,15 @@ class SinfoOptions:
     long: bool = False
     no_header: bool = False
     time_format: str = ""
+    sort: str | None = None
+    """Of -S; None: partitions in their order, nodes by state, or with -N by name."""
+    clusters: str | None = None
+    every_s: int = 0
+    """-i: again after so many seconds; 0: once."""
+    data: str = ""
+    """`json` or `yaml`: all nodes, whatever else is selected."""
+    reservations: bool = False
+    """-T: reservations, of which there are none, instead of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +279,8 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> SinfoOption
     for name, text in (("help", SINFO_HELP), ("usage", SINFO_USAGE), ("version", VERSION_TEXT)):
         if name in asked:
             raise SlurmAnswer(text)
-    for name in NOT_YET:
-        if name in asked:
-            raise NotSupportedError(f"sinfo --{name} is not supported yet")
+    if "iterate" in asked and leading_number(asked["iterate"]) <= 0:
+        raise SlurmUsageError(f"sinfo: error: Error: invalid entry for --iterate={asked['iterate']}")
     partitions = asked.get("partition", environ.get("SINFO_PARTITION"))
     options = SinfoOptions(
         format=_default_format(asked),
@@ -287,6 +294,11 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> SinfoOption
         long="long" in asked,
         no_header="noheader" in asked,
         time_format=environ.get("SLURM_TIME_FORMAT", ""),
+        sort=asked.get("sort", environ.get("SINFO_SORT")),
+        clusters=asked.get("clusters"),
+        every_s=leading_number(asked.get("iterate", "0")),
+        data="yaml" if "yaml" in asked else "json" if "json" in asked else "",
+        reservations="reservation" in asked,
     )
     if "Format" in asked:
         return replace(options, fields=asked["Format"])
@@ -328,14 +340,21 @@ def format_sinfo(
     nodes: Sequence[NodeRow], queues: Sequence[QueueRow], options: SinfoOptions, now: datetime, tz: tzinfo
 ) -> str:
     """What sinfo prints for these nodes and queues. Every line ends in a newline."""
+    above = f"{ctime(now, tz)}\n" if (options.long or options.every_s) and not options.no_header else ""
+    if options.reservations:
+        return f"{above}No reservations in the system\n"
     columns = columns_of(options)
     groups = _groups(nodes, queues, {column.key for column in columns}, options, tz)
     columns = _grown(columns, groups)
     lines = [] if options.no_header else [line(columns, lambda key: LETTERS[key][0])]
-    if options.long and not options.no_header:
-        lines.insert(0, ctime(now, tz))
     lines += [line(columns, partial(_value, group)) for group in groups]
-    return "".join(f"{text}\n" for text in lines)
+    return above + "".join(f"{text}\n" for text in lines)
+
+
+def below_time(text: str, heading: str, options: SinfoOptions) -> str:
+    """`text` with the heading of a cluster, which stands below the time where there is one."""
+    above, newline, rest = text.partition("\n") if options.long or options.every_s else ("", "", text)
+    return f"{above}{newline}{heading}{rest}"
 
 
 def _value(group: _Group, key: str) -> str:
@@ -371,7 +390,45 @@ def _groups(
         groups = _merged(groups)
     if options.by_node:
         groups.sort(key=lambda group: group.nodes[0].name)
-    return groups
+    return groups if options.sort is None else _sorted(groups, options.sort, [queue.name for queue in kept])
+
+
+def _least(value: Callable[[NodeRow], int]) -> Callable[[_Group], float]:
+    return lambda group: min((value(node) for node in group.nodes), default=0)
+
+
+_NUMERIC: dict[str, Callable[[_Group], float]] = {
+    "A": lambda group: group.count()[0],
+    "c": _least(lambda node: node.cpus),
+    "D": lambda group: len(group.nodes),
+    "e": _least(lambda node: node.mem_bytes - node.mem_used_bytes),
+    "F": lambda group: group.count()[0],
+    "l": lambda group: float("inf") if group.queue.max_walltime_s is None else group.queue.max_walltime_s,
+    "m": _least(lambda node: node.mem_bytes),
+    "s": lambda group: group.queue.max_nodes or float("inf"),
+    "t": lambda group: group.state.rank if group.state else 0,
+    "T": lambda group: group.state.rank if group.state else 0,
+    "Y": _least(lambda node: node.cpus),
+}
+
+
+def _sorted(groups: Sequence[_Group], sort: str, partitions: Sequence[str]) -> list[_Group]:
+    """By the letters of `sort`, the first the most important; a `-` before one turns it around, a `#` before P takes
+    the order of the partitions. What is no letter is passed over, as in Slurm.
+    """
+    found = list(groups)
+    for before, letter in reversed(list(zip(f" {sort}", sort, strict=False))):
+        if letter in "PR" and before == "#":
+            found.sort(key=lambda group: partitions.index(group.queue.name))
+        elif letter in _NUMERIC:
+            found.sort(key=_NUMERIC[letter], reverse=before == "-")
+        elif letter in LETTERS and len(letter) == 1:
+            found.sort(key=partial(_shown_text, letter), reverse=before == "-")
+    return found
+
+
+def _shown_text(letter: str, group: _Group) -> str:
+    return group.queue.name if letter in "PR" else _value(group, letter)
 
 
 _PARTITION_KEYS = frozenset("aBghIlLMpPrRsS")

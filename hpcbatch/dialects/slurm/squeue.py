@@ -89,7 +89,7 @@ def format_queue(
         view = view._replace(wrf=wrf)
     fields, columns = NAMES if options.fields is not None else LETTERS, columns_of(options)
     lines = [] if options.no_header else [line(columns, lambda key: fields[key].heading)]
-    if options.long and not options.no_header:
+    if (options.long or options.every_s) and not options.no_header:
         lines.insert(0, ctime(now, tz))
     lines += [line(columns, partial(_value, fields, row, view)) for row in chosen]
     return "".join(f"{text}\n" for text in lines)
@@ -100,7 +100,7 @@ def _value(fields: Mapping[str, Field], row: JobRow, view: View, key: str) -> st
 
 
 def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
-    if row.state is JobState.REFUSED:
+    if row.state is JobState.REFUSED or options.has_reservations:
         return False
     if options.ids is None and row.end_time is not None and now - row.end_time > MIN_JOB_AGE:
         return False

@@ -12,7 +12,6 @@ from hpcbatch.dialects.slurm.hostlist import expand
 from hpcbatch.dialects.slurm.ids import SHOWN, parse_id, split_ids
 from hpcbatch.dialects.slurm.states import ACTIVE, LONG
 from hpcbatch.dialects.slurm.values import leading_number
-from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.named import NamedJob
 
 DEFAULT_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
@@ -88,7 +87,6 @@ VARIABLES = {
 }
 NO_EFFECT = frozenset({"all", "array-unique", "federation", "hide", "local", "priority", "sibling", "verbose"})
 """Hidden partitions and federations: there are none to show or to hide."""
-NOT_YET = frozenset({"clusters", "iterate", "json", "reservation", "steps", "yaml"})
 
 
 class SqueueOptions(NamedTuple):
@@ -116,6 +114,15 @@ class SqueueOptions(NamedTuple):
     time_format: str = ""
     unfold: bool = False
     """-r: a line for each member of an array."""
+    steps: tuple[tuple[NamedJob, str], ...] | None = None
+    """-s: steps instead of jobs, of which these or () all: a job and the name of its step."""
+    has_reservations: bool = False
+    """-R: jobs of reservations, of which there are none."""
+    clusters: str | None = None
+    every_s: int = 0
+    """-i: again after so many seconds; 0: once."""
+    data: str = ""
+    """`json` or `yaml`: all jobs, whatever else is selected."""
     tasks_shown: int = SHOWN
     """So many characters of a set of indices; 0: all."""
 
@@ -128,12 +135,14 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> 
     settings = {name: environ[variable] for variable, name in VARIABLES.items() if variable in environ}
     asked: dict[str, str] = {}
     rest = [argv[index] for index in operands]
+    alone = {option.option.name for option in given if option.value is None}
+    taker = next((name for name in ("jobs", "steps") if name in alone), "")
     for option in given:
         name, value = option.option.name, option.value
-        if name in NOT_YET:
-            raise NotSupportedError(f"squeue --{name} is not supported yet")
-        if name == "jobs" and value is None and rest:
-            value = rest.pop(0)  # -j's value is optional, so `-j 85` leaves 85 behind
+        if name == "iterate" and leading_number(value or "") <= 0:
+            raise SlurmUsageError(f"squeue: error: --iterate={value}\n")
+        if name == taker and value is None and rest:
+            value = rest.pop(0)  # -j's value is optional, so `-j 85` leaves 85 behind; so does -s's
         _check_format(name, asked)
         asked[name] = f"{asked[name]},{value}" if name == "jobs" and asked.get("jobs") else (value or "")
     _answer(asked)
@@ -174,6 +183,11 @@ def _build(settings: Mapping[str, str], asked: Mapping[str, str], user: str, tim
         accounts=_names(merged.get("accounts")),
         qos=_names(merged.get("qos")),
         licenses=_names(merged.get("licenses")),
+        steps=_steps(asked["steps"]) if "steps" in asked else None,
+        has_reservations="reservation" in asked,
+        clusters=asked.get("clusters"),
+        every_s=leading_number(asked.get("iterate", "0")),
+        data="yaml" if "yaml" in asked else "json" if "json" in asked else "",
         hosts=frozenset(expand(asked["nodelist"])) if asked.get("nodelist") else None,
         states=_states(merged.get("states", "")),
         no_header="noheader" in asked,
@@ -207,6 +221,20 @@ def _ids(text: str) -> tuple[NamedJob, ...]:
         except ValueError:
             raise SlurmUsageError(f"squeue: error: Invalid job id: {part}") from None
     return tuple(ids)
+
+
+def _steps(text: str) -> tuple[tuple[NamedJob, str], ...]:
+    """`12.0,12.batch`. Raises SlurmUsageError for a job without its step."""
+    found = []
+    for part in split_ids(text):
+        job, dot, step = part.partition(".")
+        try:
+            if not dot:
+                raise ValueError(part)
+            found.append((parse_id(job), step))
+        except ValueError:
+            raise SlurmUsageError(f"squeue: error: Invalid job_step id: {part}.??") from None
+    return tuple(found)
 
 
 def _states(text: str) -> frozenset[str] | None:

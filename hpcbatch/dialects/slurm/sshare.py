@@ -4,12 +4,12 @@ numbers and priorities, as with Slurm's priority/basic, of which this is what ss
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.associations import ROOT, Association, Directory
-from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
-from hpcbatch.dialects.slurm.field_table import Heading, Style, table
+from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer
+from hpcbatch.dialects.slurm.field_table import Style, headings, list_of_fields, style_of, table
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SSHARE_HELP
 
@@ -89,35 +89,12 @@ def read_options(argv: Sequence[str], user: str) -> SshareOptions:
         users = frozenset(asked["users"].split(","))
     return SshareOptions(
         fields=fields,
-        style=Style(
-            "noheader" not in asked, "|" if {"parsable", "parsable2"} & asked.keys() else None, "parsable" in asked
-        ),
+        style=style_of(asked),
         users=users,
         accounts=frozenset(asked["accounts"].split(",")) if asked.get("accounts") else None,
         users_only="Users" in asked,
         clusters=asked.get("clusters"),
     )
-
-
-def list_of_fields(names: Iterable[str], width: int, most: int) -> str:
-    """What -e prints: so many names on a line, each so wide."""
-    padded = [f"{name:<{width}}" for name in names]
-    return "\n".join(" ".join(padded[first : first + most]) for first in range(0, len(padded), most))
-
-
-def headings(fields: str, known: Mapping[str, int], command: str) -> list[Heading]:
-    """The columns of `name[%[-]width],…`, of which a beginning is enough. Raises SlurmUsageError for one that there is
-    not.
-    """
-    found = []
-    for item in filter(None, fields.split(",")):
-        name, _, width = item.partition("%")
-        full = next((each for each in known if each.lower().startswith(name.lower())), None)
-        if full is None:
-            raise SlurmUsageError(f'{command}: error: Invalid field requested: "{name}"')
-        is_number = width.removeprefix("-").isdecimal() and len(width) < 6
-        found.append(Heading(full, int(width) if is_number else known[full]))
-    return found
 
 
 def format_shares(directory: Directory, options: SshareOptions, cluster: str) -> Iterator[str]:

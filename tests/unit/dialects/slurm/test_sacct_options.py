@@ -185,7 +185,7 @@ def test_refusals(line: str, text: str, code: int) -> None:
     assert (error.value.text, error.value.code) == (text, code)
 
 
-@pytest.mark.parametrize("option", ["-B", "--env-vars", "--yaml", "-F x"])
+@pytest.mark.parametrize("option", ["-F x"])
 def test_what_is_not_supported_says_so(option: str) -> None:
     with pytest.raises(NotSupportedError):
         sacct(f"{option} -j 1", [])
@@ -219,3 +219,17 @@ def test_names_may_be_cut_short_and_come_from_a_variable() -> None:
 )
 def test_a_time_without_a_day_or_year_is_today_or_the_last_one(text: str, start: datetime) -> None:
     assert read_options(["-S", text, "-E", "2026-11-30"], {}, "tester", NOW).start == start
+
+
+def test_scripts_and_environments() -> None:
+    for argv, text in (
+        (["-B"], "When requesting job scripts you must also request specific jobs with the '-j' option."),
+        (["--env-vars"], "When requesting job environment you must also request specific jobs with the '-j' option."),
+        (["-B", "--env-vars", "-j", "3"], "Options --batch-script and --env-vars are mutually exclusive"),
+    ):
+        with pytest.raises(SlurmUsageError) as error:
+            read_options(argv, {}, "tester", NOW)
+        assert (error.value.text, error.value.code) == (f"sacct: fatal: {text}", 1)
+    assert read_options(["-B", "-j", "3"], {}, "tester", NOW).text == "script"
+    assert read_options(["--env-vars", "-j", "3"], {}, "tester", NOW).text == "environment"
+    assert read_options(["--yaml"], {}, "tester", NOW).data == "yaml"

@@ -16,9 +16,9 @@ from hpcbatch.dialects.slurm.scontrol import (
     format_job,
     format_node,
     format_partition,
-    format_ping,
 )
 from hpcbatch.dialects.slurm.scontrol_command import Verb, read_command, read_job
+from hpcbatch.dialects.slurm.scontrol_show import format_ping
 from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.chunk import Chunk
@@ -300,8 +300,7 @@ def test_error(argv: list[str], text: str, code: int) -> None:
     [
         [],
         ["requeue", "state=se", "1"],
-        ["show", "assoc"],
-        ["-M", "x", "ping"],
+        ["-u", "5", "ping"],
         ["errnumstr", "2017"],
     ],
     ids=str,
@@ -309,6 +308,11 @@ def test_error(argv: list[str], text: str, code: int) -> None:
 def test_not_supported(argv: list[str]) -> None:
     with pytest.raises(NotSupportedError):
         read_command(argv, {})
+
+
+def test_clusters() -> None:
+    assert read_command(["-M", "a", "ping"], {}).clusters == "a"
+    assert read_command(["ping"], {}).clusters is None
 
 
 def test_answers() -> None:

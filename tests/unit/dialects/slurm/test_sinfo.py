@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hpcbatch.dialects.slurm.columns import complaint
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError, describe
 from hpcbatch.dialects.slurm.node_states import node_state
-from hpcbatch.dialects.slurm.sinfo import LETTERS, NAMES, columns_of, format_sinfo, read_options
-from hpcbatch.errors import HpcBatchError, NotSupportedError
+from hpcbatch.dialects.slurm.sinfo import LETTERS, NAMES, below_time, columns_of, format_sinfo, read_options
+from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.row import NodeRow, QueueRow
 from tests.unit.dialects.slurm.jobs import NODE, QUEUES, recorded
 
@@ -121,10 +121,51 @@ def test_error() -> None:
     assert told == "sinfo: error: Invalid job format specification: foo"
 
 
-def test_not_supported_and_answers() -> None:
-    for argv in (["--json"], ["-S", "x"], ["-i", "1"], ["-T"]):
-        with pytest.raises(NotSupportedError):
-            show(*argv)
+SORTS = [
+    ("c", "n1 n10 n2 n3 n4 n5 n6"),
+    ("-c,N", "n6 n1 n10 n2 n3 n4 n5"),
+    ("-N", "n6 n5 n4 n3 n2 n10 n1"),
+    ("-t,-N", "n6 n5 n2 n1 n3 n10 n4"),
+    ("+n", "n1 n10 n2 n3 n4 n5 n6"),
+    ("zz", "n1 n10 n2 n3 n4 n5 n6"),
+]
+
+
+@pytest.mark.parametrize(("sort", "names"), SORTS, ids=[sort for sort, _ in SORTS])
+def test_sort(sort: str, names: str) -> None:
+    assert show("-h", "-N", "-p", "debug", "-o", "%n", "-S", sort, nodes=CLUSTER).split() == names.split()
+
+
+def test_sort_by_partition() -> None:
+    queues = [QUEUES[1], QUEUES[0]]
+    assert show("-h", "-o", "%R", "-S", "P", queues=queues).split() == ["debug", "long"]
+    assert show("-h", "-o", "%R", "-S", "-P", queues=queues).split() == ["long", "debug"]
+    assert show("-h", "-o", "%R", "-S", "#P", queues=queues).split() == ["long", "debug"]
+    assert show("-h", "-o", "%R", "-S", "l").split() == ["long", "debug"]
+    assert (
+        format_sinfo([NODE], QUEUES, read_options(["-h", "-o", "%R"], {"SINFO_SORT": "l"}), NOW, UTC) == "long\ndebug\n"
+    )
+
+
+def test_again_and_again_and_of_this_cluster() -> None:
+    assert show("-i", "5").startswith("Sat Nov 21 02:50:03 2026\nPARTITION")
+    assert show("-h", "-i", "5") == show("-h")
+    options = read_options(["-l", "-M", "real"], {})
+    assert options.clusters == "real"
+    assert below_time("now\nPARTITION\n", "CLUSTER: real\n", options) == "now\nCLUSTER: real\nPARTITION\n"
+    assert below_time("PARTITION\n", "CLUSTER: real\n", read_options([], {})) == "CLUSTER: real\nPARTITION\n"
+    for text in ("0", "x"):
+        with pytest.raises(SlurmUsageError, match=f"Error: invalid entry for --iterate={text}"):
+            show("-i", text)
+
+
+def test_reservations() -> None:
+    assert show("-T") == show("-h", "-T") == "No reservations in the system\n"
+    assert show("-T", "-l") == "Sat Nov 21 02:50:03 2026\nNo reservations in the system\n"
+    assert read_options(["--yaml", "--json"], {}).data == "yaml"
+
+
+def test_answers() -> None:
     for argv in (["--help"], ["--usage"], ["-V"]):
         with pytest.raises(SlurmAnswer):
             show(*argv)

@@ -229,7 +229,7 @@ def test_operand() -> None:
         show("foo")
 
 
-@pytest.mark.parametrize("argv", [["--json"], ["-s"], ["-i", "5"], ["-M", "x"], ["-j", "1.0"]])
+@pytest.mark.parametrize("argv", [["-j", "1.0"], ["-j", "1+1"]])
 def test_not_supported(argv: list[str]) -> None:
     with pytest.raises(NotSupportedError):
         show(*argv)

@@ -1,0 +1,68 @@
+"""A node as `sinfo --json` shows it. Source: openapi/v0.0.38 of Slurm 22.05.8, and what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hpcbatch.dialects.slurm.data import epoch
+from hpcbatch.dialects.slurm.errors import SLURM_VERSION
+from hpcbatch.dialects.slurm.memory import MIB, size
+from hpcbatch.dialects.slurm.node_states import node_state
+from hpcbatch.model.row import NodeRow, QueueRow
+
+_ARCH = {"amd64": "x86_64", "arm64": "aarch64"}
+_FLAGS = {"DRAIN": "DRAIN", "NOT_RESPONDING": "NOT_RESPONDING"}
+
+
+def node(row: NodeRow, queues: Sequence[QueueRow]) -> dict[str, Any]:
+    base, *flags = node_state(row).upper.split("+")
+    total_mb, used_mb = row.mem_bytes // MIB, row.mem_used_bytes // MIB
+    used = [f"cpu={row.cpus_used}"] * bool(row.cpus_used) + [f"mem={size(used_mb)}"] * bool(used_mb)
+    return {
+        "architecture": _ARCH.get(row.arch, row.arch),
+        "burstbuffer_network_address": "",
+        "boards": 1,
+        "boot_time": 0,
+        "comment": "",
+        "cores": row.cpus,
+        "cpu_binding": 0,
+        "cpu_load": None,
+        "extra": "",
+        "free_memory": max(0, total_mb - used_mb),
+        "cpus": row.cpus,
+        "last_busy": epoch(row.since),
+        "features": "",
+        "active_features": "",
+        "gres": "",
+        "gres_drained": "N/A",
+        "gres_used": "",
+        "mcs_label": "",
+        "name": row.name,
+        "next_state_after_reboot": "invalid",
+        "address": row.name,
+        "hostname": row.name,
+        "state": base.rstrip("*").lower(),
+        "state_flags": [_FLAGS[flag] for flag in flags],
+        "next_state_after_reboot_flags": [],
+        "operating_system": "Linux",
+        "owner": None,
+        "partitions": [queue.name for queue in queues if queue.reaches(row)],
+        "port": 0,
+        "real_memory": total_mb,
+        "reason": "",
+        "reason_changed_at": 0,
+        "reason_set_by_user": None,
+        "slurmd_start_time": 0,
+        "sockets": 1,
+        "threads": 1,
+        "temporary_disk": 0,
+        "weight": 1,
+        "tres": f"cpu={row.cpus},mem={total_mb}M,billing={row.cpus}",
+        "slurmd_version": SLURM_VERSION,
+        "alloc_memory": used_mb,
+        "alloc_cpus": row.cpus_used,
+        "idle_cpus": max(0, row.cpus - row.cpus_used),
+        "tres_used": ",".join(used),
+        "tres_weighted": float(row.cpus_used),
+    }
