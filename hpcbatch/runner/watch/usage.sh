@@ -19,7 +19,7 @@ keep_figures() {
 # started by a container runtime, with a control group that holds nothing else.
 peak_bytes() {
   peak=
-  [ $$ = 1 ] || return 0
+  [ "${HPCBATCH_TERMINAL:-$$}" = 1 ] || return 0
   { read -r peak </sys/fs/cgroup/memory.peak || read -r peak </sys/fs/cgroup/memory/memory.max_usage_in_bytes; } 2>/dev/null
 }
 
@@ -98,7 +98,7 @@ oom_kills() {
     esac
   done 2>/dev/null </proc/self/cgroup
   # a group that others are in, too, says nothing of this job
-  case $$:$group in
+  case ${HPCBATCH_TERMINAL:-$$}:$group in
     1:* | *:*/hpcbatch-*/?*) sed -n 's/^oom_kill //p' "/sys/fs/cgroup/$file" 2>/dev/null ;;
   esac
 }
