@@ -29,9 +29,9 @@ class NotRunningError(HpcBatchError):
     """The job ended before anybody could be attached to it."""
 
 
-def await_run(api: HttpApi, job: Named) -> Object:
-    """The record of a job that runs, or that has ended, or whose end was requested."""
-    return wait_until(api, job, lambda obj: _is_over(obj) or state_of(obj) is JobState.RUNNING)
+def await_run(api: HttpApi, job: Named, timeout_s: float | None = None) -> Object:
+    """The record of a job that runs, or that has ended, or whose end was requested; with `timeout_s` as it is then."""
+    return wait_until(api, job, lambda obj: _is_over(obj) or state_of(obj) is JobState.RUNNING, timeout_s=timeout_s)
 
 
 def await_end(api: HttpApi, job: Named, timeout_s: float | None = None) -> Object:

@@ -33,7 +33,7 @@ def raw(descriptor: int) -> Iterator[None]:
     """Every key goes to the pod, Ctrl-C too."""
     before = termios.tcgetattr(descriptor)
     try:
-        tty.setraw(descriptor)
+        tty.setraw(descriptor, termios.TCSADRAIN)  # what was typed ahead is for the pod
         yield
     finally:
         with suppress(termios.error):  # it is gone

@@ -35,7 +35,7 @@ keep_usage() {
 sum_up_usage() {
   seen_pages=0 seen_ticks=0 cpu_s='' max_rss_bytes=''
   look
-  { read -r seen_pages seen_ticks <"$figures"; } 2>/dev/null
+  { read -r seen_pages seen_ticks <"$figures"; } 2>/dev/null || seen_pages=0 seen_ticks=0
   [ "$seen_pages" -gt "$pages" ] || seen_pages=$pages
   [ "$seen_ticks" -gt "$ticks" ] || seen_ticks=$ticks
   [ -z "$own_session" ] || cpu_s=$((seen_ticks / 100))
