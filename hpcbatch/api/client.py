@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from threading import local
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from hpcbatch import __version__, errors
@@ -17,6 +17,9 @@ from hpcbatch.api.port import Api, Object, ObjectList, Propagation, WatchEvent
 from hpcbatch.api.resources import PODS, Resource
 from hpcbatch.api.transport import Transport, Wire
 from hpcbatch.errors import ApiError, GoneError, UnreachableError
+
+if TYPE_CHECKING:
+    from socket import socket
 
 _JSON = "application/json"
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -177,6 +180,15 @@ class HttpApi:
             options["preconditions"] = {"uid": uid}
         self._call("DELETE", resource.path(namespace, name), body=options)
 
+    def upgrade(self, target: str) -> tuple[socket, str, dict[str, str]]:
+        """For a WebSocket: a connection of its own, the URL, and the headers. Raises UnreachableError."""
+        transport = self._transport
+        return transport.open().detach(), f"{transport.websocket_url}{target}", self._common_headers()
+
+    def lost(self, error: BaseException) -> UnreachableError:
+        """What it means for a user that a connection broke so."""
+        return self._transport.lost(error)
+
     def watch(
         self,
         resource: Resource,
@@ -277,9 +289,11 @@ class HttpApi:
             self._kept.wire = wire
         wire.settimeout(self._response_timeout_s)
         url = self._transport.prefix + path + (f"?{urlencode(query)}" if query else "")
+        return wire, wire.request(method, url, {**headers, **self._common_headers()}, data)
+
+    def _common_headers(self) -> dict[str, str]:
         credentials = self._transport.authorization()
-        extra = {"User-Agent": f"hpcbatch/{__version__}"} | ({"Authorization": credentials} if credentials else {})
-        return wire, wire.request(method, url, {**headers, **extra}, data)
+        return {"User-Agent": f"hpcbatch/{__version__}"} | ({"Authorization": credentials} if credentials else {})
 
 
 class HttpWatch:

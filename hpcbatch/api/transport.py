@@ -42,6 +42,10 @@ class Wire:
         self.is_usable = response.keeps_connection
         return response
 
+    def detach(self) -> socket.socket:
+        """The connection itself, for another protocol."""
+        return self._sock
+
     def settimeout(self, timeout_s: float | None) -> None:
         self._sock.settimeout(timeout_s)
 
@@ -121,6 +125,10 @@ class Transport:
         if self._secure and self._context is None:
             self._context = _context(self.connection)
         return self._context
+
+    @property
+    def websocket_url(self) -> str:
+        return f"{'wss' if self._secure else 'ws'}://{self._authority}{self.prefix}"
 
     def authorization(self) -> str | None:
         """The Authorization header. Never over plain http, where anyone could read it (kubectl's rule too)."""

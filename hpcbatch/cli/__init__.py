@@ -28,6 +28,7 @@ PACKAGES = {
         "sinfo",
         "sprio",
         "squeue",
+        "srun",
         "sshare",
         "sstat",
         "strigger",

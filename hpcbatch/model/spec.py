@@ -11,6 +11,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import Array, Membership
 from hpcbatch.model.chunk import HOSTS, MAX_CHUNKS, MAX_RANKS, WORDS_OF_SITE, Chunk, check_resources
 from hpcbatch.model.dependency import DEPENDENCY, Dependency
+from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.stored import (
     AMOUNTS,
     BOOLEAN,
@@ -253,6 +254,15 @@ class JobSpec:
     """PBS -S; None lets the script's `#!` line, else /bin/sh, decide."""
     command: tuple[str, ...] = field(default=(), metadata=stored("command", WORDS))
     """`qsub -- command args`: run without script or shell. Empty: there is a script."""
+    interactive: Interactive | None = field(
+        default=None,
+        metadata=stored(
+            "interactive",
+            enum(Interactive),
+            description="What of the job the command that submitted it is attached to; absent: a batch job.",
+        ),
+    )
+    """None: a batch job. Else there is no script and no file of output; `command` runs, or the user's login shell."""
     script_args: tuple[str, ...] = field(default=(), metadata=stored("scriptArgs", WORDS))
     script_path: str | None = field(default=None, metadata=stored("scriptPath", PATH))
     """The script's path when it was submitted, for display; None for standard input, `--wrap` and `--`."""

@@ -18,7 +18,18 @@ root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/worlds.sh"
 . "$root/conf/job.sh"
 
-prepare_run_directory
+if [ "$1" = master ] && [ -n "$interactive" ]; then
+  . "$root/runner/await.sh"
+  . "$root/runner/terminal.sh"
+  case $interactive:$HPCBATCH_TERMINAL in
+    session: | terminal:)
+      prepare_run_directory
+      hold_terminal
+      ;;
+    streams:*) take_streams ;;
+  esac
+fi
+[ -n "$HPCBATCH_TERMINAL" ] || prepare_run_directory
 know_own_session
 case $1 in
   master)

@@ -85,7 +85,8 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         # of a heterogeneous job
         "components": " ".join(str(pod.chunk.component) for pod in job.pods) if _has_components(job) else "",
         "exclusive": "yes" if _has_nodes_of_its_own(job) else "no",
-        "kind": "command" if spec.command else "script",
+        "kind": "command" if spec.command else "script" if spec.interactive is None else "shell",
+        "interactive": "" if spec.interactive is None else spec.interactive.value,
         "script_name": setup.script_name,
         "interpreter": spec.interpreter or "",
         # our /etc/passwd lacks the shell that the user has on the login node

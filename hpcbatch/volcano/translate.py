@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError, place
+from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
@@ -73,10 +74,13 @@ def manifests(
     `owner` is an ownerReference.
     `loader` finds the templates; None uses those of hpcbatch.
     Raises HpcBatchError if a name is invalid in Kubernetes, or it cannot store a text; if the job requests something
-    that the site does not have; and if it would run as root with the accounts of a site.
+    that the site does not have; if it is a member of an array and interactive; and if it would run as root with the
+    accounts of a site.
     """
     if site.mounts_passwd and job.uid == 0:
         raise HpcBatchError("jobs do not run as root")
+    if job.spec.interactive is not None and job.spec.member_of is not None:
+        raise HpcBatchError("a member of an array is not interactive")
     conf = configmap(job, setup, site, namespace=namespace, export_none=export_none)
     volcano_job = _volcano_job(job, site, submission_secret=submission_secret, namespace=namespace, loader=loader)
     objects = [conf, volcano_job]
@@ -187,14 +191,26 @@ def _volcano_job(
         raise HpcBatchError(f"template {TEMPLATE} gives no YAML: {' '.join(str(error).split())}") from None
     if not isinstance(obj, dict):
         raise HpcBatchError(f"template {TEMPLATE} gives no object")
-    _check_node_terms(values["tasks"], obj)
+    _check_template(values["tasks"], values["stdio"], obj)
     return obj
 
 
-def _check_node_terms(tasks: Sequence[Mapping[str, Any]], made: Mapping[str, Any]) -> None:
-    """A site's template may be older than these: the job must not run on nodes that it must not have."""
+def _stdio(interactive: Interactive | None) -> dict[str, bool]:
+    """The standard streams of the first pod's container, if somebody is to be attached to them."""
+    if interactive is None or interactive is Interactive.ALLOCATION:
+        return {}
+    # once: the end of the client's input is that of the container's, which a terminal has not
+    return {"tty": interactive.is_terminal, "once": not interactive.is_terminal}
+
+
+def _check_template(tasks: Sequence[Mapping[str, Any]], stdio: Mapping[str, bool], made: Mapping[str, Any]) -> None:
+    """A site's template may be older than these: the job must not run on nodes that it must not have, nor without the
+    streams that somebody waits for.
+    """
     pods = [task.get("template", {}).get("spec", {}) for task in (made.get("spec") or {}).get("tasks") or ()]
     for task, pod in zip(tasks, pods, strict=False):
+        if stdio and task["is_master"] and not any(one.get("stdin") for one in pod.get("containers") or ()):
+            raise HpcBatchError(f"template {TEMPLATE}: expected stdin and tty made from stdio, for interactive jobs")
         if task["node_terms"] and "nodeAffinity" not in (pod.get("affinity") or {}):
             raise HpcBatchError(f"template {TEMPLATE}: expected a nodeAffinity made from task.node_terms")
 
@@ -221,6 +237,7 @@ def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str
         "on_eviction": "RestartJob" if spec.rerunnable else "TerminateJob",
         "min_available": sum(task.replicas for task in all_tasks),
         "tasks": [_task_values(task, job, queue, site) for task in all_tasks],
+        "stdio": _stdio(spec.interactive),
         "image": job.image,
         "grace_period_s": site.kill_delay_s + _GRACE_MARGIN_S,
         "pod_security": _pod_security(job, site),

@@ -37,9 +37,15 @@ def _body(session: Session) -> int:
     if wanted.dry_run:
         show(session, wanted.submission, "qsub")
         return 0
+    if wanted.interactive:
+        from hpcbatch.cli.pbs.interactive import check_terminal, converse
+
+        check_terminal()
     check_server(session, "qsub")
     submitted = send(session, wanted.submission, "qsub")
     shown_id = f"{submitted.job_id}{'[]' if submitted.is_array else ''}.{submitted.server}"
+    if wanted.interactive:
+        return converse(session, submitted, shown_id)
     if not wanted.quiet:
         print(shown_id)
     if wanted.block:

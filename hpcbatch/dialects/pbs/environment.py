@@ -21,10 +21,9 @@ def environment(job: PlacedJob) -> dict[str, str]:
         "HOME": job.home,
         "LOGNAME": job.owner,
         "USER": job.owner,
-        "ENVIRONMENT": "BATCH",
         "NCPUS": threads,
         "OMP_NUM_THREADS": threads,
-        "PBS_ENVIRONMENT": "PBS_BATCH",
+        "PBS_ENVIRONMENT": "PBS_BATCH" if spec.interactive is None else "PBS_INTERACTIVE",
         "PBS_JOBDIR": private_dir(job) or job.home,
         "PBS_JOBID": spec_id(job.job_id, spec),
         "PBS_JOBNAME": spec.name,
@@ -42,6 +41,8 @@ def environment(job: PlacedJob) -> dict[str, str]:
         "PBS_SERVER": spec.server,
         "PBS_VNODENUM": "0",
     }
+    if spec.interactive is None:
+        variables["ENVIRONMENT"] = "BATCH"
     if spec.member_of is not None:
         index = str(spec.member_of.index)
         variables |= {"PBS_ARRAY_ID": f"{spec.member_of.array_id}[].{spec.server}", "PBS_ARRAY_INDEX": index}

@@ -101,6 +101,7 @@ def full_attributes(
         ("exec_vnode", vnodes),
         ("Execution_Time", at(spec.begin_time)),
         ("Hold_Types", hold_types(record)),
+        ("interactive", "True" if spec.interactive is not None else None),
         ("Join_Path", asked.get("Join_Path") or ("oe" if spec.stderr is None else "n")),
         ("Keep_Files", asked.get("Keep_Files", "n")),
         ("Mail_Points", asked.get("Mail_Points", "a")),

@@ -210,8 +210,6 @@ class Settings:
         self._note(shown, key, _rule(name, value, rule or OPTIONS[name]), option.origin, counts=counts)
         if not counts:
             return []
-        if name == "I":
-            raise not_supported("-I (interactive jobs)", option.origin)
         if name == "v":
             try:
                 self.variables = parse_variable_list(value, self.environ)
@@ -287,14 +285,14 @@ class Settings:
             raise PbsError(f"Undefined attribute  {name}", PBSE_NOATTR & 0xFF, origin=origin)
         if name in {"interactive", "block"} and value.lower() != "true":
             return ["illegal -W value"]
-        if name == "interactive" or rule.fate is Fate.REFUSED:
+        if rule.fate is Fate.REFUSED:
             raise not_supported(f"-W {name}", origin)
         if name in {"stagein", "stageout"} and not all(re.fullmatch(_STAGED, item) for item in value.split(",")):
             return ["illegal -W value"]
         if name == "depend" and (complaints := _depend_complaints(value, origin)):
             return complaints
         if counts and (rule.fate is not Fate.IGNORED or name in LONG_NAMES):
-            self.given[letter] = Setting(_as_option(letter, value), origin)
+            self.given["I" if name == "interactive" else letter] = Setting(_as_option(letter, value), origin)
         return []
 
     def _take_extensions(self, text: str, origin: Origin, from_script: bool) -> None:

@@ -21,6 +21,7 @@ from hpcbatch.dialects.pbs.variables import job_variables, names_only
 from hpcbatch.errors import DirectiveError, HpcBatchError
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.free_text import check_text
+from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.spec import JobSpec, Output, Submission
 from hpcbatch.model.text import printable
@@ -54,6 +55,8 @@ class PbsSubmission(NamedTuple):
     dry_run: bool
     block: bool = False
     """`-W block=true`: wait for the end."""
+    interactive: bool = False
+    """`-I`: attach this terminal to the job's."""
     explain: bool = False
     """`--explain`: say what becomes of each option, and submit nothing."""
 
@@ -117,6 +120,8 @@ def _read_script(
     parsed = given.parsed
     if parsed.dashes_at is not None:
         return given
+    if "I" in settings.given and not parsed.operands:
+        return given
     operand = parsed.operands[0].text if parsed.operands else "-"
     try:
         path, text = script(None if operand in {"-", ""} else operand)
@@ -167,6 +172,9 @@ def _submission(
         work_dir = reader.cwd
     ignored = settings.ignored() | dict(resources.ignored)
     image = checked("v", lambda: reader.image(variables, environ), None)
+    is_interactive = "I" in given
+    if is_interactive and "J" in given:
+        settings.obstacles.attempt("-I", _no_interactive_array, None)
     no_words: tuple[str, ...] = ()
     shown: dict[str, str] = {}
     attributes = checked(
@@ -195,7 +203,8 @@ def _submission(
         interpreter=checked("S", lambda: reader.shell(environ), None),
         command=tuple(word.text for word in parsed.operands) if parsed.dashes_at is not None else (),
         script_args=checked("F", reader.script_args, no_words),
-        script_path=command.path,
+        script_path=None if is_interactive else command.path,
+        interactive=Interactive.SESSION if is_interactive else None,
         work_dir=work_dir,
         submit_dir=reader.cwd,
         submit_host=reader.host,
@@ -207,7 +216,7 @@ def _submission(
         dependency=checked("depend", reader.dependency, None),
         begin_time=settings.begin_time,
         priority=checked("p", reader.priority, 0),
-        rerunnable=checked("r", lambda: reader.one_of("r", {"y", "n"}, "y"), "y") == "y",
+        rerunnable=checked("r", lambda: reader.one_of("r", {"y", "n"}, "y"), "y") == "y" and not is_interactive,
         account=reader.value("A"),
         mail_points=mail_points,
         mail_users=checked("M", reader.mail_users, no_words),
@@ -222,15 +231,27 @@ def _submission(
     settings.obstacles.raise_all()
     job = _checked_job(spec)
     variables |= ({"PBS_O_QUEUE": queue} if queue else {}) | {"PBS_O_HOST": reader.host}
+    if is_interactive and "TERM" in environ:
+        variables.setdefault("TERM", environ["TERM"])
     wants_mail = ("M" in given or "m" in given) and mail_points != "n"
     mail_note = "this site sends no mail; -m and -M are only kept in the job's record" if wants_mail else ""
     return PbsSubmission(
-        submission=Submission(spec=job, script=command.text, environment=variables, mail_note=mail_note),
+        submission=Submission(
+            spec=job,
+            script=b"" if is_interactive else command.text,
+            environment=variables,
+            mail_note=mail_note,
+        ),
         quiet="z" in given,
         block="block" in given,
         dry_run=DRY_RUN in given,
+        interactive=is_interactive,
         explain=EXPLAIN in given,
     )
+
+
+def _no_interactive_array() -> None:
+    raise PbsError("interactive and array job submission cannot be used together", 1)
 
 
 def is_explained(argv: Sequence[str]) -> bool:

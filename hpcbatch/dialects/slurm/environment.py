@@ -10,6 +10,7 @@ from hpcbatch.dialects.slurm.memory import MIB
 from hpcbatch.dialects.slurm.placement_values import format_licenses
 from hpcbatch.dialects.slurm.tres import gpus_of
 from hpcbatch.model.array import shown_number
+from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.placed import PlacedJob, PlacedPod
 from hpcbatch.model.text import HIDDEN
 
@@ -39,7 +40,6 @@ def environment(job: PlacedJob) -> dict[str, str]:
     nodelist, nodes, job_id = compress(hosts), str(len(hosts)), str(shown_number(job.job_id, job.spec.member_of))
     first = pods[0]
     variables = {
-        "ENVIRONMENT": "BATCH",
         "HOSTNAME": first.host,
         "SLURMD_NODENAME": first.host,
         "SLURM_CLUSTER_NAME": job.cluster,
@@ -70,6 +70,10 @@ def environment(job: PlacedJob) -> dict[str, str]:
         "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
         "TMPDIR": "/tmp",  # noqa: S108  what slurmd sets
     }
+    if job.spec.interactive is None:
+        variables["ENVIRONMENT"] = "BATCH"
+    elif job.spec.interactive is Interactive.TERMINAL:
+        variables |= {"SLURM_STEP_ID": "0", "SLURM_STEPID": "0", "SLURM_STEP_NODELIST": first.host}
     return variables | _option_variables(job) | _of_the_array(job) | _of_the_components(job)
 
 

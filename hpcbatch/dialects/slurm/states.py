@@ -177,6 +177,14 @@ def wait_code(status: JobStatus) -> int:
     return code or (1 if status.state is JobState.FAILED else 0)  # a lost node's job has 0:0
 
 
+def attached_code(status: JobStatus) -> int:
+    """What srun exits with, whose job it was: as a shell has it, 128 and the signal where one has ended it."""
+    code, killed_by = exit_status(
+        status.state, status.reason, status.exit_code, status.exit_signal, status.start_time is not None
+    )
+    return 128 + killed_by if killed_by else code or (0 if status.state is JobState.FINISHED else 1)
+
+
 def restarts(state: JobState, run_count: int) -> int:
     """A job that waits to run again counts as restarted."""
     return run_count if state in WAITING else max(0, run_count - 1)

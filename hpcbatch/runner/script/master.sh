@@ -16,7 +16,8 @@ run_master() {
   fi
   prepare_script
   write_tools
-  [ "$rerunnable" = yes ] || wait_for_word
+  # an interactive job runs once in any case: its client is there once
+  [ "$rerunnable" = yes ] || [ -n "$interactive" ] || wait_for_word
   start_script
   wait_for_script
   finish
@@ -66,15 +67,25 @@ start_script() {
   [ "$launcher" = 'setsid --fork --wait' ] && is_raw=yes || is_raw=
   uptime
   began=$now
+  case $interactive in
+    session | terminal) is_raw=yes && start_on_terminal ;;
+    streams) start_session 3>&6 4>&2 6>&- ;;
+    *) start_session 3>>"$stdout" 4>>"$stderr" 5</dev/null ;;
+  esac
+  watch "$began" &
+  watcher=$!
+}
+
+# start_session: the script, as the leader of a session, with its input as 5 and the other descriptors that start.sh expects.
+start_session() {
   (
     trap - TERM INT USR1 USR2
+    [ -z "$interactive" ] || await_client <&5
     LC_ALL=C HPCBATCH_ROOT=$root HPCBATCH_SH=$sh HPCBATCH_STARTED=$started $launcher "$sh" "$root/runner/start.sh" \
-      </dev/null 3>>"$stdout" 4>>"$stderr" 7>&- 8>&- 9>&-
+      <&5 5<&- 7>&- 8>&- 9>&-
     exit $?
   ) 2>"$run/notice" &
   child=$!
-  watch "$began" &
-  watcher=$!
 }
 
 # stop EVENT: the first one counts.
@@ -98,8 +109,16 @@ stop() {
   end_job
 }
 
-# write_error TEXT NAME VALUE...: to the job's error file, see `filled`. An empty text is not written.
-write_error() { [ -z "$1" ] || filled "$@" >>"$error_file"; }
+# write_error TEXT NAME VALUE...: to the job's error file or who is attached, see `filled`. An empty text is not written.
+write_error() {
+  if [ -z "$1" ]; then
+    return
+  elif [ -n "$interactive" ]; then
+    filled "$@" >&2
+  else
+    filled "$@" >>"$error_file"
+  fi
+}
 
 # read_clock: what `watch` has kept: sets $limit, $cpu_limit, $cpu_spent, $stopped_s and $is_stopped; and $now.
 read_clock() {
@@ -118,6 +137,7 @@ end_job() {
   await_session
   [ "$continues_before_term" != yes ] || continue_all
   signal_here 15 all
+  case $interactive in session | terminal) signal_here 1 all ;; esac # an interactive shell ends by that alone
   [ -z "$is_stopped" ] || continue_all
   if [ "$event" != deleted ]; then
     [ -z "$is_stopped" ] || broadcast 18

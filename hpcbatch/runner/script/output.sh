@@ -28,6 +28,10 @@ meanwhile() {
 }
 
 open_output() {
+  if [ -n "$interactive" ]; then
+    stdout=/dev/null stderr=/dev/null final_stdout=/dev/null final_stderr=/dev/null
+    return
+  fi
   # Restarts by Volcano make the pods anew, and conf/ does not know of them.
   if [ "$appends_after_restart" = yes ] && [ "${HPCBATCH_JOB_VERSION:-0}" != 0 ]; then
     append=yes

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Becomes the script: the leader of the session, in its directory, with its limits and exactly its environment.
-# Started by master.sh with the output files as 3 and 4.
+# Started by master.sh with the output files as 3 and 4, or with what somebody is attached to (`interactive`) as 0, 3 and 4; by
+# terminal.sh where that is a terminal.
 
 root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
@@ -21,7 +22,7 @@ refuse() {
 }
 
 stdin=${stdin:-/dev/null}
-if [ ! -r "$stdin" ]; then
+if [ -z "$interactive" ] && [ ! -r "$stdin" ]; then
   why="No such file or directory"
   [ ! -e "$stdin" ] || why="Permission denied"
   [ -n "$no_input_text" ] || refuse 1 "cannot open standard input $stdin: $why"
@@ -33,7 +34,12 @@ if [ -n "$private_dir" ]; then
   (umask 077 && mkdir -p "$private_dir") || refuse 1 "cannot make directory $private_dir"
   work_dir=$private_dir
 fi
-exec 3<"$stdin" # not yet as the input: nothing here is to read it
+# not yet as the input: nothing here is to read it
+if [ -n "$interactive" ]; then
+  exec 3<&0 </dev/null
+else
+  exec 3<"$stdin"
+fi
 
 if ! cd "$work_dir" 2>/dev/null; then
   why="No such file or directory"
@@ -78,6 +84,7 @@ for entry in $start_variables; do
   [ -z "$value" ] || set -- "$@" "${entry%%:*}=$value"
 done
 # Other shells would not understand these commands.
+[ "$kind" != shell ] || login=user
 case $login:${shell##*/} in
   *:bash | *:dash | *:ash | *:sh | *:ksh | *:ksh93 | *:mksh | user:zsh) ;;
   *) login=no ;;
@@ -137,6 +144,9 @@ if [ "$kind" = script ]; then
     *) set -- "$@" "$shell" ;;
   esac
   set -- "$@" "$script"
+elif [ "$kind" = shell ]; then
+  set -- "$@" "$shell" # which reads its own files for terminals now
+  [ "$login" != no ] || set -- "$@" -l
 elif [ "$login" = no ]; then
   # env would take a command with = in it for a variable
   set -- "$@" /bin/sh -c 'exec "$@"' sh

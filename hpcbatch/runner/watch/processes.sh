@@ -8,8 +8,9 @@
 # know_own_session: writes the runner's session for the programs that sshd starts; empty where process ids are shared.
 know_own_session() {
   own_session=
-  [ -n "$HPCBATCH_ROOT" ] || [ "$PPID" -gt 1 ] || own_session=$(session_of $$)
+  [ -n "$HPCBATCH_ROOT" ] || [ "${HPCBATCH_TERMINAL_PARENT:-$PPID}" -gt 1 ] || own_session=$(session_of $$)
   echo "$own_session" >"$run/own_session"
+  [ -z "$HPCBATCH_TERMINAL" ] || echo "$HPCBATCH_TERMINAL" >"$run/terminal" # no part of the job, but leads its session
 }
 
 session_of() {
@@ -30,7 +31,8 @@ session_of() {
 #   $kin         `PID<PARENT` of the job's; $launchers, $clients: those named as MPI's launchers and daemons, and `ssh`
 #   $wrf_pids    those of the job that are wrf.exe; $real_pids: real.exe
 look() {
-  leader='' own_session='' outsiders=' '
+  leader='' own_session='' terminal='' outsiders=' '
+  [ ! -e "$run/terminal" ] || read -r terminal <"$run/terminal"
   { read -r leader <"$run/session"; } 2>/dev/null
   { read -r own_session <"$run/own_session"; } 2>/dev/null
   walk
@@ -46,7 +48,8 @@ walk() {
     count=$((count + 1))
     [ -z "$own_session" ] || ticks=$((ticks + ${13} + ${14} + ${15} + ${16}))
     [ "$2" != Z ] || continue
-    if [ "$5" = "$leader" ] || [ "$1" = "$leader" ]; then
+    [ "$1" != "$terminal" ] || continue
+    if [ "$5" = "$leader" ] || [ "$1" = "$leader" ] || [ "$5" = "$terminal" ]; then
       in_session="$in_session $1"
       [ -n "$own_session" ] || ticks=$((ticks + ${13} + ${14} + ${15} + ${16}))
     elif [ -z "$own_session" ] || [ "$5" = "$own_session" ] || [ "$5" = 0 ] || [ "$5" = "${my_session:-}" ]; then

@@ -19,7 +19,7 @@ keep_figures() {
 # started by a container runtime, with a control group that holds nothing else.
 peak_bytes() {
   peak=
-  [ $$ = 1 ] || return 0
+  [ "${HPCBATCH_TERMINAL:-$$}" = 1 ] || return 0
   { read -r peak </sys/fs/cgroup/memory.peak || read -r peak </sys/fs/cgroup/memory/memory.max_usage_in_bytes; } 2>/dev/null
 }
 
@@ -35,7 +35,7 @@ keep_usage() {
 sum_up_usage() {
   seen_pages=0 seen_ticks=0 cpu_s='' max_rss_bytes=''
   look
-  { read -r seen_pages seen_ticks <"$figures"; } 2>/dev/null
+  { read -r seen_pages seen_ticks <"$figures"; } 2>/dev/null || seen_pages=0 seen_ticks=0
   [ "$seen_pages" -gt "$pages" ] || seen_pages=$pages
   [ "$seen_ticks" -gt "$ticks" ] || seen_ticks=$ticks
   [ -z "$own_session" ] || cpu_s=$((seen_ticks / 100))
@@ -98,7 +98,7 @@ oom_kills() {
     esac
   done 2>/dev/null </proc/self/cgroup
   # a group that others are in, too, says nothing of this job
-  case $$:$group in
+  case ${HPCBATCH_TERMINAL:-$$}:$group in
     1:* | *:*/hpcbatch-*/?*) sed -n 's/^oom_kill //p' "/sys/fs/cgroup/$file" 2>/dev/null ;;
   esac
 }

@@ -21,6 +21,7 @@ from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
 from hpcbatch.model.spec import Arrangement, JobSpec, Sharing
@@ -135,6 +136,26 @@ def test_only_the_first_pod_sees_script_and_environment() -> None:
     job = volcano_job(placed(Chunk(count=3)))
     secrets = [[v["secret"]["secretName"] for v in pod_spec(job, i)["volumes"] if "secret" in v] for i in range(2)]
     assert secrets == [["pbs-x"], []]
+
+
+@pytest.mark.parametrize(
+    ("interactive", "streams"),
+    [
+        (None, (None, None, None)),
+        (Interactive.ALLOCATION, (None, None, None)),
+        (Interactive.SESSION, (True, False, True)),
+        (Interactive.TERMINAL, (True, False, True)),
+        (Interactive.STREAMS, (True, True, False)),
+    ],
+)
+def test_what_somebody_is_attached_to(interactive: Interactive | None, streams: tuple[bool | None, ...]) -> None:
+    """stdin, stdinOnce and tty, of the first pod alone."""
+    job = volcano_job(placed(Chunk(count=2), interactive=interactive))
+    found = [
+        tuple(pod_spec(job, task)["containers"][0].get(name) for name in ("stdin", "stdinOnce", "tty"))
+        for task in range(2)
+    ]
+    assert found == [streams, (None, None, None)]
 
 
 @pytest.mark.parametrize(("rerunnable", "action"), [(True, "RestartJob"), (False, "TerminateJob")])

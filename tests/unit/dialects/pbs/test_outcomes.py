@@ -72,7 +72,7 @@ def brief(found: list[Outcome]) -> list[tuple[str, str]]:
         ("#PBS -l vmem=2gb,mem=1gb", [("-l vmem=2gb", "ignored"), ("-l mem=1gb", "honoured")]),
         ("#PBS -l walltime=x -p 5", [("-l walltime=x", "refused"), ("-p 5", "honoured")]),
         ("#PBS -r x", [("-r x", "refused")]),
-        ("#PBS -I", [("-I", "refused")]),
+        ("#PBS -I", [("-I", "honoured")]),
         ("#PBS -W y=1", [("-W y=1", "refused")]),
         ("#PBS -Y", [("-Y", "refused")]),
         ("#PBS -v A=1,T", [("-v A=***,T", "honoured")]),

@@ -14,6 +14,7 @@ from hpcbatch.dialects.pbs.submit import PbsSubmission, read_submission
 from hpcbatch.errors import HpcBatchError, ObstaclesError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing
 from tests.unit.dialects.pbs.submit_parts import ENVIRON, NOW, refusal, spec, submit
 
@@ -330,3 +331,21 @@ def test_output_on_another_host_of_the_cluster() -> None:
 )
 def test_the_command_line_is_shown_without_the_values_of_variables(argv: list[str], shown: str) -> None:
     assert spec(*argv).attributes["Submit_arguments"] == shown
+
+
+@pytest.mark.parametrize("argv", [("-I",), ("-W", "interactive=true")])
+def test_an_interactive_job(argv: tuple[str, ...]) -> None:
+    found = submit(*argv, environ={"TERM": "vt100"})
+    assert found.interactive
+    spec = found.submission.spec
+    assert (spec.interactive, spec.rerunnable, spec.command) == (Interactive.SESSION, False, ())
+    assert (found.submission.script, found.submission.environment["TERM"]) == (b"", "vt100")
+
+
+def test_of_an_interactive_jobs_script_the_directives_count() -> None:
+    found = submit("-I", "job.pbs", script="#PBS -N named\ntrue\n")
+    assert (found.submission.spec.name, found.submission.script, found.submission.spec.script_path) == (
+        "named",
+        b"",
+        None,
+    )

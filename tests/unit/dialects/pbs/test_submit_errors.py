@@ -156,10 +156,8 @@ def test_values_checked_at_submission_are_no_directive_errors(line: str, text: s
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (("-I",), "-I (interactive jobs)"),
         (("-W", "depend=synccount:2"), "-W depend=synccount"),
         (("-W", "umask=022,create_resv_from_job=true"), "-W create_resv_from_job"),
-        (("-W", "interactive=true"), "-W interactive"),
         (
             ("-o", "elsewhere:/x"),
             "-o: elsewhere is neither this host nor one of the cluster's; output to other hosts",

@@ -69,7 +69,7 @@ def test_nodes_alone() -> None:
         (("-c", "enabled,periodic,interval=10"), ["-c enabled,periodic,interval=10: jobs are not checkpointed"]),
         (("-W", "Checkpoint=s"), ["-W Checkpoint=s: jobs are not checkpointed"]),
         (("-c", "n"), []),
-        (("-X",), ["-X: a batch job has no X display"]),
+        (("-X",), ["-X: a job has no X display: X11 is not forwarded"]),
         (("-T", "pro"), ["-T pro: the site's nodes have no prologues of users"]),
         (
             ("-b", "10", "-D", "/"),

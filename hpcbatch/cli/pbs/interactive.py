@@ -1,0 +1,115 @@
+"""`qsub -I`: a shell in the job's first pod, on this terminal. Source of its words: OpenPBS, qsub.c."""
+
+from __future__ import annotations
+
+import gc
+import select
+import signal
+import sys
+from contextlib import suppress
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import EndedError, Session, complain
+from hpcbatch.client.terminal import is_terminal
+from hpcbatch.errors import HpcBatchError, NotFoundError, UnknownJobError
+from hpcbatch.record.state import state_of
+
+if TYPE_CHECKING:
+    from hpcbatch.client.submit import Submitted
+
+_NO_TERMINAL = "qsub:\tstandard input and output must be a terminal for\n\tinteractive job submission"
+_ANSWER_S = 60
+
+
+class _StoppedError(BaseException):
+    """A signal, or the user, ends the job and this command."""
+
+
+def check_terminal() -> None:
+    """Raises EndedError as qsub ends."""
+    if not is_terminal():
+        raise EndedError(_NO_TERMINAL, 1)
+
+
+def converse(session: Session, submitted: Submitted, shown_id: str) -> int:
+    """Wait for the job, lead its terminal here, and return qsub's exit code."""
+    signal.signal(signal.SIGINT, _ask)
+    gc.enable()  # this command lives long
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+    try:
+        return _converse(session, submitted, shown_id)
+    except _StoppedError:
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)  # another one must not keep the job from being deleted
+        with suppress(OSError):  # the terminal may be what has gone
+            print(f"Job {shown_id} is being deleted", flush=True)
+        _end(session, submitted)
+        return 1
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise _StoppedError
+
+
+def _end(session: Session, submitted: Submitted) -> None:
+    from hpcbatch.client.changes import request_end
+
+    with suppress(NotFoundError):  # it has ended, and been put away
+        request_end(session.api, submitted)
+
+
+def _converse(session: Session, submitted: Submitted, shown_id: str) -> int:
+    print(f"qsub: waiting for job {shown_id} to start", flush=True)
+    from hpcbatch.client import interactive
+    from hpcbatch.client.terminal import Relay
+
+    try:
+        record = interactive.await_run(session.api, submitted)
+    except UnknownJobError:
+        complain(f"qsub: job {shown_id} apparently deleted")
+        return 1
+    signal.signal(signal.SIGINT, _stop)
+    if state_of(record).is_final or record["spec"].get("deleteRequested"):
+        complain(f"qsub: job {shown_id} apparently deleted")
+        return 1
+    try:
+        stream = interactive.attach(session.api, submitted, submitted.job_id, has_terminal=True)
+    except interactive.NotRunningError:
+        complain(f"qsub: job {shown_id} apparently deleted")
+        return 1
+    except HpcBatchError:
+        _end(session, submitted)
+        raise
+    print(f"qsub: job {shown_id} ready\n", flush=True)
+    lost = ""
+    try:
+        Relay(stream, has_terminal=True).run(interactive.HELLO_TERMINAL)
+    except HpcBatchError as error:
+        # a pod that ends may take its connection with it
+        if not interactive.has_ended(session.api, submitted):
+            lost = str(error)
+            _end(session, submitted)
+    if lost:
+        complain(f"\nqsub: {lost}: job {shown_id} is being deleted")
+        return 1
+    print(f"\nqsub: job {shown_id} completed", flush=True)
+    return 0
+
+
+def _ask(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C while the job waits."""
+    signal.signal(signal.SIGINT, _stop)
+    print("Do you wish to terminate the job and exit (y|[n])? ", end="", flush=True)
+    while True:
+        if not select.select([sys.stdin], [], [], _ANSWER_S)[0]:
+            print("Timeout -- deleting job")
+            _stop(number, frame)
+        answer = sys.stdin.readline()[:1]
+        if answer in {"y", "Y", ""}:
+            _stop(number, frame)
+        if answer in {"n", "N", "\n"}:
+            break
+        print("yes or no please")
+    signal.signal(signal.SIGINT, _ask)

@@ -1,0 +1,34 @@
+"""`srun` on the login node: an allocation of its own, and what runs in it, here."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from hpcbatch.cli.common import Session, complain, run
+from hpcbatch.cli.slurm.common import describe
+
+
+def main() -> None:
+    run("srun", _body, partial(describe, "srun"))
+
+
+def _body(session: Session) -> int:
+    from hpcbatch.cli.slurm.allocate import Waiting, submitted, surroundings
+    from hpcbatch.client import interactive
+    from hpcbatch.client.terminal import is_terminal
+    from hpcbatch.dialects.slurm.allocation import read_srun
+
+    wanted = read_srun(sys.argv[1:], surroundings(session), is_terminal=is_terminal())
+    if wanted.lacks_terminal:
+        complain("srun: error: Not using a pseudo-terminal, disregarding --pty option")
+    job = submitted(session, wanted, "srun")
+    waiting = Waiting(session, job, "srun", is_quiet=wanted.quiet)
+    if (code := waiting.until_it_runs()) is not None:
+        return code
+    try:
+        stream = interactive.attach(session.api, job, job.job_id, has_terminal=wanted.has_terminal)
+    except interactive.NotRunningError:
+        return waiting.ended()
+    hello = interactive.HELLO_TERMINAL if wanted.has_terminal else interactive.HELLO_STREAMS
+    return waiting.attached(stream, hello, has_terminal=wanted.has_terminal)

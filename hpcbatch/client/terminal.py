@@ -1,0 +1,146 @@
+"""This process's terminal or streams, led to and from a process in a pod."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from hpcbatch.api.streams import STATUS, STDERR, STDIN, STDOUT, PodStream
+
+_READ_SIZE = 32 * 1024
+_PING_S = 20.0
+_SILENT_S = 90.0
+"""A connection on which not even a ping is answered for so long is lost."""
+
+
+def is_terminal() -> bool:
+    """Whether input and output are one."""
+    return os.isatty(sys.stdin.fileno()) and os.isatty(sys.stdout.fileno())
+
+
+@contextmanager
+def raw(descriptor: int) -> Iterator[None]:
+    """Every key goes to the pod, Ctrl-C too."""
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setraw(descriptor, termios.TCSADRAIN)  # what was typed ahead is for the pod
+        yield
+    finally:
+        with suppress(termios.error):  # it is gone
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def size(descriptor: int) -> tuple[int, int]:
+    """Columns and lines; 0 if it does not know."""
+    lines, columns, _, _ = struct.unpack("HHHH", fcntl.ioctl(descriptor, termios.TIOCGWINSZ, bytes(8)))
+    return columns, lines
+
+
+class Relay:
+    """`has_terminal`: both sides are one. `check` is called whenever a signal has come, and now and then; what it
+    raises ends all.
+    """
+
+    def __init__(self, stream: PodStream, *, has_terminal: bool, check: Callable[[], None] = lambda: None) -> None:
+        self._stream, self._has_terminal, self._check = stream, has_terminal, check
+        self._source = sys.stdin.fileno()
+        self._wake, self._woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._is_resized = has_terminal
+
+    def run(self, hello: bytes = b"") -> bytes:
+        """Lead all there and back until the end; returns what is said about that. `hello` is sent first. Raises
+        BrokenStreamError.
+        """
+        old = {signal.SIGWINCH: signal.signal(signal.SIGWINCH, self._on_resize)}
+        wakeup = signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
+        try:
+            if not self._has_terminal:
+                return self._run(hello)
+            with raw(self._source):
+                return self._run(hello)
+        finally:
+            signal.set_wakeup_fd(wakeup)
+            for number, handler in old.items():
+                signal.signal(number, handler)
+            os.close(self._wake)
+            os.close(self._woken)
+            self._stream.close()
+
+    def _on_resize(self, _number: int, _frame: FrameType | None) -> None:
+        self._is_resized = self._has_terminal
+
+    def _run(self, hello: bytes) -> bytes:
+        poll = select.poll()
+        for descriptor in (self._wake, self._stream.fileno(), self._source):
+            poll.register(descriptor, select.POLLIN)
+        self._tell_size()
+        if hello:
+            self._stream.send(STDIN, hello)
+        heard = time.monotonic()
+        while True:
+            ready = dict(poll.poll(0 if self._stream.has_more else _PING_S * 1000))
+            now = time.monotonic()
+            if self._wake in ready:
+                os.read(self._wake, 4096)
+            self._check()
+            self._tell_size()
+            if self._stream.fileno() in ready or self._stream.has_more:
+                heard = now
+                end = self._receive()
+                if end is not None:
+                    return end
+            elif now - heard > _SILENT_S:
+                self._stream.close()
+            elif now - heard > _PING_S:
+                self._stream.ping()
+            if self._source in ready and not self._send():
+                poll.unregister(self._source)
+
+    def _tell_size(self) -> None:
+        if self._is_resized:
+            self._is_resized = False
+            columns, lines = size(self._source)
+            if columns and lines:
+                self._stream.resize(columns, lines)
+
+    def _receive(self) -> bytes | None:
+        message = self._stream.receive()
+        if message is None:
+            return None
+        channel, data = message
+        if channel == STATUS:
+            return data
+        if channel in {STDOUT, STDERR}:
+            _write((sys.stdout if channel == STDOUT else sys.stderr).fileno(), data)
+        return None
+
+    def _send(self) -> bool:
+        """False at the end of the input."""
+        try:
+            data = os.read(self._source, _READ_SIZE)
+        except OSError:  # a terminal that is gone
+            data = b""
+        if data:
+            self._stream.send(STDIN, data)
+        elif not self._has_terminal:
+            self._stream.end_input()
+        return bool(data)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(descriptor, view) :]
+        except BlockingIOError:  # somebody else has made it so
+            select.select([], [descriptor], [])

@@ -1,0 +1,94 @@
+"""Command lines of srun and salloc: what becomes the allocation, and what goes on to the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pytest
+
+from hpcbatch.dialects.slurm.allocation import Allocation, Surroundings, read_salloc, read_srun
+from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
+from hpcbatch.errors import HpcBatchError, NotSupportedError
+from hpcbatch.model.interactive import Interactive
+from hpcbatch.model.spec import JobSpec
+
+OTHERS = {
+    "cwd": "/data",
+    "host": "login",
+    "user": "u",
+    "server": "s",
+    "now": datetime(2026, 1, 1, tzinfo=UTC),
+    "umask": 0o22,
+}
+
+
+def around(environ: Mapping[str, str]) -> Surroundings:
+    return Surroundings(environ, OTHERS)
+
+
+def srun(*argv: str, is_terminal: bool = True) -> Allocation:
+    return read_srun(argv, around({}), is_terminal=is_terminal)
+
+
+def spec(*argv: str, **environ: str) -> JobSpec:
+    return read_srun(argv, around(environ), is_terminal=True).submission.spec
+
+
+def test_what_a_step_reads_goes_on() -> None:
+    found = spec("-N2", "-n", "4", "-t5", "-p", "long", "-l", "--cpu-bind=cores", "-o", "x.%t", "prog", "-n", "1")
+    assert found.command == (
+        *("srun", "--nodes=2", "--ntasks=4", "--label", "--cpu-bind=cores", "--output=x.%t"),
+        *("prog", "-n", "1"),
+    )
+    assert (found.name, found.queue, found.walltime_s, len(found.chunks)) == ("prog", "long", 300, 1)
+    assert (found.interactive, found.rerunnable, found.stdout.path) == (Interactive.STREAMS, False, None)
+
+
+def test_a_terminal_has_the_program_alone() -> None:
+    found = srun("--pty", "-c2", "bash", "-i")
+    assert (found.submission.spec.command, found.has_terminal) == (("bash", "-i"), True)
+    assert found.submission.spec.interactive is Interactive.TERMINAL
+    without = srun("--pty", "bash", is_terminal=False)
+    assert (without.has_terminal, without.lacks_terminal) == (False, True)
+    assert without.submission.spec.interactive is Interactive.STREAMS
+
+
+def test_input_variables_are_those_of_the_command() -> None:
+    assert spec("true", SLURM_PARTITION="mine", SBATCH_PARTITION="other").queue == "mine"
+    assert spec("-p", "given", "true", SLURM_PARTITION="mine").queue == "given"
+    taken = read_salloc(["true"], around({"SALLOC_TIMELIMIT": "3", "SLURM_PARTITION": "no", "WORD": "x"}))
+    assert (taken.submission.spec.walltime_s, taken.submission.spec.queue) == (180, None)
+    assert taken.submission.environment["WORD"] == "x"
+    assert not any(name.startswith("SBATCH_") for name in taken.submission.environment)
+
+
+@pytest.mark.parametrize(
+    ("argv", "command", "name", "shell"),
+    [
+        ((), (), "interactive", True),
+        (("-n2", "mpirun", "-n", "2", "x"), ("mpirun", "-n", "2", "x"), "mpirun", True),
+        (("--no-shell", "-J", "mine"), (), "mine", False),
+    ],
+)
+def test_salloc(argv: tuple[str, ...], command: tuple[str, ...], name: str, shell: bool) -> None:
+    found = read_salloc(argv, around({}))
+    assert (found.command, found.submission.spec.name, found.shell) == (command, name, shell)
+    assert (found.submission.spec.interactive, found.submission.spec.command) == (Interactive.ALLOCATION, ())
+
+
+@pytest.mark.parametrize(
+    ("argv", "kind", "text"),
+    [
+        ((), SlurmUsageError, "No command given to execute"),
+        (("--array=1-2", "x"), SlurmUsageError, "srun: unrecognized option '--array=1-2'"),
+        (("--jobid=3", "x"), NotSupportedError, "--jobid"),
+        (("a", ":", "b"), NotSupportedError, "heterogeneous"),
+        (("--version",), SlurmAnswer, ""),
+        (("--usage",), SlurmAnswer, ""),
+    ],
+)
+def test_refusals(argv: tuple[str, ...], kind: type[HpcBatchError], text: str) -> None:
+    with pytest.raises(kind) as caught:
+        srun(*argv)
+    assert text in str(caught.value)
