@@ -176,3 +176,19 @@ def test_what_was_done_today(site: Site) -> None:
     site.run("scancel", job)
     site.wait_end(job)
     assert numbers()["canceled"] > before["canceled"]
+
+
+def test_report_of_cpu_time(site: Site) -> None:
+    account, user = f"acct{secrets.token_hex(3)}", site.env["USER"]
+    job = site.sbatch("-A", account, "-o", "/dev/null", "--wrap", "sleep 2")
+    site.wait_end(job)
+    window = ("start=now-2hours", "end=now+2hours", f"accounts={account}")
+    line = site.run(
+        "sreport", "-nP", "-t", "Seconds", "user", "top", *window, "format=cluster,login,account,used"
+    ).stdout
+    cluster, login, of, used = line.strip().split("|")
+    assert (cluster, login, of) == (site.server, user, account)
+    assert int(used) >= 1
+    shown = site.run("sreport", "cluster", "utilization").stdout.splitlines()
+    assert shown[1].startswith("Cluster Utilization ")
+    assert shown[4] == "  Cluster Allocate     Down PLND Dow     Idle  Planned Reported "
