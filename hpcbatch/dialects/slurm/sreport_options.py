@@ -89,9 +89,9 @@ _REPORTS: dict[str, tuple[tuple[str, int, Report | str], ...]] = {
 _VALID = {
     "cluster": 'Valid cluster reports are, "AccountUtilizationByUser", "UserUtilizationByAccount", '
     '"UserUtilizationByWckey", "Utilization", and "WCKeyUtilizationByUser"',
-    "job": 'Valid job reports are, "SizesByAccount, SizesByAccountAndWcKey, and SizesByWckey"',
+    "job": 'Valid job reports are, "SizesByAccount, SizesByAccountAndWcKey, and  SizesByWckey"',
     "reservation": 'Valid reservation reports are, "Utilization"',
-    "user": 'Valid user reports are, "TopUsage"',
+    "user": 'Valid user reports are, "Top"',
 }
 _NO_RIGHT = "sreport: error: Your user doesn't have privilege to perform this action"
 _FLAGS = ("all_clusters", "tree", "group", "flatview", "acctasparent", "printjobcount", "where", "set")
