@@ -28,6 +28,7 @@ PACKAGES = {
         "sinfo",
         "sprio",
         "squeue",
+        "sreport",
         "srun",
         "sshare",
         "sstat",

@@ -17,7 +17,7 @@ from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
 
 if TYPE_CHECKING:
-    from hpcbatch.model.report import Job, Use, Window
+    from hpcbatch.model.report import Use, Window
 
 _AGO = re.compile(r"([0-9]{1,9})(s|m|h|d|w)")
 _UNIT = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -78,34 +78,20 @@ def report(
 
     Shows what you may see: on most clusters your own jobs, to an admin everybody's.
     """
+    from hpcbatch.client.usage import jobs_since
     from hpcbatch.model.report import Window, summed_up
 
     window = Window(_when(session, since, "--since"), _when(session, until, "--until"))
     if window.since >= window.until:
         raise click.UsageError("--since is not before --until")
-    uses, total = summed_up(_jobs(session, window.since, users), by, window, now=session.now, timezone=session.zone)
+    jobs = jobs_since(session.api, session.namespace, window.since, users)
+    uses, total = summed_up(jobs, by, window, now=session.now, timezone=session.zone)
     if form == "csv":
         _print_csv(by, uses)
     elif form == "json":
         _print_json(by, window, uses, total)
     else:
         sys.stdout.writelines(_table(by, [*uses, total]))
-
-
-def _jobs(session: Session, since: datetime, users: Sequence[str]) -> Iterator[Job]:
-    """Those that have not ended, or not before `since`; of all users if `users` are none."""
-    from hpcbatch.api.history import selector
-    from hpcbatch.client import history, listing
-    from hpcbatch.model.report import Job, job_from
-
-    fields = selector(owners=users, since=since)
-    moved = [] if fields is None else history.usage(session.api, session.namespace, fields)
-    seen = {row[0] for row in moved}  # on its way a job stands in both
-    yield from map(Job._make, moved)
-    for row in listing.list_present_rows(session.api, session.namespace):
-        job = job_from(row) if row.job_id not in seen and (not users or row.user in users) else None
-        if job is not None:
-            yield job
 
 
 def _values(use: Use) -> list[int | float | None]:

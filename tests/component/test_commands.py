@@ -296,7 +296,11 @@ def test_nodes_and_partitions(cluster: Cluster) -> None:
         assert cluster.run("sinfo", "-h") == (f"{'default*':<9}    up   infinite      1   idle node-0\n", "", 0)
         assert cluster.run("scontrol", "show", "node", "node-0")[0].startswith("NodeName=node-0 ")
         assert cluster.run("scontrol", "show", "partition")[0].startswith("PartitionName=default\n")
-        assert cluster.run("scontrol", "show", "node", "x")[1:] == ("Node x not found\n", 1)
+        assert cluster.run("scontrol", "show", "node", "x") == ("Node x not found\n", "", 1)
+        shown, err, code = cluster.run("scontrol", "show", "node", "x,node-0")
+        assert shown.startswith("Node x not found\nNodeName=node-0 ")
+        assert (err, code) == ("", 1)
+        assert cluster.run("scontrol", "show", "partition", "x") == ("Partition x not found\n", "", 1)
     finally:
         cluster.registry.delete(NODES, "node-0")
 

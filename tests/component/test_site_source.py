@@ -175,18 +175,18 @@ def test_an_error_is_one_event_though_a_reply_is_lost(registry: Registry) -> Non
 
 
 def test_nothing_is_written_twice(registry: Registry) -> None:
-    put(registry, "killDelay: x")
+    put(registry, "startTimeout: x")
     api: Any = Writes(registry)
     with running(api):
         wait_for("the annotation", lambda: told(registry))
         label = {"metadata": {"labels": {"looked": "at"}}}  # a change that changes nothing for us
         registry.patch(CONFIGMAPS, SITE_CONFIGMAP, label, SYSTEM_NAMESPACE)
-        put(registry, "killDelay: 5")
-        wait_kept(registry, "killDelay: 5")
+        put(registry, "startTimeout: 5")
+        wait_kept(registry, "startTimeout: 5")
         wait_for("no annotation", lambda: not told(registry))
         registry.patch(CONFIGMAPS, SITE_CONFIGMAP, label, SYSTEM_NAMESPACE)
-        put(registry, "killDelay: 6")
-        wait_kept(registry, "killDelay: 6")
+        put(registry, "startTimeout: 6")
+        wait_kept(registry, "startTimeout: 6")
     assert api.done == [
         "create hpcbatch-site",  # the Event
         "patch hpcbatch-site",

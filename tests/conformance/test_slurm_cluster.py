@@ -29,18 +29,18 @@ def test_steps(site: Site) -> None:
     assert " Nodes=2 CPUs=0 Tasks=2 Name=extern " in shown[1]
     assert shown[:1] == site.run("scontrol", "-o", "show", "step", f"{job}.batch").stdout.splitlines()
     held = site.sbatch("-H", "-o", "/dev/null", "--wrap", "true")
-    for name, text in (
-        (held, f"Job step {held}. not found\n"),
-        (f"{job}.7", f"Job step {job}.7 not found\n"),
-        ("999999", "slurm_get_job_steps error: Invalid job id specified\n"),
+    for name, stdout, stderr in (
+        (held, f"Job step {held}. not found\n", ""),
+        (f"{job}.7", f"Job step {job}.7 not found\n", ""),
+        ("999999", "", "slurm_get_job_steps error: Invalid job id specified\n"),
     ):
         done = site.run("scontrol", "show", "step", name, check=False)
-        assert (done.returncode, done.stdout, done.stderr) == (1, "", text)
+        assert (done.returncode, done.stdout, done.stderr) == (1, stdout, stderr)
 
 
 NOTHING = [
     ("reservation", 0, "No reservations in the system\n", ""),
-    ("reservation=x", 1, "", "Reservation x not found\n"),
+    ("reservation=x", 1, "Reservation x not found\n", ""),
     ("topology", 0, "", "scontrol: error: No topology information available\n"),
     ("daemons", 0, "\n", ""),
     ("federation", 0, "", ""),
@@ -176,3 +176,19 @@ def test_what_was_done_today(site: Site) -> None:
     site.run("scancel", job)
     site.wait_end(job)
     assert numbers()["canceled"] > before["canceled"]
+
+
+def test_report_of_cpu_time(site: Site) -> None:
+    account, user = f"acct{secrets.token_hex(3)}", site.env["USER"]
+    job = site.sbatch("-A", account, "-o", "/dev/null", "--wrap", "sleep 2")
+    site.wait_end(job)
+    window = ("start=now-2hours", "end=now+2hours", f"accounts={account}")
+    line = site.run(
+        "sreport", "-nP", "-t", "Seconds", "user", "top", *window, "format=cluster,login,account,used"
+    ).stdout
+    cluster, login, of, used = line.strip().split("|")
+    assert (cluster, login, of) == (site.server, user, account)
+    assert int(used) >= 1
+    shown = site.run("sreport", "cluster", "utilization").stdout.splitlines()
+    assert shown[1].startswith("Cluster Utilization ")
+    assert shown[4] == "  Cluster Allocate     Down PLND Dow     Idle  Planned Reported "

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from hpcbatch.cli.common import Describe, Session, complain
+from hpcbatch.model.text import printable_lines
 
 
 def describe(command: str, _session: Session) -> Describe:
@@ -15,8 +16,8 @@ def describe(command: str, _session: Session) -> Describe:
         from hpcbatch.dialects.slurm import errors
 
         if isinstance(error, errors.SlurmAnswer):
-            print(error.text)
-            return "", 0
+            print(printable_lines(error.text))
+            return "", error.code
         return errors.describe(error, command)
 
     return say

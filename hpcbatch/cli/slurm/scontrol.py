@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm.common import describe
 from hpcbatch.errors import UnknownJobError, UnreachableError
+from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
@@ -154,12 +155,15 @@ def _show_nodes(session: Session, command: ScontrolCommand) -> int:
 
     known = {node.name: node for node in list_nodes(session.api, session.namespace)}
     queues = list_queues(session.api)
+    code = 0
     for name in expand(command.operand) if command.operand else known:
         if name not in known:
-            raise not_found("Node", name)
+            print(printable(not_found("Node", name).text))
+            code = 1
+            continue
         text = format_node(known[name], queues, session.zone, command.one_line, time_format=command.time_format)
         sys.stdout.write(text)
-    return 0
+    return code
 
 
 def _show_partitions(session: Session, command: ScontrolCommand) -> int:

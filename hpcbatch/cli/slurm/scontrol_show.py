@@ -6,6 +6,7 @@ import sys
 
 from hpcbatch.cli.common import EndedError, Session, complain
 from hpcbatch.dialects.slurm import scontrol_show
+from hpcbatch.dialects.slurm.errors import SlurmAnswer
 from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
 
 
@@ -26,7 +27,7 @@ def show(session: Session, command: ScontrolCommand) -> int:
             sys.stdout.write(scontrol_show.format_aliases(names, command.operand))
         case Verb.SHOW_RESERVATION:
             if command.operand:
-                raise EndedError(f"Reservation {command.operand} not found", 1)
+                raise SlurmAnswer(f"Reservation {command.operand} not found", 1)
             sys.stdout.write(scontrol_show.NO_RESERVATIONS)
         case Verb.SHOW_TOPOLOGY:
             complain(scontrol_show.topology_error(command.operand))
@@ -95,13 +96,13 @@ def _steps(session: Session, command: ScontrolCommand) -> int:
     else:
         found = listing.find_all(session.api, session.namespace, [named.number]).get(named.number)
         if found is None:
-            raise scontrol_show.step_not_found(command.operand, has_job=False)
+            raise EndedError(scontrol_show.NO_JOB, 1)
         rows = [found]
         if found.array_indices:
             rows = list(own_rows(session.api, found, named.members, ended=False).values())
     steps = [one for one in steps_of(rows) if step in {"", one.name}]
     if not steps and named is not None:
-        raise scontrol_show.step_not_found(command.operand, has_job=True)
+        raise SlurmAnswer(scontrol_show.step_not_found(command.operand), 1)
     text = scontrol_show.format_steps(steps, session.zone, time_format=command.time_format, one_line=command.one_line)
     sys.stdout.write(text or scontrol_show.NO_STEPS)
     return 0

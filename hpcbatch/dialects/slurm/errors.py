@@ -49,10 +49,10 @@ class ArrayError(SlurmUsageError):
 
 
 class SlurmAnswer(HpcBatchError):  # noqa: N818  no error
-    """Not a failure: the command line requested help or the version. `text` goes to stdout, the exit code is 0."""
+    """What goes to stdout: help, the version, and with exit code 1 that something was not found."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, code: int = 0) -> None:
+        self.text, self.code = text, code
         super().__init__(text)
 
 
@@ -116,7 +116,7 @@ def describe(error: Exception, command: str, operand: str = "") -> tuple[str, in
     `operand` is what the error is about: the partition asked of sbatch, the job id of scontrol and scancel.
     """
     if isinstance(error, SlurmAnswer):
-        return "", 0
+        return "", error.code
     if isinstance(error, ObstaclesError):
         described = [describe(problem, command, operand) for problem in error.problems]
         return "\n".join(text for text, _ in described), described[0][1]

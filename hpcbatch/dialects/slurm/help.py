@@ -343,3 +343,18 @@ SDIAG_HELP = f"""\
   -r, --reset         refused: the numbers are those of the day
   -a, -i, -t, -T      nothing: calls are not counted
   -V, --version       output version information and exit"""
+
+
+SREPORT_HELP = """\
+sreport [-nPpv] [-t Second|Minute|Hour|Percent|SecPer|MinPer|HourPer] TYPE REPORT [CONDITION ...]
+
+  cluster Utilization                 what of the nodes' time jobs held; nodes count as they are now
+  cluster AccountUtilizationByUser    accounts and their users
+  cluster UserUtilizationByAccount    users and their accounts, the greatest first
+  user TopUsage                       the same, the first ten: topcount=N
+  job SizesByAccount                  by the CPUs of jobs: grouping=N,N,..., printjobcount
+  reservation Utilization             there are no reservations
+
+  start=TIME, end=TIME                full hours; without them yesterday
+  users=LIST, accounts=LIST           these alone
+  format=LIST                         fields, each with %WIDTH if wanted"""

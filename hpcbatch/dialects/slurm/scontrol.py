@@ -9,7 +9,7 @@ from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.attributes import number
 from hpcbatch.dialects.slurm.clock import full, stamp
 from hpcbatch.dialects.slurm.dependency import format_dependency
-from hpcbatch.dialects.slurm.errors import SLURM_VERSION, SlurmUsageError
+from hpcbatch.dialects.slurm.errors import SLURM_VERSION, SlurmAnswer
 from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB, size
 from hpcbatch.dialects.slurm.node_states import node_state
@@ -232,6 +232,6 @@ def format_partition(queue: QueueRow, nodes: Sequence[NodeRow], one_line: bool =
     return " ".join(lines) + "\n" if one_line else "\n   ".join(lines) + "\n\n"
 
 
-def not_found(kind: str, name: str) -> SlurmUsageError:
-    """`Node x not found` and `Partition x not found`, exit 1."""
-    return SlurmUsageError(f"{kind} {name} not found")
+def not_found(kind: str, name: str) -> SlurmAnswer:
+    """`Node x not found` and `Partition x not found`, on standard output, exit 1."""
+    return SlurmAnswer(f"{kind} {name} not found", 1)

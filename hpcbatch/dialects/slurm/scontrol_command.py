@@ -113,10 +113,8 @@ _KEYWORDS = {
     "write": 5,
 }
 _WORDS = {
-    **dict.fromkeys(
-        ("all", "details", "hide", "oneliner", "quiet", "verbose", "ping", "version", "completing"), (0, 0)
-    ),
-    **dict.fromkeys(("exit", "quit"), (0, 1024)),
+    **dict.fromkeys(("details", "oneliner", "quiet", "verbose", "ping", "version", "completing"), (0, 0)),
+    **dict.fromkeys(("all", "exit", "hide", "quit"), (0, 1024)),
     **dict.fromkeys(("cluster", "listpids"), (0, 1)),
     **dict.fromkeys(("top", "wait_job"), (1, 1)),
     "write": (1, 3),
@@ -185,7 +183,8 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     keyword, rest = _keyword(words), words[1:]
     least, most = _WORDS.get(keyword, (1, len(words)))
     if not least <= len(rest) <= most:
-        raise SlurmUsageError(f"too {'few' if len(rest) < least else 'many'} arguments for keyword:{words[0]}")
+        what = f"{words[0]} keyword" if keyword == "verbose" else f"keyword:{words[0]}"
+        raise SlurmUsageError(f"too {'few' if len(rest) < least else 'many'} arguments for {what}")
     if keyword in _MODES:
         return options.command(Verb.NOTHING)
     if keyword == "show":
@@ -307,6 +306,6 @@ def read_job(text: str) -> NamedJob:
     return named
 
 
-def not_found_member(text: str) -> SlurmUsageError:
+def not_found_member(text: str) -> SlurmAnswer:
     """For an index that an array does not have."""
-    return SlurmUsageError(f"Job {text} not found")
+    return SlurmAnswer(f"Job {text} not found", 1)

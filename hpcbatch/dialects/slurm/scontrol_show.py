@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
 
 from hpcbatch.dialects.slurm.clock import full, stamp
-from hpcbatch.dialects.slurm.errors import INVALID_JOB, SlurmUsageError
+from hpcbatch.dialects.slurm.errors import INVALID_JOB
 from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
 from hpcbatch.dialects.slurm.ids import parse_id
 from hpcbatch.dialects.slurm.states import alone_number
@@ -17,6 +17,7 @@ from hpcbatch.model.state import JobState
 
 NO_RESERVATIONS = "No reservations in the system\n"
 NO_FRONTENDS = "No nodes in the system\n"
+NO_JOB = f"slurm_get_job_steps error: {INVALID_JOB}"
 NO_STEPS = "No job steps in the system\n"
 PIDS_HEADING = "PID      JOBID    STEPID   LOCALID GLOBALID"
 NO_SLURMD = "scontrol: error: slurm_slurmd_info: Connection refused\nslurm_load_slurmd_status: Connection refused"
@@ -85,11 +86,9 @@ def format_steps(steps: Iterable[Step], tz: tzinfo, *, time_format: str = "", on
     return "".join(shown)
 
 
-def step_not_found(text: str, *, has_job: bool) -> SlurmUsageError:
-    """For a job without such a step, and for an unknown job."""
-    if not has_job:
-        return SlurmUsageError(f"slurm_get_job_steps error: {INVALID_JOB}")
-    return SlurmUsageError(f"Job step {text if '.' in text else f'{text}.'} not found")
+def step_not_found(text: str) -> str:
+    """What is said, on standard output, of a job without such a step."""
+    return f"Job step {text if '.' in text else f'{text}.'} not found"
 
 
 def format_completing(rows: Iterable[JobRow], now: datetime, tz: tzinfo, time_format: str = "") -> str:

@@ -94,4 +94,6 @@ def answer(argv: Sequence[str]) -> None:
     if "set" in asked:
         if not asked & {name for name, _ in _EVENTS}:
             raise SlurmUsageError(_NO_EVENT.format(space=" "))
+        if "program" not in asked:
+            raise SlurmUsageError("strigger: error: You must specify a --program value")
         raise SlurmUsageError(f"slurm_set_trigger: Access/permission denied\n{_HERE}")

@@ -283,7 +283,8 @@ ERRORS = [
     (["wait_job"], "too few arguments for keyword:wait_job", 1),
     (["wait_job", "1", "2"], "too many arguments for keyword:wait_job", 1),
     (["completing", "x"], "too many arguments for keyword:completing", 1),
-    (["all", "x"], "too many arguments for keyword:all", 1),
+    (["details", "x"], "too many arguments for keyword:details", 1),
+    (["verbose", "x"], "too many arguments for verbose keyword", 1),
     (["--foo"], "scontrol: unrecognized option '--foo'\nTry \"scontrol --help\" for more information", 1),
 ]
 

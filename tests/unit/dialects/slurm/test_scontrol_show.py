@@ -127,9 +127,8 @@ def test_names_of_steps() -> None:
     assert read_step("12.batch") == (NamedJob(12), "batch")
     assert read_step("9_4")[0] is not None
     assert read_step("abc") == (None, "")
-    assert str(step_not_found("8", has_job=True)) == "Job step 8. not found"
-    assert str(step_not_found("8.5", has_job=True)) == "Job step 8.5 not found"
-    assert str(step_not_found("8", has_job=False)) == "slurm_get_job_steps error: Invalid job id specified"
+    assert step_not_found("8") == "Job step 8. not found"
+    assert step_not_found("8.5") == "Job step 8.5 not found"
 
 
 def test_what_there_is_not() -> None:
