@@ -17,7 +17,7 @@ PACKAGES = {
         "qsub",
         "tracejob",
     ),
-    "slurm": ("sacct", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun"),
+    "slurm": ("sacct", "salloc", "sattach", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun"),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
 

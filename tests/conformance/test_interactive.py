@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
-import pexpect
 import pytest
 
 from tests.conformance.site import Site
@@ -134,8 +133,7 @@ def test_the_terminal_goes(site: Site) -> None:
         assert shell.answer(f"cd {site.work}; trap 'echo hup >hup; exit' HUP") == ""
         shell.sendline("sh -c 'echo be''gun; exec sleep 1000'")
         shell.expect_exact("begun")
-        with suppress(pexpect.ExceptionPexpect):  # without SIGKILL at once
-            shell.close(force=False)
+        shell.hang_up()
         site.wait_end(job)
 
 

@@ -56,6 +56,7 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 def _end(session: Session, submitted: Submitted) -> None:
     from hpcbatch.client.changes import request_end
 
+    session.api.close()  # a signal may have come in the middle of an answer
     with suppress(NotFoundError):  # it has ended, and been put away
         request_end(session.api, submitted)
 
