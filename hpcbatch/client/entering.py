@@ -15,7 +15,7 @@ from hpcbatch.volcano.job_names import script_host
 if TYPE_CHECKING:
     from hpcbatch.api.client import HttpApi
 
-Verb = Literal["put", "step", "signal", "show", "release"]
+Verb = Literal["put", "step", "signal", "show", "release", "live"]
 _PROGRAM: Final = ("/bin/sh", "/hpcbatch/runner/enter.sh")
 _START_S = 30.0
 _PAUSE_S = 0.2
@@ -66,6 +66,10 @@ class Pod:
     def interrupt(self, word: str) -> None:
         """Control-C, where there is no terminal that would make a signal of it."""
         self._run("signal", word)
+
+    def live(self) -> PodStream:
+        """A connection with whose end the session on the pod's terminal ends."""
+        return PodStream(self._api, self._target("live", random_id(10)))
 
     def _target(self, verb: Verb, word: str, *, tty: bool = False) -> Target:
         return Target(self._namespace, self._name, "exec", tty=tty, command=(*_PROGRAM, verb, word))

@@ -1,6 +1,7 @@
 """`qsub -I`: a shell in the job, on the user's terminal."""
 
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -135,6 +136,16 @@ def test_the_terminal_goes(site: Site) -> None:
         shell.expect_exact("begun")
         shell.hang_up()
         site.wait_end(job)
+
+
+def test_its_command_is_killed(site: Site) -> None:
+    """Nobody is left who could ask for the end of the job, and it ends all the same."""
+    with session(site) as (job, shell):
+        shell.sendline("sh -c 'echo be''gun; exec sleep 1000'")
+        shell.expect_exact("begun")
+        shell.kill(signal.SIGKILL)
+        record = site.wait_end(job)
+    assert record["resources_used"]["walltime"] < "00:00:30"
 
 
 @pytest.mark.parametrize(

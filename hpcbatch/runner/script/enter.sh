@@ -6,6 +6,8 @@
 #   enter.sh signal WORD    ends that step: what Control-C does where there is no terminal
 #   enter.sh show WORD      prints the variables of the allocation, a NUL after each
 #   enter.sh release CODE   ends the allocation, with that exit code
+#   enter.sh live WORD      ends the session on the terminal as soon as its own input has ended: with its client, whose connection
+#                           it shares (PBS); who is attached to a terminal goes without a word
 # The text sets, for $part: `environment`, more of "$@", each NAME=VALUE, and $directory; `command`, "$@".
 root=${0%/runner/*}
 . "$root/runner/common.sh"
@@ -41,6 +43,16 @@ case $1 in
   release)
     allocated
     echo "$2" >"$run/release"
+    exit
+    ;;
+  live)
+    cat >/dev/null
+    . "$root/runner/processes.sh"
+    trap '' HUP
+    my_session=$(session_of $$)
+    signal_here 1 all
+    sleep "$kill_delay_s"
+    kill_all
     exit
     ;;
   step) ;;
