@@ -17,6 +17,8 @@ STDIN, STDOUT, STDERR, STATUS, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 """In version 4 the end of the input cannot be said."""
 _PIECE: Final = 32 * 1024
+_START_S: Final = 30.0
+"""The API server asks the pod's node before it answers."""
 
 
 class Target(NamedTuple):
@@ -49,6 +51,7 @@ class PodStream:
         query += [("command", word) for word in target.command]
         path = PODS.path(target.namespace, target.pod, target.verb)
         self._connection, url, headers = api.upgrade(f"{path}?{urlencode(query)}")
+        self._connection.settimeout(_START_S)
         try:
             self._socket = websocket.create_connection(
                 url, socket=self._connection, header=headers, subprotocols=list(PROTOCOLS)

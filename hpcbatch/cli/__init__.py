@@ -20,6 +20,8 @@ PACKAGES = {
     "slurm": (
         "sacct",
         "sacctmgr",
+        "salloc",
+        "sattach",
         "sbatch",
         "scancel",
         "scontrol",
@@ -36,7 +38,7 @@ PACKAGES = {
     ),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
-ABSENT = {"slurm": ("sattach", "sbcast", "scrontab", "sgather", "sjobexitmod", "sjstat", "smap", "sview")}
+ABSENT = {"slurm": ("sbcast", "scrontab", "sgather", "sjobexitmod", "sjstat", "smap", "sview")}
 """Names of the real systems that say that they are not here, and what is instead."""
 
 

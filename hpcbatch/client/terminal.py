@@ -11,11 +11,11 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from hpcbatch.api.streams import STATUS, STDERR, STDIN, STDOUT, PodStream
+from hpcbatch.api.streams import STATUS, STDERR, STDIN, STDOUT, BrokenStreamError, PodStream
 
 _READ_SIZE = 32 * 1024
 _PING_S = 20.0
@@ -47,12 +47,10 @@ def size(descriptor: int) -> tuple[int, int]:
 
 
 class Relay:
-    """`has_terminal`: both sides are one. `check` is called whenever a signal has come, and now and then; what it
-    raises ends all.
-    """
+    """`has_terminal`: both sides are one. `beside` is a connection that is only kept open as long as this one."""
 
-    def __init__(self, stream: PodStream, *, has_terminal: bool, check: Callable[[], None] = lambda: None) -> None:
-        self._stream, self._has_terminal, self._check = stream, has_terminal, check
+    def __init__(self, stream: PodStream, *, has_terminal: bool, beside: PodStream | None = None) -> None:
+        self._stream, self._has_terminal, self._beside = stream, has_terminal, beside
         self._source = sys.stdin.fileno()
         self._wake, self._woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._is_resized = has_terminal
@@ -75,6 +73,8 @@ class Relay:
             os.close(self._wake)
             os.close(self._woken)
             self._stream.close()
+            if self._beside is not None:
+                self._beside.close()
 
     def _on_resize(self, _number: int, _frame: FrameType | None) -> None:
         self._is_resized = self._has_terminal
@@ -83,6 +83,8 @@ class Relay:
         poll = select.poll()
         for descriptor in (self._wake, self._stream.fileno(), self._source):
             poll.register(descriptor, select.POLLIN)
+        if self._beside is not None:
+            poll.register(self._beside.fileno(), select.POLLIN)
         self._tell_size()
         if hello:
             self._stream.send(STDIN, hello)
@@ -92,7 +94,7 @@ class Relay:
             now = time.monotonic()
             if self._wake in ready:
                 os.read(self._wake, 4096)
-            self._check()
+            self._keep_beside(poll, ready)
             self._tell_size()
             if self._stream.fileno() in ready or self._stream.has_more:
                 heard = now
@@ -105,6 +107,16 @@ class Relay:
                 self._stream.ping()
             if self._source in ready and not self._send():
                 poll.unregister(self._source)
+
+    def _keep_beside(self, poll: select.poll, ready: dict[int, int]) -> None:
+        """Answer the pings there; without it the other goes on."""
+        if self._beside is None or self._beside.fileno() not in ready:
+            return
+        try:
+            self._beside.receive()
+        except BrokenStreamError:
+            poll.unregister(self._beside.fileno())
+            self._beside = None
 
     def _tell_size(self) -> None:
         if self._is_resized:

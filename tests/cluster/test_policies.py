@@ -7,10 +7,12 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from tests.cluster.conftest import Admin
+from tests.cluster.images import CONTROLLER
 from tests.waiting import wait_for
 
 GROUP = "hpcbatch:users"
@@ -243,6 +245,53 @@ def test_what_was_submitted_stays(person: Person, change: Any) -> None:
 )
 def test_rights_that_a_user_has_not(person: Person, verb: str, what: str) -> None:
     assert not person.can(verb, what)
+
+
+@pytest.fixture
+def other_pod(person: Person) -> Iterator[str]:
+    """One in the person's namespace that is no job's."""
+    name = f"pod-{secrets.token_hex(3)}"
+    security = {
+        "runAsNonRoot": True,
+        "runAsUser": 7100,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    container = {"name": "main", "image": CONTROLLER, "command": ["sleep", "600"], "securityContext": security}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}}
+    person.admin.kubectl("-n", person.namespace, "create", "-f", "-", stdin=json.dumps(pod))
+    yield name
+    person.admin.kubectl("-n", person.namespace, "delete", "pod", name, "--wait=false")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("exec", "{other}", "--", "id"), "of the first pod of a job, and no other"),
+        (("attach", "{other}"), "of the first pod of a job, and no other"),
+        (("exec", "job-1-mpiworker-0", "--", "id"), "of the first pod of a job, and no other"),
+        (("exec", "job-1-mpimaster-0", "-c", "other", "--", "id"), "of the first pod of a job, and no other"),
+        (("exec", "job-1-mpimaster-0", "--", "id"), "start its steps, by srun, and nothing else"),
+        (("exec", "job-1-mpimaster-0", "--", "/bin/sh", "-c", "id", "x"), "start its steps, by srun, and nothing else"),
+    ],
+)
+def test_the_way_into_pods(person: Person, other_pod: str, words: tuple[str, ...], says: str) -> None:
+    """What is let through is in conformance/test_interactive.py and its neighbours. kubectl itself reads the pod first,
+    which a user may not: so the request is made as its WebSocket begins.
+    """
+    verb, pod, *rest = (word.format(other=other_pod) for word in words)
+    query = [("container", rest[rest.index("-c") + 1])] if rest[:1] == ["-c"] else []
+    query += [("command", word) for word in (rest[rest.index("--") + 1 :] if "--" in rest else [])]
+    path = f"/api/v1/namespaces/{person.namespace}/pods/{pod}/{verb}?{urlencode([*query, ('stdout', 'true')])}"
+    answer = person.kubectl("create", "--raw", path, "-f", "/dev/null")
+    assert says in answer, answer
+
+
+@pytest.mark.parametrize("what", ["pods/portforward", "pods/ephemeralcontainers", "pods/proxy", "pods/log"])
+def test_no_other_way_into_pods(person: Person, what: str) -> None:
+    assert not person.can("create", what)
+    assert not person.can("get", what)
 
 
 @pytest.mark.parametrize("verb", ["get", "create", "delete"])

@@ -293,13 +293,15 @@ def test_members_of_an_array_have_licences_of_their_own(rig: Rig) -> None:
         array = rig.submit(array=Array(indices=Indices.parse("1-3")), licenses=(("matlab", 1),))
         names = [f"{array}-{index}" for index in (1, 2, 3)]
 
-        def states() -> list[str]:
+        def states() -> dict[str, str]:
             found = {obj["metadata"]["name"]: obj for obj in rig.cluster.registry.list(BATCHJOBS, NS).items}
-            return [found[name]["status"].get("state", "") for name in names if "status" in found.get(name, {})]
+            return {name: found[name].get("status", {}).get("state", "") for name in names if name in found}
 
-        wait_for("two members to run", lambda: sorted(states()) == ["Queued", "Running", "Running"])
-        rig.end(names[0])
-        wait_for("the last one to run", lambda: states()[1:] == ["Running", "Running"])
+        wait_for("two members to run", lambda: sorted(states().values()) == ["Queued", "Running", "Running"])
+        (waits,) = [name for name, state in states().items() if state == "Queued"]
+        runs, goes_on = [name for name in names if name != waits]
+        rig.end(runs)
+        wait_for("the last one to run", lambda: (states()[waits], states()[goes_on]) == ("Running", "Running"))
 
 
 def test_deadlines(rig: Rig) -> None:

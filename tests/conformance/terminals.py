@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pexpect
@@ -39,6 +39,11 @@ class Terminal(Spawn):
         self.expect(pattern)
         assert isinstance(self.match, re.Match)
         return str(self.match[1])
+
+    def hang_up(self) -> None:
+        """As when a window is closed: what it held gets SIGHUP, and time to act on it."""
+        with suppress(pexpect.ExceptionPexpect):  # it may take its time
+            self.close(force=False)
 
     def code(self) -> int:
         """The exit code of the command, which ends now."""

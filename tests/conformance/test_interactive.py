@@ -1,10 +1,10 @@
 """`qsub -I`: a shell in the job, on the user's terminal."""
 
 import re
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
-import pexpect
 import pytest
 
 from tests.conformance.site import Site
@@ -134,9 +134,18 @@ def test_the_terminal_goes(site: Site) -> None:
         assert shell.answer(f"cd {site.work}; trap 'echo hup >hup; exit' HUP") == ""
         shell.sendline("sh -c 'echo be''gun; exec sleep 1000'")
         shell.expect_exact("begun")
-        with suppress(pexpect.ExceptionPexpect):  # without SIGKILL at once
-            shell.close(force=False)
+        shell.hang_up()
         site.wait_end(job)
+
+
+def test_its_command_is_killed(site: Site) -> None:
+    """Nobody is left who could ask for the end of the job, and it ends all the same."""
+    with session(site) as (job, shell):
+        shell.sendline("sh -c 'echo be''gun; exec sleep 1000'")
+        shell.expect_exact("begun")
+        shell.kill(signal.SIGKILL)
+        record = site.wait_end(job)
+    assert record["resources_used"]["walltime"] < "00:00:30"
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 def _end(session: Session, submitted: Submitted) -> None:
     from hpcbatch.client.changes import request_end
 
+    session.api.close()  # a signal may have come in the middle of an answer
     with suppress(NotFoundError):  # it has ended, and been put away
         request_end(session.api, submitted)
 
@@ -63,6 +64,7 @@ def _end(session: Session, submitted: Submitted) -> None:
 def _converse(session: Session, submitted: Submitted, shown_id: str) -> int:
     print(f"qsub: waiting for job {shown_id} to start", flush=True)
     from hpcbatch.client import interactive
+    from hpcbatch.client.entering import Pod
     from hpcbatch.client.terminal import Relay
 
     try:
@@ -76,6 +78,7 @@ def _converse(session: Session, submitted: Submitted, shown_id: str) -> int:
         return 1
     try:
         stream = interactive.attach(session.api, submitted, submitted.job_id, has_terminal=True)
+        beside = Pod(session.api, session.namespace, submitted.job_id).live()
     except interactive.NotRunningError:
         complain(f"qsub: job {shown_id} apparently deleted")
         return 1
@@ -85,7 +88,7 @@ def _converse(session: Session, submitted: Submitted, shown_id: str) -> int:
     print(f"qsub: job {shown_id} ready\n", flush=True)
     lost = ""
     try:
-        Relay(stream, has_terminal=True).run(interactive.HELLO_TERMINAL)
+        Relay(stream, has_terminal=True, beside=beside).run(interactive.HELLO_TERMINAL)
     except HpcBatchError as error:
         # a pod that ends may take its connection with it
         if not interactive.has_ended(session.api, submitted):

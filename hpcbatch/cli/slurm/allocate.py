@@ -23,6 +23,7 @@ from hpcbatch.record.state import state_of
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
     from hpcbatch.api.streams import PodStream
+    from hpcbatch.client.listing import Named
 
 _AT_ONCE_S = 2.0
 """What starts by then was not queued, as far as the user is told."""
@@ -32,6 +33,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 class StoppedError(BaseException):
     """The user wants no more of it."""
+
+
+class LeftError(BaseException):
+    """This terminal has gone; that of the job stays."""
 
 
 def surroundings(session: Session) -> Surroundings:
@@ -61,8 +66,9 @@ def submitted(session: Session, wanted: Allocation, command: str) -> Submitted:
 class Waiting:
     """From the submission to the end."""
 
-    def __init__(self, session: Session, job: Submitted, command: str, *, is_quiet: bool) -> None:
-        self._api, self._job, self._command, self._is_quiet = session.api, job, command, is_quiet
+    def __init__(self, session: Session, job_id: int, job: Named, command: str, *, is_quiet: bool) -> None:
+        self._api, self._job_id, self._job = session.api, job_id, job
+        self._command, self._is_quiet = command, is_quiet
         self._interrupted = -_AGAIN_S
         gc.enable()  # this command lives long
         for number in _SIGNALS:
@@ -78,7 +84,9 @@ class Waiting:
         try:
             obj = interactive.await_run(self._api, self._job, _AT_ONCE_S)
             if state_of(obj) is not JobState.RUNNING and not state_of(obj).is_final:
-                self.say(f"job {self._job.job_id} queued and waiting for resources")
+                if self._command == "salloc":
+                    self.say(f"Pending job allocation {self._job_id}")
+                self.say(f"job {self._job_id} queued and waiting for resources")
                 was_told = True
                 obj = interactive.await_run(self._api, self._job)
         except UnknownJobError:
@@ -91,27 +99,45 @@ class Waiting:
         ):
             return self._revoked()
         if was_told:
-            self.say(f"job {self._job.job_id} has been allocated resources")
+            self.say(f"job {self._job_id} has been allocated resources")
         return None
 
     def attached(self, stream: PodStream, hello: bytes, *, has_terminal: bool) -> int:
         """Lead the streams there and back to the end; returns the exit code."""
         from hpcbatch.client.terminal import Relay
 
-        if not has_terminal:
+        if has_terminal:
+            signal.signal(signal.SIGHUP, _leave)
+        else:
             signal.signal(signal.SIGINT, self._interrupt)
         try:
             Relay(stream, has_terminal=has_terminal).run(hello)
         except StoppedError:
             complain(f"{self._command}: forcing job termination")
             self.end()
+        except LeftError:
+            return 1
         except HpcBatchError as error:
             # a pod that ends may take its connection with it
             if not interactive.has_ended(self._api, self._job):
-                stays = f"; `sattach {self._job.job_id}.0` comes back to it" if has_terminal else ""
+                stays = f"; `sattach {self._job_id}.0` comes back to it" if has_terminal else ""
                 complain(f"{self._command}: error: {error}{stays}")
                 return 1
         return self.ended()
+
+    def looking_in(self, stream: PodStream, *, has_terminal: bool) -> int:
+        """The same for one who comes later, and whose going changes nothing."""
+        from hpcbatch.client.terminal import Relay
+
+        try:
+            Relay(stream, has_terminal=has_terminal).run()
+        except (StoppedError, LeftError):
+            return 1
+        except HpcBatchError as error:
+            if not interactive.has_ended(self._api, self._job):
+                complain(f"{self._command}: error: {error}")
+                return 1
+        return self._code(interactive.await_end(self._api, self._job))
 
     def ended(self) -> int:
         """Wait for the end, and tell what there is to be told."""
@@ -125,13 +151,24 @@ class Waiting:
         except UnknownJobError:
             return 1
         if state_of(obj) is JobState.DELETED:
-            complain(f"{self._command}: Force Terminated job {self._job.job_id}")
+            complain(f"{self._command}: Force Terminated job {self._job_id}")
         return self._code(obj)
+
+    def lost(self) -> str:
+        """Wait until the allocation has ended, by whatever; returns what is said about that."""
+        try:
+            state = state_of(interactive.await_end(self._api, self._job))
+        except HpcBatchError:
+            state = JobState.DELETED
+        if state is JobState.TIMEOUT:
+            return f"Job {self._job_id} has exceeded its time limit and its allocation has been revoked."
+        return f"Job allocation {self._job_id} has been revoked."
 
     def end(self) -> None:
         """The job ends, whatever else the user presses."""
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+        self._api.close()  # a signal may have come in the middle of an answer
         with suppress(NotFoundError):  # it has ended, and been put away
             request_end(self._api, self._job)
 
@@ -139,7 +176,7 @@ class Waiting:
         return attached_code(shown_record(obj).status)
 
     def _revoked(self) -> int:
-        self.say(f"Job allocation {self._job.job_id} has been revoked")
+        self.say(f"Job allocation {self._job_id} has been revoked")
         return 1
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
@@ -149,8 +186,12 @@ class Waiting:
             raise StoppedError
         self._interrupted = now
         complain(f"{self._command}: interrupt (one more within 1 sec to abort)")
-        complain(f"{self._command}: StepId={self._job.job_id}.0 tasks: running")
+        complain(f"{self._command}: StepId={self._job_id}.0 tasks: running")
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
     raise StoppedError
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    raise LeftError

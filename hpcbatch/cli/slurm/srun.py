@@ -1,4 +1,4 @@
-"""`srun` on the login node: an allocation of its own, and what runs in it, here."""
+"""`srun` on the login node: an allocation of its own, or a step in one of salloc, and what runs there, here."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ def _body(session: Session) -> int:
     from hpcbatch.cli.slurm.allocate import Waiting, submitted, surroundings
     from hpcbatch.client import interactive
     from hpcbatch.client.terminal import is_terminal
-    from hpcbatch.dialects.slurm.allocation import read_srun
+    from hpcbatch.dialects.slurm.allocation import allocation_of, read_srun
 
+    if (job_id := allocation_of(sys.argv[1:], session.environ)) is not None:
+        from hpcbatch.cli.slurm.step import run_step
+
+        return run_step(session, job_id)
     wanted = read_srun(sys.argv[1:], surroundings(session), is_terminal=is_terminal())
     if wanted.lacks_terminal:
         complain("srun: error: Not using a pseudo-terminal, disregarding --pty option")
     job = submitted(session, wanted, "srun")
-    waiting = Waiting(session, job, "srun", is_quiet=wanted.quiet)
+    waiting = Waiting(session, job.job_id, job, "srun", is_quiet=wanted.quiet)
     if (code := waiting.until_it_runs()) is not None:
         return code
     try:

@@ -15,10 +15,6 @@ class Absent(NamedTuple):
 
 
 COMMANDS: Mapping[str, Absent] = {
-    "sattach": Absent(
-        "sattach: error: Could not get job step info: Requested operation is presently disabled",
-        "the output of a job is in its files while it runs: `scontrol show job` names them",
-    ),
     "sbcast": Absent(
         "sbcast: error: Requested operation is presently disabled",
         "the hosts of a job share the directories of the site; in a script `ssh HOST` and `srun cp` reach each host",

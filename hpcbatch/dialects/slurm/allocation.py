@@ -50,6 +50,7 @@ _STEPS_TOO = _OUTPUT | {
     *("ntasks-per-core", "ntasks-per-socket", "overcommit", "quiet"),
 }
 """What sbatch's table has, and each step of srun reads, too."""
+_DIGITS = 18
 _PREFIX = {"srun": "SLURM_", "salloc": "SALLOC_"}
 """Of the input variables of each."""
 _ANSWERS = frozenset({"help", "usage", "version"})
@@ -96,14 +97,53 @@ def read_srun(argv: Sequence[str], around: Surroundings, *, is_terminal: bool) -
     if ":" in operands:
         raise NotSupportedError("heterogeneous jobs of srun are not supported yet; sbatch has them")
     names = {each.option.name for each in given}
-    if "jobid" in names:
-        raise NotSupportedError("--jobid outside of an allocation is not supported yet")
     has_terminal = "pty" in names and is_terminal
     step = [_long(each) for each in given if _is_of_steps(each.option.name) and each.option.name != "pty"]
     command = tuple(operands) if has_terminal else ("srun", *step, *operands)
     kind = Interactive.TERMINAL if has_terminal else Interactive.STREAMS
     submission, quiet = _submission("srun", given, operands[0], around, kind=kind, runs=command)
     return Allocation(submission, quiet, has_terminal, lacks_terminal="pty" in names and not is_terminal)
+
+
+class Step(NamedTuple):
+    """A step of an allocation, from its user's shell on the login node."""
+
+    command: tuple[str, ...]
+    has_terminal: bool
+    lacks_terminal: bool
+    quiet: bool
+
+
+def read_step(argv: Sequence[str], *, is_terminal: bool) -> Step:
+    """srun in an allocation of salloc: the srun in its first pod reads all but --pty. Raises SlurmUsageError."""
+    given, operands = _parsed(_SRUN, argv)
+    if not operands:
+        raise SlurmUsageError("srun: fatal: No command given to execute.")
+    names = {each.option.name for each in given}
+    rest = [_long(each) for each in given if each.option.name not in {"pty", "jobid"}]
+    has_terminal = "pty" in names and is_terminal
+    command = tuple(operands) if has_terminal else ("srun", *rest, *operands)
+    return Step(command, has_terminal, "pty" in names and not is_terminal, "quiet" in names)
+
+
+def allocation_of(argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
+    """The number of the allocation that srun's step is for; None: it makes one of its own. Raises SlurmUsageError."""
+    given, _ = _parsed(_SRUN, argv)
+    named = [each.value for each in given if each.option.name == "jobid"]
+    text = (named[-1] if named else None) or environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID") or ""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise SlurmUsageError(f"srun: error: Invalid job id: {text}" if named else no_allocation(text))
+    return int(text)
+
+
+def no_allocation(job_id: object) -> str:
+    """What srun says of an allocation that there is not."""
+    return (
+        f"srun: error: Unable to confirm allocation for job {job_id}: Invalid job id specified\n"
+        f"srun: Check SLURM_JOB_ID environment variable. Expired or invalid job {job_id}"
+    )
 
 
 def read_salloc(argv: Sequence[str], around: Surroundings) -> Allocation:

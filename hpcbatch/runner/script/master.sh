@@ -80,7 +80,7 @@ start_script() {
 start_session() {
   (
     trap - TERM INT USR1 USR2
-    [ -z "$interactive" ] || await_client <&5
+    [ "$interactive" != streams ] || await_client <&5
     LC_ALL=C HPCBATCH_ROOT=$root HPCBATCH_SH=$sh HPCBATCH_STARTED=$started $launcher "$sh" "$root/runner/start.sh" \
       <&5 5<&- 7>&- 8>&- 9>&-
     exit $?

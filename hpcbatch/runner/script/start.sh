@@ -84,7 +84,7 @@ for entry in $start_variables; do
   [ -z "$value" ] || set -- "$@" "${entry%%:*}=$value"
 done
 # Other shells would not understand these commands.
-[ "$kind" != shell ] || login=user
+[ "$kind" != shell ] || [ "$interactive" = allocation ] || login=user
 case $login:${shell##*/} in
   *:bash | *:dash | *:ash | *:sh | *:ksh | *:ksh93 | *:mksh | user:zsh) ;;
   *) login=no ;;
@@ -144,6 +144,8 @@ if [ "$kind" = script ]; then
     *) set -- "$@" "$shell" ;;
   esac
   set -- "$@" "$script"
+elif [ "$interactive" = allocation ]; then
+  set -- "$@" "$sh" "$root/runner/hold.sh"
 elif [ "$kind" = shell ]; then
   set -- "$@" "$shell" # which reads its own files for terminals now
   [ "$login" != no ] || set -- "$@" -l

@@ -67,10 +67,13 @@ tasks_of() {
 
 # signal_step SIGNAL: to the tasks on all hosts
 signal_step() {
+  senders=
   for word in $layout; do
     start_on "${word%:*}" "$sh" "$start" "$root" signal "$step_id" "$1" </dev/null &
+    senders="$senders $!"
   done
-  wait
+  # shellcheck disable=SC2086
+  wait $senders # not for all: one that ends the tasks may wait for the end of this
 }
 
 # end_tasks SIGNAL

@@ -3,7 +3,8 @@
 # The processes of the job in this pod. A pod's process ids are its own: all that runs in it is the job's, however it left
 # the script's session, except what is in the runner's own session, and sshd, whose processes for each connection have sessions
 # of their own. Where ids are shared with others (an engine without namespaces, a test) the job's processes are those of the
-# script's session. What comes into the pod from outside (kubectl exec) is not the job's: its first process has no parent here.
+# script's session. What comes into the pod from outside (kubectl exec) is not the job's: its first process has no parent here. But
+# steps that come in by enter.sh are.
 
 # know_own_session: writes the runner's session for the programs that sshd starts; empty where process ids are shared.
 know_own_session() {
@@ -55,7 +56,7 @@ walk() {
     elif [ -z "$own_session" ] || [ "$5" = "$own_session" ] || [ "$5" = 0 ] || [ "$5" = "${my_session:-}" ]; then
       continue
     else
-      [ "$3" != 0 ] || [ "$1" = 1 ] || outsiders="$outsiders$5 "
+      [ "$3" != 0 ] || [ "$1" = 1 ] || [ -e "$run/entered/$1" ] || outsiders="$outsiders$5 "
       case "$outsiders/$line" in
         *" $5 "*/* | *' (sshd'*) continue ;;
       esac

@@ -19,6 +19,7 @@ import hpcbatch
 import hpcbatch.runner
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.array import Membership
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.interactive import Interactive
@@ -474,3 +475,17 @@ def test_a_template_that_leaves_out_the_nodes() -> None:
     assert volcano_job(placed(), loader=loader)
     with pytest.raises(HpcBatchError, match=r"expected a nodeAffinity made from task\.node_terms"):
         volcano_job(placed(Chunk(hosts=("n1",))), loader=loader)
+
+
+def test_a_template_from_before_there_were_interactive_jobs() -> None:
+    source = (Path(hpcbatch.__path__[0]) / "templates/volcano/job.yaml.j2").read_text()
+    loader = DictLoader({translate.TEMPLATE: source.replace("task.is_master and stdio", "false")})
+    assert volcano_job(placed(), loader=loader)
+    with pytest.raises(HpcBatchError, match="expected stdin and tty made from stdio"):
+        volcano_job(placed(interactive=Interactive.SESSION), loader=loader)
+
+
+def test_members_of_arrays_are_not_interactive() -> None:
+    member = Membership(array_id=1, array_name="a", index=1)
+    with pytest.raises(HpcBatchError, match="not interactive"):
+        volcano_job(placed(interactive=Interactive.SESSION, member_of=member))

@@ -7,7 +7,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hpcbatch.dialects.slurm.allocation import Allocation, Surroundings, read_salloc, read_srun
+from hpcbatch.dialects.slurm.allocation import (
+    Allocation,
+    Surroundings,
+    allocation_of,
+    read_salloc,
+    read_srun,
+    read_step,
+)
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.interactive import Interactive
@@ -77,12 +84,34 @@ def test_salloc(argv: tuple[str, ...], command: tuple[str, ...], name: str, shel
     assert (found.submission.spec.interactive, found.submission.spec.command) == (Interactive.ALLOCATION, ())
 
 
+def test_a_step_of_an_allocation() -> None:
+    step = read_step(["-n2", "--jobid=4", "-l", "prog", "-x"], is_terminal=True)
+    assert (step.command, step.has_terminal) == (("srun", "--ntasks=2", "--label", "prog", "-x"), False)
+    step = read_step(["--pty", "-n1", "bash"], is_terminal=True)
+    assert (step.command, step.has_terminal) == (("bash",), True)
+    step = read_step(["--pty", "bash"], is_terminal=False)
+    assert (step.command, step.lacks_terminal) == (("srun", "bash"), True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "environ", "job"),
+    [
+        (["x"], {}, None),
+        (["x"], {"SLURM_JOB_ID": ""}, None),
+        (["x"], {"SLURM_JOBID": "3"}, 3),
+        (["x"], {"SLURM_JOB_ID": "4", "SLURM_JOBID": "3"}, 4),
+        (["--jobid", "5", "x"], {"SLURM_JOB_ID": "4"}, 5),
+    ],
+)
+def test_whose_step_it_is(argv: list[str], environ: dict[str, str], job: int | None) -> None:
+    assert allocation_of(argv, environ) == job
+
+
 @pytest.mark.parametrize(
     ("argv", "kind", "text"),
     [
         ((), SlurmUsageError, "No command given to execute"),
         (("--array=1-2", "x"), SlurmUsageError, "srun: unrecognized option '--array=1-2'"),
-        (("--jobid=3", "x"), NotSupportedError, "--jobid"),
         (("a", ":", "b"), NotSupportedError, "heterogeneous"),
         (("--version",), SlurmAnswer, ""),
         (("--usage",), SlurmAnswer, ""),

@@ -1,0 +1,59 @@
+"""`srun` in the shell of salloc: a step in that allocation, whose streams or terminal are here."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import time
+from contextlib import suppress
+from types import FrameType
+
+from hpcbatch.api.streams import exit_code
+from hpcbatch.cli.common import EndedError, Session, complain
+from hpcbatch.client.entering import Pod
+from hpcbatch.client.terminal import Relay, is_terminal
+from hpcbatch.dialects.slurm.allocation import no_allocation, read_step
+from hpcbatch.errors import HpcBatchError, NotFoundError
+
+_AGAIN_S = 1.0
+_OF_THIS_SHELL = frozenset({"PWD", "OLDPWD", "SHLVL", "_", "HOSTNAME", "TERMCAP"})
+
+
+def run_step(session: Session, job_id: int) -> int:
+    step = read_step(sys.argv[1:], is_terminal=is_terminal())
+    if step.lacks_terminal:
+        complain("srun: error: Not using a pseudo-terminal, disregarding --pty option")
+    environment = {name: value for name, value in session.environ.items() if name not in _OF_THIS_SHELL}
+    pod = Pod(session.api, session.namespace, job_id)
+    gc.enable()  # this command lives long
+    try:
+        word = pod.prepare(session.cwd, environment, step.command)
+        stream = pod.step(word, has_terminal=step.has_terminal)
+    except NotFoundError:
+        raise EndedError(no_allocation(job_id), 1) from None
+    if not step.has_terminal:
+        signal.signal(signal.SIGINT, _Interrupts(pod, word, f"{job_id}"))
+    try:
+        return exit_code(Relay(stream, has_terminal=step.has_terminal).run())
+    except HpcBatchError as error:
+        complain(f"srun: error: {error}")
+        return 1
+
+
+class _Interrupts:
+    """Ctrl-C: the first only tells how it stands, a second within a second ends the step."""
+
+    def __init__(self, pod: Pod, word: str, job_id: str) -> None:
+        self._pod, self._word, self._job_id = pod, word, job_id
+        self._last = -_AGAIN_S
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if now - self._last >= _AGAIN_S:
+            self._last = now
+            complain(f"srun: interrupt (one more within 1 sec to abort)\nsrun: tasks of job {self._job_id}: running")
+            return
+        complain("srun: sending Ctrl-C to the step")
+        with suppress(HpcBatchError):
+            self._pod.interrupt(self._word)

@@ -1,0 +1,155 @@
+"""`salloc`, steps from its shell, and `sattach`."""
+
+from __future__ import annotations
+
+import re
+
+import pexpect
+import pytest
+
+from tests.conformance.site import Site
+from tests.conformance.terminals import Terminal, terminal
+from tests.waiting import wait_for
+
+GRANTED = re.compile(r"salloc: Granted job allocation (\d+)\n")
+
+
+def test_a_command_and_its_steps(site: Site) -> None:
+    script = site.script(
+        "steps.sh",
+        'echo "$SLURM_JOB_NUM_NODES $SLURM_NTASKS $MINE"\n'
+        "srun -l sh -c 'echo $MINE'\n"
+        "cd sub && srun -n1 sh -c 'pwd; exit 7'\n"
+        'echo "code $?"\n'
+        "printf 'a\\nb\\n' | srun -n1 cat\n"
+        "exit 3\n",
+    )
+    (site.work / "sub").mkdir(mode=0o777)
+    done = site.run("salloc", "-N2", "-n2", "-J", "held", "sh", script, check=False, env={"MINE": "w 'x'"})
+    match = GRANTED.match(done.stderr)
+    assert match, done.stderr
+    assert done.returncode == 3
+    lines = done.stdout.splitlines()
+    assert lines[0] == "2 2 w 'x'"
+    assert sorted(lines[1:3]) == ["0: w 'x'", "1: w 'x'"]
+    assert lines[3:] == [str(site.work / "sub"), "code 7", "a", "b"]
+    assert done.stderr.endswith(f"salloc: Relinquishing job allocation {match[1]}\n")
+    assert re.search(r"srun: error: \S+: task 0: Exited with exit code 7\n", done.stderr)
+    site.wait_end(match[1])
+    shown = site.run("sacct", "-Xn", "-j", match[1], "--format=jobname,state,exitcode").stdout.split()
+    assert shown == ["held", "FAILED", "3:0"]
+
+
+def test_a_shell(site: Site) -> None:
+    with terminal(site, "salloc", "-n1", "bash", "--norc", "-i") as shell:
+        job = shell.found(r"salloc: Granted job allocation (\d+)")
+        assert shell.answer("echo $SLURM_JOB_ID; hostname") != f"{job}\njob-{job}-mpimaster-0\n"
+        assert shell.answer("srun hostname") == f"job-{job}-mpimaster-0\n"
+        shell.sendline("srun --pty bash --norc -i")
+        assert shell.answer("hostname; tty | sed 's/[0-9]*$//'; stty size") == (
+            f"job-{job}-mpimaster-0\n/dev/pts/\n31 97\n"
+        )
+        shell.sendline("exit 4")
+        shell.expect(r"exit\r\n\S*bash-\S+ ")  # the other shell, on the login node
+        shell.sendline("echo code $?")
+        shell.expect_exact("code 4\r\n")
+        shell.sendline("srun sh -c 'echo be''gun; exec sleep 1000'")
+        shell.expect_exact("begun\r\n")
+        shell.sendcontrol("c")
+        shell.expect_exact("srun: interrupt (one more within 1 sec to abort)")
+        shell.sendcontrol("c")
+        shell.expect_exact("srun: sending Ctrl-C to the step")
+        shell.expect_exact("Terminating")
+        shell.expect(r"bash-\S+ ")
+        assert site.run("squeue", "-h", "-o", "%i %T").stdout == f"{job} RUNNING\n"
+        shell.sendline("exit")
+        shell.expect_exact(f"salloc: Relinquishing job allocation {job}")
+        assert shell.code() == 143
+    assert site.wait_end(job)["job_state"] == "F"
+
+
+def test_waiting(site: Site) -> None:
+    with terminal(site, "salloc", "--hold", "true") as shell:
+        job = shell.found(r"salloc: Pending job allocation (\d+)\r\n")
+        shell.expect_exact(f"salloc: job {job} queued and waiting for resources\r\n")
+        shell.sendcontrol("c")
+        shell.expect_exact(f"salloc: Job allocation {job} has been revoked")
+        assert shell.code() == 1
+    site.wait_end(job)
+
+
+def test_its_end_ends_the_shell(site: Site) -> None:
+    with terminal(site, "salloc", "bash", "--norc", "-i") as shell:
+        job = shell.found(r"salloc: Granted job allocation (\d+)")
+        assert shell.answer("echo here") == "here\n"
+        site.run("scancel", job)
+        shell.expect_exact(f"salloc: Job allocation {job} has been revoked.")
+        shell.expect(pexpect.EOF)
+
+
+def test_no_shell(site: Site) -> None:
+    done = site.run("salloc", "--no-shell", "-n1")
+    match = GRANTED.fullmatch(done.stderr)
+    assert match
+    assert site.run("srun", f"--jobid={match[1]}", "hostname").stdout == f"job-{match[1]}-mpimaster-0\n"
+    site.run("scancel", match[1])
+    site.wait_end(match[1])
+
+
+def test_no_such_allocation(site: Site) -> None:
+    done = site.run("srun", "true", env={"SLURM_JOB_ID": "999999"}, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "srun: error: Unable to confirm allocation for job 999999: Invalid job id specified\n"
+        "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 999999\n"
+    )
+
+
+def test_a_command_that_is_not_there(site: Site) -> None:
+    done = site.run("salloc", "nosuch-command", check=False)
+    assert 'salloc: error: Unable to exec command "nosuch-command"' in done.stderr
+    assert done.returncode == 127
+
+
+def test_sattach(site: Site) -> None:
+    """The terminal goes, and another comes back to what runs."""
+    with terminal(site, "srun", "--pty", "-J", "kept", "bash", "--norc", "-i") as shell:
+        job = shell.answer("echo $SLURM_JOB_ID; word=kept").strip()
+        shell.hang_up()
+    assert site.state(job) == "R"
+    with terminal(site, "sattach", f"{job}.0") as again:
+        again.sendline("")
+        assert again.answer("echo $word; stty size") == "kept\n31 97\n"
+        again.sendline("exit 6")
+        assert again.code() == 6
+    assert site.wait_end(job)["Exit_status"] == 6
+
+
+def test_two_at_one_step(site: Site) -> None:
+    with terminal(site, "srun", "sh", "-c", "echo $SLURM_JOB_ID; while read -r line; do echo got $line; done") as shell:
+        job = shell.found(r"(\d+)\r\n")
+        with terminal(site, "sattach", f"{job}.0") as other:
+            wait_for("both", lambda: _both(shell, other))
+        shell.sendcontrol("d")
+        assert shell.code() == 0
+
+
+def _both(shell: Terminal, other: Terminal) -> bool:
+    """`other` may not be attached yet."""
+    shell.sendline("word")
+    shell.expect_exact("got word")
+    return other.expect_exact(["got word", pexpect.TIMEOUT], timeout=1) == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        ((), "sattach: error: No job step requested\n"),
+        (("x",), 'sattach: error: Invalid job step id "x"\n'),
+        (("999999.0",), "sattach: error: Could not get job step info: Invalid job id specified\n"),
+    ],
+)
+def test_nothing_to_attach_to(site: Site, argv: tuple[str, ...], text: str) -> None:
+    done = site.run("sattach", *argv, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(text)
