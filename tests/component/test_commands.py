@@ -321,14 +321,6 @@ def test_submission(cluster: Cluster) -> None:
     assert "Variable_List = PBS_O_" in out
 
 
-def test_directives_that_are_not_supported_say_where(cluster: Cluster) -> None:
-    (cluster.directory / "other.pbs").write_text("#!/bin/sh\n#PBS -N a\n#PBS -I\nhostname\n")
-    out, err, code = cluster.run("qsub", "other.pbs")
-    assert (out, code) == ("", 1)
-    assert "other.pbs:3:" in err
-    assert "not supported yet" in err
-
-
 def test_dry_run_needs_no_cluster(cluster: Cluster) -> None:
     for command, arguments in (("qsub", ["-l", "select=2:ncpus=1"]), ("sbatch", ["-N", "2"])):
         out, err, code = cluster.run(

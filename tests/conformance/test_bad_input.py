@@ -75,7 +75,6 @@ def test_sbatch(site: Site, argv: list[str], stdin: str, code: int, stderr: str)
 @pytest.mark.parametrize(
     ("command", "directive", "word"),
     [
-        ("qsub", "#PBS -I", "-I"),
         ("sbatch", "#SBATCH --constraint=a|[b|c]", "constraint"),
         ("sbatch", "#SBATCH --licenses=a|b", "licenses"),
     ],

@@ -81,12 +81,6 @@ def test_qsub_says_how_it_is_used(site: Site, argv: list[str]) -> None:
     assert done.stderr.startswith("usage: qsub [-a date_time]")
 
 
-def test_qsub_refuses_interactive_jobs(site: Site) -> None:
-    done = site.run("qsub", "-I", check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "qsub: -I (interactive jobs) is not supported yet\n"
-
-
 def test_qsub_answers_with_the_id_alone(site: Site) -> None:
     done = site.run("qsub", "-h", stdin="true\n")
     assert re.fullmatch(rf"\d+\.{re.escape(site.server)}\n", done.stdout)

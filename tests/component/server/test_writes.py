@@ -122,7 +122,6 @@ def test_binding_and_eviction(api: Cluster) -> None:
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
     assert api.request("POST", f"{P}/p/eviction", eviction).code == 201
     assert api.get(f"{P}/p")["status"]["conditions"][-1]["type"] == "DisruptionTarget"
-    assert api.request("POST", f"{P}/p/exec", {}).code == 501
 
 
 def test_apply(api: Cluster) -> None:
