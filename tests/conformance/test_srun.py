@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tests.conformance.site import Site
-from tests.conformance.terminals import terminal
+from tests.conformance.terminals import terminal, without_waiting
 from tests.waiting import wait_for
 
 
@@ -17,7 +17,7 @@ def test_output_of_all_tasks_and_the_highest_exit_code(site: Site) -> None:
     done = site.run("srun", "-N2", "-J", "two", "sh", "-c", script, check=False)
     assert done.returncode == 3
     assert sorted(done.stdout.splitlines()) == ["out 0 of 2", "out 1 of 2"]
-    errors = done.stderr.splitlines()
+    errors = without_waiting(done.stderr).splitlines()
     assert {"err 0", "err 1"} <= set(errors)
     assert any(re.fullmatch(r"srun: error: \S+: task 1: Exited with exit code 3", line) for line in errors)
     assert len(errors) == 3, errors
@@ -68,7 +68,7 @@ def test_refusals(site: Site, argv: tuple[str, ...], code: int, text: str) -> No
 def test_it_says_what_it_waits_for_and_control_c_takes_it_back(site: Site) -> None:
     with terminal(site, "srun", "--hold", "hostname") as shell:
         job = shell.found(r"srun: job (\d+) queued and waiting for resources\r\n")
-        assert site.run("squeue", "-h", "-o", "%i %t").stdout == f"{job} PD\n"
+        assert site.run("squeue", "--me", "-h", "-o", "%i %t").stdout == f"{job} PD\n"
         shell.sendcontrol("c")
         shell.expect_exact(f"srun: Job allocation {job} has been revoked")
         assert shell.code() == 1
@@ -131,7 +131,7 @@ def test_a_program_on_the_terminal(site: Site) -> None:
 
 def test_pty_without_a_terminal(site: Site) -> None:
     done = site.run("srun", "--pty", "echo", "word")
-    assert (done.stdout, done.stderr) == (
+    assert (done.stdout, without_waiting(done.stderr)) == (
         "word\n",
         "srun: error: Not using a pseudo-terminal, disregarding --pty option\n",
     )

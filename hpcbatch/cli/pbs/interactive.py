@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import EndedError, Session, complain
+from hpcbatch.cli.common import EndedError, Session, complain, write_now
 from hpcbatch.client.terminal import is_terminal
 from hpcbatch.errors import HpcBatchError, NotFoundError, UnknownJobError
 from hpcbatch.record.state import state_of
@@ -104,15 +104,15 @@ def _converse(session: Session, submitted: Submitted, shown_id: str) -> int:
 def _ask(number: int, frame: FrameType | None) -> None:
     """Ctrl-C while the job waits."""
     signal.signal(signal.SIGINT, _stop)
-    print("Do you wish to terminate the job and exit (y|[n])? ", end="", flush=True)
+    write_now("Do you wish to terminate the job and exit (y|[n])? ", 1)
     while True:
         if not select.select([sys.stdin], [], [], _ANSWER_S)[0]:
-            print("Timeout -- deleting job")
+            write_now("Timeout -- deleting job\n", 1)
             _stop(number, frame)
         answer = sys.stdin.readline()[:1]
         if answer in {"y", "Y", ""}:
             _stop(number, frame)
         if answer in {"n", "N", "\n"}:
             break
-        print("yes or no please")
+        write_now("yes or no please\n", 1)
     signal.signal(signal.SIGINT, _ask)

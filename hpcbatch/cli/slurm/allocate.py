@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import EndedError, Session, complain
+from hpcbatch.cli.common import EndedError, Session, complain, write_now
 from hpcbatch.client import interactive
 from hpcbatch.client.changes import request_end
 from hpcbatch.client.submit import Submitted
@@ -185,8 +185,10 @@ class Waiting:
         if now - self._interrupted < _AGAIN_S:
             raise StoppedError
         self._interrupted = now
-        complain(f"{self._command}: interrupt (one more within 1 sec to abort)")
-        complain(f"{self._command}: StepId={self._job_id}.0 tasks: running")
+        write_now(
+            f"{self._command}: interrupt (one more within 1 sec to abort)\n"
+            f"{self._command}: StepId={self._job_id}.0 tasks: running\n"
+        )
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import FrameType
 
 from hpcbatch.api.streams import exit_code
-from hpcbatch.cli.common import EndedError, Session, complain
+from hpcbatch.cli.common import EndedError, Session, complain, write_now
 from hpcbatch.client.entering import Pod
 from hpcbatch.client.terminal import Relay, is_terminal
 from hpcbatch.dialects.slurm.allocation import no_allocation, read_step
@@ -52,8 +52,8 @@ class _Interrupts:
         now = time.monotonic()
         if now - self._last >= _AGAIN_S:
             self._last = now
-            complain(f"srun: interrupt (one more within 1 sec to abort)\nsrun: tasks of job {self._job_id}: running")
+            write_now(f"srun: interrupt (one more within 1 sec to abort)\nsrun: tasks of job {self._job_id}: running\n")
             return
-        complain("srun: sending Ctrl-C to the step")
+        write_now("srun: sending Ctrl-C to the step\n")
         with suppress(HpcBatchError):
             self._pod.interrupt(self._word)

@@ -6,11 +6,13 @@ reaps orphans, and ends when the main process has ended; the kernel then kills w
 the pod host on a pipe, one JSON object a line, and gets from it on a socket, each with the descriptor of a client:
     {"op": "attach", "stdin": bool}                     to the main process
     {"op": "exec", "argv", "tty": bool, "stdin": bool}  a further process
+    {"op": "connect", "port", "family": 4 or 6}         a connection to the pod's loopback address
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -293,7 +295,12 @@ class _Init:
             self._on_signal(KILL_ALL, None)
             return
         request = json.loads(data)
-        client = Client(socket.socket(fileno=descriptors[0]), takes_input=request["stdin"])
+        caller = socket.socket(fileno=descriptors[0])
+        if request["op"] == "connect":
+            with caller:
+                _connect(caller, request["port"], request["family"])
+            return
+        client = Client(caller, takes_input=request["stdin"])
         if request["op"] == "attach":
             self._sessions[0].attach(client)
             return
@@ -322,6 +329,20 @@ class _Init:
                     self._sessions.remove(session)
                     code = os.waitstatus_to_exitcode(status)
                     session.finish({"code": 128 - code if code < 0 else code})
+
+
+def _connect(caller: socket.socket, port: int, version: int) -> None:
+    """The connection may still be in the making; what hinders it is said in words."""
+    family, address = (socket.AF_INET6, "::1") if version == 6 else (socket.AF_INET, "127.0.0.1")
+    with contextlib.suppress(OSError):  # a caller that has gone
+        try:
+            with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as connection:
+                code = connection.connect_ex((address, port))
+                if code not in {0, errno.EINPROGRESS}:
+                    raise OSError(code, os.strerror(code))
+                socket.send_fds(caller, [b"."], [connection.fileno()])
+        except OSError as error:
+            caller.send((error.strerror or str(error)).encode(), socket.MSG_NOSIGNAL)
 
 
 def _exec_program(argv: list[str], environment: dict[str, str]) -> NoReturn:

@@ -135,6 +135,7 @@ BUILTIN: tuple[Kind, ...] = (
             Subresource("log", ("get",), "Pod", "", "v1"),
             Subresource("exec", ("create", "get"), "PodExecOptions", "", "v1"),
             Subresource("attach", ("create", "get"), "PodAttachOptions", "", "v1"),
+            Subresource("portforward", ("create", "get"), "PodPortForwardOptions", "", "v1"),
         ),
     ),
     _kind(

@@ -24,7 +24,7 @@ from hpcbatch.api.port import Object
 from hpcbatch.engine.registry import statuses
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.values import MAX_BYTES, too_large
-from hpcbatch.engine.server import discovery, openapi, podlogs, streaming
+from hpcbatch.engine.server import discovery, openapi, podlogs, portforward, streaming
 from hpcbatch.engine.server.bodies import read_body
 from hpcbatch.engine.server.door import REQUEST_LIMIT_S, Door, Peer, peer
 from hpcbatch.engine.server.request import Accepted, negotiate, parse_path
@@ -213,6 +213,8 @@ class ApiServer:
             return await self._watch(request, answer)
         if isinstance(answer, LogAnswer):
             return await self._log(request, answer)
+        if isinstance(answer, StreamAnswer) and answer.verb == "portforward":
+            return await portforward.serve(request, answer.pod, self._let_in)
         if isinstance(answer, StreamAnswer):
             words = [word for name, word in parse_qsl(request.rel_url.raw_query_string) if name == "command"]
             wanted = streaming.streaming(answer.verb, answer.pod, answer.query, words)

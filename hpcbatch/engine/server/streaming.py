@@ -32,7 +32,7 @@ _PACKET: Final = 128 * 1024
 _MESSAGE: Final = 4 * 2**20
 _COMMAND: Final = 64 * 1024
 """Longest command, all words together."""
-_HEARTBEAT_S: Final = 20.0
+HEARTBEAT_S: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ async def serve(request: web.BaseRequest, wanted: Streaming, let_in: LetIn) -> w
     if not any(word in PROTOCOLS for word in offered):
         raise bad_request(f"unable to upgrade: expected one of the subprotocols {', '.join(PROTOCOLS)}")
     channel = web.WebSocketResponse(
-        protocols=PROTOCOLS, heartbeat=_HEARTBEAT_S, max_msg_size=_MESSAGE, compress=False, timeout=2.0
+        protocols=PROTOCOLS, heartbeat=HEARTBEAT_S, max_msg_size=_MESSAGE, compress=False, timeout=2.0
     )
     try:
         inside = let_in(wanted.pod, wanted.message())

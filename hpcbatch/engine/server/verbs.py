@@ -152,7 +152,7 @@ class _Call:
         name, method = self.request.path.subresource, self.request.method
         known = next((sub for sub in self.kind.subresources if sub.name == name), None)
         if known is None:
-            if self.kind.key == ("", "pods") and name in {"portforward", "ephemeralcontainers"}:
+            if self.kind.key == ("", "pods") and name == "ephemeralcontainers":
                 raise ApiError(501, "NotImplemented", f"pods/{name} is not supported by the embedded engine")
             raise statuses.not_found(self.kind, self._name)
         match name, method:
@@ -164,7 +164,7 @@ class _Call:
                 return self._patch("status")
             case "log", "GET":
                 return LogAnswer(self.registry.read(self.kind, self._name, self._space), self.request.query)
-            case "exec" | "attach", "GET" | "POST":
+            case "exec" | "attach" | "portforward", "GET" | "POST":
                 return StreamAnswer(name, self.registry.read(self.kind, self._name, self._space), self.request.query)
             case "binding", "POST":
                 return self._bind()
