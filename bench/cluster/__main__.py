@@ -7,12 +7,13 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bench.cluster import latency, listing, requests, scale, throughput
+from bench.cluster import interactive, latency, listing, requests, scale, throughput
 from bench.cluster.rig import cluster
 
 ALL: Mapping[str, Callable[..., None]] = {
     "throughput": throughput.main,
     "latency": latency.main,
+    "interactive": interactive.main,
     "listing": listing.main,
     "requests": requests.main,
     "scale": scale.main,
