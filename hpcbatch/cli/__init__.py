@@ -23,6 +23,7 @@ PACKAGES = {
         "salloc",
         "sattach",
         "sbatch",
+        "sbcast",
         "scancel",
         "scontrol",
         "sdiag",
@@ -38,7 +39,7 @@ PACKAGES = {
     ),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
-ABSENT = {"slurm": ("sbcast", "scrontab", "sgather", "sjobexitmod", "sjstat", "smap", "sview")}
+ABSENT = {"slurm": ("scrontab", "sgather", "sjobexitmod", "sjstat", "smap", "sview")}
 """Names of the real systems that say that they are not here, and what is instead."""
 
 

@@ -57,7 +57,7 @@ filled() {
   printf '%s\n' "$text"
 }
 
-quote() { printf %s "$1" | LC_ALL=C sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"; }
+quote() { printf %sx "$1" | LC_ALL=C sed "s/'/'\\\\''/g; 1s/^/'/; \$s/x\$/'/"; }
 
 # entries FILE [SED-COMMAND...]: turns NUL-separated NAME=VALUE, any bytes, into a `set -- "$@" 'NAME=VALUE'...` to be
 # sourced. Lines are made of entries by putting a byte that occurs nowhere in the file in the place of newlines.

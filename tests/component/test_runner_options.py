@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import hpcbatch.runner
 from hpcbatch.volcano.translate import runner_configmap
 
 # what step.sh and conf/job.sh give a launcher; it shows what it would start
@@ -102,3 +103,12 @@ def test_what_they_refuse(shell: str, tmp_path: Path, case: str) -> None:
     line, code, said = WRONG[case]
     done = launch(shell, tmp_path, line)
     assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
+
+
+@pytest.mark.parametrize("word", ["", "a", "it's", "''", "a b\n'c'", "ends\n", "\n", "-n", "\\x", "ä$(id)`id`"])
+def test_a_quoted_word_is_the_same_word(shell: str, word: str) -> None:
+    """As it goes to another host."""
+    script = '. "$1"/runner/common.sh; eval "set -- $(quote "$2")"; printf "%s %s." $# "$1"'
+    root = Path(hpcbatch.runner.__file__).parents[1]
+    done = subprocess.run([*shell.split(), "-c", script, "sh", root, word], capture_output=True, check=True)
+    assert done.stdout.decode() == f"1 {word}."

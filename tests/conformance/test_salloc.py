@@ -153,3 +153,39 @@ def test_nothing_to_attach_to(site: Site, argv: tuple[str, ...], text: str) -> N
     done = site.run("sattach", *argv, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith(text)
+
+
+def test_sbcast(site: Site) -> None:
+    """In the shell of salloc and in a job: whole, with its mode, on each host; what is there stays without -f."""
+    (site.work / "tool").write_text("#!/bin/sh\necho from $(hostname)\n")
+    (site.work / "tool").chmod(0o755)
+    where = f"/tmp/{site.work.name}-tool"
+    lines = [
+        f"sbcast {{}} {where} && srun -l {where} && srun -n1 stat -c %a {where}",
+        f'sbcast {{}} {where}; echo "code $?"',
+        f'sbcast -f {{}} {where}; echo "code $?"',
+        f"srun -N2 -n2 rm -f {where}",
+        'sbcast nosuch /tmp/x; echo "code $?"',
+    ]
+    script = "#!/bin/sh\n" + "\n".join(lines).format(*["tool"] * 3) + "\n"
+    inside = site.script("job.sh", script)
+    done = site.run("salloc", "-N2", "-n2", "sh", inside, check=False)
+    job = site.sbatch("-N2", "-n2", "-o", "out", inside)
+    site.wait_end(job)
+    for said in (done.stdout + done.stderr, site.read("out")):
+        outside = [line for line in said.splitlines() if not line.startswith("salloc: ")]
+        assert sum(": from job-" in line for line in outside) == 2, said
+        assert [line for line in outside if line.startswith("code")] == ["code 1", "code 0", "code 1"]
+        assert "755" in outside
+        exists = [line for line in outside if "File exists" in line]
+        assert len(exists) == 2 and all(line.startswith("sbcast: error: REQUEST_FILE_BCAST(job-") for line in exists)
+        assert "sbcast: error: Can't open `nosuch`: No such file or directory" in outside
+
+
+def test_sbcast_elsewhere(site: Site) -> None:
+    done = site.run("sbcast", "a", "b", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "sbcast: error: Need a job id to run this command." in done.stderr
+    (site.work / "a").touch()
+    done = site.run("sbcast", "-j", "999999", "a", "b", check=False)
+    assert (done.returncode, done.stderr) == (1, "sbcast: error: Slurm job ID lookup error: Invalid job id specified\n")

@@ -15,10 +15,6 @@ class Absent(NamedTuple):
 
 
 COMMANDS: Mapping[str, Absent] = {
-    "sbcast": Absent(
-        "sbcast: error: Requested operation is presently disabled",
-        "the hosts of a job share the directories of the site; in a script `ssh HOST` and `srun cp` reach each host",
-    ),
     "scrontab": Absent(
         "scrontab: fatal: scrontab is disabled on this cluster",
         "cron on the login node can call sbatch; a job can submit its next one with `sbatch --begin`",
