@@ -175,6 +175,8 @@ class SiteConfig:
     """How many members an array may have. PBS max_array_size 10000; Slurm's MaxArraySize 1001 is one more."""
     kill_delay_s: int = 10
     """Between SIGTERM and SIGKILL when a job is killed. PBS kill_delay 10, Slurm KillWait 30."""
+    interactive_idle_limit_s: int | None = None
+    """How long an interactive job may do nothing before it is ended; None: for ever. Slurm's InactiveLimit."""
     start_timeout_s: int = 120
     """How long the first pod waits for every other host of the job to answer ssh, beside the time that these may take
     to pull the image."""

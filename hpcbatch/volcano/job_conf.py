@@ -12,7 +12,7 @@ from hpcbatch.model.array import shown_number
 from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import Arrangement, Sharing
+from hpcbatch.model.spec import Arrangement, JobSpec, Sharing
 from hpcbatch.volcano import accounts
 from hpcbatch.volcano.job_names import conf_name, job_name
 from hpcbatch.volcano.modules import module_table
@@ -66,6 +66,11 @@ def configmap(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, namespace: s
     }
 
 
+def _idle_limit(spec: JobSpec, site: SiteConfig) -> str:
+    limit_s = site.interactive_idle_limit_s
+    return "" if spec.interactive is None or limit_s is None else str(limit_s)
+
+
 def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_none: bool) -> str:
     """The file that the runner's scripts source: one quoted assignment per line."""
     spec = job.spec
@@ -113,6 +118,7 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "warn_before_s": "" if warn is None else str(warn.before_s),
         "warn_scope": "script" if warn is not None and warn.is_batch_only else "steps",
         "kill_delay_s": str(site.kill_delay_s),
+        "idle_limit_s": _idle_limit(spec, site),
         "rerunnable": "yes" if spec.rerunnable else "no",
         # the first pod may run while other nodes still pull the image
         "start_timeout_s": str(site.start_timeout_s + site.image_pull_timeout_s),

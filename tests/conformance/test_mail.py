@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -11,13 +10,11 @@ import pytest
 
 from tests.conformance.rigs import Rig
 from tests.conformance.site import Site
+from tests.conformance.site_file import HEAD, configure, configured, published
 from tests.mail_server import MailServer, Received
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.alone
-
-SYSTEM = ("-n", "hpcbatch-system")
-HEAD = "apiVersion: hpcbatch.io/v1alpha1\nkind: SiteConfiguration\n"
 
 
 @pytest.fixture(scope="module")
@@ -41,23 +38,6 @@ def address_of_node(admin: Site) -> str:
     """Of this machine, whose nodes they all are, as pods reach it."""
     path = "jsonpath={.items[0].status.addresses[?(@.type=='InternalIP')].address}"
     return admin.kubectl("get", "nodes", "-o", path).stdout
-
-
-def configured(admin: Site) -> str | None:
-    found = admin.kubectl(*SYSTEM, "get", "configmap", "hpcbatch-site", "-o", "json", check=False)
-    return None if found.returncode else str(json.loads(found.stdout)["data"]["site.yaml"])
-
-
-def configure(admin: Site, text: str | None) -> None:
-    admin.kubectl(*SYSTEM, "delete", "configmap", "hpcbatch-site", "--ignore-not-found")
-    if text is not None:
-        (admin.work / "site.yaml").write_text(text)
-        admin.kubectl(*SYSTEM, "create", "configmap", "hpcbatch-site", f"--from-file={admin.work}/site.yaml")
-
-
-def published(admin: Site) -> dict[str, object]:
-    found = admin.kubectl(*SYSTEM, "get", "configmap", "hpcbatch-queues", "-o", "json", check=False)
-    return {} if found.returncode else dict(json.loads(json.loads(found.stdout)["data"]["queues.json"]))
 
 
 def mails(server: MailServer, subject: str, count: int) -> list[Received]:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conformance.rigs import Rig
 from tests.conformance.site import Site
-from tests.conformance.test_mail import HEAD, configure, configured, published
+from tests.conformance.site_file import HEAD, configure, configured, published
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.alone

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
@@ -62,7 +61,7 @@ def read_sbcast(argv: Sequence[str], environ: Mapping[str, str]) -> Broadcast:
         raise SlurmUsageError(f"sbcast: error: Invalid job id: {text}")
     source, target = (argv[index] for index in operands)
     if target.endswith("/"):
-        target += PurePosixPath(source).name
+        target += source.rpartition("/")[2]
     options = [
         f"--{each.option.name}" + ("" if each.value is None else f"={each.value}")
         for each in given

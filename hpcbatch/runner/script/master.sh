@@ -93,11 +93,13 @@ stop() {
   is_interrupted=yes
   [ -z "$event" ] || return 0
   event=$1
+  [ "$event" != walltime ] || [ ! -e "$run/idle" ] || event=idle
   kill "$watcher" 2>/dev/null
   read_clock
   used_s=$((now / 100 - began / 100 - stopped_s)) most_s=$limit
   case $event in
     walltime) text=$walltime_text ;;
+    idle) text="hpcbatch: nothing was done here for $idle_limit_s s, after which this site ends a session" ;;
     cput) text=$cput_text used_s=$((cpu_spent / 100)) most_s=$cpu_limit ;;
     *)
       text=$deleted_text
@@ -173,7 +175,7 @@ wait_for_script() {
   fi
   sum_up_usage
   kill_all
-  case $event in walltime | cput) broadcast 9 ;; esac
+  case $event in walltime | cput | idle) broadcast 9 ;; esac
   for process in $killer $watcher $sshd; do
     kill "$process" 2>/dev/null
   done
@@ -230,6 +232,8 @@ finish() {
   fi
   if [ "$event" = walltime ]; then
     reason=TimeLimit message="walltime $((ended - started - stopped_s)) s exceeded limit $limit s"
+  elif [ "$event" = idle ]; then
+    reason=TimeLimit message="idle for $idle_limit_s s, after which this site ends a session"
   elif [ "$event" = cput ]; then
     reason=CpuTimeLimit message="CPU time $((cpu_spent / 100)) s exceeded limit $cpu_limit s"
   elif [ $killed -gt 0 ]; then

@@ -18,6 +18,7 @@ watch() {
   end_at_term
   began=$1 limit=$walltime_s warned='' stopped_since='' stopped=0 handled=0 pause=10 next_sample=$((began + 30))
   cpu_limit=$cpu_time_s cpu_spent=0 others=0 asked=0 next_question=0
+  did=none idle_since=$began idle_ticks=0 idle_look=$began
   keep_clock
   expect_real
   while runner_lives; do
@@ -38,6 +39,12 @@ watch() {
       if is_out_of_cpu_time; then
         keep_clock
         kill -s USR2 $$
+        return
+      fi
+      if is_idle; then
+        keep_clock
+        : >"$run/idle" # of master.sh's `stop`
+        kill -s USR1 $$
         return
       fi
       tell_usage "$began"
@@ -68,6 +75,29 @@ is_out_of_cpu_time() {
   [ "$has_peers" != yes ] || count_others
   cpu_spent=$((max_ticks + others))
   [ $((cpu_spent / 100)) -gt "$cpu_limit" ]
+}
+
+# is_idle: whether an interactive job has done nothing for as long as the site lets it, as the last `look` saw it: nothing typed or
+# written on its terminal, and less than a fifth of a CPU used on this host; an allocation: no step.
+is_idle() {
+  [ -n "$idle_limit_s" ] || return 1
+  case $interactive in
+    session | terminal)
+      does=$(stat -L -c '%X %Y' "/proc/$terminal/fd/0" 2>/dev/null)
+      [ $(((ticks - idle_ticks) * 5)) -le $((now - idle_look)) ] || did=
+      idle_ticks=$ticks idle_look=$now
+      ;;
+    allocation)
+      does=yes
+      for pid in $of_job; do [ "$pid" = "$leader" ] || did=; done
+      ;;
+    *) return 1 ;;
+  esac
+  [ -z "$stopped_since" ] || did=
+  if [ "$does" != "$did" ]; then
+    did=$does idle_since=$now
+  fi
+  [ $((now - idle_since)) -ge $((idle_limit_s * 100)) ]
 }
 
 # count_others: sets $others to what the other hosts have said to the last question, and asks again: the sooner, the less is left for
