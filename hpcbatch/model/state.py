@@ -52,6 +52,7 @@ class Reason(StrEnum):
     TIME_LIMIT = "TimeLimit"
     DEADLINE = "Deadline"  # its deadline has passed, or can no longer be kept
     CPU_TIME_LIMIT = "CpuTimeLimit"  # all its processes together used more CPU time than it may
+    IDLE_LIMIT = "IdleLimit"  # an interactive job in which nothing was done for as long as the site allows
     OUT_OF_MEMORY = "OutOfMemory"
     LAUNCH_FAILED = "LaunchFailed"  # a pod, sshd, mount or the interpreter could not be started
     OUTPUT_FAILED = "OutputFailed"  # an output file cannot be opened, or its disk was full in the end

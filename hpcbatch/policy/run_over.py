@@ -138,7 +138,7 @@ def _lost_pod_text(seen: Observed, first: PodView | None, culprit: PodView | Non
 
 
 def _reported(seen: Observed, report: RunReport, first: PodView | None) -> JobStatus:
-    if report.reason in {Reason.TIME_LIMIT, Reason.CPU_TIME_LIMIT}:
+    if report.reason in {Reason.TIME_LIMIT, Reason.CPU_TIME_LIMIT, Reason.IDLE_LIMIT}:
         return as_ended(seen, JobState.TIMEOUT, report.reason, report.message, first)
     starved = next((pod for pod in seen.pods if pod.is_out_of_memory), None)
     rules = door(seen.record.spec.dialect).rules

@@ -57,6 +57,7 @@ WAITING_TEXT: Final[Mapping[Reason, str]] = {
 # JOB_EXEC_* of OpenPBS's job.h, for jobs that did not end by themselves.
 _EXIT_NUMBER: Mapping[Reason, int] = {
     Reason.TIME_LIMIT: -29,
+    Reason.IDLE_LIMIT: -29,
     Reason.CPU_TIME_LIMIT: -28,
     Reason.OUT_OF_MEMORY: -27,
     Reason.LAUNCH_FAILED: -1,
@@ -66,6 +67,7 @@ _EXIT_NUMBER: Mapping[Reason, int] = {
 }
 EXCEEDED: Final[Mapping[Reason, str]] = {
     Reason.TIME_LIMIT: "walltime",
+    Reason.IDLE_LIMIT: "idle time",
     Reason.CPU_TIME_LIMIT: "cput",
     Reason.OUT_OF_MEMORY: "mem",
 }

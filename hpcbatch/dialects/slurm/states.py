@@ -76,6 +76,7 @@ REASON: dict[Reason, str] = {
     Reason.SIGNALLED: "JobLaunchFailure",  # recorded: a script that killed itself with 9
     Reason.TIME_LIMIT: "TimeLimit",
     Reason.DEADLINE: "DeadLine",
+    Reason.IDLE_LIMIT: "InactiveLimit",
     Reason.CPU_TIME_LIMIT: "TimeLimit",
     Reason.OUT_OF_MEMORY: "OutOfMemory",
     Reason.LAUNCH_FAILED: "JobLaunchFailure",

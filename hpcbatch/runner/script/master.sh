@@ -233,7 +233,7 @@ finish() {
   if [ "$event" = walltime ]; then
     reason=TimeLimit message="walltime $((ended - started - stopped_s)) s exceeded limit $limit s"
   elif [ "$event" = idle ]; then
-    reason=TimeLimit message="idle for $idle_limit_s s, after which this site ends a session"
+    reason=IdleLimit message="idle for $idle_limit_s s, after which this site ends a session"
   elif [ "$event" = cput ]; then
     reason=CpuTimeLimit message="CPU time $((cpu_spent / 100)) s exceeded limit $cpu_limit s"
   elif [ $killed -gt 0 ]; then
