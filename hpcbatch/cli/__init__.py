@@ -4,6 +4,7 @@ what it says in its dialect: neither is here.
 
 PACKAGES = {
     "pbs": (
+        "pbs_rstat",
         "pbsnodes",
         "qalter",
         "qdel",
@@ -38,7 +39,39 @@ PACKAGES = {
     ),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
-ABSENT = {"slurm": ("sbcast", "scrontab", "sgather", "sjobexitmod", "sjstat", "smap", "sview")}
+ABSENT = {
+    "pbs": (
+        "nqs2pbs",
+        "pbs_attach",
+        "pbs_dataservice",
+        "pbs_hostn",
+        "pbs_mkdirs",
+        "pbs_mpihp",
+        "pbs_mpilam",
+        "pbs_mpirun",
+        "pbs_lamboot",
+        "pbs_password",
+        "pbs_probe",
+        "pbs_python",
+        "pbs_ralter",
+        "pbs_rdel",
+        "pbs_release_nodes",
+        "pbs_remsh",
+        "pbs_rsub",
+        "pbs_snapshot",
+        "pbs_tclsh",
+        "pbs_tmrsh",
+        "pbs_wish",
+        "pbsdsh",
+        "pbsfs",
+        "pbsrun",
+        "pbsrun_unwrap",
+        "pbsrun_wrap",
+        "printjob",
+        "qterm",
+    ),
+    "slurm": ("sbcast", "scrontab", "sgather", "sjobexitmod", "sjstat", "smap", "sview"),
+}
 """Names of the real systems that say that they are not here, and what is instead."""
 
 

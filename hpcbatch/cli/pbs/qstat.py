@@ -285,7 +285,10 @@ def _show_queues(session: Session, options: QstatOptions) -> int:
             complain(text)
     counts = count_by_queue(rows, known)
     if options.queue_limits:
-        sys.stdout.write(format_limits(shown, counts, server=session.server))
+        text = format_limits(
+            shown, counts, server=session.server, gigabytes=options.gigabytes, megawords=options.megawords
+        )
+        sys.stdout.write(text)
     elif options.full:
         attributes = {queue.name: queue_attributes(queue, counts[queue.name]) for queue in shown}
         sys.stdout.write(_formatted(session, options, attributes, heading="Queue", key="Queue"))

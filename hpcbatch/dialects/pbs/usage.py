@@ -71,4 +71,9 @@ usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...
 \tpbsnodes --version
 """
 
+PBS_RSTAT = """\
+Usage:
+\tpbs_rstat [-fFBS] [reservation-id]
+\tpbs_rstat --version"""
+
 VERSION = "pbs_version = {}"
