@@ -236,6 +236,10 @@ class NodeRow(NamedTuple):
     since: datetime | None = None
     """Last change of its readiness."""
     labels: frozenset[tuple[str, str]] = frozenset()
+    comment: str = ""
+    """What operators say of it, above all why it takes no jobs."""
+    comment_by: str = ""
+    comment_time: datetime | None = None
 
 
 class QueueRow(NamedTuple):

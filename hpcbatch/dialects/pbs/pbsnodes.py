@@ -24,6 +24,10 @@ vnode           state           njobs   run   susp      f/t        f/t     f/t  
 """
 
 
+_MOST_COMMENT = 79
+"""Source: marknode() of pbsnodes.c."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PbsnodesOptions:
     """What to show: `names`, or all nodes; `marked` (-l) only those that are down or offline."""
@@ -41,11 +45,19 @@ class PbsnodesOptions:
     """-q: no messages."""
     format: Format = Format.DEFAULT
     delimiter: str = "|"
+    offline: bool | None = None
+    """-o and -r: the nodes are taken out of use, or back; None: they are shown, or only get a comment."""
+    comment: str | None = None
+    """-C."""
+
+    @property
+    def is_change(self) -> bool:
+        return self.offline is not None or self.comment is not None
 
 
 def parse_pbsnodes(argv: Sequence[str]) -> PbsnodesOptions:
     """Read pbsnodes's command line. PbsUsageError (exit 1) for what it does not understand; PbsError for the options
-    that change a node, which users may not.
+    that only a kubelet can carry out.
     """
     parsed = options.getopt(options.words(argv), options.PBSNODES)
     letters = {option.name for option in parsed.options}
@@ -60,9 +72,13 @@ def parse_pbsnodes(argv: Sequence[str]) -> PbsnodesOptions:
         or ("l" in letters and (names or "S" in letters))
         or ("v" in letters and listings - {"a"})
     )
-    if not is_wrong and letters & set("cCdor") and names:
-        raise PbsError("Unauthorized Request", PBSE_PERM & 0xFF)
-    if is_wrong or letters & set("cCdor") or not (letters & set("al") or names):
+    is_change = bool(letters & set("cCdor"))
+    if is_change:
+        is_wrong = is_wrong or len(letters & set("cdor")) > 1 or bool(letters & set("aHlSjLDF")) or not names
+        is_wrong = is_wrong or bool(letters & set("cd") and "C" in letters)
+    if "d" in letters and not is_wrong:
+        raise PbsError("Unauthorized Request\nwhether a node is down is for its kubelet to say", PBSE_PERM & 0xFF)
+    if is_wrong or not (letters & set("al") or names):
         raise PbsUsageError("\n".join(parsed.errors), usage.PBSNODES, code=1)
     return PbsnodesOptions(
         names=() if "a" in letters else names,
@@ -74,6 +90,8 @@ def parse_pbsnodes(argv: Sequence[str]) -> PbsnodesOptions:
         quiet="q" in letters,
         format=Format(form),
         delimiter=values.get("D", "|"),
+        offline=True if "o" in letters else False if letters & set("cr") else None,
+        comment=values["C"][:_MOST_COMMENT] if "C" in values else None,
     )
 
 
@@ -125,7 +143,7 @@ def format_nodes_json(
 def format_marked(nodes: Sequence[NodeRow]) -> str:
     """`pbsnodes -l`: the nodes that are down or offline."""
     marked = [node for node in nodes if not (node.ready and node.schedulable)]
-    return "".join(f"{node.name:<20} {node_state(node)} \n" for node in marked)
+    return "".join(f"{node.name:<20} {node_state(node)} {node.comment}\n" for node in marked)
 
 
 def format_summary(nodes: Sequence[NodeRow], *, jobs: bool = False, long: bool = False, header: bool = True) -> str:
@@ -142,7 +160,8 @@ def format_summary(nodes: Sequence[NodeRow], *, jobs: bool = False, long: bool =
         else:
             widths = (-15, -15, -8, -8, -15, -10, 8, 7, 7, 7)
             mem = _scaled(node.mem_bytes >> 10)
-            cells, last = (node.name, state, "--", "--", node.name, "--", mem, str(node.cpus), "0", "0"), "--"
+            cells = (node.name, state, "--", "--", node.name, "--", mem, str(node.cpus), "0", "0")
+            last = node.comment or "--"
         lines.append(" ".join(_fit(c, w, long) for c, w in zip(cells, widths, strict=True)) + f" {last}\n")
     return "".join(lines)
 
@@ -150,6 +169,11 @@ def format_summary(nodes: Sequence[NodeRow], *, jobs: bool = False, long: bool =
 def unknown_node(name: str) -> str:
     """What pbsnodes says on stderr of a name that is no node; its exit code is 1."""
     return f"Node: {name},  Error: Unknown node "
+
+
+def refusal_of(name: str, text: str = "Unauthorized Request ") -> str:
+    """What is said where a node is not changed; the real one does not put its own name before it."""
+    return f"Error marking node {name} - {text}"
 
 
 def _attributes(node: NodeRow, server: str, timezone: tzinfo | None) -> list[tuple[str, str]]:
@@ -171,6 +195,7 @@ def _attributes(node: NodeRow, server: str, timezone: tzinfo | None) -> list[tup
         ("resources_assigned.naccelerators", "0"),
         ("resources_assigned.ncpus", str(node.cpus_used)),
         ("resources_assigned.vmem", "0kb"),
+        ("comment", node.comment),
         ("resv_enable", "True"),
         ("sharing", "default_shared"),
         ("license", "l"),
@@ -226,7 +251,7 @@ def _short_json(node: NodeRow, server: str, *, jobs: bool) -> dict[str, Json]:
         "ncpus": node.cpus,
         "nmics": 0,
         "ngpus": 0,
-        "comment": "--",
+        "comment": node.comment or "--",
     }
 
 

@@ -199,6 +199,9 @@ def format_node(
         "CurrentWatts=0 AveWatts=0",
         "ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s",
     ]
+    if node.comment:
+        said = stamp(node.comment_time, tz, time_format, none="Unknown")
+        lines.append(f"Reason={node.comment} [{node.comment_by}@{said}]")
     return " ".join(lines) + "\n" if one_line else "\n   ".join(lines) + "\n\n"
 
 
