@@ -34,7 +34,7 @@ def test_pbs_operators_mark_nodes(site: Site, node: str) -> None:
     assert reasons(site) == [f"disk fails|{node}"]
     assert " Reason=disk fails [" in site.run("scontrol", "-o", "show", "node", node).stdout
     job = site.qsub("-l", f"select=1:host={node}", "-o", "/dev/null", "-j", "oe", stdin="true\n")
-    wait_for("its reason", lambda: "Not Running" in site.run("qstat", "-s", job).stdout)
+    wait_for("its reason", lambda: "No node of" in site.run("qstat", "-s", job).stdout)
     as_operator(site, "pbsnodes", "-r", node)
     assert site.wait_end(job)["Exit_status"] == 0
     text = site.run("pbsnodes", node).stdout
