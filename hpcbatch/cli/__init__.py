@@ -8,13 +8,17 @@ PACKAGES = {
         "pbsnodes",
         "qalter",
         "qdel",
+        "qdisable",
+        "qenable",
         "qhold",
         "qmove",
         "qrerun",
         "qrls",
         "qselect",
         "qsig",
+        "qstart",
         "qstat",
+        "qstop",
         "qsub",
         "tracejob",
     ),
@@ -75,11 +79,15 @@ ABSENT = {
 """Names of the real systems that say that they are not here, and what is instead."""
 
 
+_SHARED = {"qdisable": "queue_switch", "qenable": "queue_switch", "qstart": "queue_switch", "qstop": "queue_switch"}
+"""Commands that are one module, which goes by the name that it was called by."""
+
+
 def module_of(command: str) -> str:
     """The module whose `main` is the command."""
     for package, commands in PACKAGES.items():
         if command in commands:
-            return f"hpcbatch.cli.{package}.{command}"
+            return f"hpcbatch.cli.{package}.{_SHARED.get(command, command)}"
     for package, absent in ABSENT.items():
         if command in absent:
             return f"hpcbatch.cli.{package}.absent"

@@ -92,11 +92,9 @@ def format_queues(queues: Sequence[QueueRow], counts: Mapping[str, JobCounts], *
     lines = [_QUEUE_HEADER] if header and queues else []
     for queue in queues:
         count = counts.get(queue.name, JobCounts())
-        is_open = "yes" if queue.is_open else "no"
+        switches = " ".join(f"{'yes' if on else 'no':>3}" for on in (queue.is_open, queue.is_started))
         numbers = " ".join(f"{_number(n):>5}" for n in _states(count))
-        lines.append(
-            f"{_cut(queue.name, 16):<16} {0:>5} {_number(count.active):>5} {is_open:>3} {'yes':>3} {numbers} Exe*\n"
-        )
+        lines.append(f"{_cut(queue.name, 16):<16} {0:>5} {_number(count.active):>5} {switches} {numbers} Exe*\n")
     return "".join(lines)
 
 
@@ -128,8 +126,8 @@ def format_limits(
         most = _most_memory(queue)
         mem = "--  " if most is None else memory(most, gigabytes=gigabytes, megawords=megawords)
         limits = f"{mem:>6.6} {'  --   ':>8} {walltime:>8.8} {nodes:>4.4}"
-        state = "E" if queue.is_open else "D"
-        lines.append(f"{queue.name:<16.16} {limits} {count.running:>5} {ahead:>5}   --   {state} R\n")
+        state = f"{'E' if queue.is_open else 'D'} {'R' if queue.is_started else 'S'}"
+        lines.append(f"{queue.name:<16.16} {limits} {count.running:>5} {ahead:>5}   --   {state}\n")
     indent = " " * 47
     return "".join(lines) + f"{indent}----- -----\n{indent}{running:>5d} {waiting:>5d}\n"
 
@@ -143,7 +141,7 @@ def queue_attributes(queue: QueueRow, count: JobCounts) -> Attributes:
         *_limits(queue),
         ("resources_assigned", _assigned(count)),
         ("enabled", str(queue.is_open)),
-        ("started", "True"),
+        ("started", str(queue.is_started)),
     ]
 
 

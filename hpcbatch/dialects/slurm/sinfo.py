@@ -14,7 +14,7 @@ from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SINFO_HELP, SINFO_USAGE
 from hpcbatch.dialects.slurm.hostlist import compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB
-from hpcbatch.dialects.slurm.node_states import ASKED, DOWN, DRAINED, NodeState, node_state
+from hpcbatch.dialects.slurm.node_states import ASKED, DOWN, DRAINED, NodeState, availability, node_state
 from hpcbatch.dialects.slurm.values import leading_number
 from hpcbatch.model.row import NodeRow, QueueRow
 
@@ -169,7 +169,7 @@ def _job_size(group: _Group) -> str:
 
 
 LETTERS: dict[str, tuple[str, _Value]] = {
-    "a": ("AVAIL", lambda g: "up" if g.queue.is_open else "inact"),
+    "a": ("AVAIL", lambda g: availability(g.queue)[1]),
     "A": ("NODES(A/I)", lambda g: _slashed(g.count()[:2])),
     "b": ("ACTIVE_FEATURES", _fixed("(null)")),
     "B": ("MAX_CPUS_PER_NODE", _fixed("UNLIMITED")),

@@ -1,0 +1,67 @@
+"""What operators do to queues: whether one takes jobs and whether its jobs are started, and Volcano Queues themselves.
+Kubernetes' own rules decide who may; the controller carries out what is switched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import COMMANDS, QUEUES
+from hpcbatch.errors import NotFoundError, UnknownQueueError
+from hpcbatch.model.queue_switches import DISABLED, STOPPED, switches_of
+from hpcbatch.model.row import QueueRow
+
+_COMMANDS_NAMESPACE = "default"
+"""Where vcctl makes them."""
+
+
+def switch_queue(
+    api: Api, queue: QueueRow, queues: Iterable[QueueRow], *, enabled: bool | None = None, started: bool | None = None
+) -> None:
+    """Let a queue take jobs, let its jobs start, or keep it from that; None leaves it as it is. `queues` are all.
+
+    A Volcano Queue that is closed does neither: it is opened, and what was not requested stays switched off, for other
+    queues that share it, too. Raises ForbiddenError, or UnknownQueueError where the Volcano Queue is not there.
+    """
+    try:
+        found = api.get(QUEUES, queue.volcano_queue)
+    except NotFoundError:
+        raise UnknownQueueError(queue.name) from None
+    switches = switches_of(found)
+    takes = switches.takes(queue.name) if enabled is None else enabled
+    starts = switches.starts(queue.name) if started is None else started
+    notes = _notes(queue.name, takes=takes, starts=starts)
+    is_opening = not switches.is_open and (takes or starts)
+    if is_opening:
+        others = [row.name for row in queues if row.volcano_queue == queue.volcano_queue and row.name != queue.name]
+        for name in others:
+            notes |= _notes(name, takes=False, starts=False)
+    api.patch(QUEUES, queue.volcano_queue, {"metadata": {"annotations": notes}})
+    if is_opening:
+        command_queue(api, found, "OpenQueue")
+
+
+def command_queue(api: Api, volcano_queue: Object, action: str) -> None:
+    """As `vcctl queue operate` does it: `OpenQueue` or `CloseQueue`."""
+    meta = volcano_queue["metadata"]
+    target = {
+        "apiVersion": QUEUES.api_version,
+        "kind": QUEUES.kind,
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    command: Object = {
+        "apiVersion": COMMANDS.api_version,
+        "kind": COMMANDS.kind,
+        "metadata": {"generateName": f"{meta['name']}-{action.lower()}-", "ownerReferences": [target]},
+        "action": action,
+        "target": target,
+    }
+    api.create(COMMANDS, command, _COMMANDS_NAMESPACE)
+
+
+def _notes(name: str, *, takes: bool, starts: bool) -> dict[str, str | None]:
+    return {f"{DISABLED}{name}": None if takes else "true", f"{STOPPED}{name}": None if starts else "true"}
