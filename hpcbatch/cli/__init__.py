@@ -11,6 +11,7 @@ PACKAGES = {
         "qdisable",
         "qenable",
         "qhold",
+        "qmgr",
         "qmove",
         "qrerun",
         "qrls",

@@ -4,16 +4,22 @@ Kubernetes' own rules decide who may; the controller carries out what is switche
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import COMMANDS, QUEUES
-from hpcbatch.errors import NotFoundError, UnknownQueueError
+from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, UnknownQueueError
 from hpcbatch.model.queue_switches import DISABLED, STOPPED, switches_of
 from hpcbatch.model.row import QueueRow
 
+_CLOSING_S, _LOOK_S = 10.0, 0.1
 _COMMANDS_NAMESPACE = "default"
 """Where vcctl makes them."""
+
+
+class BusyQueueError(HpcBatchError):
+    """There are still jobs in a queue that is to be removed."""
 
 
 def switch_queue(
@@ -40,6 +46,35 @@ def switch_queue(
     api.patch(QUEUES, queue.volcano_queue, {"metadata": {"annotations": notes}})
     if is_opening:
         command_queue(api, found, "OpenQueue")
+
+
+def create_queue(api: Api, name: str, *, enabled: bool, started: bool) -> None:
+    """A Volcano Queue, and so a queue of the same name where the site names none. Raises AlreadyExistsError,
+    ForbiddenError, or another ApiError for what is no name in Kubernetes.
+    """
+    notes = {key: value for key, value in _notes(name, takes=enabled, starts=started).items() if value is not None}
+    made = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind, "metadata": {"name": name, "annotations": notes}}
+    api.create(QUEUES, made | {"spec": {}})
+
+
+def delete_queue(api: Api, name: str) -> None:
+    """Close the Volcano Queue and remove it, which Volcano allows when nothing is in it. Raises BusyQueueError if
+    something is, NotFoundError, ForbiddenError, or another ApiError if Volcano keeps it.
+    """
+    found = api.get(QUEUES, name)
+    command_queue(api, found, "CloseQueue")
+    deadline = time.monotonic() + _CLOSING_S
+    while (found.get("status") or {}).get("state") != "Closed":
+        if time.monotonic() > deadline:
+            command_queue(api, found, "OpenQueue")
+            raise BusyQueueError(name)
+        time.sleep(_LOOK_S)
+        found = api.get(QUEUES, name)
+    try:
+        api.delete(QUEUES, name)
+    except ApiError:
+        command_queue(api, found, "OpenQueue")
+        raise
 
 
 def command_queue(api: Api, volcano_queue: Object, action: str) -> None:

@@ -57,6 +57,16 @@ def queue_called(api: Api, name: str) -> str:
     return found.name
 
 
+def names_its_queues(api: Api) -> bool:
+    """Whether the site says which queues there are; else every Volcano Queue is one."""
+    import json
+
+    try:
+        return bool(json.loads(_published(api)).get("queues"))
+    except (ValueError, AttributeError):
+        return False
+
+
 def plugin_options(api: Api) -> Mapping[str, str]:
     """Patterns of options of sbatch's plugins that the site ignores, each with the reason; none if it names none."""
     from hpcbatch.api.queuelist import options_from_json

@@ -11,7 +11,6 @@ from hpcbatch.cli.pbs.common import check_server, describe, printed_version
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.pbs.pbsnodes import PbsnodesOptions
-    from hpcbatch.model.row import NodeRow
 
 
 def main() -> None:
@@ -42,21 +41,10 @@ def _mark(session: Session, options: PbsnodesOptions) -> int:
     return code
 
 
-def _with_members(session: Session, nodes: list[NodeRow]) -> list[NodeRow]:
-    """The members of arrays under the ids by which PBS knows them."""
-    if not any(node.jobs for node in nodes):
-        return nodes
-    from hpcbatch.client import listing
-    from hpcbatch.dialects.pbs.ids import row_id
-
-    rows = listing.list_rows(session.api, session.namespace, finished=False)
-    shown = {str(row.job_id): row_id(row).partition(".")[0] for row in rows if row.array_id is not None}
-    return [node._replace(jobs=tuple(shown.get(job, job) for job in node.jobs)) for node in nodes]
-
-
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
+    from hpcbatch.cli.pbs.cluster import with_members
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.dialects.pbs import pbsnodes
     from hpcbatch.dialects.pbs.qstat_options import Format
@@ -65,7 +53,7 @@ def _body(session: Session) -> int:
     check_server(session, "pbsnodes")
     if options.is_change:
         return _mark(session, options)
-    known = {node.name: node for node in _with_members(session, list_nodes(session.api, session.namespace))}
+    known = {node.name: node for node in with_members(session, list_nodes(session.api, session.namespace))}
     nodes = [known[name] for name in options.names if name in known] if options.names else list(known.values())
     unknown = [name for name in options.names if name not in known]
     server, zone = session.server, session.zone

@@ -107,7 +107,7 @@ def format_nodes(nodes: Sequence[NodeRow], *, server: str = "", timezone: tzinfo
     """`pbsnodes -a`, or of some nodes by name."""
     blocks = []
     for node in nodes:
-        lines = [f"     {name} = {value}\n" for name, value in _attributes(node, server, timezone)]
+        lines = [f"     {name} = {value}\n" for name, value in node_attributes(node, server, timezone)]
         blocks.append(f"{node.name}\n{''.join(lines)}\n")
     return "".join(blocks)
 
@@ -118,7 +118,7 @@ def format_nodes_dsv(
     """`pbsnodes -F dsv`."""
     lines = []
     for node in nodes:
-        values = [f"{name}={value}" for name, value in _attributes(node, server, timezone)]
+        values = [f"{name}={value}" for name, value in node_attributes(node, server, timezone)]
         lines.append(delimiter.join([f"Name={node.name}", *values]).replace(", ", ",") + "\n")
     return "".join(lines)
 
@@ -176,7 +176,8 @@ def refusal_of(name: str, text: str = "Unauthorized Request ") -> str:
     return f"Error marking node {name} - {text}"
 
 
-def _attributes(node: NodeRow, server: str, timezone: tzinfo | None) -> list[tuple[str, str]]:
+def node_attributes(node: NodeRow, server: str, timezone: tzinfo | None) -> list[tuple[str, str]]:
+    """In PBS's order; without those that have no value."""
     jobs = ", ".join(f"{job}/{slot}" for slot, job in enumerate(_job_ids(node, server)))
     attributes = [
         ("Mom", node.name),
@@ -211,7 +212,7 @@ def _job_ids(node: NodeRow, server: str) -> list[str]:
 def _json(node: NodeRow, server: str) -> dict[str, Json]:
     found: dict[str, Json] = {}
     groups: dict[str, dict[str, Json]] = {}
-    for name, value in _attributes(node, server, None):
+    for name, value in node_attributes(node, server, None):
         group, dot, inner = name.partition(".")
         if dot:
             found.setdefault(group, groups.setdefault(group, {}))

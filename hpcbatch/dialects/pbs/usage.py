@@ -71,6 +71,10 @@ usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...
 \tpbsnodes --version
 """
 
+QMGR = """\
+Usage: qmgr [-a] [-c command] [-e] [-n] [-z] [server...]
+       qmgr --version"""
+
 PBS_RSTAT = """\
 Usage:
 \tpbs_rstat [-fFBS] [reservation-id]
