@@ -71,6 +71,15 @@ usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...
 \tpbsnodes --version
 """
 
+QORDER = """\
+usage: qorder job_identifier job_identifier
+       qorder --version"""
+
+QRUN = """\
+Usage: qrun [-a] [-H vnode_specification ] job_identifier_list
+       qrun [-a] [-H - ] job_identifier_list
+       qrun --version"""
+
 QMGR = """\
 Usage: qmgr [-a] [-c command] [-e] [-n] [-z] [server...]
        qmgr --version"""
