@@ -12,6 +12,8 @@ from hpcbatch.client.watch import wait_until
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import WAITING
 from hpcbatch.policy.order import HIGHEST, exchanged, weight_of
+from hpcbatch.record.batchjob import shown_record
+from hpcbatch.record.rows import row_of
 from hpcbatch.record.state import state_of
 
 if TYPE_CHECKING:
@@ -33,17 +35,17 @@ def exchange(api: TableApi, one: JobRow, other: JobRow, own_namespace: str) -> N
             _set_weight(api, row, weights[row.job_id])
 
 
-def bring_forward(api: TableApi, row: JobRow) -> bool:
-    """Put a job before all others until it starts; whether it did. Else it keeps the priority that it had. Raises
-    ForbiddenError for users who may not change all jobs.
+def bring_forward(api: TableApi, row: JobRow) -> JobRow | None:
+    """Put a job before all others until it starts: None. Else it gets the priority back that it had; returned is how it
+    waited in the meantime. Raises ForbiddenError for users who may not change all jobs.
     """
     check_may_change_all(api, "starts one before others")
     _set_weight(api, row, HIGHEST)
     obj = wait_until(api, row, lambda seen: state_of(seen) not in WAITING, timeout_s=_START_S)
     if state_of(obj) not in WAITING:
-        return True
+        return None
     _set_weight(api, row, weight_of(row))
-    return False
+    return row_of(shown_record(obj))
 
 
 def _set_weight(api: TableApi, row: JobRow, weight: int) -> None:

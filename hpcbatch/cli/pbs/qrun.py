@@ -30,7 +30,6 @@ def _body(session: Session) -> int:
     check_server(session, "qrun")
 
     def start(row: JobRow) -> None:
-        from hpcbatch.client import listing
         from hpcbatch.client.order import bring_forward
         from hpcbatch.dialects.pbs.errors import PbsError
         from hpcbatch.dialects.pbs.ids import row_id
@@ -41,9 +40,9 @@ def _body(session: Session) -> int:
             raise JobFinishedError(f"job {row.job_id} has finished")
         if row.state is not JobState.QUEUED or row.array_indices:
             raise RefusedError(RefusalCode.NOT_RUNNING, "the job is not queued")
-        if not bring_forward(session.api, row):
-            now = listing.find(session.api, session.namespace, row.job_id)
-            why = comment(now, timezone=session.zone) or "Not Running"
+        waited = bring_forward(session.api, row)
+        if waited is not None:
+            why = comment(waited, timezone=session.zone) or "Not Running"
             raise PbsError(f"{why} {row_id(row)}", _FAILED)
 
     return _FAILED if for_each_job(session, "qrun", job_ids, start) else 0
