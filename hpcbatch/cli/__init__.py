@@ -13,6 +13,7 @@ PACKAGES = {
         "qhold",
         "qmgr",
         "qmove",
+        "qmsg",
         "qorder",
         "qrerun",
         "qrls",

@@ -71,6 +71,10 @@ usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...
 \tpbsnodes --version
 """
 
+QMSG = """\
+usage: qmsg [-O] [-E] msg_string job_identifier...
+       qmsg --version"""
+
 QORDER = """\
 usage: qorder job_identifier job_identifier
        qorder --version"""
