@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.queue_switches import NONE_SUCH, Switches
 from hpcbatch.model.row import QueueRow
 
 if TYPE_CHECKING:  # listings avoid this import
@@ -54,21 +55,21 @@ def _queue_to_json(queue: QueueConfig) -> Mapping[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def queues_from_json(text: str, is_open: Mapping[str, bool]) -> list[QueueRow]:
-    """The queues in the site's order; `is_open` has the Volcano Queues. A queue without its Volcano Queue is closed.
+def queues_from_json(text: str, switches: Mapping[str, Switches]) -> list[QueueRow]:
+    """The queues in the site's order; `switches` has the Volcano Queues. A queue without its Volcano Queue is closed.
     Raises HpcBatchError for a text that the controller cannot have written.
     """
     try:
         body = json.loads(text)
         default = body["default"]
         given = body["queues"] or [
-            {"name": name, "volcanoQueue": name} for name in sorted(is_open, key=lambda name: (name != default, name))
+            {"name": name, "volcanoQueue": name} for name in sorted(switches, key=lambda name: (name != default, name))
         ]
         return [
             QueueRow(
                 name=queue["name"],
                 is_default=queue["name"] == default,
-                is_open=is_open.get(queue["volcanoQueue"], False),
+                is_open=switches.get(queue["volcanoQueue"], NONE_SUCH).takes(queue["name"]),
                 max_walltime_s=queue.get("maxWalltimeSeconds"),
                 default_walltime_s=queue.get("defaultWalltimeSeconds"),
                 max_nodes=queue.get("maxNodes"),
@@ -77,6 +78,8 @@ def queues_from_json(text: str, is_open: Mapping[str, bool]) -> list[QueueRow]:
                 default_mem_per_node_bytes=queue.get("defaultMemoryPerNodeBytes"),
                 node_selector=tuple(sorted(queue.get("nodeSelector", {}).items())),
                 aliases=tuple(map(str, queue.get("aliases", ()))),
+                is_started=switches.get(queue["volcanoQueue"], NONE_SUCH).starts(queue["name"]),
+                volcano_queue=queue["volcanoQueue"],
             )
             for queue in given
         ]

@@ -4,16 +4,25 @@ what it says in its dialect: neither is here.
 
 PACKAGES = {
     "pbs": (
+        "pbs_rstat",
         "pbsnodes",
         "qalter",
         "qdel",
+        "qdisable",
+        "qenable",
         "qhold",
+        "qmgr",
         "qmove",
+        "qmsg",
+        "qorder",
         "qrerun",
         "qrls",
+        "qrun",
         "qselect",
         "qsig",
+        "qstart",
         "qstat",
+        "qstop",
         "qsub",
         "tracejob",
     ),
@@ -39,15 +48,51 @@ PACKAGES = {
     ),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
-ABSENT = {"slurm": ("scrontab", "sgather", "sjobexitmod", "sjstat", "smap", "sview")}
+ABSENT = {
+    "pbs": (
+        "nqs2pbs",
+        "pbs_attach",
+        "pbs_dataservice",
+        "pbs_hostn",
+        "pbs_mkdirs",
+        "pbs_mpihp",
+        "pbs_mpilam",
+        "pbs_mpirun",
+        "pbs_lamboot",
+        "pbs_password",
+        "pbs_probe",
+        "pbs_python",
+        "pbs_ralter",
+        "pbs_rdel",
+        "pbs_release_nodes",
+        "pbs_remsh",
+        "pbs_rsub",
+        "pbs_snapshot",
+        "pbs_tclsh",
+        "pbs_tmrsh",
+        "pbs_wish",
+        "pbsdsh",
+        "pbsfs",
+        "pbsrun",
+        "pbsrun_unwrap",
+        "pbsrun_wrap",
+        "printjob",
+        "qterm",
+    ),
+    "slurm": ("scrontab", "sgather", "sjobexitmod", "sjstat", "smap", "sview"),
+}
 """Names of the real systems that say that they are not here, and what is instead."""
+
+
+_SHARED = {"qdisable": "queue_switch", "qenable": "queue_switch", "qstart": "queue_switch", "qstop": "queue_switch"}
+"""Commands that are one module, which goes by the name that it was called by."""
 
 
 def module_of(command: str) -> str:
     """The module whose `main` is the command."""
     for package, commands in PACKAGES.items():
         if command in commands:
-            return f"hpcbatch.cli.{package}.{command}"
+            return f"hpcbatch.cli.{package}.{_SHARED.get(command, command)}"
     for package, absent in ABSENT.items():
         if command in absent:
             return f"hpcbatch.cli.{package}.absent"

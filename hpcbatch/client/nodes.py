@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.nodes import is_reserved
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import NODES, PODS
 from hpcbatch.client.listing import list_rows
-from hpcbatch.errors import ForbiddenError
-from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.errors import ForbiddenError, HpcBatchError
+from hpcbatch.model.labels import JOB_ID_LABEL, NODE_COMMENT, NODE_COMMENT_BY, NODE_COMMENT_TIME
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.text import printable, printable_tree
 from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339
@@ -67,6 +68,7 @@ def _node_row(node: Object, use: _Use) -> NodeRow:
     ready: Object = next((c for c in status.get("conditions") or [] if c.get("type") == "Ready"), {})
     since = ready.get("lastTransitionTime")
     room = status.get("allocatable") or {}
+    notes = node["metadata"].get("annotations") or {}
     return NodeRow(
         name=node["metadata"]["name"],
         ready=ready.get("status") == "True",
@@ -79,7 +81,18 @@ def _node_row(node: Object, use: _Use) -> NodeRow:
         arch=printable((status.get("nodeInfo") or {}).get("architecture") or "amd64"),
         since=parse_rfc3339(since) if since else None,
         labels=frozenset(printable_tree(node["metadata"].get("labels") or {}).items()),
+        comment=printable(notes.get(NODE_COMMENT, "")),
+        comment_by=printable(notes.get(NODE_COMMENT_BY, "")),
+        comment_time=_moment(notes.get(NODE_COMMENT_TIME, "")),
     )
+
+
+def _moment(text: str) -> datetime | None:
+    """None for what is no time: annotations hold what somebody wrote."""
+    try:
+        return parse_rfc3339(text)
+    except HpcBatchError:
+        return None
 
 
 def _node_order(row: NodeRow) -> tuple[tuple[int, int | str], ...]:

@@ -9,6 +9,7 @@ from hpcbatch.api.names import QUEUES_CONFIGMAP, QUEUES_KEY, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api
 from hpcbatch.api.resources import CONFIGMAPS, QUEUES
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError, UnknownQueueError
+from hpcbatch.model.queue_switches import switches_of
 from hpcbatch.model.row import QueueRow
 
 if TYPE_CHECKING:
@@ -21,15 +22,24 @@ _DEFAULT_QUEUE = "default"
 def list_queues(api: Api) -> list[QueueRow]:
     """The queues that jobs may use, in the site's order; if the site names none, the default one first."""
     volcano = [queue for queue in api.list(QUEUES).items if queue["metadata"]["name"] != "root"]
-    is_open = {q["metadata"]["name"]: (q.get("status") or {}).get("state", "Open") in {"Open", ""} for q in volcano}
+    switches = {queue["metadata"]["name"]: switches_of(queue) for queue in volcano}
     try:
         published = api.get(CONFIGMAPS, QUEUES_CONFIGMAP, SYSTEM_NAMESPACE)
     except (NotFoundError, ForbiddenError):
-        rows = [QueueRow(name=name, is_default=name == _DEFAULT_QUEUE, is_open=is_open[name]) for name in is_open]
+        rows = [
+            QueueRow(
+                name=name,
+                is_default=name == _DEFAULT_QUEUE,
+                is_open=found.takes(name),
+                is_started=found.starts(name),
+                volcano_queue=name,
+            )
+            for name, found in switches.items()
+        ]
         return sorted(rows, key=lambda row: (not row.is_default, row.name))
     from hpcbatch.api.queuelist import queues_from_json
 
-    return queues_from_json((published.get("data") or {}).get(QUEUES_KEY, ""), is_open)
+    return queues_from_json((published.get("data") or {}).get(QUEUES_KEY, ""), switches)
 
 
 def default_queue(api: Api) -> str:
@@ -45,6 +55,16 @@ def queue_called(api: Api, name: str) -> str:
     if found is None:
         raise UnknownQueueError(name)
     return found.name
+
+
+def names_its_queues(api: Api) -> bool:
+    """Whether the site says which queues there are; else every Volcano Queue is one."""
+    import json
+
+    try:
+        return bool(json.loads(_published(api)).get("queues"))
+    except (ValueError, AttributeError):
+        return False
 
 
 def plugin_options(api: Api) -> Mapping[str, str]:

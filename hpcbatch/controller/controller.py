@@ -46,6 +46,7 @@ from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import JobState, Reason
@@ -98,8 +99,8 @@ class Controller:
         self._failed_creates = Informer(api, EVENTS, on_event=self._on_refused_pods, fields=FAILED_CREATE)
         self._volcano_queues = Informer(api, QUEUES, on_event=self._on_volcano_queue)
         self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
-        self._queue_states: dict[str, str] = {}
-        self._sites = SiteSource(api, defaults, prepare=prepare_site, on_change=self._look_at_unplaced)
+        self._queue_states: dict[str, tuple[str, Switches]] = {}
+        self._sites = SiteSource(api, defaults, prepare=prepare_site, on_change=self._look_at_waiting)
         self._dependents = Dependents(
             api, self._batchjobs, key_of=self._key_of, ended=self._from_history, wake=self._queue.add
         )
@@ -143,6 +144,7 @@ class Controller:
             dependents=self._dependents,
             start_bar=self._start_bar,
             usage=self._usage,
+            switches=self._intake.switches,
         )
         self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
@@ -300,16 +302,15 @@ class Controller:
             self._queue.add(key)
 
     def _on_volcano_queue(self, event: WatchEvent) -> None:
-        name, state = event.object["metadata"]["name"], state_of(event.object)
+        name, state = event.object["metadata"]["name"], (state_of(event.object), switches_of(event.object))
         if self._queue_states.get(name) != state:
             self._queue_states[name] = state
-            self._look_at_unplaced()
+            self._look_at_waiting()
 
-    def _look_at_unplaced(self) -> None:
-        """Queue the jobs without a Volcano Job: they may wait for their queue."""
+    def _look_at_waiting(self) -> None:
+        """Queue the jobs that wait: they may wait for their queue, or it no longer starts them."""
         for obj in self._batchjobs.items():
-            status = obj.get("status", {})
-            if status.get("state") == JobState.QUEUED and not status.get("volcanoJob"):
+            if obj.get("status", {}).get("state") == JobState.QUEUED:
                 self._queue.add(object_key(obj))
 
     # Workers

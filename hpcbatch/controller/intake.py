@@ -20,6 +20,7 @@ from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.layout import NodeSize
+from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
@@ -158,7 +159,16 @@ class Intake:
         if any(chunk.tmp_bytes for chunk in spec.chunks) and not any(map(says_its_disk, nodes)):
             spec, ignored = without_disk(spec), (*ignored, NO_DISK)
         sizes = node_sizes(nodes, site, spec)
-        granted = admit(spec, queue, site, owner, volcano_state=volcano_state, nodes=sizes, stays=stays)
+        granted = admit(
+            spec,
+            queue,
+            site,
+            owner,
+            volcano_state=volcano_state,
+            is_disabled=not stays and queue.name in self.switches(queue.volcano_queue).disabled,
+            nodes=sizes,
+            stays=stays,
+        )
         check_deadline(spec, granted.walltime_s, datetime.now(UTC))
         return replace(granted, ignored=ignored, renamed=translated.renamed)
 
@@ -190,6 +200,11 @@ class Intake:
             return state_of(self._api.get(QUEUES, name))
         except NotFoundError:
             return None
+
+    def switches(self, name: str) -> Switches:
+        """What operators have switched off of the queues of a Volcano Queue."""
+        found = self._queues.get(None, name)
+        return Switches() if found is None else switches_of(found)
 
     def refuse(self, obj: Object, code: str, message: str) -> None:
         status = {"state": JobState.REFUSED.value, "refusal": {"code": str(code), "message": message}}

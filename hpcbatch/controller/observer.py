@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -17,11 +17,13 @@ from hpcbatch.controller.records import Admitted
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
+from hpcbatch.model.queue_switches import Switches
 from hpcbatch.model.record import HostUsage, JobRecord
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.policy.plausible import NodeSize, plausible_usage
 from hpcbatch.policy.pod_creation import Refusals
+from hpcbatch.policy.stops import stopped_because
 from hpcbatch.policy.views import node_rooms, problem_from_events
 from hpcbatch.policy.waiting import NodeRoom, explain
 from hpcbatch.record.batchjob import is_suspended
@@ -47,10 +49,11 @@ class Observer:
         dependents: Dependents,
         start_bar: StartBar,
         usage: LiveUsage | None,
+        switches: Callable[[str], Switches],
     ) -> None:
         self._api, self._sites, self._volcano_jobs, self._job_pods = api, sites, volcano_jobs, job_pods
         self._pods, self._nodes, self._refusals, self._dependents = pods, nodes, refusals, dependents
-        self._start_bar, self._usage = start_bar, usage
+        self._start_bar, self._usage, self._switches = start_bar, usage, switches
         self._rooms: tuple[float, list[NodeRoom]] = (-_ROOMS_KEPT_S, [])
 
     def observe(self, job: Admitted) -> Observed:
@@ -75,6 +78,7 @@ class Observer:
             start_limit_s=site.image_pull_timeout_s,
             outlook=self._dependents.look(record, now),
             followers=self._dependents.followers(record),
+            stopped=self._stopped(record),
             is_suspended=is_suspended(job.obj["spec"], record.status.run_count),
             usage=() if self._usage is None else _plausible_usage(self._usage.of(job.obj), views, pods.sizes, now),
         )
@@ -89,6 +93,10 @@ class Observer:
             fields = f"involvedObject.kind=Pod,involvedObject.name={view.name},involvedObject.uid={view.uid}"
             problems[view.index] = problem_from_events(self._api.list(EVENTS, namespace, fields=fields).items)
         return [replace(view, problem=problems[view.index]) if view.index in problems else view for view in views]
+
+    def _stopped(self, record: JobRecord) -> Waiting | None:
+        queue = self._sites.in_force.config.queue(record.queue)
+        return None if queue is None else stopped_because(queue, self._switches(queue.volcano_queue))
 
     def _waiting(self, record: JobRecord) -> Waiting:
         made, rooms = self._rooms

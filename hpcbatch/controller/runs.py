@@ -22,6 +22,7 @@ from hpcbatch.model.state import Reason
 from hpcbatch.policy.admission import closed_because
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.place import objects, place
+from hpcbatch.policy.stops import stopped_because
 from hpcbatch.site.file import Site
 from hpcbatch.site.identity import Identity
 from hpcbatch.volcano import translate
@@ -58,6 +59,8 @@ class Runs:
             return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=text)
         if why := closed_because(queue, self._intake.volcano_state(queue.volcano_queue)):
             return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=why)
+        if (stopped := stopped_because(queue, self._intake.switches(queue.volcano_queue))) is not None:
+            return stopped
         try:
             wanted = self._manifests(job, queue, site)
         except HpcBatchError as error:  # the site has changed since the job was admitted

@@ -236,6 +236,10 @@ class NodeRow(NamedTuple):
     since: datetime | None = None
     """Last change of its readiness."""
     labels: frozenset[tuple[str, str]] = frozenset()
+    comment: str = ""
+    """What operators say of it, above all why it takes no jobs."""
+    comment_by: str = ""
+    comment_time: datetime | None = None
 
 
 class QueueRow(NamedTuple):
@@ -244,6 +248,7 @@ class QueueRow(NamedTuple):
     name: str
     is_default: bool
     is_open: bool
+    """Takes jobs: PBS's `enabled`."""
     max_walltime_s: int | None = None
     default_walltime_s: int | None = None
     max_nodes: int | None = None
@@ -255,6 +260,9 @@ class QueueRow(NamedTuple):
     """Labels of the nodes that it reaches."""
     aliases: tuple[str, ...] = ()
     """Further names of it in scripts, with `*` and `?`."""
+    is_started: bool = True
+    """Its jobs are started."""
+    volcano_queue: str = ""
 
     def reaches(self, node: NodeRow) -> bool:
         return all(pair in node.labels for pair in self.node_selector)

@@ -103,16 +103,20 @@ def admit(
     owner: Identity,
     *,
     volcano_state: str | None,
+    is_disabled: bool = False,
     nodes: Sequence[NodeSize],
     stays: bool = False,
 ) -> Granted:
     """What the job gets. `nodes` are all that the queue reaches. `stays`: the job was already admitted to its queue.
+    `is_disabled`: an operator lets no jobs into it.
     Raises RefusedError, or another HpcBatchError if the job contradicts itself.
     """
     if owner.is_disabled:
         raise RefusedError(RefusalCode.USER_DISABLED, f"user {owner.user} may not submit jobs")
     if why := closed_because(queue, volcano_state):
         raise RefusedError(RefusalCode.QUEUE_CLOSED, why)
+    if is_disabled:
+        raise RefusedError(RefusalCode.QUEUE_CLOSED, f"queue {queue.name} takes no jobs: an operator has disabled it")
     if spec.image is not None and not site.allows_image(spec.image, queue):
         raise RefusedError(RefusalCode.IMAGE_NOT_ALLOWED, f"image {spec.image} is not allowed in {queue.name}")
     check_text(spec)

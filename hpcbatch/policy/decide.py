@@ -165,6 +165,8 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         if (kept := kept_back(seen)) is not None:
             message = kept.status.message if kept.status.state.is_final else ""
             return replace(kept, status=replace(kept.status, message=message), delete=True)
+        if seen.stopped is not None:
+            return Decision(status=as_waiting(status, seen.stopped), delete=True)
         if seen.is_outdated:
             return Decision(status=as_waiting(status, Waiting(reason=Reason.NONE, message="")), delete=True)
     if first is not None and all(pod.node for pod in seen.pods):

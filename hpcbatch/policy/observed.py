@@ -135,6 +135,8 @@ class Observed:
     """The outlook of its dependency; None: it has none, or the job was started."""
     followers: tuple[str, ...] = ()
     """Jobs that wait for it, for display."""
+    stopped: Waiting | None = None
+    """Its queue is stopped: none of its jobs is started."""
     is_outdated: bool = False
     """The Volcano Job is older than the job's last alteration."""
     is_suspended: bool = False

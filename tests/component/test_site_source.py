@@ -21,6 +21,7 @@ from hpcbatch.api.resources import CONFIGMAPS, EVENTS
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import NotFoundError, UnreachableError
+from hpcbatch.model.queue_switches import Switches
 from hpcbatch.model.site import SiteConfig
 from tests.waiting import wait_for
 
@@ -76,7 +77,7 @@ def test_nothing_written_means_defaults(registry: Registry) -> None:
         assert source.is_in_force.wait(60)
         assert source.in_force.config == DEFAULTS
         wait_for("what users may read", lambda: data(registry, QUEUES_CONFIGMAP))
-    assert queues_from_json(data(registry, QUEUES_CONFIGMAP)[QUEUES_KEY], {"default": True})[0].is_default
+    assert queues_from_json(data(registry, QUEUES_CONFIGMAP)[QUEUES_KEY], {"default": Switches()})[0].is_default
 
 
 def test_a_change_takes_effect_and_so_does_its_removal(registry: Registry) -> None:
@@ -88,7 +89,7 @@ def test_a_change_takes_effect_and_so_does_its_removal(registry: Registry) -> No
         assert source.in_force.config.default_queue == "workq"
         assert source.in_force.config.server_name == "here"
         wait_kept(registry, "queues: [{name: workq, volcanoQueue: default, default: true, maxWalltime: 1h}]")
-        (row,) = queues_from_json(data(registry, QUEUES_CONFIGMAP)[QUEUES_KEY], {"default": True})
+        (row,) = queues_from_json(data(registry, QUEUES_CONFIGMAP)[QUEUES_KEY], {"default": Switches()})
         assert (row.name, row.max_walltime_s, row.is_open) == ("workq", 3600, True)
         registry.delete(CONFIGMAPS, SITE_CONFIGMAP, SYSTEM_NAMESPACE)
         assert changes.acquire(timeout=60)

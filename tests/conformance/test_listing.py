@@ -99,6 +99,15 @@ def test_qstat_full(site: Site, held: tuple[str, str]) -> None:
     assert job["Output_Path"].endswith(f":{site.work}/one.o{pbs}")
     dsv = site.run("qstat", "-f", "-F", "dsv", pbs).stdout
     assert dsv.startswith(f"Job Id: {pbs}.{site.server}|Job_Name=one|")
+    semi = site.run("qstat", "-f", "-F", "dsv", "-D", ";", pbs).stdout
+    assert semi.startswith(f"Job Id: {pbs}.{site.server};Job_Name=one;")
+    for about, heading in (
+        ("-Q", "Queue: default|queue_type=Execution|"),
+        ("-B", f"Server: {site.server}|server_state="),
+    ):
+        assert heading in site.run("qstat", about, "-f", "-F", "dsv").stdout
+    for option, mem in (("-G", "1gb"), ("-M", "25mw")):
+        assert f" {mem} " in site.run("qstat", option, pbs).stdout
 
 
 def test_squeue(site: Site, held: tuple[str, str]) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import pytest
 
+from tests.conformance.operator import as_operator
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
@@ -68,10 +70,10 @@ def command(site: Site, name: str, action: str) -> None:
 
 
 def shown(site: Site, name: str) -> tuple[str, str]:
-    """What `qstat -Q` has under Ena, and sinfo under AVAIL."""
+    """What `qstat -Q` has under Ena and Str, and sinfo under AVAIL."""
     line = site.run("qstat", "-Q", name).stdout.splitlines()[2].split()
     assert line[0] == name
-    return line[3], site.run("sinfo", "-h", "-p", name, "-o", "%a").stdout.strip()
+    return "/".join(line[3:5]), site.run("sinfo", "-h", "-p", name, "-o", "%a").stdout.strip()
 
 
 def test_jobs_of_a_queue(site: Site, queue: str) -> None:
@@ -93,9 +95,9 @@ def test_jobs_of_a_queue(site: Site, queue: str) -> None:
 
 def test_a_closed_queue_takes_no_jobs_until_it_is_open_again(site: Site, queue: str) -> None:
     waiting = site.qsub("-h", "-q", queue, "-o", "/dev/null", "-j", "oe", stdin="true\n")
-    assert shown(site, queue) == ("yes", "up")
+    assert shown(site, queue) == ("yes/yes", "up")
     command(site, queue, "CloseQueue")
-    wait_for("qstat and sinfo to show it", lambda: shown(site, queue) == ("no", "inact"))
+    wait_for("qstat and sinfo to show it", lambda: shown(site, queue) == ("no/no", "inact"))
     pbs = site.run("qsub", "-q", queue, stdin="true\n", check=False)
     assert (pbs.returncode, pbs.stdout, pbs.stderr) == (173, "", "qsub: Queue is not enabled\n")
     slurm = site.run("sbatch", "-p", queue, "--wrap", "true", check=False)
@@ -109,10 +111,69 @@ def test_a_closed_queue_takes_no_jobs_until_it_is_open_again(site: Site, queue: 
     assert site.state(waiting) == "Q"
     assert site.run("squeue", "-h", "-j", waiting, "-o", "%t %r").stdout == "PD PartitionInactive\n"
     command(site, queue, "OpenQueue")
-    wait_for("qstat and sinfo to show it", lambda: shown(site, queue) == ("yes", "up"))
+    wait_for("qstat and sinfo to show it", lambda: shown(site, queue) == ("yes/yes", "up"))
     new = site.sbatch("-p", queue, "-o", "/dev/null", "--wrap", "true")
     for job in (waiting, new):
         assert site.wait_end(job)["Exit_status"] == 0
+
+
+def test_a_disabled_queue_takes_no_jobs_and_starts_those_it_has(site: Site, queue: str) -> None:
+    waiting = site.qsub("-h", "-q", queue, "-o", "/dev/null", "-j", "oe", stdin="true\n")
+    as_operator(site, "qdisable", queue)
+    assert shown(site, queue) == ("no/yes", "drain")
+    assert "\nState=DRAIN " in site.run("scontrol", "show", "partition", queue).stdout.replace("   ", "")
+    pbs = site.run("qsub", "-q", queue, stdin="true\n", check=False)
+    assert (pbs.returncode, pbs.stdout, pbs.stderr) == (173, "", "qsub: Queue is not enabled\n")
+    site.run("qrls", waiting)
+    assert site.wait_end(waiting)["Exit_status"] == 0
+    as_operator(site, "qenable", f"{queue}@{site.server}")
+    assert shown(site, queue) == ("yes/yes", "up")
+    assert site.wait_end(site.qsub("-q", queue, "-o", "/dev/null", "-j", "oe", stdin="true\n"))["Exit_status"] == 0
+
+
+def test_a_stopped_queue_takes_jobs_and_starts_none(site: Site, queue: str) -> None:
+    running = site.qsub("-q", queue, "-l", "select=3:ncpus=2", "-o", "/dev/null", "-j", "oe", stdin="sleep 600\n")
+    site.wait_state(running, "R")
+    # One that Volcano has already been given, and one that comes later
+    given = site.qsub("-q", queue, "-o", "/dev/null", "-j", "oe", stdin="true\n")
+    wait_for("Volcano to have it", lambda: "volcanoJob" in site.kubectl("get", "batchjobs", "-A", "-o", "json").stdout)
+    as_operator(site, "qstop", queue)
+    assert shown(site, queue) == ("yes/no", "down")
+    assert " E S\n" in site.run("qstat", "-q", queue).stdout
+    later = site.qsub("-q", queue, "-o", "/dev/null", "-j", "oe", stdin="true\n")
+
+    def is_kept(job: str) -> bool:
+        return f"queue {queue} is stopped by" in site.run("qstat", "-s", job).stdout
+
+    for job in (given, later):
+        wait_for("its reason", partial(is_kept, job))
+    site.run("qdel", running)
+    site.wait_end(running)
+    assert {site.state(given), site.state(later)} == {"Q"}
+    as_operator(site, "qstart", queue)
+    assert shown(site, queue) == ("yes/yes", "up")
+    for job in (given, later):
+        assert site.wait_end(job)["Exit_status"] == 0
+
+
+def test_a_queue_that_volcano_closed_is_switched_on_in_parts(site: Site, queue: str) -> None:
+    command(site, queue, "CloseQueue")
+    wait_for("qstat and sinfo to show it", lambda: shown(site, queue) == ("no/no", "inact"))
+    as_operator(site, "qenable", queue)
+    wait_for("it to take jobs", lambda: shown(site, queue) == ("yes/no", "down"))
+    as_operator(site, "qstart", queue)
+    assert shown(site, queue) == ("yes/yes", "up")
+
+
+@pytest.mark.parametrize("name", ["qenable", "qdisable", "qstart", "qstop"])
+def test_queues_that_are_not_switched(site: Site, name: str) -> None:
+    done = site.run(name, "nosuch", check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{name}: Unknown queue nosuch\n")
+    assert site.run(name, check=False).returncode == 1
+    if site.admin_env:
+        done = site.run(name, "default", check=False)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"{name}: Unauthorized Request  default\n")
 
 
 def test_queues_that_there_are_not(site: Site) -> None:

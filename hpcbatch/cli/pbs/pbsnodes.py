@@ -10,35 +10,50 @@ from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.pbs.common import check_server, describe, printed_version
 
 if TYPE_CHECKING:
-    from hpcbatch.model.row import NodeRow
+    from hpcbatch.dialects.pbs.pbsnodes import PbsnodesOptions
 
 
 def main() -> None:
     run("pbsnodes", _body, partial(describe, "pbsnodes"))
 
 
-def _with_members(session: Session, nodes: list[NodeRow]) -> list[NodeRow]:
-    """The members of arrays under the ids by which PBS knows them."""
-    if not any(node.jobs for node in nodes):
-        return nodes
-    from hpcbatch.client import listing
-    from hpcbatch.dialects.pbs.ids import row_id
+def _mark(session: Session, options: PbsnodesOptions) -> int:
+    """The nodes one after the other; the exit code is that of the last failure."""
+    from hpcbatch.client.node_admin import mark_node
+    from hpcbatch.dialects.pbs.errors import PBSE_PERM, PBSE_UNKNODE
+    from hpcbatch.dialects.pbs.pbsnodes import refusal_of
+    from hpcbatch.errors import ForbiddenError, NotFoundError
 
-    rows = listing.list_rows(session.api, session.namespace, finished=False)
-    shown = {str(row.job_id): row_id(row).partition(".")[0] for row in rows if row.array_id is not None}
-    return [node._replace(jobs=tuple(shown.get(job, job) for job in node.jobs)) for node in nodes]
+    code = 0
+    for name in options.names:
+        try:
+            mark_node(
+                session.api, name, offline=options.offline, comment=options.comment, user=session.user, now=session.now
+            )
+        except ForbiddenError as error:
+            text, code = f"{refusal_of(name)}\npbsnodes: {error}", PBSE_PERM & 0xFF
+        except NotFoundError:
+            text, code = refusal_of(name, "Unknown node "), PBSE_UNKNODE & 0xFF
+        else:
+            continue
+        if not options.quiet:
+            complain(text)
+    return code
 
 
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
+    from hpcbatch.cli.pbs.cluster import with_members
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.dialects.pbs import pbsnodes
     from hpcbatch.dialects.pbs.qstat_options import Format
 
     options = pbsnodes.parse_pbsnodes(sys.argv[1:])
     check_server(session, "pbsnodes")
-    known = {node.name: node for node in _with_members(session, list_nodes(session.api, session.namespace))}
+    if options.is_change:
+        return _mark(session, options)
+    known = {node.name: node for node in with_members(session, list_nodes(session.api, session.namespace))}
     nodes = [known[name] for name in options.names if name in known] if options.names else list(known.values())
     unknown = [name for name in options.names if name not in known]
     server, zone = session.server, session.zone

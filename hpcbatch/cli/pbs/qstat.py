@@ -285,7 +285,10 @@ def _show_queues(session: Session, options: QstatOptions) -> int:
             complain(text)
     counts = count_by_queue(rows, known)
     if options.queue_limits:
-        sys.stdout.write(format_limits(shown, counts, server=session.server))
+        text = format_limits(
+            shown, counts, server=session.server, gigabytes=options.gigabytes, megawords=options.megawords
+        )
+        sys.stdout.write(text)
     elif options.full:
         attributes = {queue.name: queue_attributes(queue, counts[queue.name]) for queue in shown}
         sys.stdout.write(_formatted(session, options, attributes, heading="Queue", key="Queue"))
@@ -296,19 +299,13 @@ def _show_queues(session: Session, options: QstatOptions) -> int:
 
 def _show_server(session: Session, options: QstatOptions) -> int:
     """`qstat -B`; operands are names of servers."""
-    from dataclasses import replace
-
-    from hpcbatch.client import listing
-    from hpcbatch.client.queues import default_queue
-    from hpcbatch.dialects.pbs.qstat_queues import count_jobs, format_server, server_attributes
+    from hpcbatch.cli.pbs.cluster import server_count, server_objects
+    from hpcbatch.dialects.pbs.qstat_queues import format_server
 
     for operand in options.operands:
         check_server(session, "qstat", operand.removeprefix("@"))
-    count = count_jobs(listing.list_present_rows(session.api, session.namespace))
-    count = replace(count, finished=count.finished + listing.count_moved(session.api, session.namespace))
     if not options.full:
-        sys.stdout.write(format_server(session.server, count))
+        sys.stdout.write(format_server(session.server, server_count(session)))
         return 0
-    attributes = {session.server: server_attributes(session.server, default_queue(session.api), count)}
-    sys.stdout.write(_formatted(session, options, attributes, heading="Server", key="Server"))
+    sys.stdout.write(_formatted(session, options, server_objects(session), heading="Server", key="Server"))
     return 0

@@ -42,7 +42,13 @@ def change(session: Session, command: ScontrolCommand) -> int:
     """One bad id does not stop the others."""
     update: Update | None = None
     if command.verb is Verb.UPDATE:
+        from hpcbatch.dialects.slurm.node_update import is_of_nodes
         from hpcbatch.dialects.slurm.update import read_update
+
+        if is_of_nodes(command.words):
+            from hpcbatch.cli.slurm.scontrol_node import update_nodes
+
+            return update_nodes(session, command.words)
 
         update = read_update(command.words)
     act = _update_with(session, update) if update is not None else _acts(session)[command.verb]

@@ -24,6 +24,10 @@ QRERUN: Final = "W:"
 QSIG: Final = "s:"
 QSELECT: Final = "a:A:c:h:HJl:N:p:q:r:s:t:Tu:xP:"
 PBSNODES: Final = "acC:dD:F:HjlLoqrs:Sv"
+QMSG: Final = "EO"
+QRUN: Final = "H:a"
+QMGR: Final = "ac:enz"
+PBS_RSTAT: Final = "fFBS"
 
 
 class Option(NamedTuple):

@@ -24,6 +24,10 @@ vnode           state           njobs   run   susp      f/t        f/t     f/t  
 """
 
 
+_MOST_COMMENT = 79
+"""Source: marknode() of pbsnodes.c."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PbsnodesOptions:
     """What to show: `names`, or all nodes; `marked` (-l) only those that are down or offline."""
@@ -41,11 +45,19 @@ class PbsnodesOptions:
     """-q: no messages."""
     format: Format = Format.DEFAULT
     delimiter: str = "|"
+    offline: bool | None = None
+    """-o and -r: the nodes are taken out of use, or back; None: they are shown, or only get a comment."""
+    comment: str | None = None
+    """-C."""
+
+    @property
+    def is_change(self) -> bool:
+        return self.offline is not None or self.comment is not None
 
 
 def parse_pbsnodes(argv: Sequence[str]) -> PbsnodesOptions:
     """Read pbsnodes's command line. PbsUsageError (exit 1) for what it does not understand; PbsError for the options
-    that change a node, which users may not.
+    that only a kubelet can carry out.
     """
     parsed = options.getopt(options.words(argv), options.PBSNODES)
     letters = {option.name for option in parsed.options}
@@ -60,9 +72,13 @@ def parse_pbsnodes(argv: Sequence[str]) -> PbsnodesOptions:
         or ("l" in letters and (names or "S" in letters))
         or ("v" in letters and listings - {"a"})
     )
-    if not is_wrong and letters & set("cCdor") and names:
-        raise PbsError("Unauthorized Request", PBSE_PERM & 0xFF)
-    if is_wrong or letters & set("cCdor") or not (letters & set("al") or names):
+    is_change = bool(letters & set("cCdor"))
+    if is_change:
+        is_wrong = is_wrong or len(letters & set("cdor")) > 1 or bool(letters & set("aHlSjLDF")) or not names
+        is_wrong = is_wrong or bool(letters & set("cd") and "C" in letters)
+    if "d" in letters and not is_wrong:
+        raise PbsError("Unauthorized Request\nwhether a node is down is for its kubelet to say", PBSE_PERM & 0xFF)
+    if is_wrong or not (letters & set("al") or names):
         raise PbsUsageError("\n".join(parsed.errors), usage.PBSNODES, code=1)
     return PbsnodesOptions(
         names=() if "a" in letters else names,
@@ -74,6 +90,8 @@ def parse_pbsnodes(argv: Sequence[str]) -> PbsnodesOptions:
         quiet="q" in letters,
         format=Format(form),
         delimiter=values.get("D", "|"),
+        offline=True if "o" in letters else False if letters & set("cr") else None,
+        comment=values["C"][:_MOST_COMMENT] if "C" in values else None,
     )
 
 
@@ -89,7 +107,7 @@ def format_nodes(nodes: Sequence[NodeRow], *, server: str = "", timezone: tzinfo
     """`pbsnodes -a`, or of some nodes by name."""
     blocks = []
     for node in nodes:
-        lines = [f"     {name} = {value}\n" for name, value in _attributes(node, server, timezone)]
+        lines = [f"     {name} = {value}\n" for name, value in node_attributes(node, server, timezone)]
         blocks.append(f"{node.name}\n{''.join(lines)}\n")
     return "".join(blocks)
 
@@ -100,7 +118,7 @@ def format_nodes_dsv(
     """`pbsnodes -F dsv`."""
     lines = []
     for node in nodes:
-        values = [f"{name}={value}" for name, value in _attributes(node, server, timezone)]
+        values = [f"{name}={value}" for name, value in node_attributes(node, server, timezone)]
         lines.append(delimiter.join([f"Name={node.name}", *values]).replace(", ", ",") + "\n")
     return "".join(lines)
 
@@ -125,7 +143,7 @@ def format_nodes_json(
 def format_marked(nodes: Sequence[NodeRow]) -> str:
     """`pbsnodes -l`: the nodes that are down or offline."""
     marked = [node for node in nodes if not (node.ready and node.schedulable)]
-    return "".join(f"{node.name:<20} {node_state(node)} \n" for node in marked)
+    return "".join(f"{node.name:<20} {node_state(node)} {node.comment}\n" for node in marked)
 
 
 def format_summary(nodes: Sequence[NodeRow], *, jobs: bool = False, long: bool = False, header: bool = True) -> str:
@@ -142,7 +160,8 @@ def format_summary(nodes: Sequence[NodeRow], *, jobs: bool = False, long: bool =
         else:
             widths = (-15, -15, -8, -8, -15, -10, 8, 7, 7, 7)
             mem = _scaled(node.mem_bytes >> 10)
-            cells, last = (node.name, state, "--", "--", node.name, "--", mem, str(node.cpus), "0", "0"), "--"
+            cells = (node.name, state, "--", "--", node.name, "--", mem, str(node.cpus), "0", "0")
+            last = node.comment or "--"
         lines.append(" ".join(_fit(c, w, long) for c, w in zip(cells, widths, strict=True)) + f" {last}\n")
     return "".join(lines)
 
@@ -152,7 +171,13 @@ def unknown_node(name: str) -> str:
     return f"Node: {name},  Error: Unknown node "
 
 
-def _attributes(node: NodeRow, server: str, timezone: tzinfo | None) -> list[tuple[str, str]]:
+def refusal_of(name: str, text: str = "Unauthorized Request ") -> str:
+    """What is said where a node is not changed; the real one does not put its own name before it."""
+    return f"Error marking node {name} - {text}"
+
+
+def node_attributes(node: NodeRow, server: str, timezone: tzinfo | None) -> list[tuple[str, str]]:
+    """In PBS's order; without those that have no value."""
     jobs = ", ".join(f"{job}/{slot}" for slot, job in enumerate(_job_ids(node, server)))
     attributes = [
         ("Mom", node.name),
@@ -171,6 +196,7 @@ def _attributes(node: NodeRow, server: str, timezone: tzinfo | None) -> list[tup
         ("resources_assigned.naccelerators", "0"),
         ("resources_assigned.ncpus", str(node.cpus_used)),
         ("resources_assigned.vmem", "0kb"),
+        ("comment", node.comment),
         ("resv_enable", "True"),
         ("sharing", "default_shared"),
         ("license", "l"),
@@ -186,7 +212,7 @@ def _job_ids(node: NodeRow, server: str) -> list[str]:
 def _json(node: NodeRow, server: str) -> dict[str, Json]:
     found: dict[str, Json] = {}
     groups: dict[str, dict[str, Json]] = {}
-    for name, value in _attributes(node, server, None):
+    for name, value in node_attributes(node, server, None):
         group, dot, inner = name.partition(".")
         if dot:
             found.setdefault(group, groups.setdefault(group, {}))
@@ -226,7 +252,7 @@ def _short_json(node: NodeRow, server: str, *, jobs: bool) -> dict[str, Json]:
         "ncpus": node.cpus,
         "nmics": 0,
         "ngpus": 0,
-        "comment": "--",
+        "comment": node.comment or "--",
     }
 
 

@@ -83,7 +83,8 @@ def format_alternate(
         return ""
     lines = [_alternate_header(server, wide=wide, estimates=estimates)] if header else []
     for row in rows:
-        mem = _memory(row, gigabytes=gigabytes, megawords=megawords)
+        asked = row.mem_bytes
+        mem = _BLANK if asked is None else memory(asked, gigabytes=gigabytes, megawords=megawords)
         walltime = _BLANK if row.walltime_s is None else hms(row.walltime_s)
         used = elapsed_s(row, now)
         time = "--" if estimates else _BLANK if used is None else hms(used)
@@ -158,16 +159,14 @@ def _percent(row: JobRow, state: str, now: datetime | None) -> str:
     return f"{used * 100 // row.walltime_s:3d} "
 
 
-def _memory(row: JobRow, *, gigabytes: bool, megawords: bool) -> str:
-    """Requested memory with at most four digits. Source: OpenPBS, cnv_size(), and the five characters it keeps."""
-    if row.mem_bytes is None:
-        return _BLANK
-    size = size_of_bytes(row.mem_bytes)
+def memory(mem_bytes: int, *, gigabytes: bool = False, megawords: bool = False) -> str:
+    """Memory with at most four digits. Source: OpenPBS, cnv_size(), and the five characters that it keeps."""
+    size = size_of_bytes(mem_bytes)
     number, shift, unit = size.number, size.shift, "b"
     if gigabytes or megawords:
         target = 30 if gigabytes else 20
         words = 8 if megawords else 1
-        number, shift, unit = -(-row.mem_bytes // ((1 << target) * words)), target, "w" if megawords else "b"
+        number, shift, unit = -(-mem_bytes // ((1 << target) * words)), target, "w" if megawords else "b"
     while number > 9999:
         number, shift = (number + 1023) >> 10, shift + 10
     letter = {0: " ", 10: "k", 20: "m", 30: "g", 40: "t", 50: "p"}.get(shift, "?")

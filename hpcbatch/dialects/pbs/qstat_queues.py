@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hpcbatch.dialects.pbs.errors import PBS_VERSION
+from hpcbatch.dialects.pbs.qstat import memory
 from hpcbatch.dialects.pbs.qstat_full import Attributes
 from hpcbatch.dialects.pbs.states import BEGUN
 from hpcbatch.model.row import JobRow, QueueRow
@@ -91,11 +92,9 @@ def format_queues(queues: Sequence[QueueRow], counts: Mapping[str, JobCounts], *
     lines = [_QUEUE_HEADER] if header and queues else []
     for queue in queues:
         count = counts.get(queue.name, JobCounts())
-        is_open = "yes" if queue.is_open else "no"
+        switches = " ".join(f"{'yes' if on else 'no':>3}" for on in (queue.is_open, queue.is_started))
         numbers = " ".join(f"{_number(n):>5}" for n in _states(count))
-        lines.append(
-            f"{_cut(queue.name, 16):<16} {0:>5} {_number(count.active):>5} {is_open:>3} {'yes':>3} {numbers} Exe*\n"
-        )
+        lines.append(f"{_cut(queue.name, 16):<16} {0:>5} {_number(count.active):>5} {switches} {numbers} Exe*\n")
     return "".join(lines)
 
 
@@ -107,8 +106,15 @@ def format_server(server: str, count: JobCounts, *, header: bool = True) -> str:
     return (_SERVER_HEADER if header else "") + row
 
 
-def format_limits(queues: Sequence[QueueRow], counts: Mapping[str, JobCounts], *, server: str) -> str:
-    """The table of `qstat -q`."""
+def format_limits(
+    queues: Sequence[QueueRow],
+    counts: Mapping[str, JobCounts],
+    *,
+    server: str,
+    gigabytes: bool = False,
+    megawords: bool = False,
+) -> str:
+    """The table of `qstat -q`; memory is that of all chunks of a job together, as far as it follows from limits."""
     lines = [f"\nserver: {server}\n\n{_LIMITS_HEADER}"]
     running = waiting = 0
     for queue in queues:
@@ -117,9 +123,11 @@ def format_limits(queues: Sequence[QueueRow], counts: Mapping[str, JobCounts], *
         running, waiting = running + count.running, waiting + ahead
         walltime = "  --   " if queue.max_walltime_s is None else hms(queue.max_walltime_s)
         nodes = "-- " if queue.max_nodes is None else str(queue.max_nodes)
-        limits = f"{'--  ':>6} {'  --   ':>8} {walltime:>8.8} {nodes:>4.4}"
-        state = "E" if queue.is_open else "D"
-        lines.append(f"{queue.name:<16.16} {limits} {count.running:>5} {ahead:>5}   --   {state} R\n")
+        most = _most_memory(queue)
+        mem = "--  " if most is None else memory(most, gigabytes=gigabytes, megawords=megawords)
+        limits = f"{mem:>6.6} {'  --   ':>8} {walltime:>8.8} {nodes:>4.4}"
+        state = f"{'E' if queue.is_open else 'D'} {'R' if queue.is_started else 'S'}"
+        lines.append(f"{queue.name:<16.16} {limits} {count.running:>5} {ahead:>5}   --   {state}\n")
     indent = " " * 47
     return "".join(lines) + f"{indent}----- -----\n{indent}{running:>5d} {waiting:>5d}\n"
 
@@ -133,15 +141,15 @@ def queue_attributes(queue: QueueRow, count: JobCounts) -> Attributes:
         *_limits(queue),
         ("resources_assigned", _assigned(count)),
         ("enabled", str(queue.is_open)),
-        ("started", "True"),
+        ("started", str(queue.is_started)),
     ]
 
 
 def _limits(queue: QueueRow) -> Attributes:
     """Limits and defaults as PBS names them. It has none for the memory of one chunk, only for that of all together."""
-    mem = queue.max_mem_per_node_bytes
+    mem = _most_memory(queue)
     most = {
-        "mem": None if mem is None or queue.max_nodes is None else _kb(mem * queue.max_nodes),
+        "mem": None if mem is None else _kb(mem),
         "ncpus": None if queue.max_cpus is None else str(queue.max_cpus),
         "nodect": None if queue.max_nodes is None else str(queue.max_nodes),
         "walltime": None if queue.max_walltime_s is None else hms(queue.max_walltime_s),
@@ -153,6 +161,11 @@ def _limits(queue: QueueRow) -> Attributes:
     tables = (("resources_max", most), ("resources_default", by_default), ("default_chunk", of_a_chunk))
     found = [(name, {key: text for key, text in table.items() if text is not None}) for name, table in tables]
     return [(name, table) for name, table in found if table]
+
+
+def _most_memory(queue: QueueRow) -> int | None:
+    mem = queue.max_mem_per_node_bytes
+    return None if mem is None or queue.max_nodes is None else mem * queue.max_nodes
 
 
 def _kb(count: int) -> str:

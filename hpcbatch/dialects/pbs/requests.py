@@ -66,6 +66,26 @@ def parse_qdel(argv: Sequence[str]) -> DeleteOptions:
     return DeleteOptions(job_ids=job_ids, force=force, delete_history=delete_history)
 
 
+def parse_qorder(argv: Sequence[str]) -> tuple[str, str]:
+    """Two job ids, and nothing else."""
+    if len(argv) != 2:
+        raise PbsUsageError("", usage.QORDER)
+    return argv[0], argv[1]
+
+
+def parse_qrun(argv: Sequence[str]) -> tuple[str, ...]:
+    """`[-a] id…`; the usage has exit code 1. Which nodes a job gets (-H) is not for operators to say here."""
+    parsed = options.getopt(options.words(argv), options.QRUN)
+    job_ids = tuple(word.text for word in parsed.operands)
+    values = {option.name: option.value for option in parsed.options}
+    if parsed.errors or not job_ids or values.get("H") == "":
+        illegal = ["illegal -H value"] if values.get("H") == "" else []
+        raise PbsUsageError("\n".join([*parsed.errors, *illegal]), usage.QRUN, code=1)
+    if "H" in values:
+        raise PbsError(f"Unknown node  {values['H']}\n-H is not supported here: Volcano chooses the nodes", 2)
+    return job_ids
+
+
 def parse_qhold(argv: Sequence[str]) -> HoldOptions:
     """Read qhold's command line; PbsUsageError for anything but `[-h hold_list] id…`."""
     return _parse_hold(argv, options.QHOLD, usage.QHOLD)

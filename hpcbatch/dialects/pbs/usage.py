@@ -71,4 +71,26 @@ usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...
 \tpbsnodes --version
 """
 
+QMSG = """\
+usage: qmsg [-O] [-E] msg_string job_identifier...
+       qmsg --version"""
+
+QORDER = """\
+usage: qorder job_identifier job_identifier
+       qorder --version"""
+
+QRUN = """\
+Usage: qrun [-a] [-H vnode_specification ] job_identifier_list
+       qrun [-a] [-H - ] job_identifier_list
+       qrun --version"""
+
+QMGR = """\
+Usage: qmgr [-a] [-c command] [-e] [-n] [-z] [server...]
+       qmgr --version"""
+
+PBS_RSTAT = """\
+Usage:
+\tpbs_rstat [-fFBS] [reservation-id]
+\tpbs_rstat --version"""
+
 VERSION = "pbs_version = {}"

@@ -41,7 +41,7 @@ def epoch(when: datetime | None) -> int:
     return 0 if when is None else int(when.timestamp())
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./(%][A-Za-z0-9_./ =,+()%@*\[\]:~-]*")
+_PLAIN = re.compile(r"[A-Za-z0-9_./(][A-Za-z0-9_./ =,+()%@*\[\]:~-]*")
 
 
 def _yaml(body: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hpcbatch.model.row import NodeRow
+from hpcbatch.model.row import NodeRow, QueueRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,13 @@ def node_state(node: NodeRow) -> NodeState:
     if node.cpus_used == 0:
         return IDLE
     return ALLOCATED if node.cpus_used >= node.cpus else MIXED
+
+
+def availability(queue: QueueRow) -> tuple[str, str]:
+    """A partition's state as scontrol shows it, and sinfo: PBS's `enabled` and `started` together."""
+    if queue.is_open:
+        return ("UP", "up") if queue.is_started else ("DOWN", "down")
+    return ("DRAIN", "drain") if queue.is_started else ("INACTIVE", "inact")
 
 
 ASKED: dict[str, frozenset[NodeState]] = {

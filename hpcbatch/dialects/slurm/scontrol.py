@@ -12,7 +12,7 @@ from hpcbatch.dialects.slurm.dependency import format_dependency
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION, SlurmAnswer
 from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB, size
-from hpcbatch.dialects.slurm.node_states import node_state
+from hpcbatch.dialects.slurm.node_states import availability, node_state
 from hpcbatch.dialects.slurm.output import shown_input, shown_paths
 from hpcbatch.dialects.slurm.placement_values import format_licenses
 from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
@@ -199,6 +199,9 @@ def format_node(
         "CurrentWatts=0 AveWatts=0",
         "ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s",
     ]
+    if node.comment:
+        said = stamp(node.comment_time, tz, time_format, none="Unknown")
+        lines.append(f"Reason={node.comment} [{node.comment_by}@{said}]")
     return " ".join(lines) + "\n" if one_line else "\n   ".join(lines) + "\n\n"
 
 
@@ -223,8 +226,7 @@ def format_partition(queue: QueueRow, nodes: Sequence[NodeRow], one_line: bool =
         f"Nodes={compress([node.name for node in nodes]) or '(null)'}",
         "PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
         "OverTimeLimit=NONE PreemptMode=OFF",
-        f"State={'UP' if queue.is_open else 'INACTIVE'} TotalCPUs={cpus} TotalNodes={len(nodes)} "
-        "SelectTypeParameters=NONE",
+        f"State={availability(queue)[0]} TotalCPUs={cpus} TotalNodes={len(nodes)} SelectTypeParameters=NONE",
         "JobDefaults=(null)",
         f"DefMemPerNode={default_mem} MaxMemPerNode={most_mem}",
         f"TRES=cpu={cpus},mem={mem_mb}M,node={len(nodes)},billing={cpus}",

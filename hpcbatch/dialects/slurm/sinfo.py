@@ -14,7 +14,7 @@ from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SINFO_HELP, SINFO_USAGE
 from hpcbatch.dialects.slurm.hostlist import compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB
-from hpcbatch.dialects.slurm.node_states import ASKED, DOWN, DRAINED, NodeState, node_state
+from hpcbatch.dialects.slurm.node_states import ASKED, DOWN, DRAINED, NodeState, availability, node_state
 from hpcbatch.dialects.slurm.values import leading_number
 from hpcbatch.model.row import NodeRow, QueueRow
 
@@ -134,7 +134,9 @@ def _sct(group: _Group) -> str:
 
 
 def _since(group: _Group) -> str:
-    shown = group.nodes[0].since if group.nodes and group.state in {DOWN, DRAINED} else None
+    shown = group.nodes[0].comment_time if group.nodes else None
+    if shown is None and group.nodes and group.state in {DOWN, DRAINED}:
+        shown = group.nodes[0].since
     return stamp(shown, group.tz, group.time_format, none="Unknown")
 
 
@@ -167,7 +169,7 @@ def _job_size(group: _Group) -> str:
 
 
 LETTERS: dict[str, tuple[str, _Value]] = {
-    "a": ("AVAIL", lambda g: "up" if g.queue.is_open else "inact"),
+    "a": ("AVAIL", lambda g: availability(g.queue)[1]),
     "A": ("NODES(A/I)", lambda g: _slashed(g.count()[:2])),
     "b": ("ACTIVE_FEATURES", _fixed("(null)")),
     "B": ("MAX_CPUS_PER_NODE", _fixed("UNLIMITED")),
@@ -176,7 +178,7 @@ LETTERS: dict[str, tuple[str, _Value]] = {
     "d": ("TMP_DISK", _fixed("0")),
     "D": ("NODES", lambda g: str(len(g.nodes))),
     "e": ("FREE_MEM", lambda g: g.common(lambda node: max(0, node.mem_bytes - node.mem_used_bytes) // MIB)),
-    "E": ("REASON", _fixed("none")),
+    "E": ("REASON", lambda g: (g.nodes[0].comment if g.nodes else "") or "none"),
     "f": ("AVAIL_FEATURES", _fixed("(null)")),
     "F": ("NODES(A/I/O/T)", lambda g: _slashed(g.count())),
     "g": ("GROUPS", _fixed("all")),
@@ -200,8 +202,8 @@ LETTERS: dict[str, tuple[str, _Value]] = {
     "S": ("ALLOCNODES", _fixed("all")),
     "t": ("STATE", lambda g: g.state.compact if g.state else "n/a"),
     "T": ("STATE", lambda g: g.state.long if g.state else "n/a"),
-    "u": ("USER", _fixed("Unknown")),
-    "U": ("USER", _fixed("Unknown")),
+    "u": ("USER", lambda g: (g.nodes[0].comment_by if g.nodes else "") or "Unknown"),
+    "U": ("USER", lambda g: (g.nodes[0].comment_by if g.nodes else "") or "Unknown"),
     "v": ("VERSION", _fixed(SLURM_VERSION)),
     "V": ("CLUSTER", _fixed("N/A")),
     "w": ("WEIGHT", _fixed("1")),
@@ -269,6 +271,7 @@ NAMES = {
 """-O names of sinfo, and the key of the field in LETTERS."""
 
 _PER_STATE, _PER_HOST = frozenset({*"tTEHu", "statecomplete"}), frozenset("no")
+_PER_REASON = frozenset("EHuU")
 _PER_SIZE = frozenset("ceYmzX")
 
 
@@ -375,7 +378,7 @@ def _groups(
 ) -> list[_Group]:
     chosen = sorted((node for node in nodes if _is_selected(node, options)), key=lambda node: node.name)
     if options.reasons:
-        chosen = []  # nobody gives a reason for a node that is drained through the Kubernetes API
+        chosen = [node for node in chosen if node.comment and not (node.ready and node.schedulable)]
     kept = [queue for queue in queues if options.partitions is None or queue.name in options.partitions]
     groups: list[_Group] = []
     for queue in kept:
@@ -458,6 +461,8 @@ def _likeness(node: NodeRow, keys: set[str], options: SinfoOptions) -> tuple[obj
     likeness: list[object] = []
     if keys & _PER_STATE:
         likeness.append(node_state(node).rank)
+    if keys & _PER_REASON:
+        likeness += [node.comment, node.comment_by, node.comment_time]
     if options.exact and keys & _PER_SIZE:
         likeness += [node.cpus, node.mem_bytes]
     return tuple(likeness)

@@ -192,9 +192,9 @@ class Update:
 
 def read_update(words: Sequence[str]) -> Update:
     """Read what stands behind `update`. Raises SlurmUsageError with the real texts, exit 1."""
-    pairs = list(_pairs(words))
-    if not any(_is(tag, "JobId", 3) or _is(tag, "JobName", 3) for tag, _, _ in pairs):
-        if any(_is(tag, name, least) for tag, _, _ in pairs for name, least in _OTHERS.items()):
+    pairs = list(pairs_of(words))
+    if not any(is_tag(tag, "JobId", 3) or is_tag(tag, "JobName", 3) for tag, _, _ in pairs):
+        if any(is_tag(tag, name, least) for tag, _, _ in pairs for name, least in _OTHERS.items()):
             raise NotSupportedError("scontrol update of anything but jobs is not supported yet")
         raise SlurmUsageError(
             'No valid entity in update command\nInput line must include "NodeName", "PartitionName", "Reservation", '
@@ -203,7 +203,7 @@ def read_update(words: Sequence[str]) -> Update:
     ids: tuple[str, ...] | None = None
     changes: list[Change] = []
     for tag, value, sign in pairs:
-        name = next((name for name, least in _TAGS.items() if _is(tag, name, least)), None)
+        name = next((name for name, least in _TAGS.items() if is_tag(tag, name, least)), None)
         if name is None:
             raise SlurmUsageError(f"Update of this parameter is not supported: {tag}{sign}={value}\nRequest aborted")
         name = _SAME_AS.get(name, name)
@@ -219,7 +219,7 @@ def read_update(words: Sequence[str]) -> Update:
     return Update(ids=ids or (), job_name="" if ids else named, changes=tuple(changes))
 
 
-def _pairs(words: Sequence[str]) -> list[tuple[str, str, str]]:
+def pairs_of(words: Sequence[str]) -> list[tuple[str, str, str]]:
     """Tags, values and signs: `Tag=value`, `Tag+=value`, `Tag value`, and `Nice` alone."""
     pairs = []
     index = 0
@@ -229,7 +229,7 @@ def _pairs(words: Sequence[str]) -> list[tuple[str, str, str]]:
         if equals:
             sign = tag[-1:] if tag[-1:] in {"+", "-"} else ""
             pairs.append((tag.removesuffix(sign) if sign else tag, value, sign))
-        elif _is(tag, "Nice", 2):
+        elif is_tag(tag, "Nice", 2):
             pairs.append((tag, "100", ""))
         elif index < len(words):
             pairs.append((tag, words[index], ""))
@@ -239,7 +239,7 @@ def _pairs(words: Sequence[str]) -> list[tuple[str, str, str]]:
     return pairs
 
 
-def _is(tag: str, name: str, least: int) -> bool:
+def is_tag(tag: str, name: str, least: int) -> bool:
     return len(tag) >= least and name.lower().startswith(tag.lower())
 
 

@@ -17,6 +17,7 @@ from hpcbatch.api.queuelist import (
 )
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.mail import MailConfig
+from hpcbatch.model.queue_switches import Switches
 from hpcbatch.model.row import QueueRow
 from hpcbatch.model.site import QueueConfig, SiteConfig, Translation, Word
 
@@ -44,8 +45,8 @@ def test_there_and_back() -> None:
     site = SiteConfig(default_queue="workq", queues=(QueueConfig(name="z", volcano_queue="gone"), FULL))
     text = queues_to_json(site)
     assert "not/" not in text
-    assert queues_from_json(text, {"batch": True, "unused": True}) == [
-        QueueRow(name="z", is_default=False, is_open=False),
+    assert queues_from_json(text, {"batch": Switches(), "unused": Switches()}) == [
+        QueueRow(name="z", is_default=False, is_open=False, is_started=False, volcano_queue="gone"),
         QueueRow(
             name="workq",
             is_default=True,
@@ -53,6 +54,7 @@ def test_there_and_back() -> None:
             **LIMITS,
             node_selector=(("a", "b"), ("pool", "gpu")),
             aliases=("normal", "debug*"),
+            volcano_queue=FULL.volcano_queue,
         ),
     ]
 
@@ -84,10 +86,10 @@ def test_ignored_options_of_plugins_are_published_in_order() -> None:
 
 def test_a_site_that_names_no_queues() -> None:
     text = queues_to_json(SiteConfig())
-    assert queues_from_json(text, {"b": False, "default": True, "a": True}) == [
-        QueueRow(name="default", is_default=True, is_open=True),
-        QueueRow(name="a", is_default=False, is_open=True),
-        QueueRow(name="b", is_default=False, is_open=False),
+    assert queues_from_json(text, {"b": Switches(is_open=False), "default": Switches(), "a": Switches()}) == [
+        QueueRow(name="default", is_default=True, is_open=True, volcano_queue="default"),
+        QueueRow(name="a", is_default=False, is_open=True, volcano_queue="a"),
+        QueueRow(name="b", is_default=False, is_open=False, is_started=False, volcano_queue="b"),
     ]
 
 

@@ -116,7 +116,20 @@ def test_options(argv: tuple[str, ...], expected: PbsnodesOptions) -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [(), ("-l", "n1"), ("-S",), ("-H",), ("-a", "-l"), ("-F", "xml", "-a"), ("-o",), ("-v",), ("-j",)]
+    "argv",
+    [
+        (),
+        ("-l", "n1"),
+        ("-S",),
+        ("-H",),
+        ("-a", "-l"),
+        ("-F", "xml", "-a"),
+        ("-o",),
+        ("-v",),
+        ("-j",),
+        ("-or", "n1"),
+        ("-ao", "n1"),
+    ],
 )
 def test_usage(argv: tuple[str, ...]) -> None:
     with pytest.raises(PbsUsageError) as caught:
@@ -124,8 +137,34 @@ def test_usage(argv: tuple[str, ...]) -> None:
     assert describe(caught.value, "pbsnodes") == (usage.PBSNODES, 1)
 
 
-@pytest.mark.parametrize("argv", [("-o", "n1"), ("-r", "n1"), ("-C", "text", "n1")])
-def test_only_operators_change_nodes(argv: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("argv", "offline", "comment"),
+    [
+        (("-o", "n1"), True, None),
+        (("-o", "-C", "a b", "n1"), True, "a b"),
+        (("-C", "a", "-r", "n1"), False, "a"),
+        (("-c", "n1"), False, None),
+        (("-C", "", "n1"), None, ""),
+        (("-C", "x" * 100, "n1"), None, "x" * 79),
+    ],
+)
+def test_changes(argv: tuple[str, ...], offline: bool | None, comment: str | None) -> None:
+    options = parse_pbsnodes(argv)
+    assert options.is_change
+    assert (options.offline, options.comment, options.names) == (offline, comment, ("n1",))
+
+
+def test_a_comment_is_shown() -> None:
+    node = NODE._replace(comment="bad, disk", schedulable=False)
+    assert "     comment = bad, disk\n" in format_nodes([node])
+    assert "|comment=bad,disk|" in format_nodes_dsv([node])
+    assert format_marked([node]) == "pbs1                 offline bad, disk\n"
+    assert format_summary([node]).endswith(" bad, disk\n")
+    assert json.loads(format_nodes_json([node], now=NOW, server="pbs1"))["nodes"]["pbs1"]["comment"] == "bad, disk"
+
+
+def test_a_node_that_is_down_is_the_kubelets() -> None:
     with pytest.raises(PbsError) as caught:
-        parse_pbsnodes(argv)
-    assert describe(caught.value, "pbsnodes") == ("pbsnodes: Unauthorized Request", 159)
+        parse_pbsnodes(("-d", "n1"))
+    text = "pbsnodes: Unauthorized Request\npbsnodes: whether a node is down is for its kubelet to say"
+    assert describe(caught.value, "pbsnodes") == (text, 159)

@@ -36,3 +36,12 @@ def test_limits_in_the_table() -> None:
     queue = PLAIN._replace(max_walltime_s=3600, max_nodes=12)
     row = format_limits([queue], {}, server="s").splitlines()[5]
     assert row == "q                  --      --    01:00:00   12     0     0   --   E R"
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"), [({}, "4gb"), ({"gigabytes": True}, "4gb"), ({"megawords": True}, "512mw")]
+)
+def test_memory_in_the_table(options: dict[str, bool], shown: str) -> None:
+    queue = PLAIN._replace(max_nodes=2, max_mem_per_node_bytes=2 << 30)
+    row = format_limits([queue], {}, server="s", **options).splitlines()[5]
+    assert row == f"q                {shown:>6}    --       --       2     0     0   --   E R"

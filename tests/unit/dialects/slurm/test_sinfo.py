@@ -102,7 +102,7 @@ def test_no_nodes() -> None:
 
 
 def test_closed_queue_and_long_names() -> None:
-    queues = (QueueRow(name="a-very-long-name", is_default=True, is_open=False),)
+    queues = (QueueRow(name="a-very-long-name", is_default=True, is_open=False, is_started=False),)
     assert show("-h", queues=queues) == "a-very-lo inact   infinite      1   idle vm\n"
     assert show("-hN", queues=queues) == "vm             1 a-very-long-name* idle  \n"
 

@@ -1,0 +1,64 @@
+"""The server, the queues and the nodes with their attributes, as qstat and qmgr show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hpcbatch.dialects.pbs.qstat_full import Attributes
+    from hpcbatch.dialects.pbs.qstat_queues import JobCounts
+    from hpcbatch.model.row import NodeRow
+
+
+def server_count(session: Session) -> JobCounts:
+    """The jobs of all queues, ended ones among them."""
+    from dataclasses import replace
+
+    from hpcbatch.client import listing
+    from hpcbatch.dialects.pbs.qstat_queues import count_jobs
+
+    count = count_jobs(listing.list_present_rows(session.api, session.namespace))
+    return replace(count, finished=count.finished + listing.count_moved(session.api, session.namespace))
+
+
+def server_objects(session: Session) -> dict[str, Attributes]:
+    from hpcbatch.client.queues import default_queue
+    from hpcbatch.dialects.pbs.qstat_queues import server_attributes
+
+    return {session.server: server_attributes(session.server, default_queue(session.api), server_count(session))}
+
+
+def queue_objects(session: Session) -> dict[str, Attributes]:
+    from hpcbatch.client import listing
+    from hpcbatch.client.queues import list_queues
+    from hpcbatch.dialects.pbs.qstat_queues import count_by_queue, queue_attributes
+
+    queues = list_queues(session.api)
+    counts = count_by_queue(
+        listing.list_rows(session.api, session.namespace, finished=False), [queue.name for queue in queues]
+    )
+    return {queue.name: queue_attributes(queue, counts[queue.name]) for queue in queues}
+
+
+def node_objects(session: Session) -> dict[str, Attributes]:
+    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.dialects.pbs.pbsnodes import node_attributes
+
+    nodes = with_members(session, list_nodes(session.api, session.namespace))
+    return {node.name: list(node_attributes(node, session.server, session.zone)) for node in nodes}
+
+
+def with_members(session: Session, nodes: Sequence[NodeRow]) -> list[NodeRow]:
+    """The members of arrays under the ids by which PBS knows them."""
+    if not any(node.jobs for node in nodes):
+        return list(nodes)
+    from hpcbatch.client import listing
+    from hpcbatch.dialects.pbs.ids import row_id
+
+    rows = listing.list_rows(session.api, session.namespace, finished=False)
+    shown = {str(row.job_id): row_id(row).partition(".")[0] for row in rows if row.array_id is not None}
+    return [node._replace(jobs=tuple(shown.get(job, job) for job in node.jobs)) for node in nodes]

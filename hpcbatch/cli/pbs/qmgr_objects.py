@@ -1,0 +1,170 @@
+"""What qmgr's requests do to one object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session
+from hpcbatch.dialects.pbs import errors
+from hpcbatch.dialects.pbs.qmgr_attributes import Kind, set_elsewhere
+from hpcbatch.dialects.pbs.qmgr_change import QmgrError, check_attributes, not_here, unauthorized
+from hpcbatch.dialects.pbs.qmgr_parse import Request, Verb
+from hpcbatch.errors import AlreadyExistsError, ForbiddenError, HpcBatchError, NotFoundError, UnknownQueueError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hpcbatch.dialects.pbs.qstat_full import Attributes
+    from hpcbatch.model.row import QueueRow
+
+_UNKNOWN_QUEUE = QmgrError(errors.PBSE_UNKQUE, "Unknown queue")
+_UNKNOWN_NODE = QmgrError(errors.PBSE_UNKNODE, "Unknown node ")
+
+
+def as_answer(error: HpcBatchError) -> QmgrError:
+    """What the server would say."""
+    from hpcbatch.client.queue_admin import BusyQueueError
+
+    said = " ".join(str(error).split())
+    match error:
+        case QmgrError():
+            return error
+        case ForbiddenError():
+            return unauthorized(said)
+        case UnknownQueueError():
+            return _UNKNOWN_QUEUE
+        case AlreadyExistsError():
+            return QmgrError(errors.PBSE_QUEEXIST, "Queue already exists")
+        case BusyQueueError():
+            return QmgrError(errors.PBSE_OBJBUSY, "Cannot delete busy object")
+        case _:
+            return QmgrError(errors.PBSE_IVALREQ, "Invalid request", said)
+
+
+def shown(session: Session, request: Request, name: str) -> str:
+    """`list` and `print`."""
+    from hpcbatch.dialects.pbs.qmgr_show import flat, format_list, format_print
+
+    kind = request.kind
+    check_attributes(kind, request.settings)
+    form = format_print if request.verb is Verb.PRINT else format_list
+    objects = {key: flat(attributes, request.settings) for key, attributes in _objects(session, kind, name).items()}
+    text = form(kind, objects) if kind not in {Kind.HOOK, Kind.PBSHOOK, Kind.RESOURCE} else ""
+    if kind is Kind.SERVER and request.verb is Verb.PRINT and not request.settings:
+        queues = {key: flat(attributes) for key, attributes in _objects(session, Kind.QUEUE, "").items()}
+        return format_print(Kind.QUEUE, queues) + text
+    return text
+
+
+def names_of(session: Session, kind: Kind) -> Iterable[str]:
+    return _objects(session, kind, "")
+
+
+def _objects(session: Session, kind: Kind, name: str) -> dict[str, Attributes]:
+    """One by its name, or all. There are no hooks, and no resources of one's own that PBS would list."""
+    from hpcbatch.cli.pbs import cluster
+
+    if kind is Kind.SERVER:
+        return cluster.server_objects(session)
+    if kind is Kind.SCHED:
+        return {"default": [("sched_host", session.server), ("scheduling", "True")]}
+    if kind not in {Kind.QUEUE, Kind.NODE}:
+        if not name:
+            return {}
+        unknown = kind is Kind.RESOURCE
+        raise QmgrError(
+            *((errors.PBSE_UNKRESC, "Unknown resource") if unknown else (errors.PBSE_IVALREQ, "hook not found"))
+        )
+    objects = cluster.queue_objects(session) if kind is Kind.QUEUE else cluster.node_objects(session)
+    if not name:
+        return objects
+    if name not in objects:
+        raise _UNKNOWN_QUEUE if kind is Kind.QUEUE else _UNKNOWN_NODE
+    return {name: objects[name]}
+
+
+def change(session: Session, request: Request, name: str) -> None:
+    """`create`, `delete`, `set`, `unset`, `import` and `export`."""
+    if request.verb is Verb.SET and (name or request.kind is Kind.SERVER):
+        from hpcbatch.dialects.pbs.qmgr_change import new_settings
+        from hpcbatch.dialects.pbs.qmgr_show import flat
+
+        (present,) = _objects(session, request.kind, name).values()
+        request = request._replace(settings=new_settings(request.settings, dict(flat(present))))
+        if not request.settings:
+            return
+    if request.kind is Kind.QUEUE:
+        _change_queue(session, request, name)
+    elif request.kind is Kind.NODE:
+        _change_node(session, request, name)
+    else:
+        raise not_here(request.kind, request.settings)
+
+
+def _change_queue(session: Session, request: Request, name: str) -> None:
+    from hpcbatch.client.queue_admin import create_queue, delete_queue, switch_queue
+    from hpcbatch.client.queues import list_queues, names_its_queues
+    from hpcbatch.dialects.pbs.qmgr_change import queue_change
+
+    queues = list_queues(session.api)
+    if request.verb in {Verb.CREATE, Verb.DELETE}:
+        chosen = _chosen(queues, name) if request.verb is Verb.DELETE else []
+        if names_its_queues(session.api):
+            raise unauthorized("queues are those that the site's administrator names in site.yaml (docs/site.md)")
+        if request.verb is Verb.CREATE:
+            wanted = queue_change(request.settings, request.verb)
+            create_queue(session.api, name, enabled=bool(wanted.enabled), started=bool(wanted.started))
+            return
+        for queue in chosen:
+            _check_empty(session, queue)
+            try:
+                delete_queue(session.api, queue.name)
+            except NotFoundError:
+                raise _UNKNOWN_QUEUE from None
+        return
+    wanted = queue_change(request.settings, request.verb)
+    for queue in _chosen(queues, name):
+        if wanted.enabled is not None or wanted.started is not None:
+            switch_queue(session.api, queue, queues, enabled=wanted.enabled, started=wanted.started)
+
+
+def _chosen(queues: list[QueueRow], name: str) -> list[QueueRow]:
+    chosen = [queue for queue in queues if name in {"", queue.name}]
+    if not chosen:
+        raise _UNKNOWN_QUEUE
+    return chosen
+
+
+def _check_empty(session: Session, queue: QueueRow) -> None:
+    from hpcbatch.client import listing
+    from hpcbatch.client.queue_admin import BusyQueueError
+
+    rows = listing.list_rows(session.api, session.namespace, finished=False)
+    if any(row.queue == queue.name for row in rows):
+        raise BusyQueueError(queue.name)
+
+
+def _change_node(session: Session, request: Request, name: str) -> None:
+    from hpcbatch.client.node_admin import mark_node
+    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.dialects.pbs.qmgr_change import node_change
+
+    known = [node.name for node in list_nodes(session.api, session.namespace)]
+    if request.verb is Verb.CREATE:
+        if name in known:
+            raise QmgrError(errors.PBSE_NODEEXIST, "Node name already exists")
+        raise unauthorized("a node joins when its kubelet does")
+    if name and name not in known:
+        raise _UNKNOWN_NODE
+    if request.verb is Verb.DELETE:
+        raise unauthorized("`kubectl delete node` removes one")
+    if request.verb not in {Verb.SET, Verb.UNSET}:
+        raise unauthorized(set_elsewhere(request.kind))
+    wanted = node_change(request.settings, request.verb)
+    for node in [name] if name else known:
+        try:
+            mark_node(
+                session.api, node, offline=wanted.offline, comment=wanted.comment, user=session.user, now=session.now
+            )
+        except NotFoundError:
+            raise _UNKNOWN_NODE from None

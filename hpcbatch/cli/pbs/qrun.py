@@ -1,0 +1,48 @@
+"""`qrun`: an operator has a job start before all others."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.pbs.common import check_server, describe, for_each_job, printed_version
+from hpcbatch.errors import JobFinishedError, RefusedError
+from hpcbatch.model.refusal import RefusalCode
+
+if TYPE_CHECKING:
+    from hpcbatch.model.row import JobRow
+
+_FAILED = 2
+
+
+def main() -> None:
+    run("qrun", _body, partial(describe, "qrun"))
+
+
+def _body(session: Session) -> int:
+    if printed_version(sys.argv[1:]):
+        return 0
+    from hpcbatch.dialects.pbs.requests import parse_qrun
+
+    job_ids = parse_qrun(sys.argv[1:])
+    check_server(session, "qrun")
+
+    def start(row: JobRow) -> None:
+        from hpcbatch.client.order import bring_forward
+        from hpcbatch.dialects.pbs.errors import PbsError
+        from hpcbatch.dialects.pbs.ids import row_id
+        from hpcbatch.dialects.pbs.states import comment
+        from hpcbatch.model.state import JobState
+
+        if row.state.is_final:
+            raise JobFinishedError(f"job {row.job_id} has finished")
+        if row.state is not JobState.QUEUED or row.array_indices:
+            raise RefusedError(RefusalCode.NOT_RUNNING, "the job is not queued")
+        waited = bring_forward(session.api, row)
+        if waited is not None:
+            why = comment(waited, timezone=session.zone) or "Not Running"
+            raise PbsError(f"{why} {row_id(row)}", _FAILED)
+
+    return _FAILED if for_each_job(session, "qrun", job_ids, start) else 0

@@ -1,0 +1,37 @@
+"""`scontrol update NodeName=…`: an operator takes nodes out of use and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session
+from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.errors import ForbiddenError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def update_nodes(session: Session, words: Sequence[str]) -> int:
+    """As in Slurm either all nodes exist, or nothing is changed."""
+    from hpcbatch.client.node_admin import mark_node
+    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.dialects.slurm.node_update import ALL, read_node_update
+
+    update = read_node_update(words)
+    known = [node.name for node in list_nodes(session.api, session.namespace)]
+    names = known if update.names == (ALL,) else update.names
+    invalid = SlurmUsageError("slurm_update error: Invalid node name specified")
+    if any(name not in known for name in names):
+        raise invalid
+    for name in names:
+        try:
+            mark_node(
+                session.api, name, offline=update.offline, comment=update.reason, user=session.user, now=session.now
+            )
+        except ForbiddenError as error:
+            text = f"slurm_update error: Invalid user id\nscontrol: hpcbatch: {error}"
+            raise SlurmUsageError(text) from None
+        except NotFoundError:  # removed in between
+            raise invalid from None
+    return 0

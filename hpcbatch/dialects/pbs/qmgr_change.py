@@ -1,0 +1,109 @@
+"""What qmgr's `set`, `unset` and `create` change of queues and nodes, and what of it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from hpcbatch.dialects.pbs.errors import PBSE_ATTRRO, PBSE_BADATVAL, PBSE_NOATTR, PBSE_PERM
+from hpcbatch.dialects.pbs.qmgr_attributes import PUBLIC, READ_ONLY, Kind, set_elsewhere
+from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
+from hpcbatch.errors import HpcBatchError
+
+_TRUE, _FALSE = frozenset({"true", "t", "1", "y"}), frozenset({"false", "f", "0", "n"})
+
+
+class QmgrError(HpcBatchError):
+    """What the server would answer: its number and text. `note` is ours: what is so here."""
+
+    def __init__(self, number: int, text: str, note: str = "") -> None:
+        super().__init__(text)
+        self.number, self.text, self.note = number, text, note
+
+
+class QueueChange(NamedTuple):
+    enabled: bool | None = None
+    started: bool | None = None
+
+
+class NodeChange(NamedTuple):
+    offline: bool | None = None
+    comment: str | None = None
+
+
+def unauthorized(note: str) -> QmgrError:
+    return QmgrError(PBSE_PERM, "Unauthorized Request ", note)
+
+
+def queue_change(settings: Sequence[Setting], verb: Verb) -> QueueChange:
+    """Raises QmgrError for what is not set here; nothing is changed then."""
+    enabled: bool | None = None
+    started: bool | None = None
+    for setting in settings:
+        if setting.name in {"enabled", "started"} and not setting.resource:
+            switch = False if verb is Verb.UNSET else _boolean(setting)
+            enabled, started = (switch, started) if setting.name == "enabled" else (enabled, switch)
+        elif setting.name == "queue_type" and verb is not Verb.UNSET:
+            if not (setting.value and "execution".startswith(setting.value.lower())):
+                raise _illegal(setting, "all queues are execution queues here")
+        else:
+            raise _not_set(Kind.QUEUE, setting)
+    return QueueChange(enabled, started)
+
+
+def node_change(settings: Sequence[Setting], verb: Verb) -> NodeChange:
+    """Raises QmgrError for what is not set here; nothing is changed then."""
+    offline: bool | None = None
+    comment: str | None = None
+    for setting in settings:
+        if setting.name == "comment" and not setting.resource and setting.op == "=":
+            comment = "" if verb is Verb.UNSET else setting.value
+        elif setting.name == "state" and verb is not Verb.UNSET:
+            states = {(op, "offline"): op != "-=" for op in ("=", "+=", "-=")} | {("=", "free"): False}
+            if (setting.op, setting.value) not in states:
+                raise _illegal(setting, "the states that can be set are free and offline")
+            offline = states[setting.op, setting.value]
+        else:
+            raise _not_set(Kind.NODE, setting)
+    return NodeChange(offline, comment)
+
+
+def new_settings(settings: Sequence[Setting], present: Mapping[str, str]) -> tuple[Setting, ...]:
+    """Without those that say what is so already: what `print` shows can be read again."""
+    return tuple(one for one in settings if one.op != "=" or present.get(str(one)) != one.value or not one.value)
+
+
+def check_attributes(kind: Kind, settings: Sequence[Setting]) -> None:
+    """Raises QmgrError for a name that is no attribute."""
+    for setting in settings:
+        if setting.name not in PUBLIC.get(kind, ()) and setting.name not in READ_ONLY.get(kind, ()):
+            raise QmgrError(PBSE_NOATTR, f"Undefined attribute  {setting}")
+
+
+def not_here(kind: Kind, settings: Sequence[Setting]) -> QmgrError:
+    """For an object of which nothing is set by qmgr."""
+    for setting in settings:
+        return _not_set(kind, setting)
+    return unauthorized(set_elsewhere(kind))
+
+
+def _not_set(kind: Kind, setting: Setting) -> QmgrError:
+    if setting.name in PUBLIC.get(kind, ()):
+        text = f"Cannot set attribute, read only or insufficient permission  {setting}"
+        return QmgrError(PBSE_ATTRRO, text, set_elsewhere(kind, setting.name))
+    if setting.name in READ_ONLY.get(kind, ()):
+        return QmgrError(PBSE_ATTRRO, f"Cannot set attribute, read only or insufficient permission  {setting}")
+    if kind in PUBLIC:
+        return QmgrError(PBSE_NOATTR, f"Undefined attribute  {setting}")
+    return unauthorized(set_elsewhere(kind))
+
+
+def _illegal(setting: Setting, note: str = "") -> QmgrError:
+    return QmgrError(PBSE_BADATVAL, f"Illegal attribute or resource value  {setting}", note)
+
+
+def _boolean(setting: Setting) -> bool:
+    lower = setting.value.lower()
+    if setting.op != "=" or lower not in _TRUE | _FALSE:
+        raise _illegal(setting)
+    return lower in _TRUE

@@ -1,0 +1,15 @@
+"""Queues whose jobs operators keep from being started."""
+
+from __future__ import annotations
+
+from hpcbatch.model.queue_switches import Switches
+from hpcbatch.model.site import QueueConfig
+from hpcbatch.model.state import Reason
+from hpcbatch.policy.observed import Waiting
+
+
+def stopped_because(queue: QueueConfig, switches: Switches) -> Waiting | None:
+    """None if the queue's jobs may start, as far as operators say."""
+    if queue.name not in switches.stopped:
+        return None
+    return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=f"queue {queue.name} is stopped by an operator")
