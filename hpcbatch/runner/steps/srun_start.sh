@@ -13,6 +13,7 @@ start="$root/runner/task.sh"
 state=$(mktemp -d "$run/step.XXXXXX") || die "cannot write to $run"
 
 [ "$distribution" = plane ] || plane=1
+if [ "$distribution" = plane ]; then export SLURM_DIST_PLANESIZE="$plane"; else unset SLURM_DIST_PLANESIZE; fi
 mpi_family
 way=direct
 if [ "$mpi" != none ] && [ -z "$multi_prog" ]; then
@@ -32,6 +33,13 @@ fi
 # $numbers: `host:task` words
 numbers=
 case $distribution in
+  arbitrary)
+    task=0
+    for name in $by_task; do
+      numbers="$numbers $name:$task"
+      task=$((task + 1))
+    done
+    ;;
   cyclic | plane)
     task=0 round=0
     while [ $task -lt "$ntasks" ]; do
@@ -96,6 +104,43 @@ stop() {
     [ ! -d "$state" ] || end_tasks KILL
   ) >/dev/null 2>&1 &
 }
+
+# names TASK...: sets $named to `task 1`, `tasks 0-2,5`
+names() {
+  named=$(printf '%s\n' "$@" | sort -n | awk '
+    NR > 1 && $1 == last + 1 { last = $1; next }
+    NR > 1 { text = text (first == last ? first : first "-" last) "," }
+    { first = last = $1 }
+    END { print text (first == last ? first : first "-" last) }')
+  if [ $# = 1 ]; then named="task $named"; else named="tasks $named"; fi
+}
+
+# end_with_first: --wait: when a task has ended, the others may go on for so long
+end_with_first() {
+  trap '' INT TERM HUP
+  until set -- "$state"/gone.* && [ -e "$1" ]; do
+    [ -d "$state" ] || return 0
+    nap 0.2
+  done
+  until=$(($(date +%s) + wait_s))
+  while [ -d "$state" ] && [ "$(date +%s)" -lt "$until" ]; do nap 0.2; done
+  gone='' left='' task=0
+  while [ $task -lt "$ntasks" ]; do
+    if [ -e "$state/gone.$task" ]; then gone="$gone $task"; else left="$left $task"; fi
+    task=$((task + 1))
+  done
+  [ -d "$state" ] && [ -n "$left" ] || return 0
+  {
+    echo "srun: First task exited ${wait_s}s ago"
+    # shellcheck disable=SC2086
+    names $left && echo "srun: StepId=$job_id.$step_id $named: running"
+    # shellcheck disable=SC2086
+    names $gone && echo "srun: StepId=$job_id.$step_id $named: exited"
+    echo "srun: launch/slurm: _step_signal: Terminating StepId=$job_id.$step_id"
+  } >&2
+  if [ "$way" = direct ]; then stop KILL; else stop TERM; fi
+}
+
 trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop INT' INT
 trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop TERM' TERM HUP
 # Others are for the tasks. Those that come from outside the job are sent to these alone (processes.sh).
@@ -140,6 +185,7 @@ read_input() {
   exec 3<&-
 }
 lead_input
+[ "$wait_s" = 0 ] || export SRUN_WAIT="$state" # for task.sh
 children='' node=0 highest=0 launcher=
 if [ "$way" = world ]; then
   tell_of_library "$1"
@@ -152,6 +198,9 @@ if [ "$way" = world ]; then
   launcher=$!
   children=$launcher
   [ ! -d "$state/stopped" ] || kill "$launcher"
+fi
+if [ "$wait_s" -gt 0 ]; then
+  end_with_first 3<&- &
 fi
 feeders=
 for word in $layout; do
@@ -173,9 +222,9 @@ for word in $layout; do
       code=$?
       [ $code -ne 255 ] || echo "srun: error: $name: lost connection to its tasks" >&2
       echo $code >"$state/code.$node"
-      if [ $code -ne 0 ] && [ "$kill_on_bad_exit" != 0 ] && mkdir "$state/stopped" 2>/dev/null; then
-        echo "srun: Terminating StepId=$job_id.$step_id" >&2
-        signal_step KILL
+      if [ $code -ne 0 ] && [ "$kill_on_bad_exit" != 0 ] && [ ! -d "$state/stopped" ]; then
+        echo "srun: launch/slurm: _step_signal: Terminating StepId=$job_id.$step_id" >&2
+        stop TERM
       fi
     ) &
     children="$children $!"
