@@ -76,6 +76,7 @@ class Observer:
             outlook=self._dependents.look(record, now),
             followers=self._dependents.followers(record),
             is_suspended=is_suspended(job.obj["spec"], record.status.run_count),
+            steps={} if self._usage is None else self._usage.steps_of(job.obj),
             usage=() if self._usage is None else _plausible_usage(self._usage.of(job.obj), views, pods.sizes, now),
         )
 

@@ -57,6 +57,7 @@ while :; do
 done
 [ -z "$told" ] || [ -n "$quiet" ] || echo "srun: Step created for StepId=$job_id.$step_id" >&2
 [ -n "$quiet" ] || printf %s "$notes" >&2
+recorded_name=${step_name:-${1##*/}}
 if [ "$parts" -gt 1 ]; then
   set_programs
   set -- "$sh" -c "$program"

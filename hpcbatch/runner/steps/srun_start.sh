@@ -23,12 +23,8 @@ if [ "$mpi" != none ] && [ -z "$multi_prog" ]; then
     tell_of_single_ranks "$1" "$ntasks" "there is no mpirun on PATH"
   fi
 fi
-if [ "$way" = mpi ]; then
-  tell_of_library "$1"
-  rmdir "$state"
-  [ "$input" = all ] || [ "$input" = 0 ] || exec </dev/null
-  start_with_mpi "$distribution" "$ntasks" "$sh" "$start" "$root" mpi "${label:--}" "${out:--}" "${err:--}" "$@"
-fi
+. "$root/runner/srun_record.sh"
+step_begins
 
 # $numbers: `host:task` words
 numbers=
@@ -153,7 +149,7 @@ done
 feeder=
 exec 3<&0
 lead_input() {
-  [ "$input" = all ] && [ "$step_nodes" -gt 1 ] || return 0
+  [ "$input" = all ] && [ "$step_nodes" -gt 1 ] && [ "$way" != mpi ] || return 0
   nth=0
   pipes=
   while [ $nth -lt "$step_nodes" ]; do
@@ -187,13 +183,16 @@ read_input() {
 lead_input
 [ "$wait_s" = 0 ] || export SRUN_WAIT="$state" # for task.sh
 children='' node=0 highest=0 launcher=
-if [ "$way" = world ]; then
+if [ "$way" != direct ]; then
   tell_of_library "$1"
   (
-    exec 3<&- </dev/null
+    case $way:$input in
+      mpi:all | mpi:0) exec <&3 3<&- ;;
+      *) exec 3<&- </dev/null ;;
+    esac
     default_signals
-    start_with_mpi "$distribution" "$ntasks" "$sh" "$start" "$root" world "${label:--}" "${out:--}" "${err:--}" \
-      "$state" "$input" "$kill_on_bad_exit" "$@"
+    [ "$way" = mpi ] || set -- "$state" "$input" "$kill_on_bad_exit" "$@"
+    start_with_mpi "$distribution" "$ntasks" "$sh" "$start" "$root" "$way" "${label:--}" "${out:--}" "${err:--}" "$@"
   ) &
   launcher=$!
   children=$launcher
@@ -205,6 +204,7 @@ fi
 feeders=
 for word in $layout; do
   name=${word%:*}
+  [ "$way" != mpi ] || break
   tasks_of "$name"
   if [ "$way" = world ]; then
     [ "$input" != none ] || break
@@ -234,7 +234,7 @@ done
 exec 3<&-
 
 for child in $children; do await_child "$child"; done
-if [ "$way" = world ]; then
+if [ "$way" != direct ]; then
   highest=$code
   [ -z "$feeders" ] || [ "$code" = 0 ] || signal_step KILL # of what leads the input to tasks that never started
 else
@@ -251,4 +251,5 @@ for process in $feeder $feeders; do
   kill "$process" 2>/dev/null
 done
 rm -rf "$state" "$steps/$step_id.step"
+step_ends "$highest"
 exit "$highest"

@@ -143,6 +143,14 @@ check_program() {
   fi
 }
 
+# keep_spent: the CPU time of the tasks that have ended, for step_usage.sh
+keep_spent() {
+  times >"$run/times.$$"
+  child_ticks "$run/times.$$"
+  rm -f "$run/times.$$"
+  echo "$spent_ticks" >"$run/spending.$step.$$" && mv "$run/spending.$step.$$" "$run/spent.$step.$$"
+}
+
 # tell_of_end TASK: to srun
 tell_of_end() {
   [ -z "$wait_dir" ] || start_on "$SLURM_LAUNCH_NODE_IPADDR" "$sh" "$root/runner/task.sh" "$root" gone "$wait_dir" "$1" </dev/null 2>/dev/null
@@ -188,6 +196,7 @@ if [ "$mode" = mpi ] || [ "$mode" = world ]; then
     [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
     [ -z "$SRUN_BIND" ] || set -- "$sh" "$root/runner/bind.sh" "$root" "$nth" "$(tasks_here)" "$@"
     mark_task
+    [ "$mode" != mpi ] || echo "$SLURM_TASK_PID" >"$run/ranks.$step.$task" # for step_usage.sh
     exec "$@"
   }
 fi
@@ -206,6 +215,7 @@ if [ "$mode" = world ]; then
   find_readers "$step" "$input" "$task"
   if [ -n "$readers" ]; then open_pipe "$step" "$task"; else own_input "$task" "$SLURM_NODEID"; fi
   exec 5>&2
+  echo $$ >"$run/ranks.$step.$task" # for step_usage.sh
   redirect "$task" "$SLURM_NODEID"
   exec 6>&2 2>/dev/null # a shell reports killed children in its own form
   if [ -n "$label" ]; then
@@ -214,6 +224,8 @@ if [ "$mode" = world ]; then
     (run_task "$task" "$@") 2>&6 5>&- 6>&-
   fi
   code=$?
+  keep_spent
+  rm -f "$run/ranks.$step.$task"
   tell_of_end "$task"
   [ $code -ne 0 ] || exit 0
   tell "$task" "$code"
@@ -307,5 +319,6 @@ for task in $(printf %s "$tasks" | tr , ' '); do
   [ "$code" -le "$highest" ] || highest=$code
   rm -f "$run/done.$step.$task"
 done
+keep_spent
 [ -z "$feeder" ] || kill "$feeder" 2>/dev/null
 exit "$highest"

@@ -30,18 +30,22 @@ session_of() {
 #   $pages       memory pages that the job's hold now
 #   $count       how many processes were looked at
 #   $kin         `PID<PARENT` of the job's; $launchers, $clients: those named as MPI's launchers and daemons, and `ssh`
+#   $table   `PID PARENT SESSION TICKS PAGES` lines of the job's, while tasks of steps run here ($with_table, step_usage.sh)
 #   $wrf_pids    those of the job that are wrf.exe; $real_pids: real.exe
 look() {
   leader='' own_session='' terminal='' outsiders=' '
   [ ! -e "$run/terminal" ] || read -r terminal <"$run/terminal"
   { read -r leader <"$run/session"; } 2>/dev/null
   { read -r own_session <"$run/own_session"; } 2>/dev/null
+  set -- "$run"/tasks.*.* "$run"/ranks.*.*
+  with_table=
+  if [ -e "$1" ] || { [ $# -gt 1 ] && [ -e "$2" ]; }; then with_table=yes; fi
   walk
   [ "$outsiders" = ' ' ] || walk # now that their sessions are known
 }
 
 walk() {
-  in_session='' of_job='' ticks=0 pages=0 count=0 kin='' launchers='' clients='' wrf_pids='' real_pids=''
+  in_session='' of_job='' ticks=0 pages=0 count=0 kin='' launchers='' clients='' wrf_pids='' real_pids='' table=''
   for file in /proc/[0-9]*/stat; do
     { read -r line <"$file"; } 2>/dev/null || continue
     # shellcheck disable=SC2086
@@ -64,6 +68,8 @@ walk() {
     of_job="$of_job $1"
     pages=$((pages + ${23}))
     kin="$kin $1<$3"
+    [ -z "$with_table" ] || table="$table$1 $3 $5 $((${13} + ${14} + ${15} + ${16})) ${23}
+"
     case $line in
       *' (mpirun'* | *' (mpiexec'* | *' (orte'* | *' (prte'* | *' (hydra_'*) launchers="$launchers $1" ;;
       *' (ssh) '*) clients="$clients $1" ;;

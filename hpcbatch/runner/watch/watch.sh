@@ -35,6 +35,7 @@ watch() {
     if [ $now -ge $next_sample ]; then
       look
       keep_usage
+      see_steps
       if is_out_of_cpu_time; then
         keep_clock
         kill -s USR2 $$
