@@ -21,7 +21,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.record import HostUsage
 from hpcbatch.model.state import JobState
 from hpcbatch.units import parse_rfc3339
-from hpcbatch.volcano.step_report import StepReport, last_words
+from hpcbatch.volcano.step_report import NO_STEPS, StepReport, last_words
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S: Final = 1.0
@@ -74,6 +74,14 @@ class LiveUsage:
     def steps_of(self, obj: Object) -> Mapping[str, StepReport]:
         """What the pods of the job's current run have said of its steps, by pod."""
         return self._of_run(obj).steps
+
+    def last_steps(self, pod: Object) -> StepReport:
+        """The last word of the pod's log on the steps: a termination message has no room for all."""
+        try:
+            return last_words(self._read_log(pod))
+        except HpcBatchError as error:
+            _LOG.debug("log of pod %s: %s", pod["metadata"]["name"], error)
+            return NO_STEPS
 
     def _of_run(self, obj: Object) -> Seen:
         seen = self._seen.get(object_key(obj))

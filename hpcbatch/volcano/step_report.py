@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from typing import Final, NamedTuple
-from urllib.parse import unquote
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.indices import Indices
@@ -93,7 +92,6 @@ def _step(word: str) -> ToldStep | None:
         places = Indices.parse(hosts)
     except HpcBatchError:
         return None
-    name = printable(unquote(name) if name.startswith("%") else name).strip()
     return ToldStep(
         number=int(number),
         start=int(start),
@@ -104,5 +102,15 @@ def _step(word: str) -> ToldStep | None:
         cpus=int(cpus),
         hosts=places,
         distribution=distribution if distribution in _LAYOUTS else "",
-        name=name[:_NAME_LENGTH],
+        name=_name(name),
     )
+
+
+def _name(text: str) -> str:
+    """Of `wrf.exe`, or `%6d%79` with all of its bytes."""
+    if text.startswith("%"):
+        try:
+            text = bytes.fromhex(text.replace("%", "")).decode(errors="replace")
+        except ValueError:
+            text = ""
+    return printable(text).strip()[:_NAME_LENGTH]

@@ -248,6 +248,7 @@ finish() {
   { read -r untold || [ -n "$untold" ]; } 2>/dev/null <"$run/untold" && warning="$untold${warning:+; $warning}"
   [ -z "$warning" ] || message="${message:+$message; }warning: $warning"
   note_lost_steps 143
+  tells=4 && tell_steps # all that are kept: a termination message has room for some
   write_report "$message" exit_code "$exit_code" signal "$signal" reason "$reason" walltime_s "$((ended - started - stopped_s))" \
     cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes" started "$started" ended "$ended" session_id "$session" \
     steps "$(step_words 1900)" spent "$(spent_words 600)"

@@ -39,7 +39,8 @@ def test_words() -> None:
         ("%1b%5b2J", "^[[2J"),
         ("%ff", "\N{REPLACEMENT CHARACTER}"),
         ("x" * 300, "x" * 64),
-        ("%", "%"),
+        ("%", ""),
+        ("%6x", ""),
     ],
 )
 def test_names(name: str, seen: str) -> None:

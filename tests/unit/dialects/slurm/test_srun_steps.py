@@ -1,18 +1,24 @@
-"""Steps of srun in sacct. The states and codes were recorded from sacct 22.05.8."""
+"""Steps of srun in sacct, squeue, scontrol and sstat. States, codes and forms were recorded from Slurm 22.05.8."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 
+from hpcbatch.dialects.slurm import sstat
 from hpcbatch.dialects.slurm.sacct import Facts, select_lines
 from hpcbatch.dialects.slurm.sacct_json import format_json
 from hpcbatch.dialects.slurm.sacct_options import read_options
+from hpcbatch.dialects.slurm.scontrol_show import format_steps
+from hpcbatch.dialects.slurm.squeue_options import read_options as read_squeue
+from hpcbatch.dialects.slurm.squeue_steps import format_steps as squeue
+from hpcbatch.dialects.slurm.steps import steps_of
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState
 from hpcbatch.model.step import StepRecord
+from hpcbatch.record.rows import row_of
 from tests.unit.dialects.slurm.sacct_jobs import GANG, NOW, at, sacct
 
 START = at("03:02:10")
@@ -97,3 +103,54 @@ def test_as_json() -> None:
         (6, "sleep", "CANCELLED", None),
     ]
     assert job["steps"][3]["task"] == {"distribution": "Block"}
+
+
+# Steps of jobs that run, as recorded from 22.05.8
+
+RUNS = with_steps(
+    step(0, "sleep", 0),
+    step(4, "sh", None, end_time=None),
+    step(5, "sleep", None, end_time=None, tasks=2, cpus=4, hosts=Indices.parse("1-2"), distribution="block"),
+    step(10, "a.out", None, end_time=None),
+    state=JobState.RUNNING,
+)
+ROWS, STATUSES = [row_of(RUNS)], {200: RUNS.status}
+
+
+def test_squeue_lists_those_that_run() -> None:
+    options = read_squeue(["-s", "-h", "-o", "%i|%j|%A|%N|%M"], {}, "tester")
+    assert squeue(ROWS, STATUSES, options, at("03:04:15"), UTC).splitlines() == [
+        "200.4|sh|1|n0|2:05",
+        "200.5|sleep|2|n[1-2]|2:05",
+        "200.10|a.out|1|n0|2:05",
+        "200.batch|batch|1|n0|2:15",
+        "200.extern|extern|3|n[0-2]|2:15",
+    ]
+    assert squeue(ROWS, STATUSES, read_squeue(["-h", "-s", "200.5", "-o", "%i"], {}, "x"), NOW, UTC) == "200.5\n"
+
+
+def test_scontrol_shows_those_that_run() -> None:
+    found = {one.name: one for one in steps_of(ROWS, STATUSES)}
+    assert list(found) == ["batch", "extern", "4", "5", "10"]
+    assert format_steps([found["5"]], UTC) == (
+        "StepId=200.5 UserId=1002 StartTime=2026-11-21T03:02:10 TimeLimit=UNLIMITED\n"
+        f"   State=RUNNING Partition={ROWS[0].queue} NodeList=n[1-2]\n"
+        "   Nodes=2 CPUs=4 Tasks=2 Name=sleep Network=(null)\n"
+        "   TRES=cpu=4,mem=0,node=2\n"
+        "   ResvPorts=(null)\n"
+        "   CPUFreqReq=Default Dist=Block\n"
+        "   SrunHost:Pid=n0:0\n\n"
+    )
+
+
+def test_sstat_without_a_step_means_the_first_of_srun() -> None:
+    lines = select_lines([RUNS], read_options(["-j", "200"], {}, "tester", NOW), Facts(NOW))
+
+    def shown(text: str, *, all_steps: bool = False) -> list[str]:
+        (wanted,) = sstat.read_options(["-j", text]).wanted
+        return [line.step for line in sstat.chosen(lines, wanted, all_steps=all_steps)]
+
+    assert shown("200") == ["4"] and shown("200.5") == ["5"] and shown("200.0") == []
+    assert shown("200", all_steps=True) == ["batch", "extern", "4", "5", "10"]
+    (wanted,) = sstat.read_options(["-j", "200.0"]).wanted
+    assert sstat.complaint(wanted, has_job=True) == "sstat: error: StepId=200.0 not found running."
