@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.volcano.step_report import last_words
 from tests.component.runner_pod import RunnerPod
+from tests.component.test_runner_watch import ask
+from tests.waiting import wait_for
 
 TWO = Chunk(count=1, cpus=4, ranks=2)
 
@@ -64,3 +67,29 @@ def test_thousands_of_steps_are_a_bounded_report(pod: RunnerPod) -> None:
     numbers = [step.number for step in report.steps.steps]
     assert numbers[0] == 0 and numbers[1:] == list(range(2999, 2999 - len(numbers) + 1, -1)) and len(numbers) > 30
     assert len(report.steps.spent) > 30
+
+
+@pytest.mark.parametrize("mpi", ["", "--mpi=none"])
+def test_a_signal_for_one_step_and_its_end(pod: RunnerPod, mpi: str) -> None:
+    task = 'trap "echo \\$SLURM_STEP_ID usr" USR1; echo on; while :; do sleep 0.1; done'
+    pod.prepare(
+        f"for i in 0 1; do srun -n2 {mpi} sh -c '{task}' & done; wait\n",
+        chunks=(Chunk(count=1, cpus=4, ranks=2),),
+        is_host=True,
+    )
+    process = pod.start()
+    wait_for("the tasks", lambda: pod.out.exists() and pod.out.read_text().count("on\n") == 4)
+    ask(pod, "signal 1 10 step.1 a\n")
+    wait_for("the signal", lambda: pod.out.read_text().count("1 usr\n") == 2)
+    ask(pod, "signal 1 10 step.1 a\nsignal 2 15 cancel.0 b\nsignal 3 15 cancel.7 c\n")
+    wait_for("its end", lambda: "end 0 " in (pod.root / "run/job/steps/log").read_text())
+    ask(pod, "signal 2 15 cancel.0 b\nsignal 4 15 cancel.1 d\n")
+    _, report = pod.finish(process)
+    assert "0 usr" not in pod.out.read_text()
+    ends = {step.number: (step.code in {137, 143}, step.is_cancelled) for step in report.steps.steps}
+    assert ends == {0: (True, True), 1: (True, True)}
+    err = pod.err.read_text()
+    assert re.search(
+        r"^slurmstepd-\S+: error: \*\*\* STEP 12\.0 ON \S+ CANCELLED AT [-0-9T:]{19} \*\*\*\n", err, re.MULTILINE
+    )
+    assert "srun: Job step aborted: Waiting up to 4 seconds for job step to finish.\n" in err

@@ -1,4 +1,4 @@
-"""The steps of srun as others see them: sacct, squeue -s, scontrol show step, sstat."""
+"""The steps of srun as others see them: sacct, squeue -s, scontrol show step, sstat, scancel."""
 
 from __future__ import annotations
 
@@ -103,6 +103,41 @@ def test_many_short_steps(site: Site) -> None:
     site.wait_end(job, 120)
     lines = table(site, job, "jobid,state,exitcode")
     assert lines[2:] == [[f"{job}.{number}", "COMPLETED", "0:0"] for number in range(16, 80)]
+
+
+def test_a_step_is_cancelled_and_another_gets_a_signal(site: Site) -> None:
+    task = "trap 'echo usr; exit 0' USR1; touch on.$SLURM_STEP_ID.$SLURM_PROCID; while :; do sleep 0.1; done"
+    job = submit(
+        site,
+        f'srun -N2 -n2 --mpi=none sh -c "{task}" & a=$!\n'.replace("$SLURM", "\\$SLURM")
+        + "until ls on.0.0 on.0.1; do sleep 0.1; done >/dev/null 2>&1\n"
+        + f'srun -N2 -n2 --mpi=none sh -c "{task}" & b=$!\n'.replace("$SLURM", "\\$SLURM")
+        + "wait $a; echo first $?; wait $b; echo second $?",
+        "-N2",
+        "--ntasks-per-node=2",
+    )
+    wait_for("the steps", lambda: len(list(site.work.glob("on.*"))) == 4, 60)
+    wait_for("their report", lambda: running(site, job) == [f"{job}.0", f"{job}.1"], 60)
+    assert site.run("scancel", f"{job}.0").stderr == ""
+    wait_for("its end", lambda: table(site, f"{job}.0", "state") != [["RUNNING"]], 60)
+    assert running(site, job) == [f"{job}.1"]
+    gone = site.run("scancel", f"{job}.0", check=False)
+    assert (gone.returncode, gone.stderr) == (
+        225,
+        f"scancel: error: Kill job error on job step id {job}: Invalid job id specified\n",
+    )
+    site.run("scancel", "-s", "USR1", f"{job}.1")
+    site.wait_end(job)
+    text = site.read("out")
+    assert re.search(rf"slurmstepd-\S+: error: \*\*\* STEP {job}\.0 ON \S+ CANCELLED AT ", text), text
+    assert text.count("usr\n") == 2 and "first 143\n" in text and text.endswith("second 0\n"), text
+    (first, second) = table(site, f"{job}.0,{job}.1", "state,exitcode")
+    assert re.fullmatch(r"CANCELLED by \d+", first[0]) and first[1] == "0:15" and second == ["COMPLETED", "0:0"]
+    after = site.run("scancel", f"{job}.1", check=False)
+    assert (after.returncode, after.stderr) == (
+        1,
+        f"scancel: error: Kill job error on job step id {job}.1: Invalid job id specified\n",
+    )
 
 
 def test_steps_of_an_allocation(site: Site) -> None:

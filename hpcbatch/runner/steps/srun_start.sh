@@ -89,6 +89,16 @@ end_tasks() {
   fi
 }
 
+# tell_of_stop: by whom? scancel (watch.sh)?
+tell_of_stop() {
+  if [ -e "$steps/$step_id.cancelled" ]; then
+    echo "slurmstepd-$host: error: *** STEP $job_id.$step_id ON $host CANCELLED AT $(date +%Y-%m-%dT%H:%M:%S) ***"
+    echo "srun: Job step aborted: Waiting up to $((kill_delay_s + 2)) seconds for job step to finish."
+  else
+    echo "srun: error: StepId=$job_id.$step_id: Terminating"
+  fi >&2
+}
+
 # stop SIGNAL: the first one counts; KILL follows. Where the runner ends the whole job, it sees to all hosts itself.
 stop() {
   [ ! -e "$run/ending" ] && mkdir "$state/stopped" 2>/dev/null || return 0
@@ -138,7 +148,7 @@ end_with_first() {
 }
 
 trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop INT' INT
-trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop TERM' TERM HUP
+trap 'tell_of_stop; stop TERM' TERM HUP
 # Others are for the tasks. Those that come from outside the job are sent to these alone (processes.sh).
 for signal in USR1 USR2 ALRM; do
   # shellcheck disable=SC2064
@@ -250,6 +260,6 @@ done
 for process in $feeder $feeders; do
   kill "$process" 2>/dev/null
 done
-rm -rf "$state" "$steps/$step_id.step"
+rm -rf "$state" "$steps/$step_id.step" "$steps/$step_id.cancelled"
 step_ends "$highest"
 exit "$highest"

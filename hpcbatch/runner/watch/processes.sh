@@ -81,11 +81,17 @@ walk() {
 
 # part_of PID: sets $part to what a process that `look` saw is of a launch: `task` (of srun, or a rank of an MPI launcher), `launch`
 # (srun itself, mpirun, ssh and the like) or nothing. Each one's environment shows it, which stays with what a task starts, also
-# when that leaves its session.
+# when that leaves its session. $part_step is srun's number of it, if it has one.
 part_of() {
-  part=launch
+  part=launch part_step=
   case " $launchers $clients " in *" $1 "*) return ;; esac
   marks=$( (tr '\000' '\012' <"/proc/$1/environ" | grep -E '^(SLURM_HPCBATCH_STEP|OMPI_COMM_WORLD_RANK|PMI_RANK)=') 2>/dev/null | tr '\012' ' ')
+  case " $marks" in
+    *" SLURM_HPCBATCH_STEP=$job_id."*)
+      part_step=${marks##*"SLURM_HPCBATCH_STEP=$job_id."}
+      part_step=${part_step%% *}
+      ;;
+  esac
   case " $marks" in
     *" SLURM_HPCBATCH_STEP=$job_id."*' task '*) part=task ;;
     *" SLURM_HPCBATCH_STEP=$job_id."*) ;;
@@ -94,20 +100,21 @@ part_of() {
   esac
 }
 
-# signal_here NUMBER SCOPE: SCOPE is script (its shell alone), session, steps (the tasks of steps and the ranks of MPI), full (the
-# script, all that it has started, and these, but not what launches them: that takes signals for orders to itself) or all.
+# signal_here NUMBER SCOPE: SCOPE is script (its shell alone), session, steps (the tasks of steps and the ranks of MPI), step.N (the
+# tasks of that one), full (the script, all that it has started, and these, but not what launches them: that takes signals for orders to itself) or all.
 signal_here() {
   number=$1 scope=$2
   look
   case $scope in
     script) targets=$leader ;;
     session) targets=$in_session ;;
-    steps | full)
+    steps | step.* | full)
       targets=
       for target in $of_job; do
         part_of "$target"
         case $scope:$part in
           steps:task) [ "$target" = "$leader" ] || targets="$targets $target" ;;
+          step.*:task) [ "$scope" != "step.$part_step" ] || targets="$targets $target" ;;
           full:task | full:) targets="$targets $target" ;;
         esac
       done
