@@ -141,6 +141,16 @@ def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Obj
     return in_order(obj for obj in found if "jobId" in (obj.get("status") or {}))
 
 
+def running_objects(api: Api, namespace: str) -> list[Object]:
+    """The BatchJobs, whole, of the jobs that have begun and not ended."""
+    states = [f"status.state={state.value}" for state in (JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING)]
+
+    def of_states(where: str | None) -> list[Object]:
+        return [obj for fields in states for obj in api.list(BATCHJOBS, where, fields=fields).items]
+
+    return in_order(obj for obj in _everywhere(api, of_states, namespace) if "jobId" in (obj.get("status") or {}))
+
+
 def in_order(objects: Iterable[Object]) -> list[Object]:
     """Admitted BatchJobs in order of their numbers."""
     return sorted(objects, key=lambda obj: int(obj["status"]["jobId"]))

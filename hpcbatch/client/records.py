@@ -12,12 +12,12 @@ from hpcbatch.api.names import SCRIPT_KEY
 from hpcbatch.api.port import Api
 from hpcbatch.api.resources import SECRETS
 from hpcbatch.client import history
-from hpcbatch.client.listing import in_order, iter_ended, list_objects
+from hpcbatch.client.listing import in_order, iter_ended, list_objects, running_objects
 from hpcbatch.errors import ForbiddenError, NotFoundError
 from hpcbatch.record.batchjob import shown_record
 
 if TYPE_CHECKING:
-    from hpcbatch.model.record import JobRecord
+    from hpcbatch.model.record import JobRecord, JobStatus
 
 
 def by_number(api: TableApi, namespace: str, numbers: Collection[int]) -> list[JobRecord]:
@@ -32,6 +32,12 @@ def by_number(api: TableApi, namespace: str, numbers: Collection[int]) -> list[J
             if (obj["spec"].get("memberOf") or {}).get("arrayId") in arrays:
                 found.setdefault(obj["metadata"]["uid"], obj)
     return [shown_record(obj) for obj in found.values()]
+
+
+def running_statuses(api: Api, namespace: str) -> dict[int, JobStatus]:
+    """Of all jobs that have begun and not ended, by their numbers."""
+    records = map(shown_record, running_objects(api, namespace))
+    return {record.job_id: record.status for record in records}
 
 
 def in_window(

@@ -1,4 +1,4 @@
-"""What running jobs have used so far, for qstat and sacct.
+"""What running jobs have used so far, for qstat and sacct, and the steps that they have begun.
 
 Pods do not call the API. A runner writes its pod's usage now and then into the pod's log, which holds none of the
 job's own output; the controller reads the ends of these logs through the API server, one after the other. So it needs
@@ -11,7 +11,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -21,6 +21,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.record import HostUsage
 from hpcbatch.model.state import JobState
 from hpcbatch.units import parse_rfc3339
+from hpcbatch.volcano.step_report import NO_STEPS, StepReport, last_words
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S: Final = 1.0
@@ -40,6 +41,11 @@ class Seen(NamedTuple):
     start_time: str
     """Start of the run: another run has used nothing of it."""
     usage: tuple[HostUsage, ...]
+    steps: Mapping[str, StepReport]
+    """By pod: what it said last of the steps of srun."""
+
+
+_NOTHING = Seen("", (), {})
 
 
 class LiveUsage:
@@ -63,8 +69,23 @@ class LiveUsage:
 
     def of(self, obj: Object) -> tuple[HostUsage, ...]:
         """The known usage of the job's current run, by pod."""
+        return self._of_run(obj).usage
+
+    def steps_of(self, obj: Object) -> Mapping[str, StepReport]:
+        """What the pods of the job's current run have said of its steps, by pod."""
+        return self._of_run(obj).steps
+
+    def last_steps(self, pod: Object) -> StepReport:
+        """The last word of the pod's log on the steps: a termination message has no room for all."""
+        try:
+            return last_words(self._read_log(pod))
+        except HpcBatchError as error:
+            _LOG.debug("log of pod %s: %s", pod["metadata"]["name"], error)
+            return NO_STEPS
+
+    def _of_run(self, obj: Object) -> Seen:
         seen = self._seen.get(object_key(obj))
-        return seen.usage if seen is not None and seen.start_time == obj["status"].get("startTime") else ()
+        return seen if seen is not None and seen.start_time == obj["status"].get("startTime") else _NOTHING
 
     def _work(self) -> None:
         while not self._stopping.wait(_LOOK_S):
@@ -85,24 +106,28 @@ class LiveUsage:
             found = self._read(obj)
             ran_s = (datetime.now(UTC) - parse_rfc3339(obj["status"]["startTime"])).total_seconds()
             self._next_look[key] = time.monotonic() + min(max(ran_s / _SHARE, _OFTEN_S), _SELDOM_S)
-            if found and found != self.of(obj):
-                self._seen[key] = Seen(obj["status"]["startTime"], found)
+            if found.usage and found != self._of_run(obj):
+                self._seen[key] = found
                 self._wake(key)
 
-    def _read(self, obj: Object) -> tuple[HostUsage, ...]:
-        found = {one.pod: one for one in self.of(obj)}
+    def _read(self, obj: Object) -> Seen:
+        before = self._of_run(obj)
+        found, steps = {one.pod: one for one in before.usage}, dict(before.steps)
         for pod in self._pods_of(obj):
             if self._stopping.wait(_BETWEEN_READS_S):
                 break
             name = pod["metadata"]["name"]
             try:
-                usage = last_usage(name, self._read_log(pod))
+                log = self._read_log(pod)
             except HpcBatchError as error:
                 _LOG.debug("log of pod %s: %s", name, error)
                 continue
+            usage, words = last_usage(name, log), last_words(log)
             if usage is not None:
                 found[name] = usage
-        return tuple(found.values())
+            if words.total or words.spent:
+                steps[name] = words
+        return Seen(obj["status"]["startTime"], tuple(found.values()), steps)
 
 
 def is_running(obj: Object) -> bool:

@@ -20,6 +20,7 @@ from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.model.queue_switches import Switches
 from hpcbatch.model.record import HostUsage, JobRecord
 from hpcbatch.model.state import Reason
+from hpcbatch.model.step import MAX_STEPS
 from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.policy.plausible import NodeSize, plausible_usage
 from hpcbatch.policy.pod_creation import Refusals
@@ -27,6 +28,7 @@ from hpcbatch.policy.stops import stopped_because
 from hpcbatch.policy.views import node_rooms, problem_from_events
 from hpcbatch.policy.waiting import NodeRoom, explain
 from hpcbatch.record.batchjob import is_suspended
+from hpcbatch.volcano.step_report import StepReport
 
 _ROOMS_KEPT_S = 1.0
 _SILENT = timedelta(seconds=10)  # normal starts take less
@@ -80,8 +82,22 @@ class Observer:
             followers=self._dependents.followers(record),
             stopped=self._stopped(record),
             is_suspended=is_suspended(job.obj["spec"], record.status.run_count),
+            steps=self._steps(job, views),
             usage=() if self._usage is None else _plausible_usage(self._usage.of(job.obj), views, pods.sizes, now),
         )
+
+    def _steps(self, job: Admitted, views: Iterable[PodView]) -> Mapping[str, StepReport]:
+        """What the pods have said of the steps of srun; of the first one, at its end, also what only its log has."""
+        if self._usage is None:
+            return {}
+        found = self._usage.steps_of(job.obj)
+        first = next((view for view in views if view.index == 0), None)
+        if first is None or first.report is None or job.record.status.state.is_final:
+            return found
+        if len(first.report.steps.steps) >= min(first.report.steps.total, MAX_STEPS):
+            return found
+        pod = self._job_pods.last_seen_first(job)
+        return found if pod is None else {**found, first.name: self._usage.last_steps(pod)}
 
     def _with_events(self, namespace: str, views: Iterable[PodView], now: datetime) -> list[PodView]:
         """Add problems that only Events report for slow-starting pods; of a few pods, which mostly share the cause."""

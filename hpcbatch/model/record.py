@@ -12,6 +12,7 @@ from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
 from hpcbatch.model.dependency import DependencyProgress, Wait, parse_left
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.step import MAX_STEPS, StepRecord
 from hpcbatch.model.stored import (
     AMOUNTS,
     ANY_INTEGER,
@@ -192,6 +193,18 @@ class JobStatus:
         default=(), metadata=stored("usage", list_of(struct(HostUsage), most=MAX_CHUNKS))
     )
     """For each host in the order of `hosts`, as far as known."""
+    steps: tuple[StepRecord, ...] = field(
+        default=(),
+        metadata=stored(
+            "steps",
+            list_of(struct(StepRecord), most=MAX_STEPS),
+            description="What srun started in the current run: the steps that run and the newest ones.",
+        ),
+    )
+    """Of the current run, in order of their numbers (policy.steps)."""
+    step_count: int = field(
+        default=0, metadata=stored("stepCount", COUNT, description="How many steps the run has had.")
+    )
     array: ArrayStatus | None = field(
         default=None,
         metadata=stored(

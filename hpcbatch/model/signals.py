@@ -7,6 +7,7 @@ from typing import Final
 
 HIGHEST: Final = 64
 KILL: Final = 9
+TERM: Final = 15
 NUMBERS: Final[Mapping[str, int]] = {
     "HUP": 1,
     "INT": 2,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from hpcbatch.model.record import HostUsage, JobRecord, JobStatus
@@ -11,6 +11,7 @@ from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.dependencies import Outlook
 from hpcbatch.volcano.report import RunReport
+from hpcbatch.volcano.step_report import StepReport
 
 _VOLCANO_FINAL = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
 
@@ -143,6 +144,8 @@ class Observed:
     """Its processes are to be stopped."""
     usage: tuple[HostUsage, ...] = ()
     """The usage that the pods of the running job have reported so far."""
+    steps: Mapping[str, StepReport] = field(default_factory=dict)
+    """What they have reported of the steps of srun, by their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from hpcbatch.model.record import ExecHost, HostUsage, JobStatus
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.warning import with_warning
 from hpcbatch.policy.observed import Observed, PodView, Waiting
+from hpcbatch.policy.steps import with_steps
 from hpcbatch.volcano.report import RunReport
 
 GIVEN_BACK = frozenset({Reason.NODE_LOST, Reason.PREEMPTED})
@@ -19,7 +20,13 @@ _OVERDUE_AFTER = timedelta(seconds=20)
 _OVERDUE_AFTER_WITH_PEERS = timedelta(seconds=60)
 """How long after its time limit and the delay before KILL a run is ended if its runner has not done so. The runner
 starts the script some time after the pods, once they reach each other. A script can stop the runner or its timer."""
-NOTHING_USED: dict[str, Any] = {"cpu_used_s": None, "max_rss_bytes": None, "usage": ()}
+NOTHING_USED: dict[str, Any] = {
+    "cpu_used_s": None,
+    "max_rss_bytes": None,
+    "usage": (),
+    "steps": (),
+    "step_count": 0,
+}
 
 
 def queued_again(status: JobStatus, now: datetime) -> JobStatus:
@@ -67,12 +74,17 @@ def as_running(seen: Observed) -> JobStatus:
     hosts = tuple(
         ExecHost(node=node_of(status, pod), pod=pod.name, cpus=pod.cpus) for pod in pods if not pod.is_launcher
     )
-    return replace(
+    running = replace(
         status,
         hosts=hosts if len(hosts) >= len(status.hosts) else status.hosts,
         session_id=status.session_id if report is None else report.session_id,
         **(_sums(seen.usage, {pod.name for pod in pods if pod.is_launcher}) if seen.usage else {}),
     )
+    return _with_steps(running, seen)
+
+
+def _with_steps(status: JobStatus, seen: Observed) -> JobStatus:
+    return replace(status, **with_steps(status, seen.steps, seen.pods, seen.now))
 
 
 def node_of(status: JobStatus, pod: PodView) -> str:
@@ -99,7 +111,7 @@ def as_ended(seen: Observed, state: JobState, reason: Reason, message: str, firs
     elapsed_s = max(0, round((end - status.start_time).total_seconds()))
     if report is None:
         return replace(ended, walltime_used_s=elapsed_s)
-    return replace(
+    ended = replace(
         ended,
         exit_code=report.exit_code,
         exit_signal=report.signal,
@@ -107,6 +119,7 @@ def as_ended(seen: Observed, state: JobState, reason: Reason, message: str, firs
         session_id=report.session_id,
         **_usage(seen),
     )
+    return _with_steps(ended, seen)
 
 
 def _walltime_used_s(seen: Observed, report: RunReport, end: datetime, elapsed_s: int) -> int:

@@ -85,9 +85,10 @@ OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
                         "signal": integer(1, 64).schema,
                         "scope": {
                             "type": "string",
-                            "enum": ["script", "session", "steps", "all"],
+                            "maxLength": 16,
+                            "pattern": r"^(script|session|steps|all|(step|cancel)[.][0-9]{1,9})$",
                             "description": "The script's shell; its session; all but that shell, in every pod; "
-                            "all in every pod.",
+                            "all in every pod; the tasks of one step of srun; that step, to end it.",
                         },
                     },
                 }

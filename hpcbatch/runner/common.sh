@@ -117,6 +117,17 @@ raise_limits() {
   done
 }
 
+# child_ticks FILE: sets $spent_ticks to hundredths of a second of user and system time of all children; line 2 of what `times`
+# writes has them as `0m1.20s 0m0.30s`.
+child_ticks() {
+  in_user=0m0.0s in_system=0m0.0s spent_ticks=0
+  { read -r _ && read -r in_user in_system; } <"$1" || :
+  for spent in "${in_user%s}" "${in_system%s}"; do
+    seconds=${spent#*m} fraction=${spent#*.}00
+    spent_ticks=$((spent_ticks + (${spent%%m*} * 60 + ${seconds%%.*}) * 100 + 1${fraction%"${fraction#??}"} - 100))
+  done
+}
+
 # uptime: sets $now to hundredths of a second since the machine was started, which no clock change moves.
 uptime() {
   read -r up _ </proc/uptime

@@ -15,6 +15,7 @@ root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/sshd.sh"
 . "$root/runner/processes.sh"
 . "$root/runner/usage.sh"
+. "$root/runner/step_usage.sh"
 . "$root/runner/worlds.sh"
 . "$root/conf/job.sh"
 

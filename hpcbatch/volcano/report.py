@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hpcbatch.model.state import Reason
+from hpcbatch.volcano.step_report import NO_STEPS, StepReport, parse_words
 
 _DECIMAL = re.compile(r"[0-9]{1,18}", re.ASCII)
 _REASONS = {reason.value: reason for reason in Reason}
@@ -21,6 +22,8 @@ _NAMES = frozenset(
         "started",
         "ended",
         "session_id",
+        "steps",
+        "spent",
     ]
 )
 
@@ -45,6 +48,8 @@ class RunReport:
     ended: int | None = None
     session_id: int | None = None
     """Process id of the script in its pod; it leads its session."""
+    steps: StepReport = NO_STEPS
+    """Those of srun, as far as a termination message has room."""
 
 
 def parse_report(text: str) -> RunReport | None:
@@ -71,6 +76,7 @@ def parse_report(text: str) -> RunReport | None:
         started=_number(found, "started"),
         ended=_number(found, "ended"),
         session_id=_number(found, "session_id"),
+        steps=parse_words(found.get("steps", ""), found.get("spent", "")),
     )
 
 

@@ -14,6 +14,7 @@ from hpcbatch.model.text import printable
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
+    from hpcbatch.dialects.slurm.scancel import NamedStep, ScancelOptions
     from hpcbatch.model.indices import Indices
     from hpcbatch.model.row import JobRow
 
@@ -34,8 +35,8 @@ def _body(session: Session) -> int:
     from hpcbatch.client import arrays, changes, listing
     from hpcbatch.client.watch import settle
 
-    if options.ids:
-        numbers = [one.number for one in options.ids]
+    if options.ids or options.steps:
+        numbers = [one.number for one in (*options.ids, *(step.job for step in options.steps))]
         rows = listing.find_all(session.api, session.namespace, numbers)
     else:
         rows = {row.job_id: row for row in listing.list_rows(session.api, session.namespace, finished=False)}
@@ -73,7 +74,43 @@ def _body(session: Session) -> int:
         text, failed = scancel.outcome(id_text(one), error, options)
         complain(text)
         code = failed or code
+    for step in options.steps:
+        code = _cancel_step(session, rows.get(step.job.number), step, options) or code
     settle(session.api, changed, arrays_changed)
+    return code
+
+
+def _cancel_step(session: Session, row: JobRow | None, step: NamedStep, options: ScancelOptions) -> int:
+    """The exit code."""
+    from hpcbatch.client.arrays import own_rows
+    from hpcbatch.client.changes import check_unfinished
+    from hpcbatch.client.records import exactly
+    from hpcbatch.client.signals import signal
+    from hpcbatch.dialects.slurm import scancel
+
+    error: HpcBatchError | None = None
+    try:
+        if row is None:
+            raise UnknownJobError(step.text)
+        if options.interactive and not _agrees(scancel.step_question(step, row)):
+            return 0
+        members = step.job.members
+        targets = [row] if members is None else list(own_rows(session.api, row, members, ended=False).values())
+        if not targets:
+            raise UnknownJobError(step.text)
+        for target in targets:
+            status = next((one.status for one in exactly(session.api, session.namespace, target.job_id)), None)
+            check_unfinished(target)
+            wanted = scancel.step_request(step, status, options.signal)
+            if wanted is None:
+                raise scancel.NoStepError(step.text)
+            signal(session.api, target, *wanted)
+    except NO_CONNECTION:
+        raise
+    except HpcBatchError as caught:
+        error = caught
+    text, code = scancel.step_outcome(step, error, options)
+    complain(text)
     return code
 
 

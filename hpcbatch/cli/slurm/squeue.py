@@ -47,8 +47,11 @@ def _show(session: Session, options: SqueueOptions) -> int:
         from hpcbatch.dialects.slurm import squeue_steps
 
         complain(complaint(squeue_steps.columns_of(options), "squeue: error: Invalid job step"))
+        from hpcbatch.client.records import running_statuses
+
         rows = listing.list_rows(session.api, session.namespace, finished=False)
-        sys.stdout.write(squeue_steps.format_steps(rows, options, session.now, session.zone))
+        statuses = running_statuses(session.api, session.namespace)
+        sys.stdout.write(squeue_steps.format_steps(rows, statuses, options, session.now, session.zone))
         return 0
     from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE, check_ids, columns_of, format_queue
     from hpcbatch.dialects.slurm.states import ACTIVE

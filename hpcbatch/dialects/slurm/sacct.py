@@ -1,7 +1,8 @@
 """sacct: which jobs it lists, their lines and steps, and the table.
 
 A job that has started has the step `batch`: its script and what that starts on the first host. A job of several hosts
-has the step `extern` too, in which Slurm counts what arrives by ssh: the ranks on all other hosts.
+has the step `extern` too, in which Slurm counts what arrives by ssh: the ranks on all other hosts. What srun starts are
+steps of their own (srun_steps.py), whose CPU time the two have not.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from hpcbatch.dialects.slurm.field_table import Heading, Style, table
 from hpcbatch.dialects.slurm.hostlist import compress
 from hpcbatch.dialects.slurm.sacct_fields import FIELDS, Line, View
 from hpcbatch.dialects.slurm.sacct_options import SacctOptions, WantedJob
+from hpcbatch.dialects.slurm.srun_steps import lines_of, used_by_place
 from hpcbatch.model.indices import Indices
-from hpcbatch.model.record import JobRecord
+from hpcbatch.model.record import HostUsage, JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
@@ -110,6 +112,7 @@ def _past_entries(record: JobRecord, arrays: dict[int, JobRecord]) -> Iterator[_
             end_time=run.end_time,
             hosts=run.hosts,
             usage=(),
+            steps=(),
             cpu_used_s=None,
             max_rss_bytes=None,
         )
@@ -207,7 +210,7 @@ def _lines(entry: _Entry, options: SacctOptions, facts: Facts) -> Iterator[Line]
     if is_whole:
         yield job
     if options.steps or not is_whole:
-        for step in _steps(job, entry):
+        for step in (*_steps(job, entry), *(lines_of(job, facts.now) if job.allocated_nodes else ())):
             if is_whole or any(wanted.step == step.step for wanted in named):
                 yield step
 
@@ -292,8 +295,12 @@ def _steps(job: Line, entry: _Entry) -> Iterator[Line]:
     if not job.allocated_nodes:
         return
     status = entry.record.status
+    in_steps = used_by_place(status)
     used = {usage.pod: usage for usage in status.usage}
-    pods = [(host.node, host.cpus, used.get(host.pod)) for host in status.hosts]
+    pods = [
+        (host.node, host.cpus, _without(used.get(host.pod), in_steps.get(place, 0)))
+        for place, host in enumerate(status.hosts)
+    ]
     rss = [(node, use.max_rss_bytes) for node, _, use in pods if use is not None and use.max_rss_bytes is not None]
     cpu = [(node, use.cpu_s) for node, _, use in pods if use is not None and use.cpu_s is not None]
     first = status.hosts[0].node if status.hosts else _NOT_ASSIGNED
@@ -303,7 +310,7 @@ def _steps(job: Line, entry: _Entry) -> Iterator[Line]:
     if alone and not batch_rss and status.max_rss_bytes is not None:
         batch_rss = [(first, status.max_rss_bytes)]
     if not batch_cpu and status.cpu_used_s is not None and not (used and not alone):
-        batch_cpu = [(first, status.cpu_used_s)]
+        batch_cpu = [(first, max(0, status.cpu_used_s - sum(in_steps.values())))]
     state, code, signal = _batch_end(job)
     yield job._replace(
         step="batch",
@@ -337,6 +344,13 @@ def _steps(job: Line, entry: _Entry) -> Iterator[Line]:
         cpu_by_host=rest_cpu,
         rss_bytes=tuple(rss[len(batch_rss) :]) if used else (),
     )
+
+
+def _without(usage: HostUsage | None, cpu_s: int) -> HostUsage | None:
+    """The usage of a host without that of steps of srun."""
+    if usage is None or usage.cpu_s is None or not cpu_s:
+        return usage
+    return replace(usage, cpu_s=max(0, usage.cpu_s - cpu_s))
 
 
 def _sum(pairs: Sequence[tuple[str, int]], *, is_over: bool) -> int | None:

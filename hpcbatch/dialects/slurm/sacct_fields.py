@@ -55,6 +55,12 @@ class Line(NamedTuple):
     """Of a step: the largest memory of each of its hosts, with the node's name."""
     cpu_by_host: tuple[tuple[str, int], ...] = ()
     """Of a step: seconds, with the node's name."""
+    rss_task: int | None = None
+    """Of a step of srun: the task with the largest memory, the only one that is known."""
+    layout: str = "Unknown"
+    requested_freq: str = "0"
+    cancelled_by: str = ""
+    """Of a step of srun that was ended by request."""
 
     @property
     def is_step(self) -> bool:
@@ -221,7 +227,13 @@ def _max_rss_node(line: Line, _view: View) -> str:
     return "" if most is None else most[0]
 
 
+def _max_rss_task(line: Line, _view: View) -> str:
+    return _place(line.rss_bytes, _most(line.rss_bytes)) if line.rss_task is None else str(line.rss_task)
+
+
 def _ave_rss(line: Line, view: View) -> str:
+    if line.rss_task is not None and line.tasks != 1:
+        return ""
     sizes = [size for _, size in line.rss_bytes]
     return view.size(sum(sizes) // len(sizes)) if sizes else ""
 
@@ -238,6 +250,8 @@ def _min_cpu_node(line: Line, _view: View) -> str:
 
 def _ave_cpu(line: Line, _view: View) -> str:
     seconds = [used for _, used in line.cpu_by_host]
+    if not seconds and line.cpu_s is not None and line.tasks:
+        return full(line.cpu_s // line.tasks)
     return full(sum(seconds) // len(seconds)) if seconds else ""
 
 
@@ -305,7 +319,7 @@ FIELDS: dict[str, Field] = {
     "JobID": Field(-12, _job_id),
     "JobIDRaw": Field(-12, _job_id_raw),
     "JobName": Field(10, lambda line, _: line.name),
-    "Layout": Field(9, _step(lambda *_: "Unknown")),
+    "Layout": Field(9, _step(lambda line, _: line.layout)),
     "MaxDiskRead": Field(12, _empty),
     "MaxDiskReadNode": Field(15, _empty),
     "MaxDiskReadTask": Field(15, _empty, _number),
@@ -317,7 +331,7 @@ FIELDS: dict[str, Field] = {
     "MaxPagesTask": Field(14, _empty, _number),
     "MaxRSS": Field(10, _step(_max_rss)),
     "MaxRSSNode": Field(10, _step(_max_rss_node)),
-    "MaxRSSTask": Field(10, _step(lambda line, _: _place(line.rss_bytes, _most(line.rss_bytes))), _number),
+    "MaxRSSTask": Field(10, _step(_max_rss_task), _number),
     "MaxVMSize": Field(10, _empty),
     "MaxVMSizeNode": Field(14, _empty),
     "MaxVMSizeTask": Field(14, _empty, _number),
@@ -334,10 +348,10 @@ FIELDS: dict[str, Field] = {
     "QOS": Field(10, _job(lambda line, _: line.row.qos or "normal")),
     "QOSRAW": Field(6, _job(lambda *_: "1"), _number),
     "Reason": Field(22, _job(lambda line, _: line.reason)),
-    "ReqCPUFreq": Field(10, lambda line, _: "0" if line.is_step else "Unknown"),
-    "ReqCPUFreqGov": Field(13, lambda line, _: "0" if line.is_step else "Unknown"),
-    "ReqCPUFreqMax": Field(13, lambda line, _: "0" if line.is_step else "Unknown"),
-    "ReqCPUFreqMin": Field(13, lambda line, _: "0" if line.is_step else "Unknown"),
+    "ReqCPUFreq": Field(10, lambda line, _: line.requested_freq if line.is_step else "Unknown"),
+    "ReqCPUFreqGov": Field(13, lambda line, _: line.requested_freq if line.is_step else "Unknown"),
+    "ReqCPUFreqMax": Field(13, lambda line, _: line.requested_freq if line.is_step else "Unknown"),
+    "ReqCPUFreqMin": Field(13, lambda line, _: line.requested_freq if line.is_step else "Unknown"),
     "ReqCPUS": Field(8, lambda line, _: str(line.cpus), _number),
     "ReqMem": Field(10, _job(lambda line, view: view.size(_mem_mib(line), 2))),
     "ReqNodes": Field(8, lambda line, _: str(line.nodes)),

@@ -90,16 +90,16 @@ def _step(line: Line) -> dict[str, Any]:
         "tasks": {"count": line.tasks},
         "pid": None,
         "CPU": {"requested_frequency": {"min": 0, "max": 0}, "governor": []},
-        "kill_request_user": None,
+        "kill_request_user": line.cancelled_by or None,
         "state": LONG[line.state],
         "statistics": {"CPU": {"actual_frequency": 0}, "energy": {"consumed": 0}},
         "step": {
             "job_id": int(line.job_id_raw),
             "het": {"component": None},
-            "id": line.step,
+            "id": int(line.step) if line.step.isdigit() else line.step,
             "name": line.name,
         },
-        "task": {"distribution": "Unknown"},
+        "task": {"distribution": line.layout},
         "tres": {
             "requested": {
                 "max": _used(line, max, with_place=True),
@@ -157,7 +157,8 @@ def _used(line: Line, pick: Callable[[list[int]], int], *, with_place: bool = Fa
         count = pick([amount for _, amount in pairs])
         entry = _one(name, count * factor)
         if with_place:
-            task = next(at for at, (_, amount) in enumerate(pairs) if amount == count)
-            entry |= {"node": pairs[task][0], "task": task}
+            at = next(at for at, (_, amount) in enumerate(pairs) if amount == count)
+            is_known = name == "mem" and line.rss_task is not None
+            entry |= {"node": pairs[at][0], "task": line.rss_task if is_known else at}
         found.append(entry)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.dialects.slurm.array_rows import listed, named
 from hpcbatch.dialects.slurm.errors import (
@@ -25,7 +26,10 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import unended
 from hpcbatch.model.named import NamedJob
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.signals import KILL, signal_number
+from hpcbatch.model.signals import KILL, TERM, signal_number
+
+if TYPE_CHECKING:
+    from hpcbatch.model.record import JobStatus
 
 PARSER = Parser(
     "scancel",
@@ -60,6 +64,8 @@ PARSER = Parser(
 )
 
 _NO_FEDERATION = 191
+_NO_STEP = 225
+_LONGEST_STEP = 10
 VARIABLES = {
     "SCANCEL_ACCOUNT": "account",
     "SCANCEL_NAME": "name",
@@ -82,11 +88,24 @@ _STATES = {
 }
 
 
+class NoStepError(HpcBatchError):
+    """The job has no such running step."""
+
+
+class NamedStep(NamedTuple):
+    """`12.0`, `12_7.0`, `12.batch`."""
+
+    text: str
+    job: NamedJob
+    step: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScancelOptions:
     """The jobs or nodes that the command line selects. None: not restricted."""
 
     ids: tuple[NamedJob, ...] = ()
+    steps: tuple[NamedStep, ...] = ()
     user: str | None = None
     name: str | None = None
     partition: str | None = None
@@ -130,8 +149,10 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> 
     for name, text in (("help", SCANCEL_HELP), ("usage", SCANCEL_USAGE), ("version", VERSION_TEXT)):
         if name in asked:
             raise SlurmAnswer(text)
+    ids, steps = _ids([argv[index] for index in operands])
     options = ScancelOptions(
-        ids=_ids([argv[index] for index in operands]),
+        ids=ids,
+        steps=steps,
         user=user if "me" in asked else asked.get("user"),
         name=asked.get("name"),
         partition=asked.get("partition"),
@@ -148,7 +169,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> 
         signal=_signal(asked),
         scope="all" if "full" in asked else "script" if "batch" in asked else "steps",
     )
-    if not options.ids and not options.has_filter:
+    if not options.ids and not options.steps and not options.has_filter:
         raise SlurmUsageError("scancel: error: No job identification provided")
     if "sibling" in asked and options.ids:
         text = _kill_error(id_text(options.ids[0]), "Not a valid federated job")
@@ -156,15 +177,20 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> 
     return options
 
 
-def _ids(words: Sequence[str]) -> tuple[NamedJob, ...]:
-    ids = []
+def _ids(words: Sequence[str]) -> tuple[tuple[NamedJob, ...], tuple[NamedStep, ...]]:
+    ids, steps = [], []
     for word in words:
         for part in split_ids(word) or [word]:
+            job, _, step = part.partition(".")
+            is_step = step.isascii() and (step.isdigit() or step == "batch") and len(step) < _LONGEST_STEP
             try:
-                ids.append(parse_id(part))
+                if is_step:
+                    steps.append(NamedStep(part, parse_id(job), step))
+                else:
+                    ids.append(parse_id(part))
             except ValueError:
                 raise SlurmUsageError(f"scancel: error: Invalid job id {part}") from None
-    return tuple(ids)
+    return tuple(ids), tuple(steps)
 
 
 def _signal(asked: Mapping[str, str]) -> int | None:
@@ -253,6 +279,42 @@ def question(one: NamedJob, row: JobRow) -> str:
     if row.array_indices and one.members is None and (waiting := Indices.parse(row.array_pending)):
         shown = f"{one.number}_[{task_text(waiting, row.array_limit)}]"
     return f"Cancel job_id={shown} name={row.name} partition={row.queue} [y/n]? "
+
+
+def step_question(one: NamedStep, row: JobRow) -> str:
+    return f"Cancel step_id={one.text} name={row.name} partition={row.queue} [y/n]? "
+
+
+def step_request(one: NamedStep, status: JobStatus | None, signal: int | None) -> tuple[int, str] | None:
+    """Signal and scope of the request that ends a step of the running job, or sends it a signal; None where no such
+    step runs. One that its runner has not reported yet may run.
+    """
+    if one.step == "batch":
+        return signal or KILL, "script"
+    number = int(one.step)
+    known = {step.number: step.end_time for step in status.steps} if status is not None else {}
+    has_ended = known[number] is not None if number in known else status is not None and number < status.step_count
+    if has_ended:
+        return None
+    return (TERM, f"cancel.{number}") if signal is None else (signal, f"step.{number}")
+
+
+def step_outcome(one: NamedStep, error: HpcBatchError | None, options: ScancelOptions) -> tuple[str, int]:
+    """Stderr and exit code after trying to cancel a step. NoStepError: its job runs, but not it."""
+    word = "Terminating" if options.signal is None else f"Signal {options.signal} to"
+    lines = [f"scancel: {word} step {one.text}"] if options.verbose and not options.quiet else []
+    if error is None:
+        return "\n".join(lines), 0
+    if isinstance(error, NoStepError):
+        return "\n".join([*lines, _step_error(one.text.partition(".")[0], INVALID_JOB)]), _NO_STEP
+    if isinstance(error, UnknownJobError | JobFinishedError | RefusedError):
+        return _step_error(one.text, INVALID_JOB), 1
+    text, code = describe(error, "scancel", one.text)
+    return text, code
+
+
+def _step_error(step: str, text: str) -> str:
+    return f"scancel: error: Kill job error on job step id {step}: {text}"
 
 
 def outcome(job_id: str, error: HpcBatchError | None, options: ScancelOptions) -> tuple[str, int]:

@@ -67,20 +67,22 @@ def read_step(text: str) -> tuple[NamedJob | None, str]:
 
 
 def format_steps(steps: Iterable[Step], tz: tzinfo, *, time_format: str = "", one_line: bool = False) -> str:
-    """`scontrol show step`. Steps of srun within a script are not known outside."""
+    """`scontrol show step`, as recorded from 22.05.8; the process of srun is not known."""
     between, end = (" ", "\n") if one_line else ("\n   ", "\n\n")
     shown = []
     for step in steps:
-        row = step.row
+        row, srun = step.row, step.srun
+        nodes = len(step.hosts)
+        cpus = 0 if srun is None else srun.cpus
         lines = [
             f"StepId={step.step_id} UserId={0 if row.uid is None else row.uid} "
-            f"StartTime={stamp(row.start_time, tz, time_format, none='Unknown')} TimeLimit=UNLIMITED",
+            f"StartTime={stamp(step.start_time, tz, time_format, none='Unknown')} TimeLimit=UNLIMITED",
             f"State=RUNNING Partition={row.queue} NodeList={compress(step.hosts)}",
-            f"Nodes={len(step.hosts)} CPUs=0 Tasks={step.tasks} Name={step.name} Network=(null)",
-            "TRES=(null)",
+            f"Nodes={nodes} CPUs={cpus} Tasks={step.tasks} Name={step.title} Network=(null)",
+            "TRES=(null)" if srun is None else f"TRES=cpu={cpus},mem=0,node={nodes}",
             "ResvPorts=(null)",
-            "CPUFreqReq=Default",
-            "SrunHost:Pid=(null):0",
+            "CPUFreqReq=Default" if srun is None else f"CPUFreqReq=Default Dist={srun.distribution.capitalize()}",
+            f"SrunHost:Pid={'(null)' if srun is None else row.hosts[0] if row.hosts else '(null)'}:0",
         ]
         shown.append(between.join(lines) + end)
     return "".join(shown)

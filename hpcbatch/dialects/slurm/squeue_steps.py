@@ -14,6 +14,7 @@ from hpcbatch.dialects.slurm.squeue_options import DEFAULT_FORMAT, LONG_FORMAT, 
 from hpcbatch.dialects.slurm.states import own_number, used_s
 from hpcbatch.dialects.slurm.steps import Step, steps_of
 from hpcbatch.model.named import NamedJob
+from hpcbatch.model.record import JobStatus
 from hpcbatch.model.row import JobRow
 
 STEP_FORMAT = "%.15i %.8j %.9P %.8u %.9M %N"
@@ -23,12 +24,12 @@ LETTERS: dict[str, tuple[str, Value]] = {
     "A": ("TASKS", lambda step, _: str(step.tasks)),
     "b": ("TRES_PER_JOB", lambda *_: "(null)"),
     "i": ("STEPID", lambda step, _: step.step_id),
-    "j": ("NAME", lambda step, _: step.name),
+    "j": ("NAME", lambda step, _: step.title),
     "l": ("TIME_LIMIT", lambda *_: "UNLIMITED"),
-    "M": ("TIME", lambda step, view: short(used_s(step.row, view.now))),
+    "M": ("TIME", lambda step, view: short(_used_s(step, view.now))),
     "N": ("NODELIST", lambda step, _: compress(step.hosts)),
     "P": ("PARTITION", lambda step, _: step.row.queue),
-    "S": ("START_TIME", lambda step, view: view.stamp(step.row.start_time)),
+    "S": ("START_TIME", lambda step, view: view.stamp(step.start_time)),
     "u": ("USER", lambda step, _: step.row.user),
     "U": ("UID", lambda step, _: "N/A" if step.row.uid is None else str(step.row.uid)),
 }
@@ -63,10 +64,14 @@ def columns_of(options: SqueueOptions) -> list[Column]:
     return parse_format(form, LETTERS.__contains__)
 
 
-def format_steps(rows: Iterable[JobRow], options: SqueueOptions, now: datetime, tz: tzinfo) -> str:
-    """The steps of `rows` that `options` ask for, in order. Every line ends in a newline."""
+def format_steps(
+    rows: Iterable[JobRow], statuses: Mapping[int, JobStatus], options: SqueueOptions, now: datetime, tz: tzinfo
+) -> str:
+    """The steps of `rows` that `options` ask for, in order. `statuses` are those of the jobs, by number. Every line
+    ends in a newline.
+    """
     fields, columns = _NAMES if options.fields is not None else LETTERS, columns_of(options)
-    chosen = sorted((step for step in steps_of(rows) if _is_selected(step, options)), key=_order)
+    chosen = sorted((step for step in steps_of(rows, statuses) if _is_selected(step, options)), key=_order)
     lines = [] if options.no_header else [line(columns, lambda key: fields[key][0])]
     if (options.long or options.every_s) and not options.no_header:
         lines.insert(0, ctime(now, tz))
@@ -79,8 +84,14 @@ def _value(fields: Mapping[str, tuple[str, Value]], step: Step, view: View, key:
     return fields[key][1](step, view)
 
 
-def _order(step: Step) -> tuple[int, int, str]:
-    return own_number(step.row), step.row.array_index or 0, step.name
+def _used_s(step: Step, now: datetime) -> int:
+    """Of a step of srun without regard to suspension."""
+    return used_s(step.row, now) if step.srun is None else max(0, int((now - step.srun.start_time).total_seconds()))
+
+
+def _order(step: Step) -> tuple[int, int, float, str]:
+    number = float("inf") if step.srun is None else step.srun.number
+    return own_number(step.row), step.row.array_index or 0, number, step.name
 
 
 def _is_selected(step: Step, options: SqueueOptions) -> bool:

@@ -115,17 +115,22 @@ def _wanted(text: str) -> WantedSteps:
 
 
 def chosen(lines: Sequence[Line], wanted: WantedSteps, *, all_steps: bool) -> list[Line]:
-    """Of sacct's lines of a job: those of its running steps that are meant. Those of srun are not known apart, so that
-    the step of a job is `batch` where none is named.
+    """Of sacct's lines of a job: those of its running steps that are meant. Where none is named, it is the first of
+    srun; the script, if there is none.
     """
-    step = wanted.step or ("" if all_steps else BATCH)
-    return [line for line in lines if line.is_step and line.state == "R" and step in {"", line.step}]
+    running = [line for line in lines if line.is_step and line.state == "R"]
+    if wanted.step or all_steps:
+        return [line for line in running if wanted.step in {"", line.step}]
+    first = next((line.step for line in running if line.step.isdigit()), BATCH)
+    return [line for line in running if line.step == first]
 
 
 def complaint(wanted: WantedSteps, *, has_job: bool) -> str:
     """Where there is nothing to show."""
     if not has_job:
         return f"sstat: error: couldn't get steps for job {wanted.text}"
+    if wanted.step:
+        return f"sstat: error: StepId={wanted.text} not found running."
     return f"sstat: error: No steps running for job {wanted.text}"
 
 

@@ -1,13 +1,20 @@
-"""The steps of jobs that run: `batch`, the script, and `extern`, what runs on the other hosts of a job of several."""
+"""The steps of jobs that run: `batch`, the script, `extern`, what runs on the other hosts of a job of several, and
+those of srun, by their numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.dialects.slurm.ids import row_id
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
+
+if TYPE_CHECKING:
+    from hpcbatch.model.record import JobStatus
+    from hpcbatch.model.step import StepRecord
 
 BATCH, EXTERN = "batch", "extern"
 _ACTIVE = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
@@ -17,26 +24,53 @@ class Step(NamedTuple):
     row: JobRow
     """Of its job."""
     name: str
+    """`batch`, `extern`, or the number."""
+    srun: StepRecord | None = None
+    nodes: tuple[str, ...] = ()
+    """Of a step of srun, each once."""
 
     @property
     def step_id(self) -> str:
         return f"{row_id(self.row)}.{self.name}"
 
     @property
+    def title(self) -> str:
+        """What it is called."""
+        return self.name if self.srun is None else self.srun.name
+
+    @property
     def hosts(self) -> tuple[str, ...]:
         """Each once, in order."""
+        if self.srun is not None:
+            return self.nodes
         hosts = tuple(dict.fromkeys(self.row.hosts))
         return hosts[:1] if self.name == BATCH else hosts
 
     @property
     def tasks(self) -> int:
+        if self.srun is not None:
+            return self.srun.tasks
         return 1 if self.name == BATCH else len(self.row.hosts)
 
+    @property
+    def start_time(self) -> datetime | None:
+        return self.row.start_time if self.srun is None else self.srun.start_time
 
-def steps_of(rows: Iterable[JobRow]) -> Iterator[Step]:
-    """Those of the jobs that have begun and not ended, in order."""
+
+def steps_of(rows: Iterable[JobRow], statuses: Mapping[int, JobStatus]) -> Iterator[Step]:
+    """Those of the jobs that have begun and not ended, in order. `statuses` are those of the jobs, by their numbers:
+    the steps of srun stand in them.
+    """
     for row in rows:
-        if row.state in _ACTIVE and row.start_time is not None and not row.array_indices:
-            yield Step(row, BATCH)
-            if len(row.hosts) > 1:
-                yield Step(row, EXTERN)
+        if row.state not in _ACTIVE or row.start_time is None or row.array_indices:
+            continue
+        yield Step(row, BATCH)
+        if len(row.hosts) > 1:
+            yield Step(row, EXTERN)
+        status = statuses.get(row.job_id)
+        if status is not None:
+            from hpcbatch.dialects.slurm.srun_steps import node_names
+
+            for one in status.steps:
+                if one.end_time is None:
+                    yield Step(row, str(one.number), one, node_names(status, one))

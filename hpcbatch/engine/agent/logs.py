@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-_END_BYTES = 2048
+_END_BYTES = 32768
 
 
 def latest(directory: Path, container: str, *, previous: bool = False) -> Path | None:

@@ -124,8 +124,8 @@ tell_of_library() {
     "each rank may be a world of its own" >&2
 }
 
-# start_with_mpi LAYOUT-ORDER N PROGRAM...: becomes the launcher of one MPI world over $layout. LAYOUT-ORDER is block, cyclic or plane,
-# of which Open MPI knows none.
+# start_with_mpi LAYOUT-ORDER N PROGRAM...: becomes the launcher of one MPI world over $layout. LAYOUT-ORDER is block, cyclic, plane, of
+# which Open MPI knows none, or arbitrary: as $by_task says.
 start_with_mpi() {
   order=$1 total=$2
   shift 2
@@ -135,11 +135,14 @@ start_with_mpi() {
   fi
   file=$(mktemp "$run/hosts.XXXXXX") || die "cannot write to $run"
   case $family:$order in
+    # shellcheck disable=SC2086
+    *:arbitrary) printf '%s\n' $by_task ;;
     openmpi:*) for word in $layout; do printf '%s slots=%s\n' "${word%:*}" "${word#*:}"; done ;;
     *:cyclic | *:plane) in_turn ;; # -ppn 1 would forget how many each may have
     *) for word in $layout; do printf '%s\n' "$word"; done ;;
   esac >"$file"
   case $family:$order in
+    openmpi:arbitrary) set -- --hostfile "$file" --map-by seq -np "$total" "$@" ;;
     openmpi:block) set -- --hostfile "$file" --map-by slot -np "$total" "$@" ;;
     openmpi:*) set -- --hostfile "$file" --map-by node -np "$total" "$@" ;;
     mpich:*) set -- -f "$file" -n "$total" "$@" ;;

@@ -174,6 +174,7 @@ wait_for_script() {
     read_clock
   fi
   sum_up_usage
+  see_steps
   kill_all
   case $event in walltime | cput | idle) broadcast 9 ;; esac
   for process in $killer $watcher $sshd; do
@@ -181,24 +182,11 @@ wait_for_script() {
   done
 }
 
-# child_cpu_s FILE: sets $cpu_s to the whole seconds of user and system time of all children; line 2 of what `times` writes
-# has them as `0m1.20s 0m0.30s`.
-child_cpu_s() {
-  in_user=0m0.0s in_system=0m0.0s
-  { read -r _ && read -r in_user in_system; } <"$1" || :
-  cpu_s=0 hundredths=0
-  for spent in "${in_user%s}" "${in_system%s}"; do
-    seconds=${spent#*m} fraction=${spent#*.}00
-    cpu_s=$((cpu_s + ${spent%%m*} * 60 + ${seconds%%.*}))
-    hundredths=$((hundredths + 1${fraction%"${fraction#??}"} - 100))
-  done
-  cpu_s=$((cpu_s + hundredths / 100))
-}
-
 finish() {
   if [ -z "$cpu_s" ]; then
     times >"$run/times"
-    child_cpu_s "$run/times"
+    child_ticks "$run/times"
+    cpu_s=$((spent_ticks / 100))
   fi
   session='' notice=''
   { read -r session <"$run/session"; } 2>/dev/null
@@ -263,8 +251,11 @@ finish() {
   fi
   { read -r untold || [ -n "$untold" ]; } 2>/dev/null <"$run/untold" && warning="$untold${warning:+; $warning}"
   [ -z "$warning" ] || message="${message:+$message; }warning: $warning"
+  note_lost_steps 143
+  tells=4 && tell_steps # all that are kept: a termination message has room for some
   write_report "$message" exit_code "$exit_code" signal "$signal" reason "$reason" walltime_s "$((ended - started - stopped_s))" \
-    cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes" started "$started" ended "$ended" session_id "$session"
+    cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes" started "$started" ended "$ended" session_id "$session" \
+    steps "$(step_words 1900)" spent "$(spent_words 600)"
   # a pod that was stopped has not done its work, whatever its script made of the signal
   [ "$event" != deleted ] || exit 143
   exit "${exit_code:-$((128 + signal))}"

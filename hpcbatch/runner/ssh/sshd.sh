@@ -143,11 +143,12 @@ end_worker() {
     tries=$((tries + 1))
   done
   sum_up_usage
+  see_steps
   kill_all
   [ -z "$sshd" ] || kill "$sshd" 2>/dev/null
   reason='' oom_now=$(oom_kills)
   [ "${oom_now:-0}" -le "${oom_before:-0}" ] || reason=OutOfMemory
-  write_report '' reason "$reason" cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes"
+  write_report '' reason "$reason" cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes" spent "$(spent_words 3000)"
   exit 0
 }
 

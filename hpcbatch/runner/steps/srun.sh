@@ -30,6 +30,10 @@ esac
 trial=yes
 plan || die "Unable to create step for job $job_id: More processors requested than permitted"
 trial=
+if [ -n "$multi_prog" ]; then
+  . "$root/runner/multi_prog.sh"
+  check_multi_prog "$1"
+fi
 
 told=
 while :; do
@@ -53,6 +57,7 @@ while :; do
 done
 [ -z "$told" ] || [ -n "$quiet" ] || echo "srun: Step created for StepId=$job_id.$step_id" >&2
 [ -n "$quiet" ] || printf %s "$notes" >&2
+recorded_name=${step_name:-${1##*/}}
 if [ "$parts" -gt 1 ]; then
   set_programs
   set -- "$sh" -c "$program"
@@ -94,12 +99,18 @@ for word in $layout; do
   step_nodes=$((step_nodes + 1))
 done
 end_run
+shown=$distribution
+if [ -z "$distribution" ]; then
+  distribution=block shown=block
+  [ "$ntasks" -gt "$step_nodes" ] || shown=cyclic
+fi
 SLURM_STEP_ID=$step_id SLURM_STEPID=$step_id SLURM_STEP_NODELIST=$step_hosts SLURM_STEP_NUM_NODES=$step_nodes
 SLURM_STEP_NUM_TASKS=$ntasks SLURM_NTASKS=$ntasks SLURM_NPROCS=$ntasks SLURM_STEP_TASKS_PER_NODE=$per_host SLURM_NNODES=$step_nodes
-SLURM_DISTRIBUTION=$distribution SLURM_LAUNCH_NODE_IPADDR=$host SLURM_UMASK=$(umask)
+SLURM_DISTRIBUTION=$shown SLURM_LAUNCH_NODE_IPADDR=$host SLURM_UMASK=$(umask)
 SLURM_HPCBATCH_STEP="$job_id.$step_id launch" # for signals (processes.sh)
 export SLURM_STEP_ID SLURM_STEPID SLURM_STEP_NODELIST SLURM_STEP_NUM_NODES SLURM_STEP_NUM_TASKS SLURM_NTASKS SLURM_NPROCS \
   SLURM_STEP_TASKS_PER_NODE SLURM_NNODES SLURM_DISTRIBUTION SLURM_LAUNCH_NODE_IPADDR SLURM_UMASK SLURM_HPCBATCH_STEP
+[ -z "$cpus_given" ] || export SLURM_CPUS_PER_TASK="$cpus_given"
 if [ -n "$preserve_env" ]; then
   [ -z "$job_nodes" ] || SLURM_NNODES=$job_nodes
   [ -z "$job_ntasks" ] || SLURM_NTASKS=$job_ntasks SLURM_NPROCS=$job_ntasks
@@ -120,10 +131,21 @@ if [ -n "$chdir" ]; then
 fi
 [ "$out" != none ] || out=/dev/null
 [ "$err" != none ] || err=/dev/null
+. "$root/runner/step_files.sh"
+begin_files step '' ''
+[ -z "$open_mode" ] || export SRUN_OPEN_MODE="$open_mode" # for task.sh
 case $input in
   '' | all) input=all ;;
   none) exec </dev/null ;;
-  *[!0-9]*) exec <"$input" && input=all || exit 1 ;;
+  *[!0-9]*)
+    kind_of "$input"
+    if [ "$kind" = step ]; then
+      exec <"$(pattern "$input" '' '')" && input=all || exit 1
+    else
+      export SRUN_INPUT="$input" # for task.sh
+      exec </dev/null
+    fi
+    ;;
 esac
 case $(readlink "/proc/$$/fd/0") in
   '' | /dev/null) input=none ;; # no input, so nothing to lead to the tasks

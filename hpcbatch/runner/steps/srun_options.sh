@@ -17,9 +17,9 @@ version whole '
 
 ntasks='' nodes='' max_nodes='' cpus_per_task=${SRUN_CPUS_PER_TASK:-} per_node='' nodelist='' exclude='' relative=0
 label=${SLURM_LABELIO:+yes} out=${SLURM_STDOUTMODE:-} err=${SLURM_STDERRMODE:-} input=${SLURM_STDINMODE:-}
-kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution=block mpi=${SLURM_MPI_TYPE:-} multi_prog=''
+kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution='' mpi=${SLURM_MPI_TYPE:-} multi_prog=''
 overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name='' export_given=''
-preserve_env='' test_only='' groups=${default_group:-0}
+preserve_env='' test_only='' groups=${default_group:-0} wait_s=${SLURM_WAIT:-0} open_mode=${SLURM_OPEN_MODE:-}
 
 notes=
 # note TEXT: once
@@ -84,14 +84,17 @@ read_distribution() {
   distribution=${1%%[:,]*}
   case $distribution in
     block | cyclic) ;;
-    '*') distribution=block ;;
-    plane=*) plane=${distribution#*=} distribution=plane && number --distribution "$plane" ;;
-    plane) ;;
-    arbitrary | hostfile)
-      unapplied "--distribution=$1" "tasks are laid out by block, cyclic or plane"
-      distribution=block
+    '*') distribution= ;;
+    plane=[1-9]*) plane=${distribution#*=} distribution=plane && number --distribution "$plane" ;;
+    plane | plane=*)
+      [ -n "${SLURM_DIST_PLANESIZE:-}" ] || {
+        echo "srun: error: Invalid plane size or size not specified" >&2
+        die "Invalid --distribution specification" 255
+      }
+      distribution=plane
       ;;
-    *) die "Invalid --distribution specification: '$1': expected block, cyclic or plane=SIZE" ;;
+    arbitrary | hostfile) distribution=arbitrary ;;
+    *) die "Invalid --distribution specification" 255 ;;
   esac
   case $1 in
     *:block* | *:cyclic* | *:fcyclic*) order=${1#*:} order=${order%%[:,]*} ;;
@@ -173,8 +176,16 @@ apply() {
     time | time-min | signal) unapplied "--$1" "the step ends with the job" ;;
     accel-bind | mem-bind | mem_bind | gpu-bind | tres-bind) unapplied "--$1" "tasks are bound to CPUs only" ;;
     cores-per-socket | sockets-per-node | extra-node-info) unapplied "--$1" "a step has the CPUs that its tasks ask for" ;;
-    open-mode) [ "$2" = truncate ] || unapplied "--open-mode=$2" "a step begins its output files anew" ;;
-    wait) unapplied --wait "a step ends with its last task" ;;
+    open-mode)
+      case $2 in
+        a | append | t | truncate) open_mode=$2 ;;
+        *) die "Invalid --open-mode specification" 255 ;;
+      esac
+      ;;
+    wait)
+      case $2 in '' | *[!0-9]*) die "Invalid numeric value \"$2\" for --wait." ;; esac
+      wait_s=$2
+      ;;
     whole) unapplied --whole "a step has the CPUs that its tasks ask for" ;;
     immediate) unapplied --immediate "a step waits until it finds free CPUs" ;;
     propagate) unapplied --propagate "every host has the job's limits" ;;
@@ -258,6 +269,8 @@ done
 shift "$taken"
 [ $# -gt 0 ] || die "No command given to execute."
 
+[ "$relative" = 0 ] || [ -z "$nodelist$exclude" ] || die "-r,--relative not allowed with -w,--nodelist or -x,--exclude."
+cpus_given=$cpus_per_task
 [ -z "$threads$per_core$per_socket$order" ] || bind=${bind:-auto}
 
 # What the tasks get of the environment: $kept has the names where it is not all of it, between commas.

@@ -13,6 +13,7 @@ start="$root/runner/task.sh"
 state=$(mktemp -d "$run/step.XXXXXX") || die "cannot write to $run"
 
 [ "$distribution" = plane ] || plane=1
+if [ "$distribution" = plane ]; then export SLURM_DIST_PLANESIZE="$plane"; else unset SLURM_DIST_PLANESIZE; fi
 mpi_family
 way=direct
 if [ "$mpi" != none ] && [ -z "$multi_prog" ]; then
@@ -22,16 +23,19 @@ if [ "$mpi" != none ] && [ -z "$multi_prog" ]; then
     tell_of_single_ranks "$1" "$ntasks" "there is no mpirun on PATH"
   fi
 fi
-if [ "$way" = mpi ]; then
-  tell_of_library "$1"
-  rmdir "$state"
-  [ "$input" = all ] || [ "$input" = 0 ] || exec </dev/null
-  start_with_mpi "$distribution" "$ntasks" "$sh" "$start" "$root" mpi "${label:--}" "${out:--}" "${err:--}" "$@"
-fi
+. "$root/runner/srun_record.sh"
+step_begins
 
 # $numbers: `host:task` words
 numbers=
 case $distribution in
+  arbitrary)
+    task=0
+    for name in $by_task; do
+      numbers="$numbers $name:$task"
+      task=$((task + 1))
+    done
+    ;;
   cyclic | plane)
     task=0 round=0
     while [ $task -lt "$ntasks" ]; do
@@ -85,6 +89,16 @@ end_tasks() {
   fi
 }
 
+# tell_of_stop: by whom? scancel (watch.sh)?
+tell_of_stop() {
+  if [ -e "$steps/$step_id.cancelled" ]; then
+    echo "slurmstepd-$host: error: *** STEP $job_id.$step_id ON $host CANCELLED AT $(date +%Y-%m-%dT%H:%M:%S) ***"
+    echo "srun: Job step aborted: Waiting up to $((kill_delay_s + 2)) seconds for job step to finish."
+  else
+    echo "srun: error: StepId=$job_id.$step_id: Terminating"
+  fi >&2
+}
+
 # stop SIGNAL: the first one counts; KILL follows. Where the runner ends the whole job, it sees to all hosts itself.
 stop() {
   [ ! -e "$run/ending" ] && mkdir "$state/stopped" 2>/dev/null || return 0
@@ -96,8 +110,45 @@ stop() {
     [ ! -d "$state" ] || end_tasks KILL
   ) >/dev/null 2>&1 &
 }
+
+# names TASK...: sets $named to `task 1`, `tasks 0-2,5`
+names() {
+  named=$(printf '%s\n' "$@" | sort -n | awk '
+    NR > 1 && $1 == last + 1 { last = $1; next }
+    NR > 1 { text = text (first == last ? first : first "-" last) "," }
+    { first = last = $1 }
+    END { print text (first == last ? first : first "-" last) }')
+  if [ $# = 1 ]; then named="task $named"; else named="tasks $named"; fi
+}
+
+# end_with_first: --wait: when a task has ended, the others may go on for so long
+end_with_first() {
+  trap '' INT TERM HUP
+  until set -- "$state"/gone.* && [ -e "$1" ]; do
+    [ -d "$state" ] || return 0
+    nap 0.2
+  done
+  until=$(($(date +%s) + wait_s))
+  while [ -d "$state" ] && [ "$(date +%s)" -lt "$until" ]; do nap 0.2; done
+  gone='' left='' task=0
+  while [ $task -lt "$ntasks" ]; do
+    if [ -e "$state/gone.$task" ]; then gone="$gone $task"; else left="$left $task"; fi
+    task=$((task + 1))
+  done
+  [ -d "$state" ] && [ -n "$left" ] || return 0
+  {
+    echo "srun: First task exited ${wait_s}s ago"
+    # shellcheck disable=SC2086
+    names $left && echo "srun: StepId=$job_id.$step_id $named: running"
+    # shellcheck disable=SC2086
+    names $gone && echo "srun: StepId=$job_id.$step_id $named: exited"
+    echo "srun: launch/slurm: _step_signal: Terminating StepId=$job_id.$step_id"
+  } >&2
+  if [ "$way" = direct ]; then stop KILL; else stop TERM; fi
+}
+
 trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop INT' INT
-trap 'echo "srun: error: StepId=$job_id.$step_id: Terminating" >&2; stop TERM' TERM HUP
+trap 'tell_of_stop; stop TERM' TERM HUP
 # Others are for the tasks. Those that come from outside the job are sent to these alone (processes.sh).
 for signal in USR1 USR2 ALRM; do
   # shellcheck disable=SC2064
@@ -108,7 +159,7 @@ done
 feeder=
 exec 3<&0
 lead_input() {
-  [ "$input" = all ] && [ "$step_nodes" -gt 1 ] || return 0
+  [ "$input" = all ] && [ "$step_nodes" -gt 1 ] && [ "$way" != mpi ] || return 0
   nth=0
   pipes=
   while [ $nth -lt "$step_nodes" ]; do
@@ -140,22 +191,30 @@ read_input() {
   exec 3<&-
 }
 lead_input
+[ "$wait_s" = 0 ] || export SRUN_WAIT="$state" # for task.sh
 children='' node=0 highest=0 launcher=
-if [ "$way" = world ]; then
+if [ "$way" != direct ]; then
   tell_of_library "$1"
   (
-    exec 3<&- </dev/null
+    case $way:$input in
+      mpi:all | mpi:0) exec <&3 3<&- ;;
+      *) exec 3<&- </dev/null ;;
+    esac
     default_signals
-    start_with_mpi "$distribution" "$ntasks" "$sh" "$start" "$root" world "${label:--}" "${out:--}" "${err:--}" \
-      "$state" "$input" "$kill_on_bad_exit" "$@"
+    [ "$way" = mpi ] || set -- "$state" "$input" "$kill_on_bad_exit" "$@"
+    start_with_mpi "$distribution" "$ntasks" "$sh" "$start" "$root" "$way" "${label:--}" "${out:--}" "${err:--}" "$@"
   ) &
   launcher=$!
   children=$launcher
   [ ! -d "$state/stopped" ] || kill "$launcher"
 fi
+if [ "$wait_s" -gt 0 ]; then
+  end_with_first 3<&- &
+fi
 feeders=
 for word in $layout; do
   name=${word%:*}
+  [ "$way" != mpi ] || break
   tasks_of "$name"
   if [ "$way" = world ]; then
     [ "$input" != none ] || break
@@ -173,9 +232,9 @@ for word in $layout; do
       code=$?
       [ $code -ne 255 ] || echo "srun: error: $name: lost connection to its tasks" >&2
       echo $code >"$state/code.$node"
-      if [ $code -ne 0 ] && [ "$kill_on_bad_exit" != 0 ] && mkdir "$state/stopped" 2>/dev/null; then
-        echo "srun: Terminating StepId=$job_id.$step_id" >&2
-        signal_step KILL
+      if [ $code -ne 0 ] && [ "$kill_on_bad_exit" != 0 ] && [ ! -d "$state/stopped" ]; then
+        echo "srun: launch/slurm: _step_signal: Terminating StepId=$job_id.$step_id" >&2
+        stop TERM
       fi
     ) &
     children="$children $!"
@@ -185,7 +244,7 @@ done
 exec 3<&-
 
 for child in $children; do await_child "$child"; done
-if [ "$way" = world ]; then
+if [ "$way" != direct ]; then
   highest=$code
   [ -z "$feeders" ] || [ "$code" = 0 ] || signal_step KILL # of what leads the input to tasks that never started
 else
@@ -201,5 +260,6 @@ done
 for process in $feeder $feeders; do
   kill "$process" 2>/dev/null
 done
-rm -rf "$state" "$steps/$step_id.step"
+rm -rf "$state" "$steps/$step_id.step" "$steps/$step_id.cancelled"
+step_ends "$highest"
 exit "$highest"

@@ -53,8 +53,13 @@ may_run_on() {
   fi
   [ -n "$chosen" ] || die "Unable to create step for job $job_id: Requested node configuration is not available"
   available=$(count_hosts)
-  [ -z "$nodes" ] || [ "$nodes" -le "$available" ] ||
-    die "Unable to create step for job $job_id: More processors requested than permitted"
+  if [ -n "$nodes" ] && [ "$nodes" -gt "$available" ]; then
+    [ "$relative" = 0 ] ||
+      die "--relative and --nodes option incompatible with count of allocated nodes ($relative+$nodes>$skipped)"
+    [ -z "$nodelist$exclude" ] || die "Unable to create step for job $job_id: Requested node configuration is not available"
+    die "Only allocated $available nodes asked for $nodes"
+  fi
+  [ "$distribution" != arbitrary ] || read_hostfile
   wanted_nodes=${max_nodes:-${nodes:-$available}}
   [ "$wanted_nodes" -le "$available" ] || wanted_nodes=$available
   if [ -z "$ntasks" ]; then
@@ -75,6 +80,34 @@ may_run_on() {
 
 # shellcheck disable=SC2086
 count_hosts() { set -- $chosen && echo $#; }
+
+# read_hostfile: sets $by_task to the host of each task, as $SLURM_HOSTFILE has them: a line for each
+read_hostfile() {
+  by_task='' listed=0
+  for name in $([ -z "${SLURM_HOSTFILE:-}" ] || expand "$(cat "$SLURM_HOSTFILE")"); do
+    [ "$listed" -lt "${ntasks:-$((listed + 1))}" ] || break
+    by_task="$by_task $name" listed=$((listed + 1))
+    case " $chosen" in
+      *" $name:"*) ;;
+      *) die "Unable to create step for job $job_id: Requested node configuration is not available" ;;
+    esac
+  done
+  ntasks=${ntasks:-$listed}
+  [ "$listed" -gt 0 ] && [ "$listed" -ge "$ntasks" ] || die "You asked for $ntasks tasks but hostlist specified $listed nodes"
+}
+
+# lay_out_by_task: sets $layout from $by_task; fails where a host has no room for its tasks
+lay_out_by_task() {
+  layout=
+  for word in $free; do
+    name=${word%%:*} here=0
+    for host_of_task in $by_task; do
+      [ "$host_of_task" != "$name" ] || here=$((here + 1))
+    done
+    [ $here -le "$(of_host 2 "$word")" ] || return 1
+    [ $here = 0 ] || layout="$layout $name:$here"
+  done
+}
 
 # CPUs: what other steps of the job have is written down in $run/steps, by the process that started each.
 
@@ -132,6 +165,10 @@ free_hosts() {
 
 # choose: sets $layout from $free: as the job's own tasks lie if all are requested, else on the first hosts with room.
 choose() {
+  if [ "$distribution" = arbitrary ]; then
+    lay_out_by_task
+    return
+  fi
   if [ -z "$nodelist$exclude$per_node" ] && [ "$relative" = 0 ] && [ "$wanted_nodes" = "$available" ]; then
     total=0 fits=yes layout=
     for word in $free; do

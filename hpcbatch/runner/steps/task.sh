@@ -7,6 +7,7 @@
 # with the highest of their exit codes, KILL=1: as soon as one is not 0.
 # `task.sh ROOT feed STEP INPUT TASKS` leads what it reads to those that `world` has started.
 # `task.sh ROOT failed STATE TASK CODE`, on srun's host, writes that down.
+# `task.sh ROOT gone STATE TASK`, there, that it has ended, for --wait.
 # `task.sh ROOT signal STEP SIGNAL` sends a step's tasks on this host a signal.
 # LABEL is the number of tasks if each line is to have its task's number in front. INPUT is all, none, or the task that reads srun's
 # input. LABEL, OUT and ERR are - for none: a launcher may lose empty arguments.
@@ -27,6 +28,18 @@ signal_tasks() {
     { read -r task_pid <"$file"; } 2>/dev/null || continue
     kill -s "$2" -- "-$task_pid" 2>/dev/null || kill -s "$2" "$task_pid" 2>/dev/null
   done
+}
+
+# end_tasks_here: TERM, and KILL to what is left of them after the delay
+end_tasks_here() {
+  signal_tasks "$step" TERM
+  (
+    until=$(($(date +%s) + kill_delay_s))
+    while set -- "$run/tasks.$step".* && [ -e "$1" ]; do
+      [ "$(date +%s)" -lt "$until" ] || { signal_tasks "$step" KILL && break; }
+      nap 0.2
+    done
+  ) </dev/null >/dev/null 2>&1 3<&- 5>&- 6>&- &
 }
 
 # find_readers STEP INPUT TASKS: sets $readers to those of the tasks that read srun's input, each through a pipe of its own
@@ -66,6 +79,10 @@ case $mode in
     echo "$3" >"$1/code.$2"
     exit
     ;;
+  gone)
+    : >"$1/gone.$2"
+    exit
+    ;;
   feed)
     step=$1
     find_readers "$@"
@@ -76,70 +93,11 @@ case $mode in
     ;;
 esac
 
-kept=$SRUN_KEPT
-unset SRUN_KEPT
+. "$root/runner/step_files.sh"
+kept=$SRUN_KEPT open_mode=$SRUN_OPEN_MODE input_pattern=$SRUN_INPUT wait_dir=$SRUN_WAIT
+unset SRUN_KEPT SRUN_OPEN_MODE SRUN_INPUT SRUN_WAIT
 label=${1#-} out=${2#-} err=${3#-}
 shift 3
-
-# pattern TEXT TASK NODE: Slurm's %t %n %N %s %j %J %A %a %u %x and %%; what else there is stays
-pattern() {
-  rest=$1 text=
-  while :; do
-    case $rest in
-      *%*) ;;
-      *) break ;;
-    esac
-    text=$text${rest%%\%*}
-    rest=${rest#*%}
-    width=${rest%%[!0-9]*}
-    rest=${rest#"$width"}
-    letter=${rest%"${rest#?}"}
-    rest=${rest#?}
-    case $letter in
-      t) value=$2 ;;
-      n) value=$3 ;;
-      N) value=$host ;;
-      s) value=$SLURM_STEP_ID ;;
-      j) value=$job_id ;;
-      J) value=$job_id.$SLURM_STEP_ID ;;
-      A) value=${SLURM_ARRAY_JOB_ID:-$job_id} ;;
-      a) value=${SLURM_ARRAY_TASK_ID:-4294967294} ;;
-      u) value=$user ;;
-      x) value=$SLURM_JOB_NAME ;;
-      %) value=% ;;
-      *) value=%$width$letter ;;
-    esac
-    case $letter:$width in
-      [tnsjAa]:[1-9]*) value=$(printf "%0${width}d" "$value") ;;
-    esac
-    text=$text$value
-  done
-  printf '%s' "$text$rest"
-}
-
-# redirect TASK NODE: of this shell, to where the task writes
-redirect() {
-  case $out in
-    '' | all) ;;
-    *[!0-9]*)
-      file=$(pattern "$out" "$1" "$2")
-      case $out in
-        *%*t*) : >"$file" || exit 1 ;;
-        *) [ "$1" != 0 ] || : >"$file" || exit 1 ;;
-      esac
-      exec >>"$file" || exit 1
-      [ -n "$err" ] || exec 2>&1
-      ;;
-    *) [ "$1" = "$out" ] || exec >/dev/null ;;
-  esac
-  case $err in
-    '' | all) ;;
-    *)
-      file=$(pattern "$err" "$1" "$2")
-      exec 2>>"$file" || exit 1
-      ;;
-  esac
-}
 
 # labelled TASK: copies its input with the number in front
 labelled() {
@@ -185,6 +143,19 @@ check_program() {
   fi
 }
 
+# keep_spent: the CPU time of the tasks that have ended, for step_usage.sh
+keep_spent() {
+  times >"$run/times.$$"
+  child_ticks "$run/times.$$"
+  rm -f "$run/times.$$"
+  echo "$spent_ticks" >"$run/spending.$step.$$" && mv "$run/spending.$step.$$" "$run/spent.$step.$$"
+}
+
+# tell_of_end TASK: to srun
+tell_of_end() {
+  [ -z "$wait_dir" ] || start_on "$SLURM_LAUNCH_NODE_IPADDR" "$sh" "$root/runner/task.sh" "$root" gone "$wait_dir" "$1" </dev/null 2>/dev/null
+}
+
 # tell TASK CODE: as srun does, on fd 5
 tell() {
   case $2 in
@@ -225,10 +196,13 @@ if [ "$mode" = mpi ] || [ "$mode" = world ]; then
     [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
     [ -z "$SRUN_BIND" ] || set -- "$sh" "$root/runner/bind.sh" "$root" "$nth" "$(tasks_here)" "$@"
     mark_task
+    [ "$mode" != mpi ] || echo "$SLURM_TASK_PID" >"$run/ranks.$step.$task" # for step_usage.sh
     exec "$@"
   }
 fi
+[ "$mode" = direct ] || [ "${nth:-0}" != 0 ] || begin_files node "$task" "$SLURM_NODEID"
 if [ "$mode" = mpi ]; then
+  [ -z "$input_pattern" ] || own_input "$task" "$SLURM_NODEID"
   redirect "$task" "$SLURM_NODEID"
   [ -n "$label" ] || run_task "$task" "$@"
   run_labelled "$task" "$@"
@@ -239,8 +213,9 @@ if [ "$mode" = world ]; then
   shift 3
   trap : TERM INT HUP QUIT USR1 USR2 ALRM # what the launcher passes on is for the task, whose end is reported here
   find_readers "$step" "$input" "$task"
-  if [ -n "$readers" ]; then open_pipe "$step" "$task"; else exec </dev/null; fi
+  if [ -n "$readers" ]; then open_pipe "$step" "$task"; else own_input "$task" "$SLURM_NODEID"; fi
   exec 5>&2
+  echo $$ >"$run/ranks.$step.$task" # for step_usage.sh
   redirect "$task" "$SLURM_NODEID"
   exec 6>&2 2>/dev/null # a shell reports killed children in its own form
   if [ -n "$label" ]; then
@@ -249,6 +224,9 @@ if [ "$mode" = world ]; then
     (run_task "$task" "$@") 2>&6 5>&- 6>&-
   fi
   code=$?
+  keep_spent
+  rm -f "$run/ranks.$step.$task"
+  tell_of_end "$task"
   [ $code -ne 0 ] || exit 0
   tell "$task" "$code"
   [ "$kill_on_bad_exit" = 0 ] &&
@@ -262,26 +240,6 @@ session=
 if [ -n "$own_session" ] && setsid true 2>/dev/null; then
   session=setsid
 fi
-
-# of_multi_prog FILE TASK: the program and its arguments on the first line that names the task
-of_multi_prog() {
-  set -f # a range may be *
-  while read -r range line; do
-    case $range in '' | '#'*) continue ;; esac
-    for part in $(printf %s "$range" | tr , ' '); do
-      case $part in
-        '*') ;;
-        *-*) { [ "$2" -ge "${part%-*}" ] && [ "$2" -le "${part#*-}" ]; } || continue ;;
-        *) [ "$2" = "$part" ] || continue ;;
-      esac
-      first=${range%%[-,]*}
-      [ "$first" != '*' ] || first=0
-      printf '%s' "$line" | sed "s/%t/$2/g; s/%o/$(($2 - first))/g"
-      return
-    done
-  done <"$1"
-  return 1
-}
 
 run_task() { # TASK LOCAL PROGRAM...
   SLURM_PROCID=$1 SLURM_LOCALID=$2 SLURM_NODEID=$node SLURM_GTIDS=$tasks
@@ -309,6 +267,7 @@ case $readers in
     feeder=$!
     ;;
 esac
+begin_files node '' "$node"
 children='' nth=0
 for task in $(printf %s "$tasks" | tr , ' '); do
   (
@@ -317,10 +276,11 @@ for task in $(printf %s "$tasks" | tr , ' '); do
     elif [ "$readers" = " $task" ]; then
       exec <&3
     else
-      exec </dev/null
+      own_input "$task" "$node"
     fi
     exec 3<&-
     if [ "$multi_prog" = yes ]; then
+      . "$root/runner/multi_prog.sh"
       line=$(of_multi_prog "$1" "$task") || { echo "srun: error: no line of $1 is for task $task" >&2; exit 1; }
       set -f
       IFS='
@@ -340,7 +300,8 @@ for task in $(printf %s "$tasks" | tr , ' '); do
     echo "$code" >"$run/done.$step.$task"
     rm -f "$run/tasks.$step.$task"
     tell "$task" "$code"
-    [ "$code" = 0 ] || [ "$kill_on_bad_exit" = 0 ] || signal_tasks "$step" KILL
+    tell_of_end "$task"
+    [ "$code" = 0 ] || [ "$kill_on_bad_exit" = 0 ] || end_tasks_here
     exit "$code"
   ) &
   children="$children $!"
@@ -358,5 +319,6 @@ for task in $(printf %s "$tasks" | tr , ' '); do
   [ "$code" -le "$highest" ] || highest=$code
   rm -f "$run/done.$step.$task"
 done
+keep_spent
 [ -z "$feeder" ] || kill "$feeder" 2>/dev/null
 exit "$highest"

@@ -30,18 +30,22 @@ session_of() {
 #   $pages       memory pages that the job's hold now
 #   $count       how many processes were looked at
 #   $kin         `PID<PARENT` of the job's; $launchers, $clients: those named as MPI's launchers and daemons, and `ssh`
+#   $table   `PID PARENT SESSION TICKS PAGES` lines of the job's, while tasks of steps run here ($with_table, step_usage.sh)
 #   $wrf_pids    those of the job that are wrf.exe; $real_pids: real.exe
 look() {
   leader='' own_session='' terminal='' outsiders=' '
   [ ! -e "$run/terminal" ] || read -r terminal <"$run/terminal"
   { read -r leader <"$run/session"; } 2>/dev/null
   { read -r own_session <"$run/own_session"; } 2>/dev/null
+  set -- "$run"/tasks.*.* "$run"/ranks.*.*
+  with_table=
+  if [ -e "$1" ] || { [ $# -gt 1 ] && [ -e "$2" ]; }; then with_table=yes; fi
   walk
   [ "$outsiders" = ' ' ] || walk # now that their sessions are known
 }
 
 walk() {
-  in_session='' of_job='' ticks=0 pages=0 count=0 kin='' launchers='' clients='' wrf_pids='' real_pids=''
+  in_session='' of_job='' ticks=0 pages=0 count=0 kin='' launchers='' clients='' wrf_pids='' real_pids='' table=''
   for file in /proc/[0-9]*/stat; do
     { read -r line <"$file"; } 2>/dev/null || continue
     # shellcheck disable=SC2086
@@ -64,6 +68,8 @@ walk() {
     of_job="$of_job $1"
     pages=$((pages + ${23}))
     kin="$kin $1<$3"
+    [ -z "$with_table" ] || table="$table$1 $3 $5 $((${13} + ${14} + ${15} + ${16})) ${23}
+"
     case $line in
       *' (mpirun'* | *' (mpiexec'* | *' (orte'* | *' (prte'* | *' (hydra_'*) launchers="$launchers $1" ;;
       *' (ssh) '*) clients="$clients $1" ;;
@@ -75,11 +81,17 @@ walk() {
 
 # part_of PID: sets $part to what a process that `look` saw is of a launch: `task` (of srun, or a rank of an MPI launcher), `launch`
 # (srun itself, mpirun, ssh and the like) or nothing. Each one's environment shows it, which stays with what a task starts, also
-# when that leaves its session.
+# when that leaves its session. $part_step is srun's number of it, if it has one.
 part_of() {
-  part=launch
+  part=launch part_step=
   case " $launchers $clients " in *" $1 "*) return ;; esac
   marks=$( (tr '\000' '\012' <"/proc/$1/environ" | grep -E '^(SLURM_HPCBATCH_STEP|OMPI_COMM_WORLD_RANK|PMI_RANK)=') 2>/dev/null | tr '\012' ' ')
+  case " $marks" in
+    *" SLURM_HPCBATCH_STEP=$job_id."*)
+      part_step=${marks##*"SLURM_HPCBATCH_STEP=$job_id."}
+      part_step=${part_step%% *}
+      ;;
+  esac
   case " $marks" in
     *" SLURM_HPCBATCH_STEP=$job_id."*' task '*) part=task ;;
     *" SLURM_HPCBATCH_STEP=$job_id."*) ;;
@@ -88,20 +100,21 @@ part_of() {
   esac
 }
 
-# signal_here NUMBER SCOPE: SCOPE is script (its shell alone), session, steps (the tasks of steps and the ranks of MPI), full (the
-# script, all that it has started, and these, but not what launches them: that takes signals for orders to itself) or all.
+# signal_here NUMBER SCOPE: SCOPE is script (its shell alone), session, steps (the tasks of steps and the ranks of MPI), step.N (the
+# tasks of that one), full (the script, all that it has started, and these, but not what launches them: that takes signals for orders to itself) or all.
 signal_here() {
   number=$1 scope=$2
   look
   case $scope in
     script) targets=$leader ;;
     session) targets=$in_session ;;
-    steps | full)
+    steps | step.* | full)
       targets=
       for target in $of_job; do
         part_of "$target"
         case $scope:$part in
           steps:task) [ "$target" = "$leader" ] || targets="$targets $target" ;;
+          step.*:task) [ "$scope" != "step.$part_step" ] || targets="$targets $target" ;;
           full:task | full:) targets="$targets $target" ;;
         esac
       done

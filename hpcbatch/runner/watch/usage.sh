@@ -56,6 +56,7 @@ sample_usage() {
     rest "$pause"
     look
     keep_usage
+    see_steps
     tell_usage "$began"
     [ "$host" != "${hosts%% *}" ] || look_at_worlds # a dedicated launcher's first host
     pause=$((1 + count / 200))
@@ -74,6 +75,7 @@ tell_usage() {
   next_word=$((now + next_word))
   peak_bytes
   echo "hpcbatch: usage cpu_s=$((max_ticks / 100)) max_rss_bytes=${peak:-$((max_pages * page_bytes))}"
+  tell_steps
 }
 
 # oom_kills: how many processes the kernel has killed since this container had used up its memory; nothing where that cannot

@@ -5,9 +5,20 @@ from __future__ import annotations
 import pytest
 
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError, describe
-from hpcbatch.dialects.slurm.scancel import ScancelOptions, matching, no_match, outcome, question, read_options
+from hpcbatch.dialects.slurm.scancel import (
+    NoStepError,
+    ScancelOptions,
+    matching,
+    no_match,
+    outcome,
+    question,
+    read_options,
+    step_outcome,
+    step_request,
+)
 from hpcbatch.errors import (
     ForbiddenError,
+    HpcBatchError,
     JobFinishedError,
     NotSupportedError,
     RefusedError,
@@ -16,8 +27,10 @@ from hpcbatch.errors import (
 )
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.named import NamedJob
+from hpcbatch.model.record import JobStatus
 from hpcbatch.model.state import JobState
-from tests.unit.dialects.slurm.jobs import ROWS
+from hpcbatch.model.step import StepRecord
+from tests.unit.dialects.slurm.jobs import NOW, ROWS
 
 
 def options(*argv: str) -> ScancelOptions:
@@ -105,7 +118,7 @@ def test_error(argv: list[str], text: str) -> None:
     assert describe(error.value, "scancel") == (text, 1)
 
 
-@pytest.mark.parametrize("argv", [["1.0"], ["12+1"]], ids=str)
+@pytest.mark.parametrize("argv", [["1.extern"], ["12+1"]], ids=str)
 def test_not_supported(argv: list[str]) -> None:
     with pytest.raises(NotSupportedError):
         options(*argv)
@@ -178,3 +191,76 @@ def test_no_match() -> None:
 
 def test_variables() -> None:
     assert read_options([], {"SCANCEL_USER": "x", "SCANCEL_STATE": "R"}, "u") == ScancelOptions(user="x", state="R")
+
+
+# Steps, as recorded from scancel 22.05.8
+
+RUNS = JobStatus(
+    state=JobState.RUNNING,
+    steps=(
+        StepRecord(number=7, start_time=NOW, end_time=NOW),
+        StepRecord(number=8, start_time=NOW),
+    ),
+    step_count=9,
+)
+
+
+@pytest.mark.parametrize(
+    ("argv", "asked"),
+    [
+        (["85.8"], (15, "cancel.8")),
+        (["-s", "KILL", "85.8"], (15, "cancel.8")),
+        (["-s", "USR1", "85.8"], (10, "step.8")),
+        (["85.9"], (15, "cancel.9")),
+        (["85.7"], None),
+        (["85.3"], None),
+        (["85.batch"], (9, "script")),
+        (["-s", "USR1", "85.batch"], (10, "script")),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_asked_of_a_step(argv: list[str], asked: tuple[int, str] | None) -> None:
+    given = read_options(argv, {}, "tester")
+    (step,) = given.steps
+    assert given.ids == () and step.job.number == 85
+    assert step_request(step, RUNS, given.signal) == asked
+
+
+def test_steps_beside_jobs() -> None:
+    given = read_options(["12", "13.0,14_3.1"], {}, "tester")
+    assert [one.number for one in given.ids] == [12]
+    assert [(one.text, one.step) for one in given.steps] == [("13.0", "0"), ("14_3.1", "1")]
+    with pytest.raises(SlurmUsageError) as error:
+        read_options(["x.0"], {}, "tester")
+    assert error.value.text == "scancel: error: Invalid job id x.0"
+
+
+@pytest.mark.parametrize(
+    ("argv", "error", "text", "code"),
+    [
+        (["1.4"], None, "", 0),
+        (["-v", "1.4"], None, "scancel: Terminating step 1.4", 0),
+        (["-v", "-s", "10", "1.4"], None, "scancel: Signal 10 to step 1.4", 0),
+        (
+            ["1.99"],
+            NoStepError("1.99"),
+            "scancel: error: Kill job error on job step id 1: Invalid job id specified",
+            225,
+        ),
+        (
+            ["7.0"],
+            UnknownJobError("7"),
+            "scancel: error: Kill job error on job step id 7.0: Invalid job id specified",
+            1,
+        ),
+        (
+            ["1.0"],
+            JobFinishedError("1"),
+            "scancel: error: Kill job error on job step id 1.0: Invalid job id specified",
+            1,
+        ),
+    ],
+)
+def test_what_is_said_of_a_step(argv: list[str], error: HpcBatchError | None, text: str, code: int) -> None:
+    given = read_options(argv, {}, "tester")
+    assert step_outcome(given.steps[0], error, given) == (text, code)

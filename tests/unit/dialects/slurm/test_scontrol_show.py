@@ -106,7 +106,7 @@ StepId=85.batch UserId=1002 StartTime=2026-11-21T02:50:04 TimeLimit=UNLIMITED
 
 def test_steps_as_recorded() -> None:
     rows = [row_of(job) for job in QUEUE]
-    shown = list(steps_of(rows))
+    shown = list(steps_of(rows, {}))
     assert [step.step_id for step in shown] == ["85.batch", "86.batch"]
     assert format_steps(shown[:1], UTC) == BATCH
     one_line = " ".join(line.strip() for line in BATCH.splitlines() if line) + "\n"
@@ -115,9 +115,9 @@ def test_steps_as_recorded() -> None:
 
 
 def test_steps_of_arrays_and_of_several_hosts() -> None:
-    (member,) = steps_of([row_of(MEMBER)])
+    (member,) = steps_of([row_of(MEMBER)], {})
     assert member.step_id == "9_4.batch"
-    batch, extern = steps_of([row_of(WIDE)])
+    batch, extern = steps_of([row_of(WIDE)], {})
     assert (batch.hosts, batch.tasks) == (("n1",), 1)
     assert (extern.step_id, extern.hosts, extern.tasks) == ("7.extern", ("n1", "n2"), 2)
     assert "NodeList=n[1-2]\n   Nodes=2 CPUs=0 Tasks=2 Name=extern" in format_steps([extern], UTC)

@@ -20,7 +20,7 @@ HEAD = "         STEPID     NAME PARTITION     USER      TIME NODELIST\n"
 
 
 def show(*argv: str) -> str:
-    return format_steps(ROWS, read_options(argv, {}, "tester"), NOW, UTC)
+    return format_steps(ROWS, {}, read_options(argv, {}, "tester"), NOW, UTC)
 
 
 def test_listing() -> None:

@@ -1,0 +1,82 @@
+"""sacct's lines of the steps that srun started. What their states come to was recorded from sacct 22.05.8."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from hpcbatch.dialects.slurm import states
+from hpcbatch.dialects.slurm.hostlist import compress
+from hpcbatch.dialects.slurm.sacct_fields import Line
+from hpcbatch.model.record import JobStatus
+from hpcbatch.model.step import StepRecord
+
+_SIGTERM = 15
+
+
+def lines_of(job: Line, now: datetime) -> Iterator[Line]:
+    """Behind those of `batch` and `extern`, in the order of their numbers. `job` is the job's line."""
+    status = job.record.status
+    for step in status.steps:
+        state, code, signal = _end(step, is_over=status.state.is_final)
+        end = step.end_time or job.end
+        until = end or now
+        suspended_s = status.suspended_s(step.start_time, until)
+        nodes = node_names(status, step)
+        cpu_s = step.cpu_s if step.cpu_s is not None or status.state.is_final else 0
+        by = str(status.uid) if state == "CA" and step.is_cancelled else ""
+        yield job._replace(
+            step=str(step.number),
+            name=step.name,
+            state=state,
+            state_text=f"{states.LONG[state]} by {by}" if by else states.LONG[state],
+            exit_code=code,
+            exit_signal=signal,
+            start=step.start_time,
+            end=end,
+            elapsed_s=max(0, int((until - step.start_time).total_seconds()) - suspended_s),
+            suspended_s=suspended_s,
+            cpus=step.cpus,
+            nodes=len(nodes),
+            allocated_nodes=len(nodes),
+            node_list=compress(nodes),
+            tasks=step.tasks,
+            cpu_s=cpu_s,
+            cpu_by_host=((nodes[0], cpu_s),) if nodes and cpu_s is not None and step.tasks == 1 else (),
+            rss_bytes=((_largest(status, step), step.max_rss_bytes),) if step.max_rss_bytes else (),
+            rss_task=step.max_rss_task,
+            layout=step.distribution.capitalize() or "Unknown",
+            requested_freq="Unknown",
+            cancelled_by=status.owner if by else "",
+        )
+
+
+def node_names(status: JobStatus, step: StepRecord) -> tuple[str, ...]:
+    """Each once, in the job's order."""
+    places = [place for place in range(len(status.hosts)) if place in step.hosts]
+    return tuple(dict.fromkeys(status.hosts[place].node for place in places))
+
+
+def used_by_place(status: JobStatus) -> dict[int, int]:
+    """The CPU seconds of all steps on each of the job's hosts: of a step of several, as much on each."""
+    found: dict[int, int] = {}
+    for step in status.steps:
+        places = [place for place in range(len(status.hosts)) if place in step.hosts]
+        for place in places:
+            found[place] = found.get(place, 0) + (step.cpu_s or 0) // len(places)
+    return found
+
+
+def _largest(status: JobStatus, step: StepRecord) -> str:
+    place = step.max_rss_host
+    return status.hosts[place].node if place is not None and place < len(status.hosts) else ""
+
+
+def _end(step: StepRecord, *, is_over: bool) -> tuple[str, int, int]:
+    """State, code and signal."""
+    if step.end_time is None:
+        return ("CA", 0, _SIGTERM) if is_over else ("R", 0, 0)
+    code, signal = step.exit_code or 0, step.exit_signal or 0
+    if signal or step.is_cancelled:
+        return "CA", code, signal
+    return ("F", code, 0) if code else ("CD", 0, 0)

@@ -1,0 +1,41 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of conf/job.sh, step.sh and srun.sh
+# What srun writes down of its step, for the job's record (step_usage.sh).
+
+# plain_name TEXT: prints it, a step's name, without what could not stand in a word
+plain_name() {
+  case $1 in
+    '') printf %%20 ;;
+    *[!A-Za-z0-9._+=@/-]*) printf %s "$1" | head -c 64 | od -An -v -tx1 | tr -d '\n' | sed 's/ /%/g' ;;
+    *) printf %.64s "$1" ;;
+  esac
+}
+
+# places: prints which of the job's hosts the step is on, `0-2,5`
+places() {
+  # shellcheck disable=SC2086
+  printf '%s\n' $layout | awk -F : -v hosts="$hosts" '
+    BEGIN { n = split(hosts, host, " "); for (i = 1; i <= n; i++) place[host[i]] = i - 1 }
+    $1 in place { on[place[$1]] = 1 }
+    END {
+      for (i = 0; i < n; i++) {
+        if (!(i in on)) continue
+        for (last = i; last + 1 in on; last++) ;
+        text = text "," (last > i ? i "-" last : i)
+        i = last
+      }
+      print substr(text, 2)
+    }'
+}
+
+# step_begins: with the CPUs that its tasks have
+step_begins() {
+  width=0
+  for word in ${planned:-$(for one in $layout; do echo "${one%:*}:$((${one#*:} * ${cpus_per_task:-1}))"; done)}; do
+    width=$((width + ${word#*:}))
+  done
+  echo "start $step_id $$ $(date +%s) $ntasks $width $(places) $shown $(plain_name "$recorded_name")" >>"$steps/log"
+}
+
+# step_ends EXIT-CODE
+step_ends() { echo "end $step_id $(date +%s) $1" >>"$steps/log"; }

@@ -1,0 +1,119 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of common.sh, processes.sh and usage.sh
+# The steps of srun, for the job's record (controller/live_usage.py, volcano/step_report.py).
+#   $run/steps/log      what each srun of the first host writes down: `start STEP PID TIME TASKS CPUS HOSTS DISTRIBUTION NAME`, where HOSTS
+#                       are places in the job's list, `end STEP TIME EXIT-CODE`, `cancel STEP`
+#   $run/step_usage     of each step, what its tasks have used on this host: `STEP SEEN-TICKS SPENT-TICKS PAGES TASK`: CPU time that was seen
+#                       while they ran and what they had spent when they ended, memory of the largest, and which that is
+#   $run/tasks.STEP.TASK, ranks.STEP.TASK    the process of a task that runs     $run/spent.STEP.*    ticks of tasks that have ended
+# Of all these the running steps and the newest are told.
+
+steps_kept=64
+
+# see_steps: after `look`
+see_steps() {
+  set -- "$run"/spent.*
+  [ -n "$with_table" ] || [ -e "$1" ] || return 0
+  {
+    for file in "$run"/tasks.*.*[0-9] "$run"/ranks.*.*[0-9]; do
+      { read -r pid <"$file"; } 2>/dev/null || continue
+      task=${file##*/}
+      task=${task#*.}
+      echo "mark ${task%%.*} ${task#*.} $pid"
+      case $file in
+        */ranks.*) kill -0 "$pid" 2>/dev/null || rm -f "$file" ;;
+      esac
+    done
+    for file in "$@"; do
+      { read -r spent <"$file"; } 2>/dev/null || continue
+      task=${file##*/spent.}
+      echo "spent ${task%%.*} $spent"
+      rm -f "$file"
+    done
+    printf %s "$table"
+    [ ! -e "$run/step_usage" ] || sed 's/^/was /' "$run/step_usage"
+  } | awk -v most=$steps_kept '
+    function max(a, b) { return a + 0 > b + 0 ? a + 0 : b + 0 }
+    function know(step) { if (step + 0 > last) last = step + 0; known[step] = 1 }
+    $1 == "mark" { step[$4] = $2; task[$4] = $3; know($2); next }
+    $1 == "spent" { spent[$2] += $3; know($2); next }
+    $1 == "was" { seen[$2] = $3; spent[$2] += $4; pages[$2] = $5; top[$2] = $6; know($2); next }
+    { parent[$1] = $2; session[$1] = $3; ticks[$1] = $4; held[$1] = $5 }
+    END {
+      for (pid in ticks) {
+        root = pid
+        for (depth = 0; !(root in step) && (root in parent) && depth < 100; depth++) root = parent[root]
+        if (!(root in step)) root = session[pid]
+        if (!(root in step)) continue
+        now_ticks[step[root]] += ticks[pid]
+        now_pages[root] += held[pid]
+      }
+      for (root in now_pages)
+        if (now_pages[root] > pages[step[root]] + 0) {
+          pages[step[root]] = now_pages[root]
+          top[step[root]] = task[root]
+        }
+      for (one = last + 0; one >= 0 && kept < most; one--)
+        if (one in known) {
+          kept++
+          print one, max(seen[one], now_ticks[one]), spent[one] + 0, pages[one] + 0, top[one] + 0
+        }
+    }' >"$run/step_usage.new" && mv "$run/step_usage.new" "$run/step_usage"
+}
+
+# spent_words ROOM: prints `STEP:TICKS:KIB:TASK` words, in so many bytes
+spent_words() {
+  [ -s "$run/step_usage" ] || return 0
+  awk -v room="$1" -v kib=$((page_bytes / 1024)) '{
+    word = $1 ":" ($2 > $3 ? $2 : $3) ":" $4 * kib ":" $5
+    room -= length(word) + 1
+    if (room > 0) printf "%s%s", NR == 1 ? "" : " ", word
+  }' "$run/step_usage"
+}
+
+# step_words ROOM: prints how many steps there were, and of those that are told `STEP:START:END:EXIT-CODE:TASKS:CPUS:HOSTS:DISTRIBUTION:NAME`
+# words, in so many bytes. A step that runs has no end; one that was cancelled by request has a `c` behind its code.
+step_words() {
+  [ -s "$run/steps/log" ] || return 0
+  awk -v room="$1" -v most=$steps_kept '
+    $1 == "start" && NF == 9 { if (!($2 in start)) count++; if ($2 + 0 > last) last = $2 + 0; start[$2] = $4; rest[$2] = $5 ":" $6 ":" $7 ":" $8 ":" $9 }
+    $1 == "end" { end[$2] = $3; code[$2] = $4 }
+    $1 == "cancel" { cancelled[$2] = "c" }
+    function tell(id,    word) {
+      word = " " id ":" start[id] ":" (id in end ? end[id] ":" code[id] cancelled[id] : ":") ":" rest[id]
+      room -= length(word)
+      if (room > 0 && kept++ < most) printf "%s", word
+    }
+    END {
+      printf "%d", count
+      for (id = last + 0; id >= 0; id--) if (id in start && !(id in end)) tell(id)
+      for (id = last + 0; id >= 0; id--) if (id in start && id in end) tell(id)
+    }' "$run/steps/log"
+}
+
+# note_lost_steps EXIT-CODE: of those whose srun was killed
+note_lost_steps() {
+  [ -s "$run/steps/log" ] || return 0
+  awk '$1 == "start" { pid[$2] = $3 } $1 == "end" { delete pid[$2] } END { for (id in pid) print id, pid[id] }' "$run/steps/log" |
+    while read -r id pid; do
+      kill -0 "$pid" 2>/dev/null || grep -q "^end $id " "$run/steps/log" || echo "end $id $(date +%s) $1" >>"$run/steps/log"
+    done
+}
+
+# tell_steps: into the pod's log, where something has changed, and again now and then
+tells=0
+tell_steps() {
+  tells=$((tells + 1))
+  for name in steps/log step_usage; do
+    [ -s "$run/$name" ] || continue
+    [ $((tells % 5)) != 0 ] && [ -e "$run/told.${name%/*}" ] && [ "$run/$name" -ot "$run/told.${name%/*}" ] && continue
+    : >"$run/told.${name%/*}"
+    case $name in
+      step_usage) echo "hpcbatch: spent $(spent_words 4000)" ;;
+      *)
+        note_lost_steps 137
+        echo "hpcbatch: steps $(step_words 8000)"
+        ;;
+    esac
+  done
+}

@@ -1,0 +1,116 @@
+"""What a runner reports of the steps of srun: words of its log and of its termination message. Written by
+runner/watch/step_usage.sh; the script's user may have forged them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.step import MAX_STEPS
+from hpcbatch.model.text import printable
+
+_NUMBER: Final = re.compile(r"\d{1,10}", re.ASCII)
+_CODE: Final = re.compile(r"(\d{1,3})(c?)", re.ASCII)
+_LAYOUTS: Final = frozenset({"block", "cyclic", "plane", "arbitrary"})
+_NAME_LENGTH: Final = 64
+_SPENT: Final = re.compile(r"(\d{1,9}):(\d{1,14}):(\d{1,14}):(\d{1,9})", re.ASCII)
+_COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
+_LINE: Final = re.compile(r"hpcbatch: (steps|spent) (.*)")
+
+
+class ToldStep(NamedTuple):
+    number: int
+    start: int
+    """Unix times."""
+    end: int | None
+    code: int | None
+    """What srun exited with."""
+    is_cancelled: bool
+    tasks: int
+    cpus: int
+    hosts: Indices
+    distribution: str
+    name: str
+
+
+class Spent(NamedTuple):
+    """What a step's tasks have used on one host."""
+
+    ticks: int
+    """Hundredths of a second of CPU."""
+    rss_bytes: int
+    """Of the largest task; 0 where none was seen."""
+    task: int
+    """That task."""
+
+
+class StepReport(NamedTuple):
+    """Of one pod."""
+
+    total: int = 0
+    """How many steps there were; the first pod says that, and which."""
+    steps: tuple[ToldStep, ...] = ()
+    spent: tuple[tuple[int, Spent], ...] = ()
+    """By a step's number."""
+
+
+NO_STEPS: Final = StepReport()
+
+
+def parse_words(steps: str, spent: str) -> StepReport:
+    """What can be read of it."""
+    total, _, rest = steps.partition(" ")
+    told = [step for word in rest.split(" ") if word and (step := _step(word)) is not None]
+    found = [match for word in spent.split(" ") if (match := _SPENT.fullmatch(word)) is not None]
+    return StepReport(
+        total=int(total) if _COUNT.fullmatch(total) else 0,
+        steps=tuple(told[:MAX_STEPS]),
+        spent=tuple((int(one[1]), Spent(int(one[2]), int(one[3]) * 1024, int(one[4]))) for one in found[:MAX_STEPS]),
+    )
+
+
+def last_words(log: str) -> StepReport:
+    """The last report in a runner's log."""
+    found = {match[1]: match[2] for match in _LINE.finditer(log)}
+    return parse_words(found.get("steps", ""), found.get("spent", ""))
+
+
+def _step(word: str) -> ToldStep | None:
+    """None for what is no such word."""
+    parts = word.split(":")
+    if len(parts) != 9:
+        return None
+    number, start, end, code, tasks, cpus, hosts, distribution, name = parts
+    given = _CODE.fullmatch(code)
+    numbers = (number, start, tasks, cpus) if not end else (number, start, tasks, cpus, end)
+    if not all(_NUMBER.fullmatch(one) for one in numbers) or (end and given is None):
+        return None
+    try:
+        places = Indices.parse(hosts)
+    except HpcBatchError:
+        return None
+    return ToldStep(
+        number=int(number),
+        start=int(start),
+        end=int(end) if end else None,
+        code=min(int(given[1]), 255) if end and given is not None else None,
+        is_cancelled=bool(end and given is not None and given[2]),
+        tasks=int(tasks),
+        cpus=int(cpus),
+        hosts=places,
+        distribution=distribution if distribution in _LAYOUTS else "",
+        name=_name(name),
+    )
+
+
+def _name(text: str) -> str:
+    """Of `wrf.exe`, or `%6d%79` with all of its bytes."""
+    if text.startswith("%"):
+        try:
+            text = bytes.fromhex(text.replace("%", "")).decode(errors="replace")
+        except ValueError:
+            text = ""
+    return printable(text).strip()[:_NAME_LENGTH]

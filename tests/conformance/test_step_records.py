@@ -1,0 +1,150 @@
+"""The steps of srun as others see them: sacct, squeue -s, scontrol show step, sstat, scancel."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tests.conformance.site import Site
+from tests.waiting import wait_for
+
+
+def table(site: Site, job: str, fields: str) -> list[list[str]]:
+    text = site.run("sacct", "-n", "-P", "-j", job, "-o", fields).stdout
+    return [line.split("|") for line in text.splitlines()]
+
+
+def submit(site: Site, script: str, *options: str) -> str:
+    return site.sbatch("-o", "out", *options, site.script("job.sh", f"#!/bin/sh\n{script}\n"))
+
+
+def running(site: Site, job: str) -> list[str]:
+    """The steps of srun that squeue lists."""
+    shown = site.run("squeue", "-h", "-s", "-j", job, "-o", "%i").stdout.split()
+    return [step for step in shown if step.rpartition(".")[2].isdigit()]
+
+
+def test_steps_of_a_job_that_has_ended(site: Site) -> None:
+    job = submit(
+        site,
+        "srun sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'\nsrun -n1 -J named sh -c 'exit 3'\n"
+        "srun -n1 --mpi=none sh -c 'kill -9 $$'\nsrun -N1 -n1 nosuch\nsrun -n9 never\nexit 0",
+        "-N2",
+        "--ntasks-per-node=1",
+    )
+    site.wait_end(job)
+    lines = table(site, job, "jobid,jobname,state,exitcode,ntasks,alloccpus,nnodes,layout")
+    assert lines[0][:4] == [job, "job.sh", "COMPLETED", "0:0"], site.read("out")
+    assert [line[0] for line in lines[1:3]] == [f"{job}.batch", f"{job}.extern"]
+    assert lines[3:] == [
+        [f"{job}.0", "sh", "COMPLETED", "0:0", "2", "2", "2", "Cyclic"],
+        [f"{job}.1", "named", "FAILED", "3:0", "1", "1", "1", "Cyclic"],
+        [f"{job}.2", "sh", "CANCELLED", "0:9", "1", "1", "1", "Cyclic"],
+        [f"{job}.3", "nosuch", "FAILED", "2:0", "1", "1", "1", "Cyclic"],
+    ]
+    assert [line[0] for line in table(site, f"{job}.1,{job}.3", "jobid")] == [f"{job}.1", f"{job}.3"]
+    steps = json.loads(site.run("sacct", "-j", job, "--json").stdout)["jobs"][0]["steps"]
+    assert [(one["step"]["id"], one["state"]) for one in steps[2:]] == [
+        (0, "COMPLETED"),
+        (1, "FAILED"),
+        (2, "CANCELLED"),
+        (3, "FAILED"),
+    ]
+    assert running(site, job) == []
+    assert site.run("squeue", "-h", "-s", "-j", job).stdout == ""
+
+
+def test_steps_of_a_job_that_runs(site: Site) -> None:
+    job = submit(
+        site,
+        "srun -n1 true\nsrun -n1 --mpi=none sh -c 'until [ -e go ]; do sleep 0.1; done' &\n"
+        "srun -n1 -J other --mpi=none sh -c 'until [ -e go ]; do sleep 0.1; done' &\nwait",
+        "-n2",
+    )
+    wait_for("the steps", lambda: running(site, job) == [f"{job}.1", f"{job}.2"], 60)
+    wait_for("what they use", lambda: table(site, f"{job}.1", "maxrss")[0] != [""], 60)
+    names = site.run("squeue", "-h", "-s", "-j", job, "-o", "%j").stdout.split()
+    assert sorted(names) == ["batch", "other", "sh"]
+    text = site.run("scontrol", "show", "step", f"{job}.1").stdout
+    assert re.match(rf"StepId={job}\.1 UserId=\d+ StartTime=\S+ TimeLimit=UNLIMITED\n   State=RUNNING ", text), text
+    assert re.search(
+        r"\n   Nodes=1 CPUs=1 Tasks=1 Name=(sh|other) Network=\(null\)\n   TRES=cpu=1,mem=0,node=1\n", text
+    )
+    assert site.run("scontrol", "show", "step", job).stdout.count("StepId=") == 3
+    unknown = site.run("scontrol", "show", "step", f"{job}.99", check=False)
+    assert (unknown.returncode, unknown.stdout) == (1, f"Job step {job}.99 not found\n")
+    assert site.run("sstat", "-n", "-P", "-j", job, "-o", "jobid,ntasks").stdout == f"{job}.1|1\n"
+    every = site.run("sstat", "-n", "-P", "-a", "-j", job, "-o", "jobid").stdout.split()
+    assert every == [f"{job}.batch", f"{job}.1", f"{job}.2"]
+    assert site.run("sstat", "-n", "-j", f"{job}.0").stderr == f"sstat: error: StepId={job}.0 not found running.\n"
+    (site.work / "go").touch()
+    site.wait_end(job)
+    assert [line[1] for line in table(site, job, "jobid,state")] == ["COMPLETED"] * 5
+
+
+def test_what_the_steps_and_the_script_used(site: Site) -> None:
+    """Together it is the job's."""
+    burn = "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done"
+    job = submit(site, f"srun -n1 --mpi=none sh -c '{burn}'\n{burn}", "-n1")
+    site.wait_end(job)
+    (whole, batch, step) = (line[1] for line in table(site, job, "jobid,totalcpu"))
+
+    def seconds(text: str) -> int:
+        hours, minutes, rest = text.split(":")
+        return int(hours) * 3600 + int(minutes) * 60 + int(rest)
+
+    assert seconds(step) >= 1 and seconds(batch) >= 1
+    assert abs(seconds(whole) - seconds(batch) - seconds(step)) <= 1
+
+
+def test_many_short_steps(site: Site) -> None:
+    """The record keeps the last ones."""
+    job = submit(site, "i=0; while [ $i -lt 80 ]; do srun -n1 -Q --mpi=none true; i=$((i+1)); done", "-n1")
+    site.wait_end(job, 120)
+    lines = table(site, job, "jobid,state,exitcode")
+    assert lines[2:] == [[f"{job}.{number}", "COMPLETED", "0:0"] for number in range(16, 80)]
+
+
+def test_a_step_is_cancelled_and_another_gets_a_signal(site: Site) -> None:
+    task = "trap 'echo usr; exit 0' USR1; touch on.$SLURM_STEP_ID.$SLURM_PROCID; while :; do sleep 0.1; done"
+    job = submit(
+        site,
+        f'srun -N2 -n2 --mpi=none sh -c "{task}" & a=$!\n'.replace("$SLURM", "\\$SLURM")
+        + "until ls on.0.0 on.0.1; do sleep 0.1; done >/dev/null 2>&1\n"
+        + f'srun -N2 -n2 --mpi=none sh -c "{task}" & b=$!\n'.replace("$SLURM", "\\$SLURM")
+        + "wait $a; echo first $?; wait $b; echo second $?",
+        "-N2",
+        "--ntasks-per-node=2",
+    )
+    wait_for("the steps", lambda: len(list(site.work.glob("on.*"))) == 4, 60)
+    wait_for("their report", lambda: running(site, job) == [f"{job}.0", f"{job}.1"], 60)
+    assert site.run("scancel", f"{job}.0").stderr == ""
+    wait_for("its end", lambda: table(site, f"{job}.0", "state") != [["RUNNING"]], 60)
+    assert running(site, job) == [f"{job}.1"]
+    gone = site.run("scancel", f"{job}.0", check=False)
+    assert (gone.returncode, gone.stderr) == (
+        225,
+        f"scancel: error: Kill job error on job step id {job}: Invalid job id specified\n",
+    )
+    site.run("scancel", "-s", "USR1", f"{job}.1")
+    site.wait_end(job)
+    text = site.read("out")
+    assert re.search(rf"slurmstepd-\S+: error: \*\*\* STEP {job}\.0 ON \S+ CANCELLED AT ", text), text
+    assert text.count("usr\n") == 2 and "first 143\n" in text and text.endswith("second 0\n"), text
+    (first, second) = table(site, f"{job}.0,{job}.1", "state,exitcode")
+    assert re.fullmatch(r"CANCELLED by \d+", first[0]) and first[1] == "0:15" and second == ["COMPLETED", "0:0"]
+    after = site.run("scancel", f"{job}.1", check=False)
+    assert (after.returncode, after.stderr) == (
+        1,
+        f"scancel: error: Kill job error on job step id {job}.1: Invalid job id specified\n",
+    )
+
+
+def test_steps_of_an_allocation(site: Site) -> None:
+    text = site.run(
+        "salloc", "-n1", "sh", "-c", "srun hostname; srun -J other sh -c 'exit 2'; echo $SLURM_JOB_ID"
+    ).stdout
+    job = text.split()[-1]
+    wait_for("its end", lambda: table(site, job, "state")[0] != ["RUNNING"], 60)
+    lines = table(site, job, "jobid,jobname,state,exitcode")
+    assert lines[-2:] == [[f"{job}.0", "hostname", "COMPLETED", "0:0"], [f"{job}.1", "other", "FAILED", "2:0"]]
