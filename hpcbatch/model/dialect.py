@@ -12,5 +12,5 @@ class Dialect(StrEnum):
 
 SLURM_VERSION = "22.05.8"
 """Version of the emulated Slurm: its commands' `--version`, and srun's in a job."""
-SLURM_VERSION_TEXT = f"slurm-wlm {SLURM_VERSION}"
-"""Output of `--version` on Debian; other builds print `slurm 22.05.8`."""
+SLURM_VERSION_TEXT = f"slurm {SLURM_VERSION}"
+"""Output of `--version`, as SchedMD builds it; Debian's builds print `slurm-wlm 22.05.8`."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from hpcbatch.cli.common import Describe, Session, complain
 from hpcbatch.model.text import printable_lines
+
+if TYPE_CHECKING:
+    from hpcbatch.dialects.slurm.getopt import Parser
 
 
 def describe(command: str, _session: Session) -> Describe:
@@ -21,6 +24,17 @@ def describe(command: str, _session: Session) -> Describe:
         return errors.describe(error, command)
 
     return say
+
+
+def tell_options(parser: Parser, argv: Sequence[str]) -> None:
+    """With -v, all options of a command that takes its operands anywhere."""
+    if not any(word.startswith("-") and "v" in word for word in argv):
+        return
+    from hpcbatch.dialects.slurm import verbose
+
+    given, _ = parser.parse(argv, permute=True)
+    if verbose.level(given):
+        print(printable_lines(verbose.all_options(parser, given)))
 
 
 def iterate(session: Session, command: str, every_s: int, show: Callable[[], int]) -> NoReturn:

@@ -23,10 +23,22 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch.dialects.slurm.errors import VERSION_TEXT
     from hpcbatch.dialects.slurm.scontrol_command import Verb, read_command
 
     command = read_command(sys.argv[1:], session.environ)
+    if command.verb is Verb.INTERACTIVE:
+        from hpcbatch.cli.slurm.scontrol_interactive import requests
+
+        options = sys.argv[1:]
+        return requests(session, lambda words: execute(session, read_command([*options, *words], session.environ)))
+    return execute(session, command)
+
+
+def execute(session: Session, command: ScontrolCommand) -> int:
+    """Do one request; the exit code."""
+    from hpcbatch.dialects.slurm.errors import VERSION_TEXT
+    from hpcbatch.dialects.slurm.scontrol_command import Verb
+
     if command.clusters is not None:
         from hpcbatch.dialects.slurm.clusters import check_clusters
 
@@ -38,7 +50,8 @@ def _body(session: Session) -> int:
         case Verb.SHOW_HOSTNAMES | Verb.SHOW_HOSTLIST | Verb.SHOW_HOSTLIST_SORTED:
             from hpcbatch.dialects.slurm.scontrol import format_hosts
 
-            sys.stdout.write(format_hosts(command))
+            for line in format_hosts(command).splitlines():
+                print(line)  # a terminal gets one after the other
             return 0
         case Verb.SHOW_JOB:
             return _show_jobs(session, command)
@@ -48,9 +61,9 @@ def _body(session: Session) -> int:
             return _show_partitions(session, command)
         case Verb.PING:
             return _ping(session)
-        case Verb.NOTHING:
+        case Verb.NOTHING | Verb.INTERACTIVE:
             return 0
-        case Verb.WRITE_SCRIPT | Verb.WAIT_JOB | Verb.COMPLETING | Verb.LISTPIDS:
+        case Verb.WRITE_SCRIPT | Verb.WAIT_JOB | Verb.COMPLETING | Verb.LISTPIDS | Verb.PIDINFO:
             from hpcbatch.cli.slurm.scontrol_job import run_request
 
             return run_request(session, command)
@@ -72,6 +85,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
         shown = [job for text in command.ids for job in _named_jobs(session, text)]
     else:
         shown = recent_jobs(session)
+    _tell_update(session, command, len(shown))
     for job in shown:
         text = format_job(
             job.record,
@@ -156,6 +170,7 @@ def _show_nodes(session: Session, command: ScontrolCommand) -> int:
     known = {node.name: node for node in list_nodes(session.api, session.namespace)}
     queues = list_queues(session.api)
     code = 0
+    _tell_update(session, command, len(known))
     for name in expand(command.operand) if command.operand else known:
         if name not in known:
             print(printable(not_found("Node", name).text))
@@ -175,10 +190,18 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
     known = {queue.name: queue for queue in list_queues(session.api)}
     if command.operand and command.operand not in known:
         raise not_found("Partition", command.operand)
+    _tell_update(session, command, len(known))
     for name, queue in known.items():
         if command.operand in {"", name}:
             sys.stdout.write(format_partition(queue, nodes, command.one_line))
     return 0
+
+
+def _tell_update(session: Session, command: ScontrolCommand, records: int) -> None:
+    if command.verbose:
+        from hpcbatch.dialects.slurm.scontrol_show import format_update
+
+        sys.stdout.write(format_update(session.now, records, session.zone, command.time_format))
 
 
 def _ping(session: Session) -> int:

@@ -32,6 +32,8 @@ def run_request(session: Session, command: ScontrolCommand) -> int:
             rows = listing.list_rows(session.api, session.namespace, finished=False)
             sys.stdout.write(scontrol_show.format_completing(rows, session.now, session.zone, command.time_format))
             return 0
+        case Verb.PIDINFO:
+            return _pidinfo(session, command)
         case _:
             print(scontrol_show.PIDS_HEADING)
             raise EndedError("No job steps exist on this node.", 1)
@@ -63,6 +65,18 @@ def _write_script(session: Session, command: ScontrolCommand) -> int:
         return 0
     if not command.quiet:
         print(f"batch script for job {row.job_id} written to {name}")
+    return 0
+
+
+def _pidinfo(session: Session, command: ScontrolCommand) -> int:
+    """The processes that a job sees are its own: its pods share none with others."""
+    number = session.environ.get("SLURM_JOB_ID", "")
+    try:
+        os.kill(int(command.words[0]), 0)
+        row = listing.find(session.api, session.namespace, int(number))
+    except (OSError, OverflowError, ValueError, UnknownJobError):
+        raise EndedError(scontrol_show.NO_PID, 1) from None
+    sys.stdout.write(scontrol_show.format_pidinfo(row, session.now, session.zone, command.time_format))
     return 0
 
 

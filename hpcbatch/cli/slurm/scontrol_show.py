@@ -36,7 +36,13 @@ def show(session: Session, command: ScontrolCommand) -> int:
         case Verb.SHOW_SLURMD:
             raise EndedError(scontrol_show.NO_SLURMD, 1)
         case Verb.SHOW_DAEMONS:
-            print()  # none of them is on a login node
+            from urllib.parse import urlsplit
+
+            from hpcbatch.client.nodes import list_nodes
+
+            controller = urlsplit(session.connection.server).hostname or ""
+            nodes = [node.name for node in list_nodes(session.api, session.namespace)]
+            sys.stdout.write(scontrol_show.format_daemons(session.host, controller, nodes))
         case _:
             pass  # burst buffers, federations: there are none, of which Slurm says nothing
     return 0

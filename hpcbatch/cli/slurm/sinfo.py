@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.slurm.common import describe
+from hpcbatch.cli.slurm.common import describe, tell_options
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.sinfo import SinfoOptions
@@ -21,6 +21,7 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm import sinfo
 
     options = sinfo.read_options(sys.argv[1:], session.environ)
+    tell_options(sinfo.PARSER, sys.argv[1:])
     if options.clusters is not None:
         from hpcbatch.dialects.slurm.clusters import check_clusters
 

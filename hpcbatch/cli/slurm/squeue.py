@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.slurm.common import describe
+from hpcbatch.cli.slurm.common import describe, tell_options
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.squeue_options import SqueueOptions
@@ -19,9 +19,10 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch.dialects.slurm.squeue_options import read_options
+    from hpcbatch.dialects.slurm.squeue_options import PARSER, read_options
 
     options = read_options(sys.argv[1:], session.environ, session.user)
+    tell_options(PARSER, sys.argv[1:])
     if options.clusters is not None:
         from hpcbatch.dialects.slurm.clusters import check_clusters
 

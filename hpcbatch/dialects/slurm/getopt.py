@@ -47,11 +47,12 @@ class Parser:
 
     def __init__(self, command: str, options: Iterable[Option]) -> None:
         self.command = command
+        self.options = tuple(options)
         self._short: dict[str, Option] = {}
         self._long: dict[str, Option] = {}
         """In the order in which getopt_long lists what an abbreviation may stand for."""
         self._exact: dict[str, Option] = {}
-        for option in options:
+        for option in self.options:
             if option.short:
                 self._short[option.short] = option
             names = (option.name, *option.aliases)

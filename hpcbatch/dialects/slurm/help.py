@@ -92,7 +92,7 @@ Other options of Slurm's sbatch are kept with the job or have no effect, which i
 SQUEUE_USAGE = """\
 Usage: squeue [-A accounts] [-j jobids] [-n names] [-o format] [-O format] [-p partitions]
               [-q qos] [-S fields] [-s[steps]] [-i seconds] [-M clusters] [--start] [-t states] [-u users]
-              [-w nodes] [--me] [--json | --yaml] [-ahlrv]"""
+              [-w nodes] [--me] [--json | --yaml] [-ahlrv] [--help] [--usage] [--version]"""
 
 SQUEUE_HELP = f"""\
 {SQUEUE_USAGE}
@@ -125,7 +125,7 @@ Help options:
 
 SCANCEL_USAGE = """\
 Usage: scancel [-A account] [--me] [-n job_name] [-p partition] [-Q] [-t PENDING | RUNNING | SUSPENDED]
-               [-u user_name] [-w hosts...] [-v] [job_id ...]"""
+               [-u user_name] [-w hosts...] [-v] [--help] [--usage] [--version] [job_id ...]"""
 
 SCANCEL_HELP = f"""\
 {SCANCEL_USAGE}
@@ -149,7 +149,10 @@ Help options:
   -V, --version                   output version information and exit"""
 
 SCONTROL_USAGE = """\
-Usage: scontrol [-o] [-Q] COMMAND
+Usage: scontrol [-o] [-Q] [-v] [COMMAND]
+
+Without COMMAND requests are read from standard input, one a line: also !!, the last one again, exit and quit.
+Valid <COMMAND> values are:
 
   show job [ID]               one job, or all
   show node [NAME]            one node, or all
@@ -182,10 +185,13 @@ Usage: scontrol [-o] [-Q] COMMAND
   wait_job ID                 whether the nodes of a running job are ready
   completing                  jobs that are ending
   listpids [ID]               processes of jobs on this host
+  pidinfo PID                 within a job: the job of a process, and when its time is over
+  reconfigure                 refused: site.yaml is read anew by itself
   version                     output version information"""
 
 SINFO_USAGE = """\
-Usage: sinfo [-hlNRsv] [-n nodes] [-o format] [-O format] [-p partitions] [-t states]"""
+Usage: sinfo [-hlNRsv] [-n nodes] [-o format] [-O format] [-p partitions] [-t states]
+             [--help] [--usage] [--version]"""
 
 SINFO_HELP = f"""\
 {SINFO_USAGE}

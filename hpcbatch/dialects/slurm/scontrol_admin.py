@@ -48,14 +48,6 @@ REQUESTS: Mapping[str, Request] = {
         "job notify failure: Requested operation is presently disabled",
         "a job's output is written by the job alone",
     ),
-    "pidinfo": Request(
-        3,
-        1,
-        1,
-        "Failed to locate job for requested pid",
-        "jobs do not run on this host",
-        "missing argument for keyword:{keyword}",
-    ),
     "reboot_nodes": Request(
         3,
         64,

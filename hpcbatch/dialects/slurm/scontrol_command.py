@@ -47,6 +47,8 @@ class Verb(StrEnum):
     VERSION = "version"
     COMPLETING = "completing"
     LISTPIDS = "listpids"
+    PIDINFO = "pidinfo"
+    INTERACTIVE = "interactive"
     WAIT_JOB = "wait_job"
     WRITE_SCRIPT = "write batch_script"
     NOTHING = "nothing"
@@ -64,6 +66,7 @@ class ScontrolCommand:
     """What stands behind `update`."""
     one_line: bool = False
     quiet: bool = False
+    verbose: bool = False
     time_format: str = ""
     clusters: str | None = None
 
@@ -109,6 +112,7 @@ _KEYWORDS = {
     "version": 4,
     "completing": 2,
     "listpids": 1,
+    "pidinfo": 3,
     "wait_job": 2,
     "write": 5,
 }
@@ -116,7 +120,7 @@ _WORDS = {
     **dict.fromkeys(("details", "oneliner", "quiet", "verbose", "ping", "version", "completing"), (0, 0)),
     **dict.fromkeys(("all", "exit", "hide", "quit"), (0, 1024)),
     **dict.fromkeys(("cluster", "listpids"), (0, 1)),
-    **dict.fromkeys(("top", "wait_job"), (1, 1)),
+    **dict.fromkeys(("top", "wait_job", "pidinfo"), (1, 1)),
     "write": (1, 3),
 }
 """How many words stand behind a keyword; of the others at least one."""
@@ -176,13 +180,16 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     if "uid" in asked:
         raise NotSupportedError("scontrol --uid is not supported yet")
     words = [argv[index] for index in operands]
-    if not words:
-        raise NotSupportedError("scontrol without a command, its interactive mode, is not supported yet")
     clusters = next((option.value for option in reversed(given) if option.option.name == "clusters"), None)
-    options = _Options("oneliner" in asked, "quiet" in asked, environ.get("SLURM_TIME_FORMAT", ""), clusters)
+    time_format = environ.get("SLURM_TIME_FORMAT", "")
+    options = _Options("oneliner" in asked, "quiet" in asked, "verbose" in asked, time_format, clusters)
+    if not words:
+        return options.command(Verb.INTERACTIVE)
     keyword, rest = _keyword(words), words[1:]
     least, most = _WORDS.get(keyword, (1, len(words)))
     if not least <= len(rest) <= most:
+        if keyword == "pidinfo" and not rest:
+            raise SlurmUsageError("missing argument for keyword:pidinfo")
         what = f"{words[0]} keyword" if keyword == "verbose" else f"keyword:{words[0]}"
         raise SlurmUsageError(f"too {'few' if len(rest) < least else 'many'} arguments for {what}")
     if keyword in _MODES:
@@ -194,7 +201,7 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     verb = _VERBS.get(keyword) or Verb(keyword)
     if verb is Verb.UPDATE:
         return options.command(verb, words=rest)
-    if verb in {Verb.WAIT_JOB, Verb.LISTPIDS}:
+    if verb in {Verb.WAIT_JOB, Verb.LISTPIDS, Verb.PIDINFO}:
         return options.command(verb, words=rest)
     if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and rest[0].lower().startswith(_REQUEUE_FLAGS):
         raise NotSupportedError(f"scontrol {verb} {rest[0]} is not supported yet")
@@ -213,6 +220,7 @@ def _ids(word: str) -> list[str]:
 class _Options:
     one_line: bool
     quiet: bool
+    verbose: bool
     time_format: str
     clusters: str | None
 
@@ -226,6 +234,7 @@ class _Options:
             words=tuple(words),
             one_line=self.one_line,
             quiet=self.quiet,
+            verbose=self.verbose,
             time_format=self.time_format,
             clusters=self.clusters,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 from hpcbatch.dialects.slurm.clock import full, stamp
 from hpcbatch.dialects.slurm.errors import INVALID_JOB
@@ -20,6 +20,7 @@ NO_FRONTENDS = "No nodes in the system\n"
 NO_JOB = f"slurm_get_job_steps error: {INVALID_JOB}"
 NO_STEPS = "No job steps in the system\n"
 PIDS_HEADING = "PID      JOBID    STEPID   LOCALID GLOBALID"
+NO_PID = "Failed to locate job for requested pid"
 NO_SLURMD = "scontrol: error: slurm_slurmd_info: Connection refused\nslurm_load_slurmd_status: Connection refused"
 
 
@@ -29,6 +30,27 @@ def format_ping(host: str, up: bool) -> str:
         return f"Slurmctld(primary) at {host} is UP\n"
     stars = "*" * 41
     return f"Slurmctld(primary) at {host} is DOWN\n{stars}\n** RESTORE SLURMCTLD DAEMON TO SERVICE **\n{stars}\n"
+
+
+def format_update(when: datetime, records: int, tz: tzinfo, time_format: str = "") -> str:
+    """What -v has before the jobs, nodes or partitions that are shown."""
+    return f"last_update_time={stamp(when, tz, time_format)}, records={records}\n"
+
+
+def format_pidinfo(row: JobRow, now: datetime, tz: tzinfo, time_format: str = "") -> str:
+    """`scontrol pidinfo`: the job of a process, and the time that it has left."""
+    if row.start_time is None or row.walltime_s is None:
+        return f"Slurm JobId={row.job_id} ends at Unknown\n"
+    end = row.start_time + timedelta(seconds=row.walltime_s)
+    left_s = max(0, round((end - now).total_seconds()))
+    return f"Slurm JobId={row.job_id} ends at {stamp(end, tz, time_format)}\nJob remaining time is {left_s} seconds\n"
+
+
+def format_daemons(host: str, controller: str, nodes: Iterable[str]) -> str:
+    """`scontrol show daemons`: which of them this host has, as the configuration that is shown names their hosts."""
+    names = [*(["slurmctld"] if controller in {host, "localhost", "127.0.0.1", "::1"} else [])]
+    names += ["slurmd"] if host in nodes else []
+    return " ".join(names) + "\n"
 
 
 def format_licenses(

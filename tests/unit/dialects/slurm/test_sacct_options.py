@@ -191,9 +191,7 @@ def test_what_is_not_supported_says_so(option: str) -> None:
         sacct(f"{option} -j 1", [])
 
 
-@pytest.mark.parametrize(
-    ("option", "start"), [("-V", "slurm-wlm 22.05.8"), ("-h", "sacct [<OPTION>]"), ("-U", "Usage")]
-)
+@pytest.mark.parametrize(("option", "start"), [("-V", "slurm 22.05.8"), ("-h", "sacct [<OPTION>]"), ("-U", "Usage")])
 def test_answers(option: str, start: str) -> None:
     with pytest.raises(SlurmAnswer) as answer:
         sacct(option, [])

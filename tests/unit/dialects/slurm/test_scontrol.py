@@ -299,7 +299,6 @@ def test_error(argv: list[str], text: str, code: int) -> None:
 @pytest.mark.parametrize(
     "argv",
     [
-        [],
         ["requeue", "state=se", "1"],
         ["-u", "5", "ping"],
         ["errnumstr", "2017"],

@@ -34,7 +34,6 @@ RECORDED = [
     ("reboot vm", "scontrol: error: RebootProgram isn't defined"),
     ("cancel_reboot vm", "slurm_update error: Invalid user id"),
     ("cancel_reboot", "missing argument for keyword:cancel_reboot"),
-    ("pidinfo 1", "Failed to locate job for requested pid"),
     ("pidinfo", "missing argument for keyword:pidinfo"),
     ("notify 15 hello you", "job notify failure: Requested operation is presently disabled"),
     ("notify 15", "too few arguments for keyword:notify"),

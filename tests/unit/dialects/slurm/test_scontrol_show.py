@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, timedelta
 
 import pytest
 
@@ -12,8 +12,11 @@ from hpcbatch.dialects.slurm.scontrol_config import Cluster, format_config
 from hpcbatch.dialects.slurm.scontrol_show import (
     format_aliases,
     format_completing,
+    format_daemons,
     format_licenses,
+    format_pidinfo,
     format_steps,
+    format_update,
     read_step,
     step_not_found,
     topology_error,
@@ -162,3 +165,30 @@ def test_config() -> None:
     assert values["AccountingStorageBackupHost"] == "AccountingStorageBackupHost = (null)"
     older = format_config(cluster._replace(max_array_size=None, kill_delay_s=None), NOW, UTC)
     assert "\nKillWait                = N/A\n" in older
+
+
+def test_verbose_tells_when_and_how_many() -> None:
+    assert format_update(NOW, 3, UTC) == f"last_update_time={NOW:%Y-%m-%dT%H:%M:%S}, records=3\n"
+
+
+@pytest.mark.parametrize(
+    ("walltime_s", "text"),
+    [
+        (3600, "Slurm JobId=7 ends at {end}\nJob remaining time is 3540 seconds\n"),
+        (30, "Slurm JobId=7 ends at {end}\nJob remaining time is 0 seconds\n"),
+        (None, "Slurm JobId=7 ends at Unknown\n"),
+    ],
+)
+def test_pidinfo(walltime_s: int | None, text: str) -> None:
+    started = NOW - timedelta(seconds=60)
+    row = row_of(record(7, "x", JobState.RUNNING, Reason.NONE, walltime_s=walltime_s))._replace(start_time=started)
+    end = started + timedelta(seconds=walltime_s or 0)
+    assert format_pidinfo(row, NOW, UTC) == text.format(end=f"{end:%Y-%m-%dT%H:%M:%S}")
+
+
+@pytest.mark.parametrize(
+    ("host", "controller", "text"),
+    [("vm", "127.0.0.1", "slurmctld\n"), ("n1", "api", "slurmd\n"), ("api", "api", "slurmctld\n"), ("vm", "api", "\n")],
+)
+def test_daemons(host: str, controller: str, text: str) -> None:
+    assert format_daemons(host, controller, ["n1", "n2"]) == text

@@ -171,7 +171,7 @@ def test_wrap_in_a_script_is_passed_over() -> None:
 def test_answers(word: str) -> None:
     with pytest.raises(SlurmAnswer) as answer:
         submit(word)
-    assert answer.value.text.startswith(("Usage: sbatch", "slurm-wlm 22.05.8"))
+    assert answer.value.text.startswith(("Usage: sbatch", "slurm 22.05.8"))
 
 
 def test_command_line_is_refused_before_the_script_is_read() -> None:

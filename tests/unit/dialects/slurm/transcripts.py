@@ -21,8 +21,10 @@ class Case(NamedTuple):
 
 
 def cases(name: str) -> list[object]:
-    """Those of a file of recorded outputs, as parameters of a test."""
-    return [pytest.param(case, id=case.line) for case in _cases(recorded(name))]
+    """Those of a file of recorded outputs, as parameters of a test. Debian's build was recorded: its version has a name
+    of its own.
+    """
+    return [pytest.param(case, id=case.line) for case in _cases(recorded(name).replace("slurm-wlm ", "slurm "))]
 
 
 def _cases(text: str) -> Iterator[Case]:
