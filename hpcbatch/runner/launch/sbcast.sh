@@ -42,7 +42,7 @@ while next_option "$@"; do
     -p | --preserve) preserve=yes ;;
     -v | --verbose) verbose=yes ;;
     -j | --jobid) [ "${value%%.*}" = "$job_id" ] || die "Job $value is not this job, $job_id" ;;
-    -V | --version) echo "slurm-wlm 22.05.8" && exit ;;
+    -V | --version) echo "slurm 22.05.8" && exit ;;
     --help | --usage) usage 2>&1 ;;
     --send-libs) case $value in no | n | 0) ;; *) die "--send-libs is not supported: the hosts have the libraries of their image" ;; esac ;;
   esac

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
+from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.sbcast import Broadcast, read_sbcast
 
 
@@ -43,7 +43,7 @@ def test_what_is_refused(argv: list[str], environ: dict[str, str], text: str) ->
 
 
 def test_answers() -> None:
-    with pytest.raises(SlurmAnswer, match=r"^slurm-wlm 22\.05\.8$"):
+    with pytest.raises(SlurmAnswer, match=VERSION_TEXT):
         read_sbcast(["-V"], {})
     with pytest.raises(SlurmAnswer, match="SOURCE DEST"):
         read_sbcast(["--help"], {})
