@@ -98,14 +98,19 @@ _WHERE: Mapping[Kind, str] = {
 }
 
 
+def canonical(kind: Kind, name: str) -> str:
+    """An attribute's name as it is shown: whoever writes it may use any letters, small or capital."""
+    known = PUBLIC.get(kind, frozenset()) | READ_ONLY.get(kind, frozenset())
+    return name if name in known else next((one for one in known if one.lower() == name.lower()), name)
+
+
 def is_attribute(kind: Kind, name: str) -> bool:
-    return name in PUBLIC.get(kind, ()) or name in READ_ONLY.get(kind, ())
+    found = canonical(kind, name)
+    return found in PUBLIC.get(kind, ()) or found in READ_ONLY.get(kind, ())
 
 
 def set_elsewhere(kind: Kind, attribute: str = "") -> str:
     """Where that is set which qmgr does not set here."""
-    if attribute == "scheduling":
-        return "qstop keeps the jobs of queues from being started, qstart lets them"
     if attribute in {"managers", "operators"}:
         return "Kubernetes decides who may; ClusterRole hpcbatch-operator has an operator's rights (docs/pbs.md)"
     return _WHERE.get(kind, "there are no hooks")

@@ -14,6 +14,7 @@ from hpcbatch.dialects.pbs.qmgr_change import (
     node_change,
     not_here,
     queue_change,
+    scheduling_change,
 )
 from hpcbatch.dialects.pbs.qmgr_help import help_on
 from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
@@ -132,6 +133,13 @@ def test_refused(change: object, setting: Setting, number: int, text: str) -> No
     with pytest.raises(QmgrError) as caught:
         change([setting], Verb.SET)
     assert (caught.value.number, caught.value.text) == (number, text)
+
+
+def test_scheduling() -> None:
+    assert scheduling_change([Setting("scheduling", value="false")], Verb.SET) is False
+    for setting, verb in ((Setting("scheduling"), Verb.UNSET), (Setting("managers", value="x"), Verb.SET)):
+        with pytest.raises(QmgrError):
+            scheduling_change([setting], verb)
 
 
 def test_other_objects() -> None:
