@@ -99,8 +99,10 @@ def change(session: Session, request: Request, name: str) -> None:
         _change_node(session, request, name)
     elif request.kind is Kind.SERVER and request.verb in {Verb.SET, Verb.UNSET}:
         _change_server(session, request)
-    else:
+    elif request.verb in {Verb.SET, Verb.UNSET}:
         raise not_here(request.kind, request.settings)
+    else:
+        raise unauthorized(set_elsewhere(request.kind))
 
 
 def _change_server(session: Session, request: Request) -> None:
