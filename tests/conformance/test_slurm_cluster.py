@@ -146,7 +146,7 @@ def test_usage_of_a_running_job_and_of_an_ended_one(site: Site) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "Job not found.\n")
 
 
-@pytest.mark.parametrize("command", ["sattach", "sbcast", "scrontab", "sgather", "sview"])
+@pytest.mark.parametrize("command", ["sbcast", "scrontab", "sgather", "sview"])
 def test_a_command_that_is_not_here_says_so(site: Site, command: str) -> None:
     done = site.run(command, "12.0", check=False)
     assert (done.returncode, done.stdout) == (1, "")
