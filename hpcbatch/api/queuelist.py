@@ -80,6 +80,7 @@ def queues_from_json(text: str, switches: Mapping[str, Switches]) -> list[QueueR
                 aliases=tuple(map(str, queue.get("aliases", ()))),
                 is_started=switches.get(queue["volcanoQueue"], NONE_SUCH).starts(queue["name"]),
                 volcano_queue=queue["volcanoQueue"],
+                is_idle=switches.get(queue["volcanoQueue"], NONE_SUCH).is_idle,
             )
             for queue in given
         ]

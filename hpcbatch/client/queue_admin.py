@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import COMMANDS, QUEUES
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, UnknownQueueError
-from hpcbatch.model.queue_switches import DISABLED, STOPPED, switches_of
+from hpcbatch.model.queue_switches import DISABLED, IDLE, STOPPED, switches_of
 from hpcbatch.model.row import QueueRow
 
 _CLOSING_S, _LOOK_S = 10.0, 0.1
@@ -46,6 +46,13 @@ def switch_queue(
     api.patch(QUEUES, queue.volcano_queue, {"metadata": {"annotations": notes}})
     if is_opening:
         command_queue(api, found, "OpenQueue")
+
+
+def set_scheduling(api: Api, queues: Iterable[QueueRow], *, on: bool) -> None:
+    """Let jobs start, or none of any queue. Raises ForbiddenError."""
+    note = None if on else "true"
+    for name in dict.fromkeys(queue.volcano_queue for queue in queues):
+        api.patch(QUEUES, name, {"metadata": {"annotations": {IDLE: note}}})
 
 
 def create_queue(api: Api, name: str, *, enabled: bool, started: bool) -> None:

@@ -33,6 +33,7 @@ def list_queues(api: Api) -> list[QueueRow]:
                 is_open=found.takes(name),
                 is_started=found.starts(name),
                 volcano_queue=name,
+                is_idle=found.is_idle,
             )
             for name, found in switches.items()
         ]

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 DISABLED = "disabled.hpcbatch.io/"
 STOPPED = "stopped.hpcbatch.io/"
+IDLE = "hpcbatch.io/idle"
+"""Of the whole Volcano Queue: no job of any queue is started. PBS's server attribute `scheduling` sets it on all."""
 
 
 class Switches(NamedTuple):
@@ -20,6 +22,8 @@ class Switches(NamedTuple):
     """Names of queues that take no jobs."""
     stopped: frozenset[str] = frozenset()
     """Names of queues whose jobs are not started."""
+    is_idle: bool = False
+    """No job is started, though the queues are: the server does not schedule."""
 
     def takes(self, queue: str) -> bool:
         return self.is_open and queue not in self.disabled
@@ -40,4 +44,4 @@ def switches_of(volcano_queue: Mapping[str, Any]) -> Switches:
         if prefix + slash in off and value == "true":
             off[prefix + slash].append(queue)
     is_open = ((volcano_queue.get("status") or {}).get("state") or "Open") == "Open"
-    return Switches(is_open, frozenset(off[DISABLED]), frozenset(off[STOPPED]))
+    return Switches(is_open, frozenset(off[DISABLED]), frozenset(off[STOPPED]), notes.get(IDLE) == "true")

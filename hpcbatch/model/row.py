@@ -263,6 +263,8 @@ class QueueRow(NamedTuple):
     is_started: bool = True
     """Its jobs are started."""
     volcano_queue: str = ""
+    is_idle: bool = False
+    """No job of any queue is started now."""
 
     def reaches(self, node: NodeRow) -> bool:
         return all(pair in node.labels for pair in self.node_selector)

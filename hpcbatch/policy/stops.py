@@ -10,6 +10,8 @@ from hpcbatch.policy.observed import Waiting
 
 def stopped_because(queue: QueueConfig, switches: Switches) -> Waiting | None:
     """None if the queue's jobs may start, as far as operators say."""
-    if queue.name not in switches.stopped:
-        return None
-    return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=f"queue {queue.name} is stopped by an operator")
+    if queue.name in switches.stopped:
+        return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=f"queue {queue.name} is stopped by an operator")
+    if switches.is_idle:
+        return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message="an operator lets no job start")
+    return None

@@ -120,6 +120,21 @@ def test_an_operator_makes_and_removes_a_queue(site: Site) -> None:
 
 
 @pytest.mark.alone
+def test_an_operator_lets_no_job_start(site: Site) -> None:
+    as_operator(site, "qmgr", "-c", "set server scheduling = False")
+    try:
+        assert site.run("qstat", "-B").stdout.splitlines()[2].split()[-1] == "Idle"
+        assert "\n    scheduling = False\n" in site.run("qmgr", "-c", "list server").stdout
+        job = site.qsub("-o", "/dev/null", "-j", "oe", stdin="true\n")
+        wait_for("its reason", lambda: "an operator lets no job start" in site.run("qstat", "-s", job).stdout)
+        assert site.run("qstat", "-Q", "default").stdout.splitlines()[2].split()[3:5] == ["yes", "yes"]
+    finally:
+        as_operator(site, "qmgr", "-c", "set server scheduling = True")
+    assert site.wait_end(job)["Exit_status"] == 0
+    assert site.run("qstat", "-B").stdout.splitlines()[2].split()[-1] == "Active"
+
+
+@pytest.mark.alone
 def test_an_operator_marks_a_node(site: Site) -> None:
     node = site.run("sinfo", "-h", "-N", "-o", "%n").stdout.split()[-1]
     as_operator(site, "qmgr", "-c", f'set node {node} state=offline,comment="a, b"')

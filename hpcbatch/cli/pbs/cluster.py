@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from hpcbatch.dialects.pbs.qstat_full import Attributes
     from hpcbatch.dialects.pbs.qstat_queues import JobCounts
-    from hpcbatch.model.row import NodeRow
+    from hpcbatch.model.row import NodeRow, QueueRow
 
 
 def server_count(session: Session) -> JobCounts:
@@ -26,10 +26,18 @@ def server_count(session: Session) -> JobCounts:
 
 
 def server_objects(session: Session) -> dict[str, Attributes]:
-    from hpcbatch.client.queues import default_queue
+    from hpcbatch.client.queues import list_queues
     from hpcbatch.dialects.pbs.qstat_queues import server_attributes
 
-    return {session.server: server_attributes(session.server, default_queue(session.api), server_count(session))}
+    queues = list_queues(session.api)
+    default = next((queue.name for queue in queues if queue.is_default), "")
+    count = server_count(session)
+    return {session.server: server_attributes(session.server, default, count, is_idle=is_idle(queues))}
+
+
+def is_idle(queues: Sequence[QueueRow]) -> bool:
+    """Whether the server starts no job of any queue."""
+    return bool(queues) and all(queue.is_idle for queue in queues)
 
 
 def queue_objects(session: Session) -> dict[str, Attributes]:

@@ -97,8 +97,22 @@ def change(session: Session, request: Request, name: str) -> None:
         _change_queue(session, request, name)
     elif request.kind is Kind.NODE:
         _change_node(session, request, name)
-    else:
+    elif request.kind is Kind.SERVER and request.verb in {Verb.SET, Verb.UNSET}:
+        _change_server(session, request)
+    elif request.verb in {Verb.SET, Verb.UNSET}:
         raise not_here(request.kind, request.settings)
+    else:
+        raise unauthorized(set_elsewhere(request.kind))
+
+
+def _change_server(session: Session, request: Request) -> None:
+    from hpcbatch.client.queue_admin import set_scheduling
+    from hpcbatch.client.queues import list_queues
+    from hpcbatch.dialects.pbs.qmgr_change import scheduling_change
+
+    on = scheduling_change(request.settings, request.verb)
+    if on is not None:
+        set_scheduling(session.api, list_queues(session.api), on=on)
 
 
 def _change_queue(session: Session, request: Request, name: str) -> None:

@@ -299,13 +299,15 @@ def _show_queues(session: Session, options: QstatOptions) -> int:
 
 def _show_server(session: Session, options: QstatOptions) -> int:
     """`qstat -B`; operands are names of servers."""
-    from hpcbatch.cli.pbs.cluster import server_count, server_objects
+    from hpcbatch.cli.pbs.cluster import is_idle, server_count, server_objects
+    from hpcbatch.client.queues import list_queues
     from hpcbatch.dialects.pbs.qstat_queues import format_server
 
     for operand in options.operands:
         check_server(session, "qstat", operand.removeprefix("@"))
     if not options.full:
-        sys.stdout.write(format_server(session.server, server_count(session)))
+        idle = is_idle(list_queues(session.api))
+        sys.stdout.write(format_server(session.server, server_count(session), is_idle=idle))
         return 0
     sys.stdout.write(_formatted(session, options, server_objects(session), heading="Server", key="Server"))
     return 0

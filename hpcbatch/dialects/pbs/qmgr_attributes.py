@@ -89,6 +89,11 @@ READ_ONLY: Mapping[Kind, frozenset[str]] = {
     ),
 }
 _SITE = "the site's administrator sets it in site.yaml (docs/site.md)"
+_IN_SITE: Mapping[Kind, frozenset[str]] = {
+    Kind.SERVER: frozenset({"default_queue", "job_history_duration", "mailer", "mail_from", "max_array_size"}),
+    Kind.QUEUE: frozenset({"default_chunk", "resources_default", "resources_max"}),
+}
+_NOWHERE = "hpcbatch has nothing that it would change"
 _WHERE: Mapping[Kind, str] = {
     Kind.SERVER: _SITE,
     Kind.QUEUE: _SITE,
@@ -98,14 +103,21 @@ _WHERE: Mapping[Kind, str] = {
 }
 
 
+def canonical(kind: Kind, name: str) -> str:
+    """An attribute's name as it is shown: whoever writes it may use any letters, small or capital."""
+    known = PUBLIC.get(kind, frozenset()) | READ_ONLY.get(kind, frozenset())
+    return name if name in known else next((one for one in known if one.lower() == name.lower()), name)
+
+
 def is_attribute(kind: Kind, name: str) -> bool:
-    return name in PUBLIC.get(kind, ()) or name in READ_ONLY.get(kind, ())
+    found = canonical(kind, name)
+    return found in PUBLIC.get(kind, ()) or found in READ_ONLY.get(kind, ())
 
 
 def set_elsewhere(kind: Kind, attribute: str = "") -> str:
     """Where that is set which qmgr does not set here."""
-    if attribute == "scheduling":
-        return "qstop keeps the jobs of queues from being started, qstart lets them"
     if attribute in {"managers", "operators"}:
         return "Kubernetes decides who may; ClusterRole hpcbatch-operator has an operator's rights (docs/pbs.md)"
+    if attribute and kind in _IN_SITE and attribute not in _IN_SITE[kind]:
+        return _NOWHERE
     return _WHERE.get(kind, "there are no hooks")

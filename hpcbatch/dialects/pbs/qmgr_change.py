@@ -73,6 +73,16 @@ def new_settings(settings: Sequence[Setting], present: Mapping[str, str]) -> tup
     return tuple(one for one in settings if one.op != "=" or present.get(str(one)) != one.value or not one.value)
 
 
+def scheduling_change(settings: Sequence[Setting], verb: Verb) -> bool | None:
+    """What becomes of the server's `scheduling`; None: nothing. Raises QmgrError for what is not set here."""
+    on: bool | None = None
+    for setting in settings:
+        if setting.name != "scheduling" or verb is Verb.UNSET:
+            raise not_here(Kind.SERVER, [setting])
+        on = _boolean(setting)
+    return on
+
+
 def check_attributes(kind: Kind, settings: Sequence[Setting]) -> None:
     """Raises QmgrError for a name that is no attribute."""
     for setting in settings:

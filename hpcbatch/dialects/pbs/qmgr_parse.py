@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.errors import PbsUsageError
-from hpcbatch.dialects.pbs.qmgr_attributes import Kind, is_attribute
+from hpcbatch.dialects.pbs.qmgr_attributes import Kind, canonical, is_attribute
 
 
 class Verb(StrEnum):
@@ -158,7 +158,7 @@ def parse_request(text: str) -> Request | None:
     needs = verb in {Verb.SET, Verb.UNSET}
     if wrong_at is not None or (needs and not settings) or (verb is Verb.ACTIVE and settings):
         raise _syntax_error(text, end + (wrong_at or 0), 4)
-    return Request(verb, kind, names, settings)
+    return Request(verb, kind, names, tuple(one._replace(name=canonical(kind, one.name)) for one in settings))
 
 
 def _syntax_error(text: str, at: int, code: int) -> BadRequestError:

@@ -98,11 +98,11 @@ def format_queues(queues: Sequence[QueueRow], counts: Mapping[str, JobCounts], *
     return "".join(lines)
 
 
-def format_server(server: str, count: JobCounts, *, header: bool = True) -> str:
+def format_server(server: str, count: JobCounts, *, header: bool = True, is_idle: bool = False) -> str:
     """The table of `qstat -B`."""
     numbers = " ".join(f"{_number(n):>5}" for n in _states(count))
     total = _number(count.active + count.finished)
-    row = f"{_cut(server, 16):<16} {0:>5} {total:>5} {numbers} {'Active':<10}\n"
+    row = f"{_cut(server, 16):<16} {0:>5} {total:>5} {numbers} {_state(is_idle):<10}\n"
     return (_SERVER_HEADER if header else "") + row
 
 
@@ -172,12 +172,16 @@ def _kb(count: int) -> str:
     return f"{count >> 10}kb"
 
 
-def server_attributes(host: str, default_queue: str, count: JobCounts) -> Attributes:
+def _state(is_idle: bool) -> str:
+    return "Idle" if is_idle else "Active"
+
+
+def server_attributes(host: str, default_queue: str, count: JobCounts, *, is_idle: bool = False) -> Attributes:
     """What `qstat -B -f` shows, for `format_full("Server: name", …)` and `format_json(…, key="Server")`."""
     return [
-        ("server_state", "Active"),
+        ("server_state", _state(is_idle)),
         ("server_host", host),
-        ("scheduling", "True"),
+        ("scheduling", str(not is_idle)),
         ("total_jobs", str(count.active + count.finished)),
         ("state_count", count.state_count),
         ("default_queue", default_queue),

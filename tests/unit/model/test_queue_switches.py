@@ -32,5 +32,11 @@ def test_switches(found: dict[str, Any], takes: bool, starts: bool) -> None:
     assert (switches.takes("workq"), switches.starts("workq")) == (takes, starts)
 
 
+def test_idle() -> None:
+    found = {"metadata": {"annotations": {"hpcbatch.io/idle": "true"}}}
+    assert switches_of(found) == Switches(is_idle=True)
+    assert switches_of(found).starts("workq")
+
+
 def test_without_annotations() -> None:
     assert switches_of({"metadata": {}}) == Switches()

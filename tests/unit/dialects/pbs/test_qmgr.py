@@ -14,6 +14,7 @@ from hpcbatch.dialects.pbs.qmgr_change import (
     node_change,
     not_here,
     queue_change,
+    scheduling_change,
 )
 from hpcbatch.dialects.pbs.qmgr_help import help_on
 from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
@@ -134,9 +135,18 @@ def test_refused(change: object, setting: Setting, number: int, text: str) -> No
     assert (caught.value.number, caught.value.text) == (number, text)
 
 
+def test_scheduling() -> None:
+    assert scheduling_change([Setting("scheduling", value="false")], Verb.SET) is False
+    for setting, verb in ((Setting("scheduling"), Verb.UNSET), (Setting("managers", value="x"), Verb.SET)):
+        with pytest.raises(QmgrError):
+            scheduling_change([setting], verb)
+
+
 def test_other_objects() -> None:
     assert not_here(Kind.SERVER, [Setting("managers", value="x")]).number == 15003
     assert "ClusterRole" in not_here(Kind.SERVER, [Setting("managers", value="x")]).note
+    assert "site.yaml" in not_here(Kind.SERVER, [Setting("default_queue", value="x")]).note
+    assert "nothing" in not_here(Kind.SERVER, [Setting("job_sort_formula", value="x")]).note
     assert not_here(Kind.HOOK, []).text == "Unauthorized Request "
     with pytest.raises(QmgrError, match="Undefined attribute  foo"):
         check_attributes(Kind.QUEUE, [Setting("foo")])

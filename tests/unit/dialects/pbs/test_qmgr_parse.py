@@ -47,6 +47,7 @@ REQUESTS = [
         Verb.SET, Kind.NODE, (Name("n1"),),
         (Setting("state", op="+=", value="offline"), Setting("comment", value="a, b")))),
     ("unset node n1 comment", Request(Verb.UNSET, Kind.NODE, (Name("n1"),), (Setting("comment"),))),
+    ("list server Default_Queue", Request(Verb.LIST, Kind.SERVER, None, (Setting("default_queue"),))),
     ("create queue q", Request(Verb.CREATE, Kind.QUEUE, (Name("q"),))),
     ("active queue", Request(Verb.ACTIVE, Kind.QUEUE)),
     ("e h x", Request(Verb.EXPORT, Kind.HOOK, (Name("x"),))),
