@@ -141,7 +141,7 @@ def test_nothing_is_said_where_nothing_is_asked(pod: RunnerPod) -> None:
     assert len(lines) == 1 and err == ""
 
 
-@pytest.mark.parametrize("argument", ["--cpu-bind=here", "--cpu-bind=map_cpu:", "--hint=fast", "-m odd"])
+@pytest.mark.parametrize("argument", ["--cpu-bind=here", "--cpu-bind=map_cpu:", "--hint=fast"])
 def test_wrong(pod: RunnerPod, argument: str) -> None:
     lines, err = output(pod, f"srun {argument} true; echo $?")
     assert lines == ["1"] and err.startswith("srun: error: ")

@@ -190,7 +190,7 @@ apply() {
     immediate) unapplied --immediate "a step waits until it finds free CPUs" ;;
     propagate) unapplied --propagate "every host has the job's limits" ;;
     verbose) unapplied --verbose "there is no more to tell" ;;
-    profile | acctg-freq) unapplied "--$1" "steps are not accounted" ;;
+    profile | acctg-freq) unapplied "--$1" "what steps use is looked at once a second" ;;
     compress | debugger-test | launch-cmd | max-exit-timeout | msg-timeout | network | resv-ports | slurmd-debug | threads)
       unapplied "--$1" "there is no slurmd here" ;;
     *) unapplied "--$1" "a step has what its job has" ;;
