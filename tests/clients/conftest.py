@@ -43,10 +43,10 @@ def program(site: Site) -> Program:
     """Runs programs/NAME with the Python of a client, and returns what it printed last: one line of JSON."""
 
     def run(client: str, name: str, *arguments: str) -> dict[str, Any]:
-        argv = [str(python_of(client)), str(HERE / "programs" / name), *arguments]
-        done = subprocess.run(
-            argv, cwd=site.work, env=dict(site.env), capture_output=True, text=True, timeout=300, check=False
-        )
+        python = python_of(client)
+        env = {**site.env, "PATH": f"{python.parent}:{site.env['PATH']}"}
+        argv = [str(python), str(HERE / "programs" / name), *arguments]
+        done = subprocess.run(argv, cwd=site.work, env=env, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, f"{name} ended with {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
         found = json.loads(done.stdout.strip().splitlines()[-1])
         assert isinstance(found, dict)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +15,7 @@ from tests.clients.install import HERE, python_of
 from tests.conformance.site import Site
 
 PROGRAMS = HERE / "programs"
+USER = pwd.getpwuid(os.getuid()).pw_name
 
 
 def run(site: Site, client: str, name: str, *arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:
@@ -29,7 +32,7 @@ def ended(site: Site) -> set[str]:
 
 
 SNAKEMAKE = {
-    "slurm": ("--executor", "slurm", "--default-resources", "slurm_account=own", "slurm_partition=default"),
+    "slurm": ("--executor", "slurm", "--default-resources", f"slurm_account={USER}", "slurm_partition=default"),
     "pbs": (
         "--executor",
         "cluster-generic",

@@ -10,10 +10,11 @@ from parsl.launchers import SimpleLauncher
 from parsl.providers import PBSProProvider, SlurmProvider
 
 common = {"walltime": "00:05:00", "init_blocks": 1, "max_blocks": 1, "launcher": SimpleLauncher()}
+init = f"export PATH={sys.prefix}/bin:$PATH"
 if sys.argv[1] == "slurm":
-    provider = SlurmProvider(partition="default", exclusive=False, cores_per_node=1, **common)
+    provider = SlurmProvider(partition="default", exclusive=False, cores_per_node=1, worker_init=init, **common)
 else:
-    provider = PBSProProvider(queue="default", cpus_per_node=1, **common)
+    provider = PBSProProvider(queue="default", cpus_per_node=1, worker_init=init, **common)
 executor = HighThroughputExecutor(
     label="jobs",
     provider=provider,
@@ -21,7 +22,6 @@ executor = HighThroughputExecutor(
     max_workers_per_node=1,
     worker_debug=True,
     encrypted=False,
-    launch_cmd=f"{sys.executable} {sys.prefix}/bin/" + HighThroughputExecutor(encrypted=False).launch_cmd,
 )
 
 
