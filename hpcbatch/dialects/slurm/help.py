@@ -94,11 +94,11 @@ Other options of Slurm's sbatch are kept with the job or have no effect, which i
 
 SQUEUE_USAGE = """\
 Usage: squeue [-A accounts] [-j jobids] [-n names] [-o format] [-O format] [-p partitions]
-              [-q qos] [-S fields] [-s[steps]] [-i seconds] [-M clusters] [--start] [-t states] [-u users]
+              [-q qos] [-S fields] [-s steps] [-i seconds] [-M clusters] [--start] [-t states] [-u users]
               [-w nodes] [--me] [--json | --yaml] [-ahlrv] [--help] [--usage] [--version]"""
 
-SQUEUE_HELP = f"""\
-{SQUEUE_USAGE}
+SQUEUE_HELP = """\
+Usage: squeue [OPTIONS]
 
   -A, --account=account(s)        jobs of these accounts
   -h, --noheader                  no headers on output
@@ -130,8 +130,8 @@ SCANCEL_USAGE = """\
 Usage: scancel [-A account] [--me] [-n job_name] [-p partition] [-Q] [-t PENDING | RUNNING | SUSPENDED]
                [-u user_name] [-w hosts...] [-v] [--help] [--usage] [--version] [job_id ...]"""
 
-SCANCEL_HELP = f"""\
-{SCANCEL_USAGE}
+SCANCEL_HELP = """\
+Usage: scancel [OPTIONS]
 
   -A, --account=account           act only on jobs charging this account
   -i, --interactive               ask about each job
@@ -157,6 +157,7 @@ Usage: scontrol [-o] [-Q] [-v] [COMMAND]
 Without COMMAND requests are read from standard input, one a line: also !!, the last one again, exit and quit.
 Valid <COMMAND> values are:
 
+  show <ENTITY> [<ID>]        what there is of it, or one; entities:
   show job [ID]               one job, or all
   show node [NAME]            one node, or all
   show partition [NAME]       one partition, or all
@@ -196,8 +197,8 @@ SINFO_USAGE = """\
 Usage: sinfo [-hlNRsv] [-n nodes] [-o format] [-O format] [-p partitions] [-t states]
              [--help] [--usage] [--version]"""
 
-SINFO_HELP = f"""\
-{SINFO_USAGE}
+SINFO_HELP = """\
+Usage: sinfo [OPTIONS]
 
   -h, --noheader             no headers on output
   -i, --iterate=seconds      again and again
