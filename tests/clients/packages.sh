@@ -7,4 +7,4 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     exit 0
 fi
 echo "installing: ruby"
-DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends ruby >/dev/null
+DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends ruby ruby-fog-openstack >/dev/null

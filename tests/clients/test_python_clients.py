@@ -38,3 +38,32 @@ def test_parsl(program: Program, system: str) -> None:
     assert found["results"] == [0, 2, 4, 6]
     assert "on purpose" in found["error"]
     assert found["states"] == ["RUNNING"]
+
+
+@pytest.mark.parametrize("plugin", ["core.slurm", "core.pbspro"])
+def test_aiida(program: Program, plugin: str) -> None:
+    found = program("aiida-core", "use_aiida.py", plugin)
+    assert found["said"] == "hello"
+    assert (found["running"], found["killed"]) == ("running", True)
+    assert found["listed"] >= 1
+
+
+@pytest.mark.parametrize("system", ["slurm", "pbs"])
+def test_batchspawner(program: Program, system: str) -> None:
+    found = program("jupyterhub", "use_batchspawner.py", system)
+    assert found["id"]
+    assert found["host"].startswith("node-")
+    assert "RUNNING" in found["seen"]
+
+
+@pytest.mark.parametrize("system", ["slurm", "pbspro"])
+def test_radical_saga(program: Program, system: str) -> None:
+    found = program("radical.saga", "use_saga.py", system)
+    assert found["states"] == ["Done", "Failed", "Canceled"]
+    assert found["said"] == "hello"
+
+
+def test_executorlib(program: Program) -> None:
+    found = program("executorlib", "use_executorlib.py")
+    assert found["results"] == [0, 2, 4]
+    assert "on purpose" in found["error"]
