@@ -46,7 +46,8 @@ def test_ood_core(site: Site, tmp_path: Path, adapter: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["ends"] == ["completed"] * 4
-    assert (found["held"], found["running"], found["hosts"]) == ("queued_held", "running", 1)
+    held = {"slurm": "queued", "pbspro": "queued_held"}[adapter]
+    assert (found["held"], found["running"], found["hosts"]) == (held, "running", 1)
     assert (found["said"], found["listed"]) == ("hello", True)
     assert found["array"] >= 1
     assert found.get("nodes", 3) == 3

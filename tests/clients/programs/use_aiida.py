@@ -9,7 +9,7 @@ from aiida.plugins import SchedulerFactory, TransportFactory
 from aiida.schedulers.datastructures import JobState, JobTemplate, JobTemplateCodeInfo
 
 scheduler = SchedulerFactory(sys.argv[1])()
-with TransportFactory("core.local")() as transport:
+with TransportFactory("core.local")(use_login_shell=False) as transport:
     scheduler.set_transport(transport)
 
     def submit(name, *words):

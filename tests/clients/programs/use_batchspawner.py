@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import pwd
 import sys
 
 import batchspawner
@@ -11,10 +13,18 @@ KINDS = {"slurm": batchspawner.SlurmSpawner, "pbs": batchspawner.PBSSpawner}
 
 
 async def main():
-    spawner = KINDS[sys.argv[1]](config=Config(), exec_prefix="", req_partition="default", req_queue="default")
+    me = pwd.getpwuid(os.getuid())
+    spawner = KINDS[sys.argv[1]](
+        config=Config(),
+        exec_prefix="",
+        req_partition="default",
+        req_queue="default",
+        req_username=me.pw_name,
+        req_homedir=me.pw_dir,
+        req_keepvars="",
+    )
     spawner.batch_script = "#!/bin/sh\nsleep 300\n"
-    spawner.exec_prefix = ""
-    spawner.get_env = lambda: dict(__import__("os").environ)
+    spawner.get_env = lambda: dict(os.environ)
     spawner.cmd_formatted_for_batch = lambda: ""
     spawner._get_batch_script = lambda **_: asyncio.sleep(0, spawner.batch_script)
     await spawner.submit_batch_script()

@@ -8,7 +8,7 @@ config = YAML.safe_load(File.read(ARGV[1]))["v2"]["job"]
 adapter = OodCore::Job::Factory.build(config)
 
 def until_state(adapter, id, *states)
-  300.times do
+  150.times do
     state = adapter.status(id).state.to_s
     return state if states.include?(state)
     sleep 0.3
@@ -24,7 +24,7 @@ good = adapter.submit(script("#!/bin/sh\necho hello\n", output_path: "#{Dir.pwd}
 bad = adapter.submit(script("#!/bin/sh\nexit 3\n"))
 array = adapter.submit(script("#!/bin/sh\nsleep 5\n", job_array_request: "1-2"))
 long = adapter.submit(script("#!/bin/sh\nsleep 300\n", submit_as_hold: true))
-found = { held: until_state(adapter, long, "queued_held"), array: adapter.info(array).child_task_statuses.length }
+found = { held: until_state(adapter, long, "queued_held", "queued"), array: adapter.info(array).tasks.length }
 adapter.release(long)
 found[:running] = until_state(adapter, long, "running")
 found[:hosts] = adapter.info(long).allocated_nodes.map(&:name).length

@@ -13,7 +13,7 @@ def job(*argv):
     wanted = rs.job.Description()
     wanted.executable, wanted.arguments = argv[0], list(argv[1:])
     wanted.queue, wanted.wall_time_limit, wanted.total_cpu_count = "default", 2, 1
-    wanted.working_directory, wanted.output = os.getcwd(), "out"
+    wanted.working_directory, wanted.output = os.getcwd(), f"{argv[0][5:]}.out"
     return service.create_job(wanted)
 
 
@@ -25,5 +25,5 @@ jobs[1].wait()
 while jobs[2].state == rs.job.PENDING:
     pass
 jobs[2].cancel()
-print(json.dumps({"states": [each.state for each in jobs], "said": open("out").read().strip()}))
+print(json.dumps({"states": [each.state for each in jobs], "said": open("echo.out").read().strip()}))
 os._exit(0)
