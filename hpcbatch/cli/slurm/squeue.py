@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import Session, complain, run
+from hpcbatch.cli.common import EndedError, Session, complain, run
 from hpcbatch.cli.slurm.common import describe, tell_options
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def _body(session: Session) -> int:
 def _show(session: Session, options: SqueueOptions) -> int:
     if options.data:
         return _data(session, options)
+    if options.hosts is not None:
+        _check_hosts(session, options.hosts)
     from hpcbatch.client import listing
     from hpcbatch.dialects.slurm.columns import complaint
 
@@ -74,6 +76,14 @@ def _show(session: Session, options: SqueueOptions) -> int:
         wrf = Columns(session).value
     sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf))
     return 0
+
+
+def _check_hosts(session: Session, hosts: frozenset[str]) -> None:
+    from hpcbatch.client.nodes import list_nodes
+
+    known = {node.name for node in list_nodes(session.api, session.namespace)}
+    if unknown := sorted(hosts - known):
+        raise EndedError(f"squeue: error: Invalid node name {unknown[0]}", 1)
 
 
 def _data(session: Session, options: SqueueOptions) -> int:

@@ -9,14 +9,13 @@ from functools import partial
 from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm.common import describe
 
-
 _IN_JOB = "/hpcbatch/run/job/bin/srun"
 """The runner's, which scripts find first in PATH; this one is here for those that name it by its path."""
 
 
 def main() -> None:
     if os.access(_IN_JOB, os.X_OK):
-        os.execv(_IN_JOB, ["srun", *sys.argv[1:]])
+        os.execv(_IN_JOB, ["srun", *sys.argv[1:]])  # noqa: S606
     run("srun", _body, partial(describe, "srun"))
 
 

@@ -10,15 +10,13 @@ Usage: sbatch [OPTIONS...] script [args...]
 SBATCH_HELP = f"""\
 {SBATCH_USAGE}
 
+Parallel run options:
   -A, --account=name          charge job to specified account
   -a, --array=indexes         job array index values
   -b, --begin=time            defer job until HH:MM MM/DD/YY
-  -B, --extra-node-info=S[:C[:T]] sockets, cores and threads of a node to bind tasks to
       --comment=name          arbitrary comment
-  -C, --constraint=list       features that nodes must have, joined by & and |
       --container-image=image container image: [registry/]name[:tag]
       --container-workdir=dir the same as --chdir
-      --cores-per-socket=n    cores of a socket, for the number of tasks
       --cpus-per-gpu=ncpus    cpus of each GPU
   -c, --cpus-per-task=ncpus   number of cpus required per task
   -D, --chdir=directory       set working directory for batch script
@@ -26,11 +24,9 @@ SBATCH_HELP = f"""\
       --deadline=time         remove the job if it cannot end by then
       --dry-run               print the Kubernetes manifests, submit nothing
   -e, --error=err             file for batch script's standard error
-      --exclusive[=user|mcs]  allocate whole nodes
       --explain               say what becomes of each option, submit nothing
       --export=names          environment variables to export: ALL, NONE, NIL or a list
       --export-file=file      environment variables of the job, each followed by a NUL byte
-  -F, --nodefile=filename     request a specific list of hosts
       --get-user-env          start the script by a login shell of the user
   -G, --gpus=n                GPUs of the whole job, [type:]n
       --gpus-per-node=n       GPUs of each node, [type:]n
@@ -38,27 +34,19 @@ SBATCH_HELP = f"""\
       --gpus-per-task=n       GPUs of each task, [type:]n
       --gres=list             generic resources of each node, name[[:type]:n]
   -H, --hold                  submit job in held state
-      --hint=type             how tasks are bound: compute_bound, memory_bound, [no]multithread
       --ignore-pbs            pass over #PBS and #BSUB lines in the batch script
   -i, --input=in              file for batch script's standard input
   -J, --job-name=jobname      name of job
       --kill-on-invalid-dep=yes|no terminate job if dependency can never be met
-  -L, --licenses=names        required licenses, comma separated
   -m, --distribution=type     how tasks are dealt out to CPUs
       --mail-type=type        notify on state change: BEGIN, END, FAIL, ALL and others
       --mail-user=user        who to send email notification for job state changes
-      --mem=MB                memory per node; 0: all of it
-      --mem-per-cpu=MB        memory per allocated cpu
-      --mem-per-gpu=MB        memory per allocated GPU
-      --mincpus=n             minimum number of cpus per node
   -n, --ntasks=ntasks         number of tasks to run
   -N, --nodes=N               number of nodes on which to run (N = min[-max])
       --nice[=value]          decrease scheduling priority by value
       --no-requeue            do not permit the job to be requeued
-      --ntasks-per-core=n     number of tasks to bind to each core
       --ntasks-per-gpu=n      number of tasks for each GPU
       --ntasks-per-node=n     number of tasks to invoke on each node
-      --ntasks-per-socket=n   number of tasks to bind to each socket
       --ntasks-per-tres=n     the same as --ntasks-per-gpu
   -O, --overcommit            overcommit resources
   -o, --output=out            file for batch script's standard output
@@ -70,16 +58,31 @@ SBATCH_HELP = f"""\
   -Q, --quiet                 suppress informational messages
       --requeue               permit the job to be requeued
       --signal=[[R][B]:]num[@time] send signal when time limit within time seconds
-      --sockets-per-node=S    sockets of a node, for --gpus-per-socket
       --strict                refuse the job if any option has no effect here
   -t, --time=minutes          time limit
       --test-only             check the script, submit nothing
-      --threads-per-core=T    threads of a core to bind tasks to
-      --tmp=MB                disk for temporary files per node
   -v, --verbose               verbose mode
   -W, --wait                  wait for completion of submitted job
-  -w, --nodelist=hosts        request a specific list of hosts
       --wrap=command          submit a sh script that runs this command
+
+Constraint options:
+  -B, --extra-node-info=S[:C[:T]] sockets, cores and threads of a node to bind tasks to
+  -C, --constraint=list       features that nodes must have, joined by & and |
+      --cores-per-socket=n    cores of a socket, for the number of tasks
+      --exclusive[=user|mcs]  allocate whole nodes
+  -F, --nodefile=filename     request a specific list of hosts
+      --hint=type             how tasks are bound: compute_bound, memory_bound, [no]multithread
+  -L, --licenses=names        required licenses, comma separated
+      --mem=MB                memory per node; 0: all of it
+      --mem-per-cpu=MB        memory per allocated cpu
+      --mem-per-gpu=MB        memory per allocated GPU
+      --mincpus=n             minimum number of cpus per node
+      --ntasks-per-core=n     number of tasks to bind to each core
+      --ntasks-per-socket=n   number of tasks to bind to each socket
+      --sockets-per-node=S    sockets of a node, for --gpus-per-socket
+      --threads-per-core=T    threads of a core to bind tasks to
+      --tmp=MB                disk for temporary files per node
+  -w, --nodelist=hosts        request a specific list of hosts
   -x, --exclude=hosts         exclude a specific list of hosts
 
 Help options:
@@ -91,11 +94,11 @@ Other options of Slurm's sbatch are kept with the job or have no effect, which i
 
 SQUEUE_USAGE = """\
 Usage: squeue [-A accounts] [-j jobids] [-n names] [-o format] [-O format] [-p partitions]
-              [-q qos] [-S fields] [-s[steps]] [-i seconds] [-M clusters] [--start] [-t states] [-u users]
+              [-q qos] [-S fields] [-s steps] [-i seconds] [-M clusters] [--start] [-t states] [-u users]
               [-w nodes] [--me] [--json | --yaml] [-ahlrv] [--help] [--usage] [--version]"""
 
-SQUEUE_HELP = f"""\
-{SQUEUE_USAGE}
+SQUEUE_HELP = """\
+Usage: squeue [OPTIONS]
 
   -A, --account=account(s)        jobs of these accounts
   -h, --noheader                  no headers on output
@@ -127,8 +130,8 @@ SCANCEL_USAGE = """\
 Usage: scancel [-A account] [--me] [-n job_name] [-p partition] [-Q] [-t PENDING | RUNNING | SUSPENDED]
                [-u user_name] [-w hosts...] [-v] [--help] [--usage] [--version] [job_id ...]"""
 
-SCANCEL_HELP = f"""\
-{SCANCEL_USAGE}
+SCANCEL_HELP = """\
+Usage: scancel [OPTIONS]
 
   -A, --account=account           act only on jobs charging this account
   -i, --interactive               ask about each job
@@ -154,6 +157,7 @@ Usage: scontrol [-o] [-Q] [-v] [COMMAND]
 Without COMMAND requests are read from standard input, one a line: also !!, the last one again, exit and quit.
 Valid <COMMAND> values are:
 
+  show <ENTITY> [<ID>]        what there is of it, or one; entities:
   show job [ID]               one job, or all
   show node [NAME]            one node, or all
   show partition [NAME]       one partition, or all
@@ -193,8 +197,8 @@ SINFO_USAGE = """\
 Usage: sinfo [-hlNRsv] [-n nodes] [-o format] [-O format] [-p partitions] [-t states]
              [--help] [--usage] [--version]"""
 
-SINFO_HELP = f"""\
-{SINFO_USAGE}
+SINFO_HELP = """\
+Usage: sinfo [OPTIONS]
 
   -h, --noheader             no headers on output
   -i, --iterate=seconds      again and again

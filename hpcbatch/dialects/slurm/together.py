@@ -75,6 +75,11 @@ def _conflicts(request: Request) -> Iterable[tuple[tuple[str, ...], str]]:
                 break
     if {"core-spec", "thread-spec"} <= request.ignored.keys():
         text = "sbatch: fatal: -S/--core-spec and --thred-spec options are mutually exclusive"
+        if {"core-spec", "thread-spec"} <= request.from_environment:
+            text = (
+                "sbatch: fatal: Both --core-spec and --thread-spec set using environment variables. "
+                "Those options are mutually exclusive."
+            )
         yield ("core-spec", "thread-spec"), text
     if request.cpus_per_gpu is not None and request.cpus_per_task is not None:
         text = "sbatch: fatal: --cpus-per-task and --cpus-per-gpu are mutually exclusive."

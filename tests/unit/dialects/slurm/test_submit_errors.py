@@ -209,3 +209,9 @@ def test_any_directive(text: str) -> None:
         submit(script=directives(text).encode("utf-8", "surrogatepass"))
     except HpcBatchError as error:
         assert describe(error, "sbatch")[1] > 0
+
+
+def test_variables_that_exclude_each_other() -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        submit(environ={"SBATCH_CORE_SPEC": "1", "SBATCH_THREAD_SPEC": "1"})
+    assert error.value.text.startswith("sbatch: fatal: Both --core-spec and --thread-spec set using environment")
