@@ -259,7 +259,7 @@ def test_squeue(cluster: Cluster) -> None:
     assert cluster.run("squeue", "-h", "-t", "all", "-j", "4", "-o", "%i %t") == ("4 CD\n", "", 0)
     assert cluster.run("squeue", "-h", "-j", "999,3", "-o", "%i") == ("3\n", "", 0)
     assert cluster.run("squeue", "-h", "-j", "5,2,3,4,999,998", "-o", "%i", "-S", "i") == ("2\n3\n5\n", "", 0)
-    assert cluster.run("squeue", "--version") == ("slurm-wlm 22.05.8\n", "", 0)
+    assert cluster.run("squeue", "--version") == ("slurm 22.05.8\n", "", 0)
 
 
 def test_scontrol_shows_jobs(cluster: Cluster) -> None:

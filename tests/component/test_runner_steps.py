@@ -222,7 +222,7 @@ def test_every_option_is_applied_or_told(pod: RunnerPod) -> None:
 
 def test_letters_and_abbreviations(pod: RunnerPod) -> None:
     lines, err = output(pod, "srun -ln2 -v -T 3 -k -mblock:cyclic --mp none --cpus-per-t=1 -N1-2 -I5 echo hi; srun -V")
-    assert sorted(lines) == ["0: hi", "1: hi", "slurm-wlm 22.05.8"]
+    assert sorted(lines) == ["0: hi", "1: hi", "slurm 22.05.8"]
     assert re.findall(r"hpcbatch: (.*) is not applied", err) == [
         "--verbose",
         "--threads",

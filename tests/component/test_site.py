@@ -201,7 +201,8 @@ def test_listings(site: Site) -> None:
     ):
         assert f"    {line}\n" in workq
     assert re.findall(r"resources_(?:max|default).*", long) == ["resources_max.walltime = 168:00:00"]
-    assert "workq              --      --    01:00:00    2     0     0   --   E R\n" in site.run("qstat", "-q").stdout
+    limits = "workq               2gb    --    01:00:00    2     0     0   --   E R\n"
+    assert [limits] == [line for line in site.run("qstat", "-q").stdout.splitlines(keepends=True) if "workq" in line]
     assert "default_queue = workq" in site.run("qstat", "-B", "-f").stdout
     assert site.run("sinfo", "-h", "-o", "%P %a %l %L %s %N").stdout == (
         "workq* up 1:00:00 10:00 1-2 node-[0-2]\nlong up 7-00:00:00 n/a 1-infinite node-0\n"
@@ -262,7 +263,7 @@ def test_a_closed_queue(site: Site) -> None:
     held = site.qsub("-h", stdin="true\n")
     set_queue_state(site, "Closed")
     try:
-        wait_for("a closed queue", lambda: " D R" in site.run("qstat", "-q").stdout)
+        wait_for("a closed queue", lambda: " D S" in site.run("qstat", "-q").stdout)
         refused = wait_for("a refusal", lambda: site.run("qsub", stdin="true\n", check=False).stderr)
         assert refused == "qsub: Queue is not enabled\n"
         site.run("qrls", held)

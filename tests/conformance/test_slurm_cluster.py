@@ -15,7 +15,7 @@ def test_config(site: Site) -> None:
     values = dict(re.findall(r"^(\S+) += ?(.*)$", text, re.MULTILINE))
     assert text.startswith("Configuration data as of 2")
     assert values["ClusterName"] == site.server
-    assert f"slurm-wlm {values['SLURM_VERSION']}\n" == site.run("sbatch", "--version").stdout
+    assert f"slurm {values['SLURM_VERSION']}\n" == site.run("sbatch", "--version").stdout
     assert re.fullmatch(r"\d+ sec", values["KillWait"])
     assert values["MaxNodeCount"] == str(len(site.run("sinfo", "-h", "-N", "-o", "%n").stdout.split()))
     assert text.endswith(f"\n\nSlurmctld(primary) at {site.server} is UP\n")
@@ -42,7 +42,7 @@ NOTHING = [
     ("reservation", 0, "No reservations in the system\n", ""),
     ("reservation=x", 1, "Reservation x not found\n", ""),
     ("topology", 0, "", "scontrol: error: No topology information available\n"),
-    ("daemons", 0, "\n", ""),
+    ("daemons", 0, "slurmctld\n", ""),
     ("federation", 0, "", ""),
     ("burstbuffer", 0, "", ""),
     ("frontend", 0, "No nodes in the system\n", ""),
