@@ -21,6 +21,7 @@ def test_a_line_in_the_output(site: Site, place: str) -> None:
     job = site.qsub("-N", "told", *options, stdin=f"#PBS -d {site.work}\ncd $PBS_O_WORKDIR\n{SCRIPT}")
     name = f"told.o{job}" if options else site.running_output(job)
     wait_for("it to write", lambda: (site.work / name).exists() and "begins" in site.read(name))
+    wait_for("the record to know", lambda: site.state(job) == "R")
     assert says(site, "qmsg", "go home", job) == (0, "")
     assert says(site, "qmsg", "-O", "-E", "both \u00fc", f"{job}.{site.server}") == (0, "")
     (site.work / "go").touch()
@@ -31,8 +32,10 @@ def test_a_line_in_the_output(site: Site, place: str) -> None:
 
 def test_joined_output_and_a_directory(site: Site) -> None:
     (site.work / "out").mkdir()
+    (site.work / "out").chmod(0o777)
     job = site.qsub("-N", "told", "-j", "oe", "-o", f"{site.work}/out/", stdin=f"cd $PBS_O_WORKDIR\n{SCRIPT}")
     wait_for("it to write", lambda: any("begins" in path.read_text() for path in (site.work / "out").iterdir()))
+    wait_for("the record to know", lambda: site.state(job) == "R")
     assert says(site, "qmsg", "hello", job) == (0, "")
     (site.work / "go").touch()
     site.wait_end(job)

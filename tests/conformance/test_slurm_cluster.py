@@ -42,13 +42,19 @@ NOTHING = [
     ("reservation", 0, "No reservations in the system\n", ""),
     ("reservation=x", 1, "Reservation x not found\n", ""),
     ("topology", 0, "", "scontrol: error: No topology information available\n"),
-    ("daemons", 0, "slurmctld\n", ""),
     ("federation", 0, "", ""),
     ("burstbuffer", 0, "", ""),
     ("frontend", 0, "No nodes in the system\n", ""),
     ("licenses=nosuch", 0, "", ""),
     ("foo", 1, "", "invalid entity:foo for keyword:show \n"),
 ]
+
+
+def test_daemons_are_those_of_this_host(site: Site) -> None:
+    controller = re.search(r"^SlurmctldHost\S*\s+= (\S+)", site.run("scontrol", "show", "config").stdout, re.M)
+    assert controller
+    is_here = controller[1] in {site.run("hostname", "-s").stdout.strip(), "127.0.0.1"}
+    assert site.run("scontrol", "show", "daemons").stdout == ("slurmctld\n" if is_here else "\n")
 
 
 @pytest.mark.parametrize(("entity", "code", "stdout", "stderr"), NOTHING, ids=[row[0] for row in NOTHING])
