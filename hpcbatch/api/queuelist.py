@@ -102,18 +102,19 @@ def settings_from_json(text: str) -> dict[str, int]:
     """`killDelaySeconds` and `maxArraySize`. Raises HpcBatchError for a text that the controller cannot have
     written.
     """
-    try:
-        return {str(name): int(value) for name, value in json.loads(text).get("settings", {}).items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+    return _counts(text, "settings")
 
 
 def licenses_from_json(text: str) -> dict[str, int]:
     """How many licences of each name there are. Raises HpcBatchError for a text that the controller cannot have
     written.
     """
+    return _counts(text, "licenses")
+
+
+def _counts(text: str, key: str) -> dict[str, int]:
     try:
-        return {str(name): int(count) for name, count in json.loads(text).get("licenses", {}).items()}
+        return {str(name): int(value) for name, value in json.loads(text).get(key, {}).items()}
     except (ValueError, TypeError, AttributeError) as error:
         raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from urllib.parse import urlencode
 
@@ -115,6 +115,15 @@ class PodStream:
             raise _broken()
         is_said = opcode in {websocket.ABNF.OPCODE_BINARY, websocket.ABNF.OPCODE_TEXT} and len(data) > 1
         return (data[0], bytes(data[1:])) if is_said else None
+
+    def messages(self) -> Iterator[tuple[int, bytes]]:
+        """All that are still to come; the last is STATUS. Raises BrokenStreamError."""
+        channel = None
+        while channel != STATUS:
+            message = self.receive()
+            if message is not None:
+                channel = message[0]
+                yield message
 
     def close(self) -> None:
         self._connection.close()

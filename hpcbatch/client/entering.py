@@ -82,17 +82,11 @@ class Pod:
             if text:
                 stream.send(0, text)
             stream.end_input()
-            while True:
-                message = stream.receive()
-                if message is None:
-                    continue
-                channel, data = message
-                if channel == STATUS:
-                    break
+            for channel, data in stream.messages():
                 found[channel] = found.get(channel, b"") + data
         finally:
             stream.close()
-        if exit_code(data):
+        if exit_code(found[STATUS]):
             why = " ".join(found[STDERR].decode(errors="replace").split()) or "it does not say why"
             raise HpcBatchError(f"the job's first pod refuses: {why}")
         return found[STDOUT]

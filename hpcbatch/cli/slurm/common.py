@@ -37,6 +37,14 @@ def tell_options(parser: Parser, argv: Sequence[str]) -> None:
         print(printable_lines(verbose.all_options(parser, given)))
 
 
+def check_cluster_names(session: Session, command: str, named: str | None) -> None:
+    """Those of -M, if it was given: what is no cluster is told. Raises SlurmUsageError without this one."""
+    if named is not None:
+        from hpcbatch.dialects.slurm.clusters import check_clusters
+
+        complain(check_clusters(named, session.server, command))
+
+
 def iterate(session: Session, command: str, every_s: int, show: Callable[[], int]) -> NoReturn:
     """Show it again and again, with an empty line behind each time, until a signal ends the command. What fails once
     may go well the next time.

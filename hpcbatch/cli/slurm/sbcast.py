@@ -49,13 +49,9 @@ def _send(session: Session, source: BinaryIO, job_id: int, command: tuple[str, .
         while piece := source.read(_PIECE):
             stream.send(STDIN, piece)
         stream.end_input()
-        while True:
-            message = stream.receive()
-            if message is None:
-                continue
-            channel, data = message
-            if channel == STATUS:
-                return exit_code(data)
-            sys.stderr.write(data.decode(errors="backslashreplace"))
+        for channel, data in stream.messages():
+            if channel != STATUS:
+                sys.stderr.write(data.decode(errors="backslashreplace"))
+        return exit_code(data)
     finally:
         stream.close()

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
-from hpcbatch.cli.slurm.common import describe
+from hpcbatch.cli.slurm.common import check_cluster_names, describe
 from hpcbatch.errors import HpcBatchError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.text import printable
@@ -28,10 +28,7 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm.ids import id_text
 
     options = scancel.read_options(sys.argv[1:], session.environ, session.user)
-    if options.clusters is not None:
-        from hpcbatch.dialects.slurm.clusters import check_clusters
-
-        complain(check_clusters(options.clusters, session.server, "scancel"))
+    check_cluster_names(session, "scancel", options.clusters)
     from hpcbatch.client import arrays, changes, listing
     from hpcbatch.client.watch import settle
 

@@ -6,8 +6,8 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.slurm.common import describe
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.slurm.common import check_cluster_names, describe
 from hpcbatch.errors import UnknownJobError, UnreachableError
 from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of
@@ -39,10 +39,7 @@ def execute(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.dialects.slurm.errors import VERSION_TEXT
     from hpcbatch.dialects.slurm.scontrol_command import Verb
 
-    if command.clusters is not None:
-        from hpcbatch.dialects.slurm.clusters import check_clusters
-
-        complain(check_clusters(command.clusters, session.server, "scontrol"))
+    check_cluster_names(session, "scontrol", command.clusters)
     match command.verb:
         case Verb.VERSION:
             print(VERSION_TEXT)

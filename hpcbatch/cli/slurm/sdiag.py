@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.slurm.common import describe
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.slurm.common import check_cluster_names, describe
 
 
 def main() -> None:
@@ -16,11 +16,9 @@ def main() -> None:
 def _body(session: Session) -> int:
     from hpcbatch.client.listing import list_rows
     from hpcbatch.dialects.slurm import sdiag
-    from hpcbatch.dialects.slurm.clusters import check_clusters
 
     clusters = sdiag.read_options(sys.argv[1:])
-    if clusters is not None:
-        complain(check_clusters(clusters, session.server, "sdiag"))
+    check_cluster_names(session, "sdiag", clusters)
     since = session.now.replace(hour=0, minute=0, second=0, microsecond=0)
     counts = sdiag.count(list_rows(session.api, session.namespace, since=since), since)
     sys.stdout.write(sdiag.format_report(counts, since, session.now, session.zone))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.slurm.common import describe, tell_options
+from hpcbatch.cli.slurm.common import check_cluster_names, describe, tell_options
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.sinfo import SinfoOptions
@@ -22,10 +22,7 @@ def _body(session: Session) -> int:
 
     options = sinfo.read_options(sys.argv[1:], session.environ)
     tell_options(sinfo.PARSER, sys.argv[1:])
-    if options.clusters is not None:
-        from hpcbatch.dialects.slurm.clusters import check_clusters
-
-        complain(check_clusters(options.clusters, session.server, "sinfo"))
+    check_cluster_names(session, "sinfo", options.clusters)
     if options.every_s:
         from hpcbatch.cli.slurm.common import iterate
 

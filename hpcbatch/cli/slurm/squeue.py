@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import EndedError, Session, complain, run
-from hpcbatch.cli.slurm.common import describe, tell_options
+from hpcbatch.cli.slurm.common import check_cluster_names, describe, tell_options
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.squeue_options import SqueueOptions
@@ -23,10 +23,7 @@ def _body(session: Session) -> int:
 
     options = read_options(sys.argv[1:], session.environ, session.user)
     tell_options(PARSER, sys.argv[1:])
-    if options.clusters is not None:
-        from hpcbatch.dialects.slurm.clusters import check_clusters
-
-        complain(check_clusters(options.clusters, session.server, "squeue"))
+    check_cluster_names(session, "squeue", options.clusters)
     if options.every_s:
         from hpcbatch.cli.slurm.common import iterate
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.slurm.common import describe
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.slurm.common import check_cluster_names, describe
 
 
 def main() -> None:
@@ -21,11 +21,9 @@ def _body(session: Session) -> int:
         return 0
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.client.usage import jobs_since
-    from hpcbatch.dialects.slurm.clusters import check_clusters
     from hpcbatch.dialects.slurm.sreport import Cluster, format_report
 
-    if options.clusters is not None:
-        complain(check_clusters(options.clusters, session.server, "sreport"))
+    check_cluster_names(session, "sreport", options.clusters)
     cluster = Cluster(session.server, sum(node.cpus for node in list_nodes(session.api, session.namespace)))
     jobs = jobs_since(session.api, session.namespace, options.since, tuple(options.users or ()))
     now = session.now.timestamp()

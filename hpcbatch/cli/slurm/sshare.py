@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.slurm.common import describe
+from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.slurm.common import check_cluster_names, describe
 
 
 def main() -> None:
@@ -19,10 +19,10 @@ def _body(session: Session) -> int:
     options = sshare.read_options(sys.argv[1:], session.user)
     from hpcbatch.client.listing import list_rows
     from hpcbatch.dialects.slurm.associations import directory
-    from hpcbatch.dialects.slurm.clusters import check_clusters, heading
+    from hpcbatch.dialects.slurm.clusters import heading
 
+    check_cluster_names(session, "sshare", options.clusters)
     if options.clusters is not None:
-        complain(check_clusters(options.clusters, session.server, "sshare"))
         sys.stdout.write(heading(session.server))
     found = directory(list_rows(session.api, session.namespace))
     sys.stdout.writelines(sshare.format_shares(found, options, session.server))

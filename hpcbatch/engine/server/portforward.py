@@ -19,11 +19,10 @@ from aiohttp import WSMsgType, web
 from hpcbatch.api.port import Object
 from hpcbatch.engine.registry.statuses import bad_request
 from hpcbatch.engine.server import spdy
-from hpcbatch.engine.server.streaming import HEARTBEAT_S, LetIn
+from hpcbatch.engine.server.streaming import LetIn, websocket
 
 PROTOCOL: Final = "SPDY/3.1+portforward.k8s.io"
 _PIECE: Final = 32 * 1024
-_MESSAGE: Final = 4 * 2**20
 _WAITING: Final = 64
 """Frames that a connection may be behind before the client has to wait."""
 _CONNECTIONS: Final = 1024
@@ -43,19 +42,12 @@ class _Pair:
 
 async def serve(request: web.BaseRequest, pod: Object, let_in: LetIn) -> web.StreamResponse:
     """Raises ApiError before the upgrade."""
-    if request.headers.get("Upgrade", "").lower() != "websocket":
-        raise bad_request("Upgrade request required")
-    offered = [word.strip() for word in request.headers.get("Sec-WebSocket-Protocol", "").split(",")]
-    if PROTOCOL not in offered:
-        raise bad_request(f"unable to upgrade: expected the subprotocol {PROTOCOL}")
+    channel = websocket(request, (PROTOCOL,))
     running = [
         status["name"] for status in pod.get("status", {}).get("containerStatuses", ()) if "running" in status["state"]
     ]
     if not running:
         raise bad_request(f"pod {pod['metadata']['name']} is not running")
-    channel = web.WebSocketResponse(
-        protocols=(PROTOCOL,), heartbeat=HEARTBEAT_S, max_msg_size=_MESSAGE, compress=False, timeout=2.0
-    )
     await channel.prepare(request)
 
     def connect(port: int, family: int) -> socket.socket:

@@ -32,7 +32,7 @@ _PACKET: Final = 128 * 1024
 _MESSAGE: Final = 4 * 2**20
 _COMMAND: Final = 64 * 1024
 """Longest command, all words together."""
-HEARTBEAT_S: Final = 20.0
+_HEARTBEAT_S: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +85,21 @@ def streaming(verb: str, pod: Object, query: Mapping[str, str], command: Sequenc
     return Streaming("exec" if verb == "exec" else "attach", pod, container, tuple(command), tty, wanted)
 
 
-async def serve(request: web.BaseRequest, wanted: Streaming, let_in: LetIn) -> web.StreamResponse:
-    """Raises ApiError before the upgrade."""
+def websocket(request: web.BaseRequest, protocols: Sequence[str]) -> web.WebSocketResponse:
+    """The answer to a request for one, which is still to be prepared. Raises ApiError."""
     offered = [word.strip() for word in request.headers.get("Sec-WebSocket-Protocol", "").split(",")]
     if request.headers.get("Upgrade", "").lower() != "websocket":
         raise bad_request("Upgrade request required")
-    if not any(word in PROTOCOLS for word in offered):
-        raise bad_request(f"unable to upgrade: expected one of the subprotocols {', '.join(PROTOCOLS)}")
-    channel = web.WebSocketResponse(
-        protocols=PROTOCOLS, heartbeat=HEARTBEAT_S, max_msg_size=_MESSAGE, compress=False, timeout=2.0
+    if not any(word in protocols for word in offered):
+        raise bad_request(f"unable to upgrade: expected one of the subprotocols {', '.join(protocols)}")
+    return web.WebSocketResponse(
+        protocols=protocols, heartbeat=_HEARTBEAT_S, max_msg_size=_MESSAGE, compress=False, timeout=2.0
     )
+
+
+async def serve(request: web.BaseRequest, wanted: Streaming, let_in: LetIn) -> web.StreamResponse:
+    """Raises ApiError before the upgrade."""
+    channel = websocket(request, PROTOCOLS)
     try:
         inside = let_in(wanted.pod, wanted.message())
     except OSError as error:
