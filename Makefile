@@ -60,11 +60,11 @@ demo-wrf demo-wrf-slurm: packages .venv/wrf
 
 # loadfile: the cases of a file share an engine
 test: test-packages .venv/dev
-	HPCBATCH_LONGEST_CASE_S=10 $(BIN)/pytest --numprocesses auto --dist loadfile --durations 20
+	HPCBATCH_LONGEST_CASE_S=10 $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 20
 
 # CASES="tests/component/test_engine_random_kills.py …": only these
 test-full: test-packages .venv/dev
-	HPCBATCH_TESTS=full $(BIN)/pytest --numprocesses auto --dist loadfile --durations 20 -m 'not cluster and not mpi and not clients' $(CASES)
+	HPCBATCH_TESTS=full $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 20 -m 'not cluster and not mpi and not clients' $(CASES)
 
 test-mpi: packages .venv/dev
 	@sh tests/mpi/packages.sh

@@ -16,6 +16,7 @@ from hpcbatch.api.resources import Resource
 from hpcbatch.errors import ApiError, ConflictError, GoneError, HpcBatchError, UnreachableError
 
 _LOG = logging.getLogger(__name__)
+_RANDOM = random.Random()  # noqa: S311 - spreads clients, hides nothing
 _FIRST_BACKOFF_S = 0.05
 _LONGEST_BACKOFF_S = 5.0
 _TRIES_OF_ONE_VERSION = 5  # then a list: a server restored from a backup does not know that version
@@ -121,7 +122,7 @@ class Informer:
             if continue_at_once:
                 backoff_s = _FIRST_BACKOFF_S
             else:
-                self._stopping.wait(backoff_s * random.uniform(0.8, 1.2))  # noqa: S311  spreads clients, hides nothing
+                self._stopping.wait(backoff_s * _RANDOM.uniform(0.8, 1.2))
                 backoff_s = min(backoff_s * 2, _LONGEST_BACKOFF_S)
 
     def _relist(self) -> str:
@@ -149,7 +150,7 @@ class Informer:
             resource_version=self._version,
             labels=self._labels,
             fields=self._fields,
-            timeout_s=_WATCH_LIMIT_S * random.uniform(0.8, 1.2),  # noqa: S311
+            timeout_s=_WATCH_LIMIT_S * _RANDOM.uniform(0.8, 1.2),
         )
         with self._lock:
             self._watch = watch

@@ -76,6 +76,11 @@ class Rig:
         except AssertionError as error:
             raise AssertionError(f"{error}; pod {self.pod(name)}; events {self.events(name)}") from None
 
+    def container_state(self, name: str) -> Object:
+        """That of the pod's main container; empty before the agent has told one."""
+        states = (self.pod(name) or {}).get("status", {}).get("containerStatuses", [])
+        return dict(states[0]["state"]) if states else {}
+
     def wait_over(self, name: str) -> tuple[int, str]:
         """Exit code and output of the pod's main container."""
         pod = self.wait_phase(name, "Succeeded", "Failed")

@@ -20,10 +20,12 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[2]
 USER = "hpcbatch-test"
-SLOW_SUITES = ("agent", "test_agent_crash.py", "test_agent_mpi.py")
-SUITES = ["test_podhost.py", *(pytest.param(suite, marks=pytest.mark.slow) for suite in SLOW_SUITES)]
+SUITES = ("test_podhost.py", "agent", "test_agent_crash.py", "test_agent_mpi.py")
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody else")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody else"),
+]
 
 
 @pytest.fixture(scope="module")

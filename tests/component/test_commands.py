@@ -29,7 +29,6 @@ from hpcbatch.model.state import JobState, Reason
 from tests.component.batchjobs import NS, Answering, put_job, record_of
 from tests.waiting import wait_for
 
-NOW = datetime.now(UTC).replace(microsecond=0)
 HEADING = """\
 Job id            Name             User              Time Use S Queue
 ----------------  ---------------- ----------------  -------- - -----
@@ -86,14 +85,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture
 def cluster(server: Cluster) -> Iterator[Cluster]:
     """With a running job 2, a queued 3, a finished 4, and a held one of Slurm, 5."""
-    registry = server.registry
+    registry, now = server.registry, datetime.now(UTC).replace(microsecond=0)
     started: dict[str, Any] = {
-        "start_time": NOW - timedelta(minutes=2),
+        "start_time": now - timedelta(minutes=2),
         "hosts": (ExecHost(node="node-0", pod="p", cpus=2),),
     }
     put_job(registry, 2, JobState.RUNNING, **started)
     put_job(registry, 3, JobState.QUEUED, reason=Reason.RESOURCES)
-    put_job(registry, 4, JobState.FINISHED, end_time=NOW, exit_code=0, cpu_used_s=5, walltime_used_s=60, **started)
+    put_job(registry, 4, JobState.FINISHED, end_time=now, exit_code=0, cpu_used_s=5, walltime_used_s=60, **started)
     spec = JobSpec(dialect=Dialect.SLURM, name="wrap", chunks=(Chunk(),), hold=True, server="pbs1", work_dir="/w")
     put_job(registry, 5, JobState.HELD, spec=spec, reason=Reason.HELD_BY_USER)
     yield server
@@ -107,7 +106,7 @@ def row(number: int, name: str, used: str, letter: str) -> str:
 
 RUNNING, QUEUED = row(2, "job2", "00:00:00", "R"), row(3, "job3", "0", "Q")
 FINISHED, HELD = row(4, "job4", "00:00:05", "F"), row(5, "wrap", "0", "H")
-UNKNOWN = "qstat: Unknown Job Id 999.pbs1\n"
+UNKnowN = "qstat: Unknown Job Id 999.pbs1\n"
 
 
 @pytest.mark.parametrize(
@@ -117,9 +116,9 @@ UNKNOWN = "qstat: Unknown Job Id 999.pbs1\n"
         ("-x", HEADING + RUNNING + QUEUED + FINISHED + HELD, "", 0),
         ("2", HEADING + RUNNING, "", 0),
         ("3.pbs1 2", HEADING + QUEUED + RUNNING, "", 0),
-        ("999", "", UNKNOWN, 153),
-        ("999 2", RUNNING, UNKNOWN, 153),
-        ("2 999 3", HEADING + RUNNING + QUEUED, UNKNOWN, 153),
+        ("999", "", UNKnowN, 153),
+        ("999 2", RUNNING, UNKnowN, 153),
+        ("2 999 3", HEADING + RUNNING + QUEUED, UNKnowN, 153),
         ("2 3 4 5 999 998", HEADING + RUNNING + QUEUED + HELD, "", 153),
         (
             "4",
@@ -165,7 +164,7 @@ def test_qstat_shows_all_of_a_job(cluster: Cluster) -> None:
     assert documents["Jobs"]["4.pbs1"]["Exit_status"] == 0
     out, err, code = cluster.run("qstat", "-f", "-F", "json", "999")
     assert "Jobs" not in json.loads(out)
-    assert (err, code) == (UNKNOWN, 153)
+    assert (err, code) == (UNKnowN, 153)
 
 
 def test_qstat_counts(cluster: Cluster) -> None:

@@ -43,7 +43,7 @@ def marked(word: str) -> list[str]:
     return [line for line in command_lines().values() if word in line]
 
 
-@pytest.mark.parametrize("which", ["the engine's process", "all processes"])
+@pytest.mark.parametrize("which", ["the engine's process", pytest.param("all processes", marks=pytest.mark.slow)])
 def test_kill_while_jobs_wait_and_run(site: Site, which: str) -> None:
     mark = f"{os.getpid()}.{abs(hash(which)) % 10**6}"
     body = f"echo ran >>{site.work}/{{name}}; bash -c 'exec -a rank-{mark} sleep 600' & wait\n"

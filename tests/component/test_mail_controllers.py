@@ -78,6 +78,7 @@ def test_the_next_controller_sends_what_waits(site: Site, port: int) -> None:
         assert max(Counter(mail.subject for mail in server.mails).values()) == 1
 
 
+@pytest.mark.slow
 def test_controllers_killed_in_the_midst_of_sending(site: Site, port: int) -> None:
     """A mail may be lost with each kill, and none comes twice."""
     kills = 3

@@ -153,7 +153,7 @@ def values(path: Path, *names: str, record: int = -1) -> list[np.ndarray]:
         return [file[name][record].astype(float) for name in names]
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 6])
+@pytest.mark.parametrize("ranks", [2, *(pytest.param(ranks, marks=pytest.mark.slow) for ranks in (3, 6))])
 def test_any_number_of_ranks_gives_the_same_bits(done: Case, case: Case, ranks: int) -> None:
     assert case.mkmet().returncode == 0
     case.ok("real.exe", ranks).ok("wrf.exe", ranks)

@@ -165,6 +165,7 @@ def test_humidity_and_levels(plot: ModuleType) -> None:
     assert [plot.degrees(value, True) for value in (-10, 0, 190)] == ["10°W", "0°", "170°W"]
 
 
+@pytest.mark.slow
 def test_maps_of_all_times_and_domains(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (pip install 'hpcbatch[wrf]')")
     from PIL import Image

@@ -15,12 +15,14 @@ from hpcbatch.api.client import HttpApi
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import WatchEvent
 from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.dialects.pbs.states import LETTER
 from hpcbatch.model.state import JobState
 
 T = TypeVar("T")
 LOOK_AGAIN_S = 5.0
 """A watch is late when its API server has been started anew, and a job may have moved to the history."""
 _FINAL = {state.value for state in JobState if state.is_final}
+_LETTER = {state.value: letter for state, letter in LETTER.items()}
 
 
 class Seen(NamedTuple):
@@ -29,8 +31,8 @@ class Seen(NamedTuple):
     changes: int
 
     def may_be(self, letters: str) -> bool:
-        """Whether the job can be in one of these PBS states, or has ended without having been in one."""
-        return self.state in _FINAL or self.state == "" or letters != "F"
+        """Whether the job, which is no array, can be in one of these PBS states, or has ended without that."""
+        return self.state in _FINAL or self.state == "" or _LETTER[self.state] in letters
 
 
 class JobsWatch:

@@ -43,6 +43,7 @@ def test_qorder_refuses(site: Site) -> None:
     assert says(site, "qorder", running, job) == (168, f"qorder: Request invalid for state of job {both}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_an_operator_starts_a_job_before_others(site: Site) -> None:
     full = ("-l", "select=3:ncpus=2", "-o", "/dev/null", "-j", "oe")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
@@ -97,6 +99,7 @@ def test_what_the_steps_and_the_script_used(site: Site) -> None:
     assert abs(seconds(whole) - seconds(batch) - seconds(step)) <= 1
 
 
+@pytest.mark.slow
 def test_many_short_steps(site: Site) -> None:
     """The record keeps the last ones."""
     job = submit(site, "i=0; while [ $i -lt 80 ]; do srun -n1 -Q --mpi=none true; i=$((i+1)); done", "-n1")

@@ -21,6 +21,7 @@ from hpcbatch.errors import GoneError
 _WATCH_LIMIT_S = (1800.0, 3600.0)  # a watch without timeoutSeconds ends somewhere in between, as on a real server
 _BOOKMARK_S = 60.0
 _AGAIN_S = 0.5
+_RANDOM = random.Random()  # noqa: S311 - spreads load, hides nothing
 _BACKLOG = 20000  # events that a slow watcher may fall behind; then it must list again
 
 
@@ -82,7 +83,7 @@ class EventStream:
     async def run(self, write: Callable[[bytes], Coroutine[Any, Any, None]]) -> None:
         """Send events until the time is over, the kind is gone or the server stops."""
         options, clock = self._answer.options, self._loop.time
-        limit = options.timeout_s or random.uniform(*_WATCH_LIMIT_S)  # noqa: S311 - spreads load, hides nothing
+        limit = options.timeout_s or _RANDOM.uniform(*_WATCH_LIMIT_S)
         end = clock() + limit
         bookmark_at = clock() + min(_BOOKMARK_S, max(limit - 1.0, 0.5))
         while not self._stopped:

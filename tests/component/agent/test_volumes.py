@@ -80,10 +80,8 @@ def test_volume_that_comes_later_and_changes(rig: Rig) -> None:
     )
     message = rig.wait_event("p", "FailedMount")
     assert message == 'MountVolume.SetUp failed for volume "c" : configmap "late" not found'
-    pod = rig.pod("p")
-    assert pod is not None
     state = {"waiting": {"reason": "ContainerCreating", "message": message}}
-    assert pod["status"]["containerStatuses"][0]["state"] == state
+    wait_for("its state", lambda: rig.container_state("p") == state)
     rig.registry.create(CONFIGMAPS, {"metadata": {"name": "late"}, "data": {"a": "one\n"}}, "default")
     rig.wait_phase("p", "Running")
     wait_for("the first content", lambda: rig.log("p") == "one\n")
