@@ -104,14 +104,17 @@ def exit_status(
     if not state.is_final or (not has_started and reason not in _EXIT_NUMBER):
         return None
     if state is JobState.DELETED:
-        return 256 + (exit_signal or _SIGTERM) if has_started else None
+        return None if not has_started else _of_script(exit_code, exit_signal, unknown=256 + _SIGTERM)
     if state is JobState.TIMEOUT or reason in EXCEEDED:
         return _EXIT_NUMBER[reason if reason in EXCEEDED else Reason.TIME_LIMIT]
+    unknown = _EXIT_NUMBER.get(reason, 0 if state is JobState.FINISHED else 1)
+    return _of_script(None if reason is Reason.LAUNCH_FAILED else exit_code, exit_signal, unknown=unknown)
+
+
+def _of_script(exit_code: int | None, exit_signal: int | None, *, unknown: int) -> int:
     if exit_signal is not None:
         return 256 + exit_signal
-    if exit_code is not None and reason is not Reason.LAUNCH_FAILED:
-        return exit_code
-    return _EXIT_NUMBER.get(reason, 0 if state is JobState.FINISHED else 1)
+    return unknown if exit_code is None else exit_code
 
 
 def elapsed_s(row: JobRow, now: datetime) -> int | None:

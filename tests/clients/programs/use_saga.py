@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 
 import radical.saga as rs
 
@@ -20,10 +21,11 @@ def job(*argv):
 jobs = [job("/bin/echo", "hello"), job("/bin/false"), job("/bin/sleep", "300")]
 for each in jobs:
     each.run()
-jobs[0].wait()
-jobs[1].wait()
-while jobs[2].state == rs.job.PENDING:
-    pass
+for each in jobs[:2]:
+    each.wait(100)
+until = time.monotonic() + 60
+while jobs[2].state == rs.job.PENDING and time.monotonic() < until:
+    time.sleep(0.5)
 jobs[2].cancel()
-print(json.dumps({"states": [each.state for each in jobs], "said": open("echo.out").read().strip()}))
-os._exit(0)
+print(json.dumps({"states": [each.state for each in jobs], "said": open("echo.out").read().strip()}), flush=True)
+os._exit(0)  # its threads do not end

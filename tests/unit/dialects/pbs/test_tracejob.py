@@ -89,7 +89,7 @@ def test_only_the_days_asked_for() -> None:
 
 def test_deleted_while_it_ran() -> None:
     status = replace(FAILER.status, state=JobState.DELETED, reason=Reason.DELETED_BY_USER, deleted_by="boss@adm")
-    text = trace("-a", job=replace(FAILER, status=status))
+    text = trace("-a", job=replace(FAILER, status=replace(status, exit_code=None, exit_signal=15)))
     assert "S    Job to be deleted at request of boss@adm\n" in text
     assert "Exit_status=271 " in text
 
