@@ -151,6 +151,7 @@ def test_answers() -> None:
 KILL = "scancel: error: Kill job error on job id"
 OUTCOMES = [
     (["-v", "-s", "USR1"], None, "scancel: Signal 10 to job 9", 0),
+    (["-v", "-b", "-s", "STOP"], None, "scancel: Signal 19 to batch job 9", 0),
     (["-s", "USR1"], RefusedError("NotRunning", "x"), f"{KILL} 9: Job can not be altered now, try again later", 1),
     ([], None, "", 0),
     ([], UnknownJobError("9"), "", 0),
