@@ -306,6 +306,7 @@ def apply(request: Request, given: Given, text: str, now: datetime, what: str = 
     reader: Callable[[Request, str, datetime], Reading | None] | None = READERS.get(option.name)
     found = None if reader is None else reader(request, "" if value is None else value, now)
     reading = found or Reading(Fate(option.support.value), option.meaning)
+    request.texts[option.name] = value
     request.ignored.pop(option.name, None)
     if reading.fate is Fate.IGNORED:
         request.ignored[option.name] = f"{text}: {reading.meaning}"
