@@ -233,6 +233,7 @@ COMMANDS = [
     (["hold", "Name=x"], Verb.HOLD, "", ("Name=x",)),
     (["req", "1,2", "jobid=3"], Verb.REQUEUE, "", ("1", "2", "3")),
     (["requeuehold", "1"], Verb.REQUEUE_HOLD, "", ("1",)),
+    (["requeue", "incomplete", "1"], Verb.REQUEUE, "", ("1",)),
     (["su", "1"], Verb.SUSPEND, "", ("1",)),
     (["res", "1"], Verb.RESUME, "", ("1",)),
     (["top", "1"], Verb.TOP, "", ("1",)),
