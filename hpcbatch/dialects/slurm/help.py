@@ -92,6 +92,28 @@ Help options:
 
 Other options of Slurm's sbatch are kept with the job or have no effect, which is told at submission."""
 
+
+def sbatch_usage() -> str:
+    """--usage: every option of the help page in brackets, as short as it can be written, and what stands behind."""
+    import re
+    import textwrap
+
+    options = re.findall(r"^  (?:(-\w), |    )(--[\w-]+)(\S*)", SBATCH_HELP, re.M)
+    words = []
+    for short, name, value in options:
+        behind = "\0" + value[1:] if short and value[:1] == "=" else value  # as with the real one: no `=` there
+        words.append(f"[{short or name}{behind}]")
+    text = textwrap.fill(
+        " ".join([*words, "executable\0[args...]"]),
+        88,
+        initial_indent="Usage: sbatch ",
+        subsequent_indent=" " * 14,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return text.replace("\0", " ")
+
+
 SQUEUE_USAGE = """\
 Usage: squeue [-A accounts] [-j jobids] [-n names] [-o format] [-O format] [-p partitions]
               [-q qos] [-S fields] [-s steps] [-i seconds] [-M clusters] [--start] [-t states] [-u users]
