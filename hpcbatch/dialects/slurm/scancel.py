@@ -27,6 +27,7 @@ from hpcbatch.model.members import unended
 from hpcbatch.model.named import NamedJob
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.signals import KILL, TERM, signal_number
+from hpcbatch.model.state import JobState
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobStatus
@@ -221,9 +222,10 @@ def matching(rows: Sequence[JobRow], options: ScancelOptions) -> list[JobRow]:
 
 
 def lets_through(row: JobRow, options: ScancelOptions) -> bool:
-    """Whether the job is unfinished, and all filters let it through."""
+    """Whether the job has not begun to end, and all filters let it through. Who names that state means it."""
     return (
         not row.state.is_final
+        and (row.state is not JobState.EXITING or options.state is not None)
         and options.user in {None, row.user, str(row.uid)}
         and options.name in {None, row.name}
         and options.partition in {None, row.queue}
