@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hpcbatch.cli.common import EndedError, Session, complain
+from hpcbatch.client.pod_nodes import with_nodes
 from hpcbatch.client.submit import Submitted, submit
 from hpcbatch.model.spec import Arrangement, Submission
 
@@ -15,6 +16,7 @@ from hpcbatch.model.spec import Arrangement, Submission
 def send(session: Session, submission: Submission, command: str, *, is_quiet: bool = False) -> Submitted:
     """Submit, and print the notes for the submitter."""
     check_strict(submission, command)
+    submission = replace(submission, spec=with_nodes(session.api, session.namespace, submission.spec))
     submitted = submit(session.api, session.namespace, submission)
     tell(submission, command)
     if not is_quiet:

@@ -105,3 +105,21 @@ def test_a_slurm_job(site: Site) -> None:
         assert (env["SLURM_SUBMIT_DIR"], env["LISTED"]) == (str(site.work), "a b")
         listed = site.run("scontrol", "show", "hostnames", env["SLURM_JOB_NODELIST"]).stdout
         assert listed.split() == list(hosts)
+    check_that_commands_know_them(site, job, list(hosts))
+
+
+def check_that_commands_know_them(site: Site, job: str, hosts: list[str]) -> None:
+    """The names that a job has seen stand for its nodes, also when it has ended."""
+    nodes = site.run("sacct", "-n", "-P", "-X", "-j", job, "-o", "nodelist").stdout.strip()
+    ordered = site.run("scontrol", "show", "hostnames", nodes).stdout.split()
+    shown = site.run("scontrol", "-o", "show", "node", hosts[1]).stdout
+    assert len(ordered) == 3 and shown.partition(" ")[0].removeprefix("NodeName=") in ordered
+    everywhere = site.run("scontrol", "-o", "show", "node", ",".join(hosts)).stdout.splitlines()
+    assert sorted(line.partition(" ")[0].removeprefix("NodeName=") for line in everywhere) == sorted(ordered)
+    first, other = (line.partition(" ")[0].removeprefix("NodeName=") for line in everywhere[:2])
+    held = site.sbatch("-H", "-w", hosts[0], "-x", hosts[1], "--wrap", "true")
+    text = site.run("scontrol", "show", "job", held).stdout
+    assert f"ReqNodeList={first} ExcNodeList={other}\n" in text
+    site.run("scancel", held)
+    gone = site.run("scontrol", "show", "node", "job-999999-mpimaster-0", check=False)
+    assert (gone.returncode, gone.stdout) == (1, "Node job-999999-mpimaster-0 not found\n")

@@ -131,6 +131,28 @@ def test_a_disabled_queue_takes_no_jobs_and_starts_those_it_has(site: Site, queu
     assert site.wait_end(site.qsub("-q", queue, "-o", "/dev/null", "-j", "oe", stdin="true\n"))["Exit_status"] == 0
 
 
+def test_scontrol_switches_a_partition(site: Site, queue: str) -> None:
+    for state, switches in (
+        ("DRAIN", ("no/yes", "drain")),
+        ("DOWN", ("yes/no", "down")),
+        ("INACTIVE", ("no/no", "inact")),
+        ("UP", ("yes/yes", "up")),
+    ):
+        as_operator(site, "scontrol", "update", f"PartitionName={queue}", f"State={state}")
+        assert shown(site, queue) == switches
+    site.run("scontrol", "update", f"PartitionName={queue}", "MaxTime=UNLIMITED")  # as it is
+    for words, text in (
+        (
+            (f"PartitionName={queue}", "MaxTime=30"),
+            "slurm_update error: Requested operation not supported on this system",
+        ),
+        (("PartitionName=none", "State=UP"), "slurm_update error: Invalid partition name specified"),
+    ):
+        done = site.run("scontrol", "update", *words, check=False)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (1, text)
+    assert shown(site, queue) == ("yes/yes", "up")
+
+
 def test_a_stopped_queue_takes_jobs_and_starts_none(site: Site, queue: str) -> None:
     running = site.qsub("-q", queue, "-l", "select=3:ncpus=2", "-o", "/dev/null", "-j", "oe", stdin="sleep 600\n")
     site.wait_state(running, "R")

@@ -121,6 +121,11 @@ def test_a_step_is_cancelled_and_another_gets_a_signal(site: Site) -> None:
     )
     wait_for("the steps", lambda: len(list(site.work.glob("on.*"))) == 4, 60)
     wait_for("their report", lambda: running(site, job) == [f"{job}.0", f"{job}.1"], 60)
+    site.run("scancel", "-n", "another", f"{job}.0", check=False)  # a filter keeps it, and names no other jobs
+    queue = site.run("squeue", "-h", "-j", job, "-o", "%P").stdout.strip()
+    asked = site.run("scancel", "-i", f"{job}.1", stdin="n\n").stdout
+    assert re.fullmatch(rf"Cancel step_id={job}\.1 name=\S+ partition={queue} \[y/n\]\? ", asked)
+    assert running(site, job) == [f"{job}.0", f"{job}.1"]
     assert site.run("scancel", f"{job}.0").stderr == ""
     wait_for("its end", lambda: table(site, f"{job}.0", "state") != [["RUNNING"]], 60)
     assert running(site, job) == [f"{job}.1"]

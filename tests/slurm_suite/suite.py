@@ -70,8 +70,7 @@ class Copy:
         config = directory / "etc"
         config.mkdir()
         shown = subprocess.run(["scontrol", "show", "config"], env=env, capture_output=True, text=True, check=True)
-        known = re.findall(r"^(ClusterName|SlurmUser)\s+= (\w+)", shown.stdout, re.M)
-        (config / "slurm.conf").write_text("".join(f"{name}={value}\n" for name, value in known))
+        (config / "slurm.conf").write_text(_slurm_conf(shown.stdout))
         (directory / "testsuite/testsuite.conf").write_text(
             f"SlurmSourceDir={directory}\nSlurmBuildDir={directory}\nSlurmInstallDir={prefix}\nSlurmConfigDir={config}\n"
         )
@@ -107,6 +106,12 @@ class Copy:
         if code is None:
             return Result(Outcome.FAILED, f"not done after {LIMIT_S} s")
         return judge(code, log.read_text(errors="replace"))
+
+
+def _slurm_conf(shown: str) -> str:
+    """What an installation's file says: the parameters that `scontrol show config` has, as far as they have values."""
+    known = re.findall(r"^(\w+) += (\S.*?)(?:\(\d+\))?$", shown, re.M)
+    return "".join(f"{name}={value}\n" for name, value in known if value not in {"(null)", "N/A"})
 
 
 @cache

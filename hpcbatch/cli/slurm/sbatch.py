@@ -23,7 +23,6 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm import errors
 
     arguments = sys.argv[1:]
-    _tell_options(session, arguments)
     read = reader(session, arguments, partial(_script, session))
     if "--explain" in arguments:
         from hpcbatch.cli.explanation import explained
@@ -34,6 +33,10 @@ def _body(session: Session) -> int:
         if any(each.option.name == "explain" for each in given):
             return explained(session, "sbatch", read, describe("sbatch", session))
     wanted = read()
+    if wanted.verbose and not wanted.quiet:
+        complain("\n".join(wanted.told))
+        if wanted.verbose > 1:
+            complain(f"sbatch: debug:  cluster {session.connection.server}, namespace {session.namespace}")
     from hpcbatch.cli.submission import send, show
 
     if wanted.dry_run:
@@ -63,25 +66,6 @@ def _body(session: Session) -> int:
 
         return wait(session, submitted)
     return 0
-
-
-def _tell_options(session: Session, arguments: Sequence[str]) -> None:
-    """With -v those of the command line, with -vv also where the job is sent. A mistake among them is told later."""
-    if not any(word.startswith("-") and "v" in word for word in arguments):
-        return
-    from hpcbatch.dialects.slurm import verbose
-    from hpcbatch.dialects.slurm.errors import SlurmUsageError
-    from hpcbatch.dialects.slurm.options import PARSER
-    from hpcbatch.dialects.slurm.plugins import plugin_option
-
-    try:
-        given, _ = PARSER.parse(arguments, unknown=lambda name: plugin_option(name, partial(_plugin_options, session)))
-    except SlurmUsageError:
-        return
-    if level := verbose.level(given):
-        complain(verbose.given_options("sbatch", given))
-    if level > 1:
-        complain(f"sbatch: debug:  cluster {session.connection.server}, namespace {session.namespace}")
 
 
 def _with_submit_line(session: Session, wanted: SlurmSubmission, arguments: Sequence[str]) -> SlurmSubmission:

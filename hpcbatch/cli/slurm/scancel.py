@@ -39,7 +39,7 @@ def _body(session: Session) -> int:
         rows = {row.job_id: row for row in listing.list_rows(session.api, session.namespace, finished=False)}
     code = 0
     wanted = list(options.ids)
-    if options.needs_match:
+    if options.needs_match and (options.ids or not options.steps):
         every = list(rows.values())
         if options.ids:
             begun = [row for row in every if row.array_indices]
@@ -87,7 +87,7 @@ def _cancel_step(session: Session, row: JobRow | None, step: NamedStep, options:
 
     error: HpcBatchError | None = None
     try:
-        if row is None:
+        if row is None or not scancel.lets_through(row, options):
             raise UnknownJobError(step.text)
         if options.interactive and not _agrees(scancel.step_question(step, row)):
             return 0

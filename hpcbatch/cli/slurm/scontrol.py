@@ -160,6 +160,7 @@ def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, st
 
 def _show_nodes(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.client.pod_nodes import nodes_of_pods
     from hpcbatch.client.queues import list_queues
     from hpcbatch.dialects.slurm.hostlist import expand
     from hpcbatch.dialects.slurm.scontrol import format_node, not_found
@@ -168,7 +169,9 @@ def _show_nodes(session: Session, command: ScontrolCommand) -> int:
     queues = list_queues(session.api)
     code = 0
     _tell_update(session, command, len(known))
-    for name in expand(command.operand) if command.operand else known:
+    names = expand(command.operand) if command.operand else list(known)
+    nodes = nodes_of_pods(session.api, session.namespace, (name for name in names if name not in known))
+    for name in dict.fromkeys(nodes.get(name, name) for name in names):
         if name not in known:
             print(printable(not_found("Node", name).text))
             code = 1

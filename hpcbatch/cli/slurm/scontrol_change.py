@@ -49,6 +49,12 @@ def change(session: Session, command: ScontrolCommand) -> int:
             from hpcbatch.cli.slurm.scontrol_node import update_nodes
 
             return update_nodes(session, command.words)
+        from hpcbatch.dialects.slurm.partition_update import is_of_partitions
+
+        if is_of_partitions(command.words):
+            from hpcbatch.cli.slurm.scontrol_partition import update_partition
+
+            return update_partition(session, command.words)
 
         update = read_update(command.words)
     act = _update_with(session, update) if update is not None else _acts(session)[command.verb]

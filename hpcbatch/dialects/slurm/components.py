@@ -61,6 +61,7 @@ def next_component(before: Request) -> Request:
         kept=dict(before.kept),
         ignored=dict(before.ignored),
         notes=[],
+        texts={name: text for name, text in before.texts.items() if name.replace("-", "_") not in _RESET},
         from_environment=set(before.from_environment),
         places=dict(before.places),
     )

@@ -92,6 +92,28 @@ Help options:
 
 Other options of Slurm's sbatch are kept with the job or have no effect, which is told at submission."""
 
+
+def sbatch_usage() -> str:
+    """--usage: every option of the help page in brackets, as short as it can be written, and what stands behind."""
+    import re
+    import textwrap
+
+    options = re.findall(r"^  (?:(-\w), |    )(--[\w-]+)(\S*)", SBATCH_HELP, re.M)
+    words = []
+    for short, name, value in options:
+        behind = "\0" + value[1:] if short and value[:1] == "=" else value  # as with the real one: no `=` there
+        words.append(f"[{short or name}{behind}]")
+    text = textwrap.fill(
+        " ".join([*words, "executable\0[args...]"]),
+        88,
+        initial_indent="Usage: sbatch ",
+        subsequent_indent=" " * 14,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return text.replace("\0", " ")
+
+
 SQUEUE_USAGE = """\
 Usage: squeue [-A accounts] [-j jobids] [-n names] [-o format] [-O format] [-p partitions]
               [-q qos] [-S fields] [-s steps] [-i seconds] [-M clusters] [--start] [-t states] [-u users]
@@ -225,47 +247,86 @@ SACCT_USAGE = "Usage: sacct [options]\n\tUse --help for help"
 SACCT_HELP = """\
 sacct [<OPTION>]
     Valid <OPTION> values are:
-     -a, --allusers              jobs of all users, as root sees them by default
-     -A, --accounts=LIST         jobs of these accounts
-     -B, --batch-script          the scripts of the jobs of -j, as long as they have not ended
-     -b, --brief                 the same as --format=jobid,state,exitcode
-     -C, --constraints=LIST      jobs with these constraints
-     -D, --duplicates            also the runs after which a job was queued again
-         --delimiter=TEXT        between the fields of -p and -P; default |
-     -e, --helpformat            the fields that --format knows
-     -E, --endtime=TIME          jobs eligible before this time, or with -s in that state before it
-     -g, --gid, --group=LIST     jobs of these groups
-     -h, --help                  this text
-     -i, --nnodes=MIN[-MAX]      jobs of so many nodes
-     -I, --ncpus=MIN[-MAX]       jobs of so many CPUs
-     -j, --jobs=LIST             these jobs, members of arrays or steps: 12, 12_7, 12_[1-3], 12.batch
-         --json, --yaml          as JSON or YAML
-     -k, --timelimit-min=TIME    jobs with this time limit, or one up to -K
-     -K, --timelimit-max=TIME    see -k
-     -l, --long                  many fields
-     -L, --allclusters           the same as -M all
-     -M, --clusters=LIST         jobs of these clusters, or all
-     -n, --noheader              no heading
-     -N, --nodelist=HOSTS        jobs that ran on any of these nodes
-         --name=LIST             jobs of these names
-         --noconvert             sizes in their own unit: 2048M stays 2048M
-     -o, --format=LIST           fields, each with %WIDTH if wanted (negative: to the left)
-     -p, --parsable              fields with | between them and at the end
-     -P, --parsable2             fields with | between them
-     -q, --qos=LIST              jobs of these qualities of service
-     -r, --partition=LIST        jobs of these partitions
-     -R, --reason=LIST           jobs that waited for this reason
-     -s, --state=LIST            jobs in these states within the time asked for
-     -S, --starttime=TIME        jobs eligible after this time; default: 00:00 of today, with -s now, with -j since ever
-     -T, --truncate              start and end within the time asked for
-     -u, --uid, --user=LIST      jobs of these users; default: one's own
-         --units=[KMGTP]         sizes in this unit
-         --usage                 brief help
-     -V, --version               print version
-     -X, --allocations           jobs without their steps
+     -a, --allusers:
+         jobs of all users, as root sees them by default
+     -A, --accounts:
+         LIST: jobs of these accounts
+     -B, --batch-script:
+         the scripts of the jobs of -j, as long as they have not ended
+     -b, --brief:
+         the same as --format=jobid,state,exitcode
+     -C, --constraints:
+         LIST: jobs with these constraints
+     -D, --duplicates:
+         also the runs after which a job was queued again
+     --delimiter:
+         TEXT: between the fields of -p and -P; default |
+     -e, --helpformat:
+         the fields that --format knows
+     -E, --endtime:
+         TIME: jobs eligible before this time, or with -s in that state before it
+     -g, --gid, --group:
+         LIST: jobs of these groups
+     -h, --help:
+         this text
+     -i, --nnodes:
+         MIN[-MAX]: jobs of so many nodes
+     -I, --ncpus:
+         MIN[-MAX]: jobs of so many CPUs
+     -j, --jobs:
+         LIST: these jobs, members of arrays or steps: 12, 12_7, 12_[1-3], 12.batch
+     --json, --yaml:
+         as JSON or YAML
+     -k, --timelimit-min:
+         TIME: jobs with this time limit, or one up to -K
+     -K, --timelimit-max:
+         TIME: see -k
+     -l, --long:
+         many fields
+     -L, --allclusters:
+         the same as -M all
+     -M, --clusters:
+         LIST: jobs of these clusters, or all
+     -n, --noheader:
+         no heading
+     -N, --nodelist:
+         HOSTS: jobs that ran on any of these nodes
+     --name:
+         LIST: jobs of these names
+     --noconvert:
+         sizes in their own unit: 2048M stays 2048M
+     -o, --format:
+         LIST: fields, each with %WIDTH if wanted (negative: to the left)
+     -p, --parsable:
+         fields with | between them and at the end
+     -P, --parsable2:
+         fields with | between them
+     -q, --qos:
+         LIST: jobs of these qualities of service
+     -r, --partition:
+         LIST: jobs of these partitions
+     -R, --reason:
+         LIST: jobs that waited for this reason
+     -s, --state:
+         LIST: jobs in these states within the time asked for
+     -S, --starttime:
+         TIME: jobs eligible after this time; default: 00:00 of today, with -s now, with -j since ever
+     -T, --truncate:
+         start and end within the time asked for
+     -u, --uid, --user:
+         LIST: jobs of these users; default: one's own
+     --units:
+         [KMGTP]: sizes in this unit
+     --usage:
+         brief help
+     -V, --version:
+         print version
+     -X, --allocations:
+         jobs without their steps
 
-     Times are HH:MM[:SS] [AM|PM], MMDD[YY] or MM/DD[/YY] or MM.DD[.YY], MM/DD[/YY]-HH:MM[:SS],
-     YYYY-MM-DD[THH:MM[:SS]], now[{+|-}count[seconds(default)|minutes|hours|days|weeks]], today
+     valid start/end time formats are...
+         HH:MM[:SS] [AM|PM], MMDD[YY] or MM/DD[/YY] or MM.DD[.YY], MM/DD[/YY]-HH:MM[:SS],
+         YYYY-MM-DD[THH:MM[:SS]], now[{+|-}count[seconds(default)|minutes|hours|days|weeks]], today
 """
 
 

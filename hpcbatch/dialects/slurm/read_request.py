@@ -12,7 +12,7 @@ from hpcbatch.dialects.slurm import values
 from hpcbatch.dialects.slurm.directives import Word
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Given, Option, Takes, WordError
-from hpcbatch.dialects.slurm.help import SBATCH_HELP, SBATCH_USAGE
+from hpcbatch.dialects.slurm.help import SBATCH_HELP, sbatch_usage
 from hpcbatch.dialects.slurm.notebook import Notebook, shown
 from hpcbatch.dialects.slurm.option_values import READERS
 from hpcbatch.dialects.slurm.options import BOUND, BY_NAME, OPTIONS, PARSER, SCRIPT_PARSER, SbatchOption, Support
@@ -27,7 +27,11 @@ PluginOptions: TypeAlias = Callable[[], Mapping[str, str]]
 """The site's: patterns of names with their dashes (`--ear*`), and why each is ignored. Called only when needed."""
 _ANY_TEXT = frozenset({"export", "wrap"})
 """The options whose values no listing shows."""
-_ANSWERS = {"help": SBATCH_HELP, "usage": SBATCH_USAGE, "version": VERSION_TEXT}
+_ANSWERS: dict[str, Callable[[], str]] = {
+    "help": lambda: SBATCH_HELP,
+    "usage": sbatch_usage,
+    "version": lambda: VERSION_TEXT,
+}
 _NOT_IN_A_SCRIPT = frozenset({"wrap", *_ANSWERS})
 _NEXT_COMPONENT = ":"
 _LONGEST_LINE = 4096
@@ -82,7 +86,7 @@ def read_command_line(argv: Sequence[str], plugins: PluginOptions | None, book: 
         del rest[0]
     for option in (option for part in parts for option, _ in part):
         if option.option.name in _ANSWERS:
-            raise SlurmAnswer(_ANSWERS[option.option.name])
+            raise SlurmAnswer(_ANSWERS[option.option.name]())
     return CommandLine(tuple(parts), tuple(rest))
 
 
@@ -306,6 +310,7 @@ def apply(request: Request, given: Given, text: str, now: datetime, what: str = 
     reader: Callable[[Request, str, datetime], Reading | None] | None = READERS.get(option.name)
     found = None if reader is None else reader(request, "" if value is None else value, now)
     reading = found or Reading(Fate(option.support.value), option.meaning)
+    request.texts[option.name] = value
     request.ignored.pop(option.name, None)
     if reading.fate is Fate.IGNORED:
         request.ignored[option.name] = f"{text}: {reading.meaning}"

@@ -137,6 +137,8 @@ class Request:
     given: dict[str, str] = field(default_factory=dict)
     """The text of --gres, --gpus and its kin, and of --licenses, by option, where it requests something."""
     notes: list[str] = field(default_factory=list)
+    texts: dict[str, str | None] = field(default_factory=dict)
+    """Every option in force as it was given, by name; None: it has no value."""
     from_environment: set[str] = field(default_factory=set)
     """Options whose value in force comes from the environment."""
 

@@ -27,6 +27,7 @@ from hpcbatch.model.members import unended
 from hpcbatch.model.named import NamedJob
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.signals import KILL, TERM, signal_number
+from hpcbatch.model.state import JobState
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobStatus
@@ -217,10 +218,14 @@ def matching(rows: Sequence[JobRow], options: ScancelOptions) -> list[JobRow]:
     squeue lists them: a row of many members has these as its `array_indices`.
     """
     lines = listed(rows)
-    return [
-        row
-        for row in (named(lines, options.ids) if options.ids else lines)
-        if not row.state.is_final
+    return [row for row in (named(lines, options.ids) if options.ids else lines) if lets_through(row, options)]
+
+
+def lets_through(row: JobRow, options: ScancelOptions) -> bool:
+    """Whether the job has not begun to end, and all filters let it through. Who names that state means it."""
+    return (
+        not row.state.is_final
+        and (row.state is not JobState.EXITING or options.state is not None)
         and options.user in {None, row.user, str(row.uid)}
         and options.name in {None, row.name}
         and options.partition in {None, row.queue}
@@ -228,8 +233,8 @@ def matching(rows: Sequence[JobRow], options: ScancelOptions) -> list[JobRow]:
         and options.qos in {None, row.qos or "normal"}
         and options.reservation is options.wckey is None
         and options.state in {None, compact(row.state, row.reason)}
-        and (options.hosts is None or options.hosts & set(row.hosts))
-    ]
+        and (options.hosts is None or bool(options.hosts & set(row.hosts)))
+    )
 
 
 def chosen_ids(rows: Sequence[JobRow], options: ScancelOptions) -> list[NamedJob]:
@@ -322,7 +327,8 @@ def outcome(job_id: str, error: HpcBatchError | None, options: ScancelOptions) -
     of, unless with -v; that does not change the exit code.
     """
     word = "Terminating" if options.signal is None else f"Signal {options.signal} to"
-    lines = [f"scancel: {word} job {job_id}"] if options.verbose and not options.quiet else []
+    kind = "batch job" if options.signal is not None and options.scope == "script" else "job"
+    lines = [f"scancel: {word} {kind} {job_id}"] if options.verbose and not options.quiet else []
     code = 0
     if isinstance(error, UnknownJobError | JobFinishedError):
         if options.verbose and not options.quiet:

@@ -19,7 +19,7 @@ from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
 from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.model.array import shown_number
 from hpcbatch.model.record import JobRecord
-from hpcbatch.model.row import NodeRow, QueueRow
+from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.record.rows import row_of
@@ -64,6 +64,14 @@ def format_job(
     return "\n   ".join(lines) + "\n\n"
 
 
+def _limit_s(row: JobRow, deadline: datetime | None) -> int | None:
+    """A job that has begun ends by its deadline: as in Slurm that is its limit then, in whole minutes."""
+    if deadline is None or row.start_time is None:
+        return row.walltime_s
+    left_s = int((deadline - row.start_time).total_seconds()) // 60 * 60
+    return left_s if row.walltime_s is None else min(left_s, row.walltime_s)
+
+
 def _job_lines(
     record: JobRecord, now: datetime, tz: tzinfo, time_format: str, *, group: str, in_array: str
 ) -> list[str]:
@@ -74,7 +82,8 @@ def _job_lines(
     )
     stdout, stderr = shown_paths(record)
     hosts = tuple(dict.fromkeys(row.hosts))
-    limit = "UNLIMITED" if row.walltime_s is None else full(row.walltime_s)
+    limit_s = _limit_s(row, spec.deadline)
+    limit = "UNLIMITED" if limit_s is None else full(limit_s)
     command = " ".join((spec.script_path, *spec.script_args)) if spec.script_path else "(null)"
     sharing = "NO" if spec.sharing is Sharing.EXCLUSIVE else "YES" if "oversubscribe" in given else "OK"
     time_min = given.get("time_min", "N/A")
@@ -133,8 +142,9 @@ def _times(record: JobRecord, tz: tzinfo, time_format: str) -> list[str]:
     eligible = None if status.state is JobState.HELD else status.eligible_time or begin
     start = states.expected_start(row)
     end = status.end_time
-    if end is None and start is not None and row.walltime_s is not None:
-        end = start + timedelta(seconds=row.walltime_s)
+    limit_s = _limit_s(row, record.spec.deadline)
+    if end is None and start is not None and limit_s is not None:
+        end = start + timedelta(seconds=limit_s)
     return [
         f"SubmitTime={shown(status.submit_time)} EligibleTime={shown(eligible)}",
         f"AccrueTime={shown(eligible)}",

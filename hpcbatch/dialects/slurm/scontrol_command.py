@@ -203,6 +203,8 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
         return options.command(verb, words=rest)
     if verb in {Verb.WAIT_JOB, Verb.LISTPIDS, Verb.PIDINFO}:
         return options.command(verb, words=rest)
+    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and len(rest) > 1 and rest[0].lower() == "incomplete":
+        rest = rest[1:]  # of an array the members that have not ended, which are all that can be queued again here
     if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and rest[0].lower().startswith(_REQUEUE_FLAGS):
         raise NotSupportedError(f"scontrol {verb} {rest[0]} is not supported yet")
     return options.command(verb, ids=tuple(part for word in rest for part in _ids(word)))

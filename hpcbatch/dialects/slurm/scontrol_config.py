@@ -106,7 +106,7 @@ _FIXED = {
     "PreemptExemptTime": "00:00:00",
     "PriorityType": "priority/basic",
     "PrivateData": "none",
-    "ProctrackType": "proctrack/cgroup",
+    "ProctrackType": "proctrack/linuxproc",  # a signal to a step reaches all that its tasks started
     "PrologEpilogTimeout": "65534",
     "PropagatePrioProcess": "0",
     "PropagateResourceLimits": "ALL",

@@ -59,6 +59,8 @@ class SlurmSubmission(NamedTuple):
     """Given outright, which only counts for those who may change all jobs."""
     test_only: bool = False
     """Nothing is submitted."""
+    told: tuple[str, ...] = ()
+    """What -v prints of the options."""
 
 
 class _Source(NamedTuple):
@@ -150,7 +152,14 @@ def read_submission(
         wait=request.wait,
         priority=request.priority or None,
         test_only=request.test_only,
+        told=_told(requests) if request.verbose and not request.quiet else (),
     )
+
+
+def _told(requests: Sequence[Request]) -> tuple[str, ...]:
+    from hpcbatch.dialects.slurm.verbose import options_in_force
+
+    return tuple(line for request in requests for line in options_in_force("sbatch", request))
 
 
 def _read_source(line: CommandLine, script: ReadScript) -> _Source:

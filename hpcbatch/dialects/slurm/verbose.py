@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from hpcbatch.dialects.slurm.clock import full
 from hpcbatch.dialects.slurm.getopt import Given, Parser, Takes
+from hpcbatch.dialects.slurm.memory import size
+
+if TYPE_CHECKING:
+    from hpcbatch.dialects.slurm.request import Request
 
 _RULE = "-" * 29
 _SIDES = f"{'-' * 20} {'-' * 20}"
@@ -30,11 +36,19 @@ def all_options(parser: Parser, given: Sequence[Given]) -> str:
     return "\n".join((_RULE, *lines, _RULE)) + "\n"
 
 
-def given_options(command: str, given: Sequence[Given]) -> str:
-    """sbatch: the options that were given, one a line, each once."""
-    values = {each.option.name: "set" if each.value is None else each.value for each in given}
-    values |= {"verbose": str(level(given))} if level(given) else {}
+def options_in_force(command: str, request: Request) -> Iterator[str]:
+    """sbatch: the options that count, wherever they were given, one a line, each once."""
+    values = {name: "set" if text is None else text for name, text in request.texts.items()} | _as_understood(request)
     lines = [f"{name:<20}: {values[name]}" for name in sorted(values)]
-    return "\n".join(
-        f"{command}: {line}" for line in ("defined options", _SIDES, *lines, _SIDES, "end of defined options")
-    )
+    return (f"{command}: {line}" for line in ("defined options", _SIDES, *lines, _SIDES, "end of defined options"))
+
+
+def _as_understood(request: Request) -> dict[str, str]:
+    found = {"verbose": str(request.verbose)} if request.verbose else {}
+    if request.walltime_s is not None and "time" in request.texts:
+        found["time"] = full(request.walltime_s)
+    if request.nodes is not None and "nodes" in request.texts:
+        low, high = request.nodes
+        found["nodes"] = f"{low}" if low == high else f"{low}-{high}"
+    sizes = {"mem": request.mem_mb, "mem-per-cpu": request.mem_per_cpu_mb, "mem-per-gpu": request.mem_per_gpu_mb}
+    return found | {name: size(mib) for name, mib in sizes.items() if mib is not None and name in request.texts}

@@ -59,6 +59,12 @@ def test_matching(argv: list[str], ids: list[int]) -> None:
     assert [row.job_id for row in matching(ROWS, options(*argv))] == ids
 
 
+def test_a_job_that_is_ending_is_chosen_by_its_state_alone() -> None:
+    ending = next(row for row in ROWS if row.job_id == 85)._replace(state=JobState.EXITING)
+    assert matching([ending], options("-i", "85")) == matching([ending], options("--me")) == []
+    assert matching([ending], options("--state=COMPLETING", "--me")) == [ending]
+
+
 def test_finished_jobs_do_not_match() -> None:
     assert matching([row._replace(state=JobState.FINISHED) for row in ROWS], options("--me")) == []
 
@@ -151,6 +157,7 @@ def test_answers() -> None:
 KILL = "scancel: error: Kill job error on job id"
 OUTCOMES = [
     (["-v", "-s", "USR1"], None, "scancel: Signal 10 to job 9", 0),
+    (["-v", "-b", "-s", "STOP"], None, "scancel: Signal 19 to batch job 9", 0),
     (["-s", "USR1"], RefusedError("NotRunning", "x"), f"{KILL} 9: Job can not be altered now, try again later", 1),
     ([], None, "", 0),
     ([], UnknownJobError("9"), "", 0),

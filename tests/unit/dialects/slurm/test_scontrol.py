@@ -101,6 +101,28 @@ def test_recorded_failed_job() -> None:
     assert masked(found) == masked(recorded("scontrol-113.txt"))
 
 
+@pytest.mark.parametrize(
+    ("walltime_s", "limit"),
+    [(None, "00:09:00"), (3600, "00:09:00"), (120, "00:02:00")],
+    ids=["none", "longer", "shorter"],
+)
+def test_a_job_that_has_begun_has_until_its_deadline(walltime_s: int | None, limit: str) -> None:
+    job = record(
+        7,
+        "late",
+        JobState.RUNNING,
+        Reason.NONE,
+        args=(),
+        path="/home/tester/late.sh",
+        walltime_s=walltime_s,
+        start_time=SUBMITTED,
+    )
+    start = job.status.start_time
+    assert start is not None
+    job = replace(job, spec=replace(job.spec, deadline=start + timedelta(seconds=599)))
+    assert f" TimeLimit={limit} " in format_job(job, NOW, UTC)
+
+
 def test_recorded_one_line() -> None:
     found = format_job(by_id(85), NOW, UTC, one_line=True, group="tester")
     assert masked(found) == masked(recorded("scontrol-o-85.txt"))
@@ -233,6 +255,7 @@ COMMANDS = [
     (["hold", "Name=x"], Verb.HOLD, "", ("Name=x",)),
     (["req", "1,2", "jobid=3"], Verb.REQUEUE, "", ("1", "2", "3")),
     (["requeuehold", "1"], Verb.REQUEUE_HOLD, "", ("1",)),
+    (["requeue", "incomplete", "1"], Verb.REQUEUE, "", ("1",)),
     (["su", "1"], Verb.SUSPEND, "", ("1",)),
     (["res", "1"], Verb.RESUME, "", ("1",)),
     (["top", "1"], Verb.TOP, "", ("1",)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,6 +174,14 @@ def test_answers(word: str) -> None:
     with pytest.raises(SlurmAnswer) as answer:
         submit(word)
     assert answer.value.text.startswith(("Usage: sbatch", "slurm 22.05.8"))
+
+
+def test_usage_has_every_option_of_the_help_page() -> None:
+    with pytest.raises(SlurmAnswer) as answer:
+        submit("--usage")
+    text = answer.value.text
+    assert re.fullmatch(r"Usage: sbatch (\[-[^\n]*?\]\s+)+executable \[args\.\.\.\]", text)
+    assert {"[-A name]", "[-H]", "[--mem=MB]", "[--nice[=value]]"} <= {*re.findall(r"\[-.*?\]+(?=\s)", text)}
 
 
 def test_command_line_is_refused_before_the_script_is_read() -> None:
