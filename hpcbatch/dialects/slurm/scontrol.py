@@ -87,6 +87,8 @@ def _job_lines(
     command = " ".join((spec.script_path, *spec.script_args)) if spec.script_path else "(null)"
     sharing = "NO" if spec.sharing is Sharing.EXCLUSIVE else "YES" if "oversubscribe" in given else "OK"
     time_min = given.get("time_min", "N/A")
+    # what was requested, though nodes have no order here, which was told; sbatch takes the name down to these letters
+    contiguous = int(any(text.startswith("--conti") for text in spec.ignored))
     kills = None if spec.dependency is None else spec.dependency.kill_if_never
     told = states.system_comment(status.state, status.reason, status.message)
     return [
@@ -109,7 +111,7 @@ def _job_lines(
         *_sizes(record),
         f"Features={given.get('constraint', '(null)')} DelayBoot={full(0)}",
         *([f"Reservation={given['reservation']}"] if given.get("reservation") else []),
-        f"OverSubscribe={sharing} Contiguous=0 Licenses={format_licenses(spec) or '(null)'} Network=(null)",
+        f"OverSubscribe={sharing} Contiguous={contiguous} Licenses={format_licenses(spec) or '(null)'} Network=(null)",
         f"Command={command}",
         f"WorkDir={row.work_dir}",
         *([f"SystemComment={told} "] if told else []),

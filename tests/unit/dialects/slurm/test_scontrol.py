@@ -101,6 +101,13 @@ def test_recorded_failed_job() -> None:
     assert masked(found) == masked(recorded("scontrol-113.txt"))
 
 
+def test_contiguous_is_shown_as_it_was_requested() -> None:
+    for words, shown in (((), 0), (("--contiguous",), 1), (("--container-workdir=/x",), 0)):
+        job = record(7, "nodes")
+        text = format_job(replace(job, spec=replace(job.spec, ignored=spec(*words).ignored)), NOW, UTC)
+        assert f" Contiguous={shown} " in text
+
+
 @pytest.mark.parametrize(
     ("walltime_s", "limit"),
     [(None, "00:09:00"), (3600, "00:09:00"), (120, "00:02:00")],
