@@ -30,8 +30,8 @@ _CPUS = len(os.sched_getaffinity(0))
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """`pytest -n auto`: three for each CPU, since half of the suite's time is spent waiting for jobs."""
-    return 3 * (os.cpu_count() or 1)
+    """`pytest -n auto`: two for each CPU, since half of the suite's time is spent waiting for jobs."""
+    return 2 * (os.cpu_count() or 1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -24,6 +24,7 @@ hold_terminal() {
     await_client <&5
     stty echo 2>/dev/null
     LC_ALL=C HPCBATCH_ROOT=$root HPCBATCH_SH=$sh HPCBATCH_STARTED=$started "$sh" "$root/runner/start.sh" <&5 5<&- 3>&1 4>&2 &
+    trap '' INT QUIT HUP # bash, cut short in `wait` by Control-C, can miss that one of two children has ended, and wait for ever
     await_child $!
     echo "$code" >"$run/terminal_code"
   fi
