@@ -118,8 +118,8 @@ def test_attach_detach_and_attach_again(rig: Served) -> None:
     rig.wait_phase("shell", "Running")
     first = rig.terminal("attach", "-it", "shell", dimensions=(30, 90))
     # kubectl says first that the window is larger by one, so that what is there draws itself anew
-    first.sendline("word=kept; until stty size | grep -x '30 90'; do sleep 0.1; done")
-    first.expect_exact("\r\n30 90")
+    first.sendline("word=kept; until [ \"$(stty size)\" = '30 90' ]; do sleep 0.1; done; echo re''sized")
+    first.expect_exact("resized")
     first.close(force=True)
     second = rig.terminal("attach", "-it", "shell")
     second.sendline("echo $word; exit 3")
