@@ -151,11 +151,15 @@ def test_a_licence_is_never_exceeded(site: Site, named: list[str]) -> None:
     assert site.run("scontrol", "show", "licenses").stdout == shown
     assert site.run("squeue", "-h", "-j", jobs[3], "-L", "matlab", "-o", "%i %W").stdout == f"{jobs[3]} matlab\n"
     assert site.run("squeue", "-h", "-L", "nosuch").stdout == ""
+
+    def seen() -> list[int]:
+        return [int(line) for path in site.work.glob("seen-*") for line in path.read_text().split()]
+
+    wait_for("two to run at once", lambda: 2 in seen())
     site.script("enough", "")
     for job in jobs:
         assert site.wait_end(job, 120)["Exit_status"] == 0
-    seen = [int(line) for number in range(4) for line in site.read(f"seen-{number}").split()]
-    assert max(seen) == 2
+    assert max(seen()) == 2
     done = site.run("sbatch", "-L", "matlab:3", "--wrap", "true", check=False)
     assert done.returncode == 1
     assert "licence matlab: 3 asked, there are 2" in done.stderr
