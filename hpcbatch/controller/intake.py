@@ -37,7 +37,6 @@ from hpcbatch.policy.vocabulary import (
     asked_labels,
     check_ignored,
     translate,
-    with_host_names,
     without_disk,
 )
 from hpcbatch.record.batchjob import altered_spec, spec_from_json
@@ -122,7 +121,7 @@ class Intake:
         asked = asked_queues(spec, site, self._exists, (each["metadata"]["name"] for each in self._queues.items()))
         names = {node["metadata"]["name"]: host_name(node) for node in self._nodes.items()}
         translated = translate(spec, site, {*names, *names.values()})
-        translated = replace(translated, spec=with_host_names(translated.spec, names))
+        translated = replace(translated, spec=translated.spec.with_host_names(names))
         admitted: list[tuple[QueueConfig, Granted]] = []
         refusal: HpcBatchError | None = None
         for queue in asked.queues:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -423,6 +423,28 @@ class JobSpec:
         """The names of all node properties that its chunks mention, each once, sorted."""
         sets = [s for chunk in self.chunks for s in (chunk.properties, chunk.lacks, *chunk.alternatives)]
         return tuple(sorted({name for names in sets for name in names}))
+
+    @property
+    def host_names(self) -> frozenset[str]:
+        """All nodes that it or one of its chunks wants or excludes."""
+        of_chunks = (name for chunk in self.chunks for name in (*chunk.hosts, *chunk.excluded_hosts))
+        return frozenset({*self.required_hosts, *self.excluded_hosts, *of_chunks})
+
+    def with_host_names(self, names: Mapping[str, str]) -> JobSpec:
+        """The same job with its nodes named as `names` has it; nodes that are not in there keep their names."""
+
+        def renamed(hosts: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(names.get(host, host) for host in hosts))
+
+        return replace(
+            self,
+            required_hosts=renamed(self.required_hosts),
+            excluded_hosts=renamed(self.excluded_hosts),
+            chunks=tuple(
+                replace(chunk, hosts=renamed(chunk.hosts), excluded_hosts=renamed(chunk.excluded_hosts))
+                for chunk in self.chunks
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,23 +73,6 @@ def without_disk(spec: JobSpec) -> JobSpec:
     return replace(spec, chunks=tuple(replace(chunk, tmp_bytes=None) for chunk in spec.chunks))
 
 
-def with_host_names(spec: JobSpec, names: Mapping[str, str]) -> JobSpec:
-    """`spec` with its nodes named as their labels name them; `names` has those with other labels."""
-
-    def renamed(hosts: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(names.get(host, host) for host in hosts))
-
-    return replace(
-        spec,
-        required_hosts=renamed(spec.required_hosts),
-        excluded_hosts=renamed(spec.excluded_hosts),
-        chunks=tuple(
-            replace(chunk, hosts=renamed(chunk.hosts), excluded_hosts=renamed(chunk.excluded_hosts))
-            for chunk in spec.chunks
-        ),
-    )
-
-
 def asked_labels(spec: JobSpec, site: SiteConfig) -> Mapping[str, Mapping[str, str]]:
     """The properties and words that the chunks of a translated job ask for, as in a NodeSize, with their labels."""
     found = {name: site.labels_of(Word.FEATURE, name) for name in spec.property_names}

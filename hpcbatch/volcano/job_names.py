@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -69,6 +70,12 @@ def pod_names(job_id: int, layout: Sequence[Chunk], launcher: Launcher) -> tuple
     """The names of all pods of a job; the first runs the script."""
     computing = [pod.host for pod in pods(job_id, layout, launcher)]
     return tuple(computing if launcher is Launcher.SHARED else [script_host(job_id), *computing])
+
+
+def job_of_pod(name: str) -> int | None:
+    """The number of the job one of whose pods may have this name; None: no pod of a job has it."""
+    match = re.fullmatch(rf"job-(\d{{1,18}})-(?:{MASTER_TASK}|{_WORKER}\d{{0,5}})-\d{{1,6}}", name, re.ASCII)
+    return None if match is None else int(match[1])
 
 
 def conf_name(job_id: int) -> str:

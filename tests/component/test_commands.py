@@ -106,7 +106,7 @@ def row(number: int, name: str, used: str, letter: str) -> str:
 
 RUNNING, QUEUED = row(2, "job2", "00:00:00", "R"), row(3, "job3", "0", "Q")
 FINISHED, HELD = row(4, "job4", "00:00:05", "F"), row(5, "wrap", "0", "H")
-UNKnowN = "qstat: Unknown Job Id 999.pbs1\n"
+UNKNOWN = "qstat: Unknown Job Id 999.pbs1\n"
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ UNKnowN = "qstat: Unknown Job Id 999.pbs1\n"
         ("-x", HEADING + RUNNING + QUEUED + FINISHED + HELD, "", 0),
         ("2", HEADING + RUNNING, "", 0),
         ("3.pbs1 2", HEADING + QUEUED + RUNNING, "", 0),
-        ("999", "", UNKnowN, 153),
-        ("999 2", RUNNING, UNKnowN, 153),
-        ("2 999 3", HEADING + RUNNING + QUEUED, UNKnowN, 153),
+        ("999", "", UNKNOWN, 153),
+        ("999 2", RUNNING, UNKNOWN, 153),
+        ("2 999 3", HEADING + RUNNING + QUEUED, UNKNOWN, 153),
         ("2 3 4 5 999 998", HEADING + RUNNING + QUEUED + HELD, "", 153),
         (
             "4",
@@ -164,7 +164,7 @@ def test_qstat_shows_all_of_a_job(cluster: Cluster) -> None:
     assert documents["Jobs"]["4.pbs1"]["Exit_status"] == 0
     out, err, code = cluster.run("qstat", "-f", "-F", "json", "999")
     assert "Jobs" not in json.loads(out)
-    assert (err, code) == (UNKnowN, 153)
+    assert (err, code) == (UNKNOWN, 153)
 
 
 def test_qstat_counts(cluster: Cluster) -> None:

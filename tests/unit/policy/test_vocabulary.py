@@ -16,7 +16,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import SiteConfig, Translation, Unsupported, Word
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.policy.vocabulary import asked_labels, check_ignored, translate, with_host_names, without_disk
+from hpcbatch.policy.vocabulary import asked_labels, check_ignored, translate, without_disk
 
 NODES = ("n01", "n02", "n03")
 
@@ -265,7 +265,7 @@ def test_who_wants_no_ignored_names(
 def test_nodes_by_their_labels() -> None:
     asked = spec(Chunk(hosts=("a", "b"), excluded_hosts=("c",)), required_hosts=("a",), excluded_hosts=("c",))
     named = spec(Chunk(hosts=("x", "b"), excluded_hosts=("z",)), required_hosts=("x",), excluded_hosts=("z",))
-    assert with_host_names(asked, {"a": "x", "b": "b", "c": "z"}) == named
+    assert asked.with_host_names({"a": "x", "b": "b", "c": "z"}) == named
 
 
 def test_the_project_of_jobs_that_name_none() -> None:
