@@ -23,7 +23,7 @@ from hpcbatch.policy.requests import ALTERATION, RUNNING, merge, open_request, r
 from hpcbatch.record.batchjob import altered_spec
 from hpcbatch.record.fields import ARRAY_LIMIT, OF_SIZE
 
-_GRANTED = OF_SIZE | {"queue", "otherQueues", "walltimeSeconds", "deadline", "account"}
+_GRANTED = OF_SIZE | {"queue", "otherQueues", "walltimeSeconds", "minWalltimeSeconds", "deadline", "account"}
 """Fields that the site has to grant."""
 
 

@@ -13,6 +13,7 @@ class RefusalCode(StrEnum):
     NO_SCRIPT = "NoScript"  # the Secret with script and environment is missing
     BAD_SPEC = "BadSpec"
     WALLTIME_LIMIT = "WalltimeLimit"  # more than the queue allows
+    MIN_WALLTIME = "MinWalltime"  # the least walltime that the job can do with is more than it may have
     NODE_LIMIT = "NodeLimit"
     CPU_LIMIT = "CpuLimit"
     MEMORY_LIMIT = "MemoryLimit"

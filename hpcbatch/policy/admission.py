@@ -16,7 +16,7 @@ from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig, Word
 from hpcbatch.model.spec import Arrangement, JobSpec
-from hpcbatch.policy.deadlines import is_too_late, missed
+from hpcbatch.policy.deadlines import is_too_late, least_s, missed
 from hpcbatch.site.identity import Identity
 from hpcbatch.units import format_bytes, hms
 from hpcbatch.volcano import pod_needs
@@ -134,14 +134,28 @@ def admit(
 
 
 def grant_walltime(spec: JobSpec, queue: QueueConfig) -> int | None:
-    """The walltime of a job that has started. Raises RefusedError if it is more than the queue allows."""
-    granted = Granted(walltime_s=_walltime_s(spec, queue), layout=())
+    """The walltime of a job that has started. Raises RefusedError if it is more than the queue allows, or less than
+    the job can do with.
+    """
+    asked_s = _walltime_s(replace(spec, min_walltime_s=None), queue)
+    if spec.min_walltime_s is not None and asked_s is not None and asked_s < spec.min_walltime_s:
+        text = f"walltime: {hms(asked_s)} asked, at least {hms(spec.min_walltime_s)} needed"
+        raise RefusedError(RefusalCode.MIN_WALLTIME, text)
+    granted = Granted(walltime_s=asked_s, layout=())
     _check_limits(granted, queue)
     return granted.walltime_s
 
 
 def _walltime_s(spec: JobSpec, queue: QueueConfig) -> int | None:
-    return spec.walltime_s or queue.default_walltime_s or queue.max_walltime_s
+    """The limit that the job gets. One that can do with less gets what the queue allows of it."""
+    asked_s = spec.walltime_s or queue.default_walltime_s or queue.max_walltime_s
+    if spec.min_walltime_s is None:
+        return asked_s
+    most_s = min((limit for limit in (asked_s, queue.max_walltime_s) if limit is not None), default=None)
+    if most_s is not None and spec.min_walltime_s > most_s:
+        text = f"walltime: at least {hms(spec.min_walltime_s)} needed, at most {hms(most_s)} possible in {queue.name}"
+        raise RefusedError(RefusalCode.MIN_WALLTIME, text)
+    return most_s
 
 
 def _check_array(spec: JobSpec, site: SiteConfig) -> None:
@@ -244,8 +258,10 @@ def _whole_node(chunk: Chunk, queue: QueueConfig, site: SiteConfig, nodes: Seque
 def check_deadline(spec: JobSpec, walltime_s: int | None, now: datetime) -> None:
     """Raise RefusedError if the job cannot end by its deadline."""
     if is_too_late(spec, walltime_s, now):
-        needs = "" if walltime_s is None else f" with a walltime of {hms(walltime_s)}"
-        raise RefusedError(RefusalCode.DEADLINE, f"{missed(spec)}{needs}")
+        needs_s = least_s(spec, walltime_s)
+        needs = f" with a walltime of {hms(needs_s)}" if needs_s else ""
+        code = RefusalCode.DEADLINE if spec.min_walltime_s is None else RefusalCode.MIN_WALLTIME
+        raise RefusedError(code, f"{missed(spec)}{needs}")
 
 
 def _check_limits(granted: Granted, queue: QueueConfig) -> None:

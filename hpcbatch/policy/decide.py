@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.state import WAITING, JobState, Reason
-from hpcbatch.policy.deadlines import is_past, seconds_left
+from hpcbatch.policy.deadlines import is_past, least_s, seconds_left
 from hpcbatch.policy.dependencies import with_followers
 from hpcbatch.policy.holds import kept_back
 from hpcbatch.policy.observed import Decision, Observed, PodView, VolcanoJobView, Waiting
@@ -46,7 +46,8 @@ def decide(seen: Observed) -> Decision:
     before = seen.record.status
     after = remembered(before, decision.status, seen.now, lambda: given_up_for(seen))
     if after.state in WAITING and not decision.delete:
-        left_s = seconds_left(seen.record.spec, seen.record.walltime_s, seen.now)
+        spec = seen.record.spec
+        left_s = seconds_left(spec, least_s(spec, seen.record.walltime_s), seen.now)
         if left_s is not None:
             left_s = max(left_s, 0) + _A_MOMENT_S
             decision = replace(decision, look_again_s=min(left_s, decision.look_again_s or left_s))

@@ -102,6 +102,7 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.UNKNOWN_RESERVATION: (_UNKNOWN_QUEUE, PBSE_UNKQUE & 0xFF),  # a reservation is a queue
     RefusalCode.IGNORED: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.DEADLINE: ("", PBSE_BADATVAL & 0xFF),
+    RefusalCode.MIN_WALLTIME: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.USER_DISABLED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
     RefusalCode.BAD_DEPENDENCY: ("Invalid request", PBSE_IVALREQ & 0xFF),
     RefusalCode.CIRCULAR_DEPENDENCY: (_BAD_DEPENDENCY, PBSE_BADDEPEND & 0xFF),

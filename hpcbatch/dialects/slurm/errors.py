@@ -70,6 +70,7 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.NO_SCRIPT: "Job script not specified",
     RefusalCode.BAD_SPEC: "Requested node configuration is not available",
     RefusalCode.WALLTIME_LIMIT: "Requested time limit is invalid (missing or exceeds some limit)",
+    RefusalCode.MIN_WALLTIME: "Invalid time-min specification (exceeds job's time or other limits)",
     RefusalCode.NODE_LIMIT: "Node count specification invalid",
     RefusalCode.CPU_LIMIT: "More processors requested than permitted",
     RefusalCode.MEMORY_LIMIT: "Memory required by task is not available",

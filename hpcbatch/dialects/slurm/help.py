@@ -60,6 +60,7 @@ Parallel run options:
       --signal=[[R][B]:]num[@time] send signal when time limit within time seconds
       --strict                refuse the job if any option has no effect here
   -t, --time=minutes          time limit
+      --time-min=minutes      least time limit, down to which it may be lowered
       --test-only             check the script, submit nothing
   -v, --verbose               verbose mode
   -W, --wait                  wait for completion of submitted job

@@ -86,7 +86,7 @@ def _job_lines(
     limit = "UNLIMITED" if limit_s is None else full(limit_s)
     command = " ".join((spec.script_path, *spec.script_args)) if spec.script_path else "(null)"
     sharing = "NO" if spec.sharing is Sharing.EXCLUSIVE else "YES" if "oversubscribe" in given else "OK"
-    time_min = given.get("time_min", "N/A")
+    time_min = "N/A" if spec.min_walltime_s is None else full(spec.min_walltime_s)
     # what was requested, though nodes have no order here, which was told; sbatch takes the name down to these letters
     contiguous = int(any(text.startswith("--conti") for text in spec.ignored))
     kills = None if spec.dependency is None else spec.dependency.kill_if_never

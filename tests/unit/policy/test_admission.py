@@ -23,6 +23,7 @@ from hpcbatch.policy.admission import (
     asked_queues,
     check_deadline,
     closed_because,
+    grant_walltime,
 )
 from hpcbatch.site.identity import Identity
 
@@ -337,3 +338,39 @@ def test_deadlines(deadline_s: int | None, walltime_s: int | None, begin_s: int 
     with pytest.raises(RefusedError, match=r"^deadline 2026-01-01T00:0[01]:00Z cannot be kept") as raised:
         check_deadline(asked, walltime_s, NOW)
     assert raised.value.code == RefusalCode.DEADLINE
+
+
+@pytest.mark.parametrize(
+    ("walltime_s", "min_s", "granted"),
+    [
+        (3600, 1800, 3600),
+        (9000, 1800, 7200),
+        (9000, 7200, 7200),
+        (9000, 7201, "walltime: at least 02:00:01 needed, at most 02:00:00 possible in workq"),
+        (60, 120, "walltime: at least 00:02:00 needed, at most 00:01:00 possible in workq"),
+    ],
+)
+def test_a_walltime_between_two(walltime_s: int, min_s: int, granted: int | str) -> None:
+    asked = spec(walltime_s=walltime_s, min_walltime_s=min_s)
+    if isinstance(granted, int):
+        assert grant(asked).walltime_s == granted
+        return
+    with pytest.raises(RefusedError) as raised:
+        grant(asked)
+    assert (raised.value.code, str(raised.value)) == (RefusalCode.MIN_WALLTIME, granted)
+
+
+def test_a_job_that_runs_keeps_its_least_walltime() -> None:
+    assert grant_walltime(spec(walltime_s=90, min_walltime_s=60), WORKQ) == 90
+    for walltime_s, code in ((30, RefusalCode.MIN_WALLTIME), (9000, RefusalCode.WALLTIME_LIMIT)):
+        with pytest.raises(RefusedError) as raised:
+            grant_walltime(spec(walltime_s=walltime_s, min_walltime_s=60), WORKQ)
+        assert raised.value.code == code
+
+
+def test_a_least_walltime_and_a_deadline() -> None:
+    deadline = NOW + timedelta(seconds=60)
+    check_deadline(spec(deadline=deadline, min_walltime_s=60), 90, NOW)
+    with pytest.raises(RefusedError, match=r"cannot be kept with a walltime of 00:01:01$") as raised:
+        check_deadline(spec(deadline=deadline, min_walltime_s=61), 90, NOW)
+    assert raised.value.code == RefusalCode.MIN_WALLTIME
