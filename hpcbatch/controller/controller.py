@@ -46,6 +46,7 @@ from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.node_marks import is_set_down
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
@@ -92,7 +93,7 @@ class Controller:
         self._batchjobs = Informer(api, BATCHJOBS, on_event=self._on_batchjob)
         self._volcano_jobs = VolcanoJobs(api, on_event=self._on_part)
         self._pods = Informer(api, PODS, on_event=self._on_pod)
-        self._nodes = Informer(api, NODES, on_event=lambda _: None)
+        self._nodes = Informer(api, NODES, on_event=self._on_node)
         self._job_pods = JobPods(api, self._pods, self._nodes)
         self._refusals = Refusals()
         self._start_bar = StartBar(api)
@@ -289,6 +290,14 @@ class Controller:
         if key is not None:
             self._job_pods.on_event(key, int(number), event)
         self._on_part(event)
+
+    def _on_node(self, event: WatchEvent) -> None:
+        """Queue the jobs of a node that an operator has set down."""
+        if event.type == "DELETED" or not is_set_down(event.object):
+            return
+        for pod in self._pods.items():
+            if pod["spec"].get("nodeName") == event.object["metadata"]["name"]:
+                self._on_part(WatchEvent("MODIFIED", pod))
 
     def _on_refused_pods(self, event: WatchEvent) -> None:
         about = event.object["involvedObject"]

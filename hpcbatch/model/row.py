@@ -240,6 +240,17 @@ class NodeRow(NamedTuple):
     """What operators say of it, above all why it takes no jobs."""
     comment_by: str = ""
     comment_time: datetime | None = None
+    marks: frozenset[str] = frozenset()
+    """Of an unschedulable node, what operators marked it as (model.node_marks.Mark); none: it is drained."""
+
+    @property
+    def is_down(self) -> bool:
+        """It does not answer, or an operator says that it is down."""
+        return not self.ready or "down" in self.marks
+
+    @property
+    def is_drained(self) -> bool:
+        return not self.schedulable and ("drain" in self.marks or not self.marks)
 
 
 class QueueRow(NamedTuple):

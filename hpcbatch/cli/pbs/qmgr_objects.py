@@ -159,7 +159,7 @@ def _check_empty(session: Session, queue: QueueRow) -> None:
 
 
 def _change_node(session: Session, request: Request, name: str) -> None:
-    from hpcbatch.client.node_admin import mark_node
+    from hpcbatch.client.node_admin import drain_node
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.dialects.pbs.qmgr_change import node_change
 
@@ -177,7 +177,7 @@ def _change_node(session: Session, request: Request, name: str) -> None:
     wanted = node_change(request.settings, request.verb)
     for node in [name] if name else known:
         try:
-            mark_node(
+            drain_node(
                 session.api, node, offline=wanted.offline, comment=wanted.comment, user=session.user, now=session.now
             )
         except NotFoundError:

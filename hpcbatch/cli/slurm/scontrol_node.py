@@ -27,7 +27,13 @@ def update_nodes(session: Session, words: Sequence[str]) -> int:
     for name in names:
         try:
             mark_node(
-                session.api, name, offline=update.offline, comment=update.reason, user=session.user, now=session.now
+                session.api,
+                name,
+                add=update.add,
+                remove=update.remove,
+                comment=update.reason,
+                user=session.user,
+                now=session.now,
             )
         except ForbiddenError as error:
             text = f"slurm_update error: Invalid user id\nscontrol: hpcbatch: {error}"

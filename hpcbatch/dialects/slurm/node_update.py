@@ -9,11 +9,30 @@ from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.hostlist import expand
 from hpcbatch.dialects.slurm.update import is_tag, pairs_of
 from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.node_marks import Mark
 
 ALL = "ALL"
-_STATES = {"DRAIN": True, "RESUME": False, "UNDRAIN": False}
-"""Each may be cut short; whether the node takes no jobs from then on."""
-_NOT_HERE = ("CANCEL_REBOOT", "DOWN", "FAIL", "FUTURE", "IDLE", "NORESP", "POWER_DOWN", "POWER_UP")
+_EVERY = frozenset(Mark)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Which marks a state sets, and which it takes off."""
+
+    add: frozenset[Mark] = frozenset()
+    remove: frozenset[Mark] = frozenset()
+
+
+_STATES = {
+    "DRAIN": _State(add=frozenset({Mark.DRAIN}), remove=frozenset({Mark.FAIL})),
+    "DOWN": _State(add=frozenset({Mark.DOWN})),
+    "FAIL": _State(add=frozenset({Mark.FAIL}), remove=frozenset({Mark.DRAIN})),
+    "RESUME": _State(remove=_EVERY),
+    "UNDRAIN": _State(remove=frozenset({Mark.DRAIN})),
+    "IDLE": _State(remove=_EVERY),
+}
+"""Each may be cut short. Source: update_node() of node_mgr.c, 22.05."""
+_NOT_HERE = ("CANCEL_REBOOT", "FUTURE", "NORESP", "POWER_DOWN", "POWER_UP")
 _TAGS = {"NodeName": 5, "State": 1, "Reason": 1}
 """With the length down to which they may be cut short. Source: scontrol_update_node(), 22.05."""
 
@@ -22,7 +41,8 @@ _TAGS = {"NodeName": 5, "State": 1, "Reason": 1}
 class NodeUpdate:
     names: tuple[str, ...]
     """ALL alone: every node."""
-    offline: bool | None = None
+    add: frozenset[Mark] = frozenset()
+    remove: frozenset[Mark] = frozenset()
     reason: str | None = None
 
 
@@ -33,34 +53,37 @@ def is_of_nodes(words: Sequence[str]) -> bool:
 def read_node_update(words: Sequence[str]) -> NodeUpdate:
     """Raises SlurmUsageError with the real texts, exit 1."""
     names: tuple[str, ...] = ()
-    offline: bool | None = None
+    state: _State | None = None
     reason: str | None = None
     for tag, value, _ in pairs_of(words):
         name = next((name for name, least in _TAGS.items() if is_tag(tag, name, least)), None)
         if name == "NodeName":
             names = tuple(expand(value))
         elif name == "State":
-            offline = _read_state(value)
+            state = _read_state(value)
         elif name == "Reason":
             reason = value
         else:
             raise NotSupportedError(f"scontrol update of a node's {tag} is not supported yet")
     if not names:
         raise SlurmUsageError("No node names given")
-    if offline and not reason:
+    if state is None:
+        return NodeUpdate(names=names, reason=reason)
+    if state.add and not reason:
         raise SlurmUsageError("You must specify a reason when DOWNING or DRAINING a node. Request denied")
-    if offline is False and reason is None:
+    if not state.add and reason is None:
         reason = ""  # as in Slurm: a node that is back in use has no reason
-    return NodeUpdate(names=names, offline=offline, reason=reason)
+    return NodeUpdate(names=names, add=state.add, remove=state.remove, reason=reason)
 
 
-def _read_state(value: str) -> bool:
+def _read_state(value: str) -> _State:
     upper = value.upper()
-    for name, offline in _STATES.items():
+    for name, state in _STATES.items():
         if upper and name.startswith(upper):
-            return offline
+            return state
     if upper and any(name.startswith(upper) for name in _NOT_HERE):
-        raise NotSupportedError(f"scontrol update State={value} is not supported: a node is drained and resumed here")
+        raise NotSupportedError(f"scontrol update State={value} is not supported: nodes neither boot nor sleep here")
+    names = ", ".join(_STATES)
     raise SlurmUsageError(
-        f"Invalid input: State={value}\nRequest aborted\nscontrol: hpcbatch: states that can be set are DRAIN, RESUME"
+        f"Invalid input: State={value}\nRequest aborted\nscontrol: hpcbatch: states that can be set are {names}"
     )

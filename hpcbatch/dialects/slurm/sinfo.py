@@ -14,7 +14,7 @@ from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SINFO_HELP, SINFO_USAGE
 from hpcbatch.dialects.slurm.hostlist import compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB
-from hpcbatch.dialects.slurm.node_states import ASKED, DOWN, DRAINED, NodeState, availability, node_state
+from hpcbatch.dialects.slurm.node_states import ASKED, NodeState, availability, node_state
 from hpcbatch.dialects.slurm.values import leading_number
 from hpcbatch.model.row import NodeRow, QueueRow
 
@@ -72,7 +72,10 @@ class SinfoOptions:
     """Of -O; goes over `format`."""
     partitions: tuple[str, ...] | None = None
     nodes: frozenset[str] | None = None
-    states: frozenset[NodeState] | None = None
+    states: tuple[str, ...] | None = None
+    """Keys of ASKED. None: not restricted."""
+    every_state: bool = False
+    """The nodes that have all these states, `down&drain`, and not those that have one of them."""
     responding: bool | None = None
     """-r: only those that answer; -d: only those that do not."""
     by_node: bool = False
@@ -113,7 +116,7 @@ class _Group:
     def count(self) -> tuple[int, int, int, int]:
         """Nodes that are allocated, idle, other, and all of them."""
         states = [node_state(node) for node in self.nodes]
-        other = sum(state.rank in {DOWN.rank, DRAINED.rank} for state in states)
+        other = sum(state.is_other for state in states)
         idle = sum(state.compact == "idle" for state in states)
         return len(states) - other - idle, idle, other, len(states)
 
@@ -135,7 +138,7 @@ def _sct(group: _Group) -> str:
 
 def _since(group: _Group) -> str:
     shown = group.nodes[0].comment_time if group.nodes else None
-    if shown is None and group.nodes and group.state in {DOWN, DRAINED}:
+    if shown is None and group.nodes and group.state is not None and group.state.is_other:
         shown = group.nodes[0].since
     return stamp(shown, group.tz, group.time_format, none="Unknown")
 
@@ -290,6 +293,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> SinfoOption
         partitions=tuple(filter(None, partitions.split(","))) if partitions else None,
         nodes=frozenset(expand(asked["nodes"])) if asked.get("nodes") else None,
         states=_states(asked["states"]) if asked.get("states") else None,
+        every_state="&" in asked.get("states", ""),
         responding=True if "responding" in asked else False if "dead" in asked else None,
         by_node="Node" in asked,
         exact="exact" in asked,
@@ -320,8 +324,8 @@ def _default_format(asked: Mapping[str, str]) -> str:
     return LONG_FORMAT if "long" in asked else DEFAULT_FORMAT
 
 
-def _states(text: str) -> frozenset[NodeState] | None:
-    names = [name.strip().lower().rstrip("*") for name in text.split(",") if name.strip()]
+def _states(text: str) -> tuple[str, ...] | None:
+    names = [name.strip().lower().rstrip("*") for name in text.replace("&", ",").split(",") if name.strip()]
     if "all" in names:
         return None
     for name in names:
@@ -329,7 +333,7 @@ def _states(text: str) -> frozenset[NodeState] | None:
             raise SlurmUsageError(
                 f'sinfo: error: Bad state string: "{name}"\nsinfo: error: valid states: {",".join(ASKED)}'
             )
-    return frozenset().union(*(ASKED[name] for name in names))
+    return tuple(names)
 
 
 def columns_of(options: SinfoOptions) -> list[Column]:
@@ -451,7 +455,10 @@ def _is_selected(node: NodeRow, options: SinfoOptions) -> bool:
         return False
     if options.responding is not None and node.ready is not options.responding:
         return False
-    return options.states is None or node_state(node) in options.states
+    if options.states is None:
+        return True
+    state = node_state(node)
+    return (all if options.every_state else any)(ASKED[name](state) for name in options.states)
 
 
 def _likeness(node: NodeRow, keys: set[str], options: SinfoOptions) -> tuple[object, ...]:
@@ -460,7 +467,7 @@ def _likeness(node: NodeRow, keys: set[str], options: SinfoOptions) -> tuple[obj
         return (node.name,)
     likeness: list[object] = []
     if keys & _PER_STATE:
-        likeness.append(node_state(node).rank)
+        likeness.append(node_state(node).compact)
     if keys & _PER_REASON:
         likeness += [node.comment, node.comment_by, node.comment_time]
     if options.exact and keys & _PER_SIZE:

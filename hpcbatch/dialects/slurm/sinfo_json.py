@@ -12,7 +12,7 @@ from hpcbatch.dialects.slurm.node_states import node_state
 from hpcbatch.model.row import NodeRow, QueueRow
 
 _ARCH = {"amd64": "x86_64", "arm64": "aarch64"}
-_FLAGS = {"DRAIN": "DRAIN", "NOT_RESPONDING": "NOT_RESPONDING"}
+_FLAGS = {"DRAIN": "DRAIN", "FAIL": "FAIL", "NOT_RESPONDING": "NOT_RESPONDING"}
 
 
 def node(row: NodeRow, queues: Sequence[QueueRow]) -> dict[str, Any]:
