@@ -25,6 +25,7 @@ from hpcbatch.api.names import (
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.queuelist import queues_to_json
 from hpcbatch.api.resources import CONFIGMAPS, EVENTS
+from hpcbatch.controller.account_source import AccountSource
 from hpcbatch.errors import NotFoundError
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.site.file import FILE_KEY, TEMPLATE_KEY, Site, SiteFileError, read_site
@@ -82,6 +83,7 @@ class SiteSource:
             on_event=lambda _: self._queue.add(_LOOK),
         )
         self._workers = Workers(self._queue, self._look, name="site")
+        self.accounts = AccountSource(api, on_change)
 
     @property
     def in_force(self) -> Site:
@@ -94,10 +96,12 @@ class SiteSource:
         self.informer.start()
         self._queue.add(_LOOK)  # without a ConfigMap no event comes
         self._workers.start()
+        self.accounts.start()
 
     def stop(self) -> None:
         self.informer.stop()
         self._workers.stop()
+        self.accounts.stop()
 
     def _look(self, _key: str) -> None:
         while not self.informer.synced.wait(timeout=0.2):

@@ -80,13 +80,12 @@ def _config(session: Session, command: ScontrolCommand) -> int:
 
 
 def _associations(session: Session, command: ScontrolCommand) -> int:
+    from hpcbatch.cli.slurm.account_directory import read_directory
     from hpcbatch.cli.unix_names import uid_of
-    from hpcbatch.client.listing import list_rows
     from hpcbatch.dialects.slurm.assoc_mgr import format_state, read_words
-    from hpcbatch.dialects.slurm.associations import directory
 
     wanted = read_words(command.words)
-    found = directory(list_rows(session.api, session.namespace))
+    found = read_directory(session)
     sys.stdout.write(format_state(found, wanted, session.server, uid_of, one_line=command.one_line))
     return 0
 

@@ -17,13 +17,12 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm import sshare
 
     options = sshare.read_options(sys.argv[1:], session.user)
-    from hpcbatch.client.listing import list_rows
-    from hpcbatch.dialects.slurm.associations import directory
+    from hpcbatch.cli.slurm.account_directory import read_directory
     from hpcbatch.dialects.slurm.clusters import heading
 
     check_cluster_names(session, "sshare", options.clusters)
     if options.clusters is not None:
         sys.stdout.write(heading(session.server))
-    found = directory(list_rows(session.api, session.namespace))
+    found = read_directory(session)
     sys.stdout.writelines(sshare.format_shares(found, options, session.server))
     return 0

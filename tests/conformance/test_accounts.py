@@ -1,0 +1,93 @@
+"""Accounts, users and qualities of service that an operator sets up with sacctmgr. Each case runs alone and takes its
+accounts away again."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.operator import as_operator
+from tests.conformance.site import Site
+
+pytestmark = pytest.mark.alone
+
+
+def sacctmgr(site: Site, words: str, *, check: bool = True, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return as_operator(site, "sacctmgr", *words.split(), check=check, stdin=stdin)
+
+
+@pytest.fixture
+def name(site: Site) -> Iterator[str]:
+    """Of an account and a quality of service, which are gone afterwards."""
+    made = f"a{secrets.token_hex(3)}"
+    yield made
+    sacctmgr(site, f"-i delete account {made}", check=False)
+    sacctmgr(site, f"-i delete qos {made}", check=False)
+
+
+def test_an_account_with_a_user_and_limits(site: Site, name: str) -> None:
+    user = site.env["USER"]
+    added = sacctmgr(site, f"-i add account {name} Description=physics GrpTRES=cpu=8,mem=4G MaxJobs=5 fairshare=3")
+    assert added.stdout == (
+        f" Adding Account(s)\n  {name}\n Settings\n  Description     = physics\n"
+        f"  Organization    = Parent/Account Name\n Associations\n  A = {name:<10} C = {site.server[:10]:<10}\n"
+        " Settings\n  Fairshare     = 3\n  GrpTRES       = cpu=8,mem=4G\n  MaxJobs       = 5\n"
+    )
+    again = sacctmgr(site, f"-i add account {name}", check=False)
+    assert (again.returncode, again.stdout) == (1, " Nothing new added.\n")
+    sacctmgr(site, f"-i add user name={user} account={name} MaxSubmitJobs=7")
+    fields = "format=account,user,share,grptres,maxjobs,maxsubmit"
+    listed = site.run("sacctmgr", "-nP", "show", "assoc", f"account={name}", fields)
+    assert listed.stdout == f"{name}||3|cpu=8,mem=4G|5|\n{name}|{user}|1||5|7\n"
+    changed = sacctmgr(site, f"-i modify user where name={user} account={name} set maxjobs=2 maxwall=1-00:00:00")
+    assert changed.stdout == f" Modified user associations...\n  C = {site.server:<10} A = {name:<20} U = {user:<9}\n"
+    shown = site.run("sacctmgr", "-nP", "show", "assoc", f"user={user}", f"account={name}", "format=maxjobs,maxwall")
+    assert shown.stdout == "2|1-00:00:00\n"
+    deleted = sacctmgr(site, f"-i delete account {name}")
+    assert deleted.stdout == f" Deleting accounts...\n  {name}\n"
+    assert site.run("sacctmgr", "-nP", "show", "account", name, "format=account").stdout == ""
+
+
+def test_a_quality_of_service(site: Site, name: str) -> None:
+    sacctmgr(site, f"-i add qos {name} priority=10 MaxTRESPU=cpu=4 MaxJobsPU=2 Flags=DenyOnLimit Preempt=normal")
+    fields = "format=name,priority,flags,preempt,maxtrespu,maxjobspu"
+    shown = site.run("sacctmgr", "-nP", "show", "qos", name, fields).stdout
+    assert shown == f"{name}|10|DenyOnLimit|normal|cpu=4|2\n"
+    sacctmgr(site, f"-i modify qos {name} set MaxTRESPU=cpu=-1,node=2")
+    assert site.run("sacctmgr", "-nP", "show", "qos", name, "format=maxtrespu").stdout == "node=2\n"
+    assert sacctmgr(site, f"-i delete qos {name}").stdout == f" Deleting QOS(s)...\n  {name}\n"
+
+
+def test_what_is_not_confirmed_is_not_written(site: Site, name: str) -> None:
+    asked = sacctmgr(site, f"add qos {name}", stdin="n\n")
+    assert asked.stdout.endswith(
+        "Would you like to commit changes? (You have 30 seconds to decide)\n(N/y): \n Changes Discarded\n"
+    )
+    assert site.run("sacctmgr", "-nP", "show", "qos", name, "format=name").stdout == ""
+    sacctmgr(site, f"add qos {name}", stdin="y\n")
+    assert site.run("sacctmgr", "-nP", "show", "qos", name, "format=name").stdout == f"{name}\n"
+
+
+def test_names_that_there_are_not(site: Site, name: str) -> None:
+    for words, text in (
+        (f"-i add user u account={name}", f" This account '{name}' doesn't exist.\n        Contact your admin"),
+        (f"-i add account x parent={name}", f" Parent account '{name}' doesn't exist on cluster {site.server}\n"),
+        (f"-i add account {name} qos={name}", f"sacctmgr: error: You gave a bad qos '{name}'."),
+        ("-i delete account root", " You are not allowed to remove the root account.\n"),
+        ("-i add account", " Need name of account to add.\n"),
+        ("-i modify account root set nosuch=1", " Unknown option: nosuch=1\n"),
+        (f"-i add account {name} cluster=nosuch", " This cluster 'nosuch' doesn't exist.\n"),
+    ):
+        done = sacctmgr(site, words, check=False)
+        assert (done.returncode, done.stderr[: len(text)]) == (1, text)
+
+
+def test_users_may_not(site: Site, name: str) -> None:
+    if not site.admin_env:
+        pytest.skip("the engine has one user, who may do everything")
+    done = site.run("sacctmgr", "-i", "add", "account", name, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == " Problem adding accounts: Access/permission denied\n"
