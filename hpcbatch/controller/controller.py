@@ -13,19 +13,17 @@ from hpcbatch.api.informer import Informer, WorkQueue, object_key
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import (
     BATCHJOBS,
-    CONFIGMAPS,
     EVENTS,
     NAMESPACES,
     NODES,
     PODS,
     QUEUES,
-    SECRETS,
-    VOLCANO_JOBS,
 )
 from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.arrays import Arrays
-from hpcbatch.controller.deliveries import Deliveries, owes_output
+from hpcbatch.controller.deliveries import Deliveries
 from hpcbatch.controller.dependents import Dependents
+from hpcbatch.controller.ended import Ended
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
 from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.license_gate import LicenseGate
@@ -132,7 +130,6 @@ class Controller:
         self._usage = (
             LiveUsage(read_log, self._batchjobs.items, self._job_pods.running, self._queue.add) if read_log else None
         )
-        self._deliveries = Deliveries(api, self._volcano_jobs.informer)
         self._requests = Requests(self._intake, self._sites)
         self._observer = Observer(
             api,
@@ -156,6 +153,20 @@ class Controller:
             volcano_jobs=self._volcano_jobs,
             start_bar=self._start_bar,
             licenses=self._licenses,
+        )
+        self._ended = Ended(
+            api,
+            self._sites,
+            archive=self._archive,
+            mailer=self.mailer,
+            deliveries=Deliveries(api, self._volcano_jobs.informer),
+            job_pods=self._job_pods,
+            volcano_jobs=self._volcano_jobs,
+            start_bar=self._start_bar,
+            runs=self._runs,
+            arrays=self._arrays,
+            requests=self._requests,
+            wrote=self._own_writes.add,
         )
         self._informers = (
             self._nodes,
@@ -365,17 +376,7 @@ class Controller:
         admitted = Admitted(obj, unmarked(record_from(obj)))
         self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:
-            if not obj["status"].get("cleaned"):
-                if (left_s := self._deliver(admitted)) is not None:
-                    return left_s
-                self._clean(admitted)
-            else:
-                self._volcano_jobs.remove_latecomer(admitted.record)
-                if self._archive is not None:
-                    if self.mailer.owes(admitted.record):
-                        return _WAITING_LOOK_S
-                    self._archive.offer(obj)
-            return None
+            return self._ended.reconcile(admitted)
         if self._handle_request(admitted):
             return None
         if admitted.record.spec.array is not None:
@@ -464,28 +465,6 @@ class Controller:
         pod = self._job_pods.running_first(record, seen)
         may_start = pod is not None and self._start_bar.may_start(record, pod["metadata"]["uid"])
         return pass_on(self._api, job.obj["spec"], record, pod, may_start=may_start)
-
-    def _deliver(self, job: Admitted) -> float | None:
-        """Give the output of an ended job its own names; seconds until the next look, None when that is done."""
-        record, site = job.record, self._sites.in_force
-        queue, first = site.config.queue(record.queue), self._job_pods.last_seen_first(job)
-        if queue is None or not owes_output(record, first):
-            return None
-        return self._deliveries.wait_s(record, lambda: self._runs.delivery(job, queue, site), datetime.now(UTC))
-
-    def _clean(self, job: Admitted) -> None:
-        """Remove everything of an ended job but its record."""
-        record, namespace = job.record, job.record.namespace
-        self._deliveries.remove(record)
-        remove(self._api, VOLCANO_JOBS, job_names.job_name(record.job_id), namespace)
-        remove(self._api, CONFIGMAPS, job_names.conf_name(record.job_id), namespace)
-        self._start_bar.forget(record.job_id)
-        self._runs.forget_conf(record.job_id)
-        if record.spec.member_of is None:  # the members of an array have its Secret
-            remove(self._api, SECRETS, job.obj["spec"].get("submissionSecret", ""), namespace)
-        self._job_pods.forget_ended(job.key)
-        cleaned = {"status": {"cleaned": True}}
-        self._own_writes.add(self._api.patch(BATCHJOBS, record.object_name, cleaned, namespace, subresource="status"))
 
     # Leftovers
 

@@ -255,6 +255,13 @@ class JobStatus:
         default=False, metadata=stored("rerunning", BOOLEAN, description="Its run is being ended, to be queued again.")
     )
     """Its run is being ended for a requeue (qrerun, scontrol requeue); until its Volcano Job is gone."""
+    is_special: bool = field(
+        default=False,
+        metadata=stored(
+            "specialExit", BOOLEAN, description="It was marked when it was queued again; until it is released."
+        ),
+    )
+    """Held after a requeue with Slurm's State=SpecialExit."""
     signalled: str = field(default="", metadata=stored("signalled", ANY_TEXT))
     """Id of the last signal request that was passed on to the pods."""
     mailed: tuple[str, ...] = field(

@@ -36,3 +36,4 @@ class RefusalCode(StrEnum):
     NOT_RUNNING = "NotRunning"
     ENDING = "Ending"
     NOT_RERUNNABLE = "NotRerunnable"
+    NOT_BATCH = "NotBatch"  # only a batch job can be queued again

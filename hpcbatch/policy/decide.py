@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.state import WAITING, JobState, Reason
+from hpcbatch.policy.again import put_off
 from hpcbatch.policy.deadlines import is_past, least_s, seconds_left
 from hpcbatch.policy.dependencies import with_followers
 from hpcbatch.policy.holds import kept_back
@@ -82,7 +83,7 @@ def _without_volcano_job(seen: Observed) -> Decision:
     status = seen.record.status
     if status.is_rerunning and not seen.delete_requested:
         # a separate step, before anything is made: the new run must not be mistaken for the one to end
-        return Decision(status=replace(queued_again(status, seen.now), is_rerunning=False), delete=True)
+        return Decision(status=replace(_put_back(seen), is_rerunning=False), delete=True)
     if _is_overdue(status) and not seen.delete_requested:
         return _timed_out(seen, None, is_over=True)
     if seen.was_created and not (seen.delete_requested or status.state in {JobState.HELD, JobState.WAITING}):
@@ -99,6 +100,7 @@ def _without_volcano_job(seen: Observed) -> Decision:
         reason=Reason.NONE if status.state is not JobState.QUEUED else status.reason,
         message="" if status.state is JobState.HELD else status.message,
         eligible_time=status.eligible_time or seen.now,
+        is_special=False,
     )
     return Decision(status=queued, create=True)
 
@@ -232,8 +234,12 @@ def _rerunning(seen: Observed, *, is_over: bool) -> Decision:
     status = seen.record.status
     if is_over:
         is_queued = status.state is JobState.QUEUED
-        return Decision(status=status if is_queued else queued_again(status, seen.now), delete=True)
+        return Decision(status=status if is_queued else _put_back(seen), delete=True)
     return Decision(status=replace(as_running(seen), state=JobState.EXITING), terminate=True)
+
+
+def _put_back(seen: Observed) -> JobStatus:
+    return put_off(queued_again(seen.record.status, seen.now), seen.record.spec, seen.now)
 
 
 def _left_s(seen: Observed) -> float | None:

@@ -119,8 +119,9 @@ def _spec_schema(cls: type[JobSpec]) -> Json:
             },
             {
                 "rule": "!(has(oldSelf.deleteRequested) && oldSelf.deleteRequested) || "
-                "(has(self.deleteRequested) && self.deleteRequested)",
-                "message": "the deletion of a job cannot be taken back",
+                "(has(self.deleteRequested) && self.deleteRequested) || (has(self.rerunRequest) && "
+                "(!has(oldSelf.rerunRequest) || self.rerunRequest.id != oldSelf.rerunRequest.id))",
+                "message": "the deletion of a job cannot be taken back, but by a new rerunRequest",
                 "fieldPath": ".deleteRequested",
                 "reason": "FieldValueForbidden",
             },

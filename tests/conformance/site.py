@@ -123,6 +123,12 @@ class Site:
         assert record, f"waited {limit_s:.0f} s in vain for {what}: {self.attributes(job)}"
         return record
 
+    def start_again_now(self, job: str) -> None:
+        """Start what scontrol has queued again: as with Slurm it would begin after two minutes."""
+        form = ("squeue", "-h", "-j", job, "-o", "%t %r")
+        wait_for("its begin time", lambda: self.run(*form).stdout == "PD BeginTime\n")
+        self.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+
     def read(self, name: str) -> str:
         return (self.work / name).read_text()
 

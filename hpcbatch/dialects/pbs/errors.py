@@ -110,6 +110,7 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.NOT_RUNNING: (_BAD_STATE, PBSE_BADSTATE & 0xFF),
     RefusalCode.ENDING: (_BAD_STATE, PBSE_BADSTATE & 0xFF),
     RefusalCode.NOT_RERUNNABLE: ("job is not rerunnable", PBSE_NORERUN & 0xFF),
+    RefusalCode.NOT_BATCH: ("job is not rerunnable", PBSE_NORERUN & 0xFF),
     RefusalCode.ARRAY_SIZE: ("Array job exceeds server or queue size limit", PBSE_MAXARRAYSIZE & 0xFF),
 }
 """PBS's text and exit code; `{}` stands for the controller's own line, to which an empty text gives way."""

@@ -91,6 +91,7 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.NOT_RUNNING: "Job is pending execution",
     RefusalCode.ENDING: "Job can not be altered now, try again later",
     RefusalCode.NOT_RERUNNABLE: "Requested operation is presently disabled",
+    RefusalCode.NOT_BATCH: "Only batch jobs are accepted or processed",
     RefusalCode.ARRAY_SIZE: "Invalid job array specification",
 }
 """slurm_errno.h, messages 2000, 2070, 2009, 2014, 2051, 2006, 2005, 2044, 2002, 2072, 2029 and 2081."""
@@ -102,6 +103,7 @@ _SAYS_IT_ALL = frozenset(
         RefusalCode.NOT_RUNNING,
         RefusalCode.ENDING,
         RefusalCode.NOT_RERUNNABLE,
+        RefusalCode.NOT_BATCH,
     }
 )
 _NAMED: dict[RefusalCode, str] = {

@@ -64,6 +64,10 @@ class ScontrolCommand:
     """As written."""
     words: tuple[str, ...] = ()
     """What stands behind `update`."""
+    is_incomplete: bool = False
+    """requeue: only jobs that run."""
+    is_special: bool = False
+    """requeue: they are marked with SPECIAL_EXIT, and held."""
     one_line: bool = False
     quiet: bool = False
     verbose: bool = False
@@ -125,7 +129,6 @@ _WORDS = {
 }
 """How many words stand behind a keyword; of the others at least one."""
 _VERBS = {"holdu": Verb.UHOLD}
-_REQUEUE_FLAGS = ("incomplete", "state=")
 _MODES = {
     "all": 2,
     "cluster": 2,
@@ -203,11 +206,28 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
         return options.command(verb, words=rest)
     if verb in {Verb.WAIT_JOB, Verb.LISTPIDS, Verb.PIDINFO}:
         return options.command(verb, words=rest)
-    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and len(rest) > 1 and rest[0].lower() == "incomplete":
-        rest = rest[1:]  # of an array the members that have not ended, which are all that can be queued again here
-    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and rest[0].lower().startswith(_REQUEUE_FLAGS):
-        raise NotSupportedError(f"scontrol {verb} {rest[0]} is not supported yet")
+    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD}:
+        return _requeue(verb, rest, options)
     return options.command(verb, ids=tuple(part for word in rest for part in _ids(word)))
+
+
+def _requeue(verb: Verb, words: Sequence[str], options: _Options) -> ScontrolCommand:
+    """Words before the ids say which jobs, `incomplete`, and how they are marked, `State=SpecialExit`. Source:
+    parse_requeue_flags().
+    """
+    is_incomplete = is_special = False
+    for place, word in enumerate(words):
+        state = word[6:].lower() if word.lower().startswith("state=") else None
+        if state is not None and not state.startswith(("specialexit", "se")):
+            raise SlurmUsageError(
+                f"scontrol: error: Invalid State value: {word[6:]}: only SpecialExit is one of a requeue"
+            )
+        if state is None and not (word and "incomplete".startswith(word.lower())):
+            ids = tuple(part for rest in words[place:] for part in _ids(rest))
+            return options.command(verb, ids=ids, is_incomplete=is_incomplete, is_special=is_special)
+        is_special = is_special or state is not None
+        is_incomplete = is_incomplete or state is None
+    raise SlurmUsageError(f"no job id given for keyword:{verb}")
 
 
 def _ids(word: str) -> list[str]:
@@ -227,13 +247,22 @@ class _Options:
     clusters: str | None
 
     def command(
-        self, verb: Verb, operand: str = "", ids: tuple[str, ...] = (), words: Sequence[str] = ()
+        self,
+        verb: Verb,
+        operand: str = "",
+        ids: tuple[str, ...] = (),
+        words: Sequence[str] = (),
+        *,
+        is_incomplete: bool = False,
+        is_special: bool = False,
     ) -> ScontrolCommand:
         return ScontrolCommand(
             verb=verb,
             operand=operand,
             ids=ids,
             words=tuple(words),
+            is_incomplete=is_incomplete,
+            is_special=is_special,
             one_line=self.one_line,
             quiet=self.quiet,
             verbose=self.verbose,
