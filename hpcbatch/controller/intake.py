@@ -231,7 +231,8 @@ class Intake:
         """The nodes that the queue reaches."""
         wanted = queue.node_selector.items()
         nodes = [n for n in self._nodes.items() if "allocatable" in n.get("status", {}) and not is_reserved(n)]
-        return [n for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
+        nodes = [n for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
+        return nodes if queue.nodes is None else [n for n in nodes if host_name(n) in queue.nodes]
 
 
 def _unnumbered(obj: Object, spec: JobSpec) -> JobRecord:

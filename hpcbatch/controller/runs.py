@@ -68,7 +68,7 @@ class Runs:
         if (obstacle := self._licenses.take(record, site.config)) is not None:
             return obstacle
         self._ensure_runner(record.namespace)
-        self._ensure_priority(record.spec.weight)
+        self._ensure_priority(translate.weight_in(queue, record.spec))
         for obj in wanted:
             try:
                 made = self._api.create(_RESOURCE[obj["kind"]], obj, record.namespace)

@@ -28,6 +28,8 @@ class RefusalCode(StrEnum):
     IGNORED = "Ignored"  # it would be ignored, and the job or the site wants it refused; the message lists all
     DEADLINE = "Deadline"  # the job cannot end by its deadline
     USER_DISABLED = "UserDisabled"
+    QUEUE_ACCESS = "QueueAccess"  # the queue is not for this user
+    GROUP_NOT_ALLOWED = "GroupNotAllowed"  # the queue is for members of other groups
     ARRAY_SIZE = "ArraySize"  # more members than the site allows
     BAD_DEPENDENCY = "BadDependency"
     CIRCULAR_DEPENDENCY = "CircularDependency"

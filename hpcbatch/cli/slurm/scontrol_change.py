@@ -39,6 +39,13 @@ class _Target(NamedTuple):
 
 def change(session: Session, command: ScontrolCommand) -> int:
     """One bad id does not stop the others."""
+    if command.verb in {Verb.CREATE, Verb.DELETE}:
+        from hpcbatch.cli.slurm import scontrol_partition
+
+        act = (
+            scontrol_partition.create_partition if command.verb is Verb.CREATE else scontrol_partition.delete_partition
+        )
+        return act(session, command.words)
     update: Update | None = None
     if command.verb is Verb.UPDATE:
         from hpcbatch.dialects.slurm.node_update import is_of_nodes
@@ -56,7 +63,7 @@ def change(session: Session, command: ScontrolCommand) -> int:
             return update_partition(session, command.words)
 
         update = read_update(command.words)
-    act = _update_with(session, update) if update is not None else _acts(session, command)[command.verb]
+    perform = _update_with(session, update) if update is not None else _acts(session, command)[command.verb]
     changed: list[Object] = []
     code = 0
     ids = _ids(session, command, update)
@@ -64,7 +71,7 @@ def change(session: Session, command: ScontrolCommand) -> int:
         ids.reverse()
     for text in ids:
         try:
-            changed += act(_target(session, text))
+            changed += perform(_target(session, text))
         except NO_CONNECTION:
             raise
         except HpcBatchError as error:

@@ -16,11 +16,14 @@ def update_nodes(session: Session, words: Sequence[str]) -> int:
     """As in Slurm either all nodes exist, or nothing is changed."""
     from hpcbatch.client.node_admin import mark_node
     from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.client.pod_nodes import nodes_of_pods
     from hpcbatch.dialects.slurm.node_update import ALL, read_node_update
 
     update = read_node_update(words)
     known = [node.name for node in list_nodes(session.api, session.namespace)]
-    names = known if update.names == (ALL,) else update.names
+    names = known if update.names == (ALL,) else list(update.names)
+    of_pods = nodes_of_pods(session.api, session.namespace, (name for name in names if name not in known))
+    names = list(dict.fromkeys(of_pods.get(name, name) for name in names))
     invalid = SlurmUsageError("slurm_update error: Invalid node name specified")
     if any(name not in known for name in names):
         raise invalid

@@ -74,6 +74,7 @@ def _config(session: Session, command: ScontrolCommand) -> int:
         licenses=list_licenses(session.api),
         kill_delay_s=settings.get("killDelaySeconds"),
         max_array_size=settings.get("maxArraySize"),
+        refuses_oversize=bool(settings.get("refuseOversize")),
     )
     sys.stdout.write(format_config(cluster, session.now, session.zone, command.time_format))
     return 0

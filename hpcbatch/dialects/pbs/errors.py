@@ -104,6 +104,8 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.DEADLINE: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.MIN_WALLTIME: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.USER_DISABLED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
+    RefusalCode.QUEUE_ACCESS: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
+    RefusalCode.GROUP_NOT_ALLOWED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
     RefusalCode.BAD_DEPENDENCY: ("Invalid request", PBSE_IVALREQ & 0xFF),
     RefusalCode.CIRCULAR_DEPENDENCY: (_BAD_DEPENDENCY, PBSE_BADDEPEND & 0xFF),
     RefusalCode.STARTED: ("Cannot modify attribute while job running  {}", PBSE_MODATRRUN & 0xFF),

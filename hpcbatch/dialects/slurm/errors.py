@@ -85,6 +85,8 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.IGNORED: "Requested operation not supported on this system",
     RefusalCode.DEADLINE: "Requested time limit is invalid (missing or exceeds some limit)",
     RefusalCode.USER_DISABLED: DENIED,
+    RefusalCode.QUEUE_ACCESS: DENIED,
+    RefusalCode.GROUP_NOT_ALLOWED: "User's group not permitted to use this partition",
     RefusalCode.BAD_DEPENDENCY: "Job dependency problem",
     RefusalCode.CIRCULAR_DEPENDENCY: "Circular job dependency",
     RefusalCode.STARTED: NOT_PENDING,

@@ -231,12 +231,13 @@ def format_partition(queue: QueueRow, nodes: Sequence[NodeRow], one_line: bool =
     )
     lines = [
         f"PartitionName={queue.name}",
-        "AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL",
+        f"AllowGroups={_all(queue.allow_groups)} {_accounts(queue)} AllowQos=ALL",
         f"AllocNodes=ALL Default={'YES' if queue.is_default else 'NO'} QoS=N/A",
-        f"DefaultTime={default} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
-        f"MaxNodes={most} MaxTime={longest} MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
+        f"DefaultTime={default} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden={_yes(queue.is_hidden)}",
+        f"MaxNodes={most} MaxTime={longest} MinNodes={queue.min_nodes or 0} LLN=NO MaxCPUsPerNode=UNLIMITED",
         f"Nodes={compress([node.name for node in nodes]) or '(null)'}",
-        "PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
+        f"PriorityJobFactor={queue.priority_job_factor} PriorityTier={queue.priority_tier} "
+        f"RootOnly={_yes(queue.root_only)} ReqResv=NO OverSubscribe=NO",
         "OverTimeLimit=NONE PreemptMode=OFF",
         f"State={availability(queue)[0]} TotalCPUs={cpus} TotalNodes={len(nodes)} SelectTypeParameters=NONE",
         "JobDefaults=(null)",
@@ -244,6 +245,20 @@ def format_partition(queue: QueueRow, nodes: Sequence[NodeRow], one_line: bool =
         f"TRES=cpu={cpus},mem={mem_mb}M,node={len(nodes)},billing={cpus}",
     ]
     return " ".join(lines) + "\n" if one_line else "\n   ".join(lines) + "\n\n"
+
+
+def _all(names: Sequence[str] | None) -> str:
+    return "ALL" if names is None else ",".join(names)
+
+
+def _accounts(queue: QueueRow) -> str:
+    if queue.deny_accounts and queue.allow_accounts is None:
+        return f"DenyAccounts={','.join(queue.deny_accounts)}"
+    return f"AllowAccounts={_all(queue.allow_accounts)}"
+
+
+def _yes(is_so: bool) -> str:
+    return "YES" if is_so else "NO"
 
 
 def not_found(kind: str, name: str) -> SlurmAnswer:

@@ -43,6 +43,8 @@ class Verb(StrEnum):
     RESUME = "resume"
     TOP = "top"
     UPDATE = "update"
+    CREATE = "create"
+    DELETE = "delete"
     PING = "ping"
     VERSION = "version"
     COMPLETING = "completing"
@@ -63,7 +65,7 @@ class ScontrolCommand:
     ids: tuple[str, ...] = ()
     """As written."""
     words: tuple[str, ...] = ()
-    """What stands behind `update`."""
+    """What stands behind `update`, `create` and `delete`."""
     is_incomplete: bool = False
     """requeue: only jobs that run."""
     is_special: bool = False
@@ -73,6 +75,8 @@ class ScontrolCommand:
     verbose: bool = False
     time_format: str = ""
     clusters: str | None = None
+    shows_hidden: bool = False
+    """-a: hidden partitions, too."""
 
 
 PARSER = Parser(
@@ -185,7 +189,8 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     words = [argv[index] for index in operands]
     clusters = next((option.value for option in reversed(given) if option.option.name == "clusters"), None)
     time_format = environ.get("SLURM_TIME_FORMAT", "")
-    options = _Options("oneliner" in asked, "quiet" in asked, "verbose" in asked, time_format, clusters)
+    shows_hidden = "all" in asked or ("SCONTROL_ALL" in environ and "hide" not in asked)
+    options = _Options("oneliner" in asked, "quiet" in asked, "verbose" in asked, time_format, clusters, shows_hidden)
     if not words:
         return options.command(Verb.INTERACTIVE)
     keyword, rest = _keyword(words), words[1:]
@@ -202,7 +207,7 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     if keyword == "write":
         return _write(rest, options)
     verb = _VERBS.get(keyword) or Verb(keyword)
-    if verb is Verb.UPDATE:
+    if verb in {Verb.UPDATE, Verb.CREATE, Verb.DELETE}:
         return options.command(verb, words=rest)
     if verb in {Verb.WAIT_JOB, Verb.LISTPIDS, Verb.PIDINFO}:
         return options.command(verb, words=rest)
@@ -245,6 +250,7 @@ class _Options:
     verbose: bool
     time_format: str
     clusters: str | None
+    shows_hidden: bool
 
     def command(
         self,
@@ -268,6 +274,7 @@ class _Options:
             verbose=self.verbose,
             time_format=self.time_format,
             clusters=self.clusters,
+            shows_hidden=self.shows_hidden,
         )
 
 
@@ -277,10 +284,12 @@ def _keyword(words: Sequence[str]) -> str:
     for keyword, least in (*_KEYWORDS.items(), *_MODES.items()):
         if _is(word, keyword, least):
             return keyword
-    from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS, refusal
+    from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS, entity_of, refusal
 
     for keyword, request in REQUESTS.items():
         if _is(word, keyword, request.least):
+            if keyword in {"create", "delete"} and entity_of(words[1:]) == "partition":
+                return keyword
             raise refusal(keyword, word, words[1:])
     if any(_is(word, keyword, least) for keyword, least in _NOT_YET.items()):
         raise NotSupportedError(f"scontrol {word.lower()} is not supported yet")

@@ -66,7 +66,6 @@ _FIXED = {
     "DefMemPerNode": "UNLIMITED",
     "DisableRootJobs": "No",
     "EioTimeout": "60",
-    "EnforcePartLimits": "NO",
     "EpilogMsgTime": "2000 usec",
     "ExtSensorsType": "ext_sensors/none",
     "ExtSensorsFreq": "0 sec",
@@ -156,6 +155,7 @@ class Cluster(NamedTuple):
     kill_delay_s: int | None
     max_array_size: int | None
     """None: its controller does not tell, as older ones do not."""
+    refuses_oversize: bool = False
 
 
 def format_config(cluster: Cluster, now: datetime, tz: tzinfo, time_format: str = "") -> str:
@@ -166,6 +166,7 @@ def format_config(cluster: Cluster, now: datetime, tz: tzinfo, time_format: str 
         "ClusterName": cluster.name,
         "KillWait": "N/A" if cluster.kill_delay_s is None else f"{cluster.kill_delay_s} sec",
         "Licenses": licenses or "(null)",
+        "EnforcePartLimits": "ANY" if cluster.refuses_oversize else "NO",
         "MaxArraySize": "N/A" if cluster.max_array_size is None else str(cluster.max_array_size + 1),
         "MaxNodeCount": str(cluster.nodes),
         "MinJobAge": f"{int(MIN_JOB_AGE.total_seconds())} sec",

@@ -82,6 +82,8 @@ class SinfoOptions:
     exact: bool = False
     reasons: bool = False
     long: bool = False
+    shows_hidden: bool = False
+    """-a: hidden partitions, too."""
     no_header: bool = False
     time_format: str = ""
     sort: str | None = None
@@ -167,8 +169,8 @@ def _default_time(group: _Group) -> str:
 
 
 def _job_size(group: _Group) -> str:
-    most = group.queue.max_nodes
-    return "1" if most == 1 else f"1-{'infinite' if most is None else most}"
+    least, most = group.queue.min_nodes or 1, group.queue.max_nodes
+    return str(least) if most == least else f"{least}-{'infinite' if most is None else most}"
 
 
 LETTERS: dict[str, tuple[str, _Value]] = {
@@ -184,11 +186,11 @@ LETTERS: dict[str, tuple[str, _Value]] = {
     "E": ("REASON", lambda g: (g.nodes[0].comment if g.nodes else "") or "none"),
     "f": ("AVAIL_FEATURES", _fixed("(null)")),
     "F": ("NODES(A/I/O/T)", lambda g: _slashed(g.count())),
-    "g": ("GROUPS", _fixed("all")),
+    "g": ("GROUPS", lambda g: "all" if g.queue.allow_groups is None else ",".join(g.queue.allow_groups)),
     "G": ("GRES", _fixed("(null)")),
     "h": ("OVERSUBSCRIBE", _fixed("NO")),
     "H": ("TIMESTAMP", _since),
-    "I": ("PRIO_JOB_FACTOR", _fixed("1")),
+    "I": ("PRIO_JOB_FACTOR", lambda g: str(g.queue.priority_job_factor)),
     "l": ("TIMELIMIT", _limit),
     "L": ("DEFAULTTIME", _default_time),
     "m": ("MEMORY", lambda g: g.common(lambda node: node.mem_bytes // MIB)),
@@ -197,9 +199,9 @@ LETTERS: dict[str, tuple[str, _Value]] = {
     "N": ("NODELIST", _node_list),
     "o": ("NODE_ADDR", _host_names),
     "O": ("CPU_LOAD", _fixed("N/A")),
-    "p": ("PRIO_TIER", _fixed("1")),
+    "p": ("PRIO_TIER", lambda g: str(g.queue.priority_tier)),
     "P": ("PARTITION", lambda g: g.queue.name + "*" * g.queue.is_default),
-    "r": ("ROOT", _fixed("no")),
+    "r": ("ROOT", lambda g: "yes" if g.queue.root_only else "no"),
     "R": ("PARTITION", lambda g: g.queue.name),
     "s": ("JOB_SIZE", _job_size),
     "S": ("ALLOCNODES", _fixed("all")),
@@ -287,7 +289,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> SinfoOption
             raise SlurmAnswer(text)
     if "iterate" in asked and leading_number(asked["iterate"]) <= 0:
         raise SlurmUsageError(f"sinfo: error: Error: invalid entry for --iterate={asked['iterate']}")
-    partitions = asked.get("partition", environ.get("SINFO_PARTITION"))
+    partitions = _partitions(asked, environ)
     options = SinfoOptions(
         format=_default_format(asked),
         partitions=tuple(filter(None, partitions.split(","))) if partitions else None,
@@ -300,6 +302,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> SinfoOption
         reasons="list-reasons" in asked,
         long="long" in asked,
         no_header="noheader" in asked,
+        shows_hidden=bool(partitions) or "all" in asked or ("SINFO_ALL" in environ and "hide" not in asked),
         time_format=environ.get("SLURM_TIME_FORMAT", ""),
         sort=asked.get("sort", environ.get("SINFO_SORT")),
         clusters=asked.get("clusters"),
@@ -312,6 +315,16 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> SinfoOption
     plain = not {"long", "Node", "summarize", "list-reasons"} & asked.keys()
     form = asked.get("format", environ.get("SINFO_FORMAT") if plain else None)
     return options if form is None else replace(options, format=form)
+
+
+def _partitions(asked: Mapping[str, str], environ: Mapping[str, str]) -> str | None:
+    """Raises SlurmUsageError where both -a and -p are given. Source: parse_command_line(), 22.05."""
+    conflict = "sinfo: error: Conflicting options, {} and {}, specified. Please choose one or the other."
+    if "SINFO_ALL" in environ and "SINFO_PARTITION" in environ:
+        raise SlurmUsageError(conflict.format("SINFO_ALL", "SINFO_PARTITION"))
+    if "all" in asked and "partition" in asked:
+        raise SlurmUsageError(conflict.format("-a", "-p"))
+    return asked.get("partition", None if "all" in asked else environ.get("SINFO_PARTITION"))
 
 
 def _default_format(asked: Mapping[str, str]) -> str:
@@ -383,6 +396,7 @@ def _groups(
     chosen = sorted((node for node in nodes if _is_selected(node, options)), key=lambda node: node.name)
     if options.reasons:
         chosen = [node for node in chosen if node.comment and not (node.ready and node.schedulable)]
+    queues = [queue for queue in queues if options.shows_hidden or not queue.is_hidden]
     kept = [queue for queue in queues if options.partitions is None or queue.name in options.partitions]
     groups: list[_Group] = []
     for queue in kept:
