@@ -80,9 +80,7 @@ def _run(trace: Trace, choose: _Choose) -> Starts:
     queue: list[int] = []
     free, submitted = trace.processors, 0
     while submitted < len(jobs) or ends:
-        now = min(
-            ends[0][0] if ends else math.inf, jobs[submitted].submit_s if submitted < len(jobs) else math.inf
-        )
+        now = min(ends[0][0] if ends else math.inf, jobs[submitted].submit_s if submitted < len(jobs) else math.inf)
         while ends and ends[0][0] <= now:
             at = heapq.heappop(ends)[1]
             free += jobs[at].processors
@@ -135,7 +133,7 @@ class _Profile:
     def forget(self, before: float) -> None:
         index = bisect_right(self.times, before) - 1
         if index > 1000:
-            del self.times[1 : index], self.free[1 : index]
+            del self.times[1:index], self.free[1:index]
 
 
 def conservative(trace: Trace) -> Starts:

@@ -1,4 +1,4 @@
-"""What planning costs: 10,000 waiting jobs on 1,000 nodes, on one core."""
+"""What planning costs: 10,000 waiting jobs on 1,000 nodes, in time of one core (others may use the machine)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def main(*, waiting: int = 10_000, nodes: int = 1_000, events: int = 1_000, dept
     random_ = random.Random(seed)  # noqa: S311
     world = _World(random_, waiting, nodes, depth)
     print(f"{waiting} waiting jobs, {nodes} nodes, depth {depth}: {world.first_s:.2f} s to the first plan, ", end="")
-    print(f"{len(world.planner.estate.running)} run, {len(world.planner.compiler.classes)} classes of jobs wait", flush=True)
+    print(
+        f"{len(world.planner.estate.running)} run, {len(world.planner.compiler.classes)} classes of jobs wait",
+        flush=True,
+    )
     for name, event in (
         ("a job ends", world.end),
         ("a job comes", world.submit),
@@ -39,7 +42,7 @@ def main(*, waiting: int = 10_000, nodes: int = 1_000, events: int = 1_000, dept
         ("a node's room changes", world.change_node),
         ("a node closes or opens", world.close_node),
     ):
-        times = sorted(world.timed(event) for _ in range(events // 5))
+        times = sorted(world.timed(event) for _ in range(max(1, events // 5)))
         print(
             f"{name:24s} median {1000 * statistics.median(times):6.1f} ms, "
             f"95 % {1000 * times[int(len(times) * 0.95)]:6.1f} ms, longest {1000 * times[-1]:6.1f} ms",
@@ -68,22 +71,22 @@ class _World:
         left = tuple(filler.waiting.values())[:waiting]
         left += tuple(self._job() for _ in range(waiting - len(left)))
         running = tuple(filler.estate.running.values())
-        start = time.perf_counter()
+        start = time.process_time()
         self.planner = Planner(
             Snapshot(now_s=0, nodes=all_nodes, running=running, waiting=left, limits=limits, depth=depth)
         )
         plan = self.planner.plan(0)
-        self.first_s = time.perf_counter() - start
+        self.first_s = time.process_time() - start
         self._carry_out(self.planner, plan)
         self.planner.plan(0)
 
     def timed(self, event: object) -> float:
-        """The event, the plan after it, and what it releases."""
+        """The event and the plan after it."""
         self.now_s += 1
-        start = time.perf_counter()
+        start = time.process_time()
         event()  # type: ignore[operator]
         plan = self.planner.plan(self.now_s)
-        taken_s = time.perf_counter() - start
+        taken_s = time.process_time() - start
         self._carry_out(self.planner, plan)
         self.planner.plan(self.now_s)
         return taken_s
@@ -127,12 +130,10 @@ class _World:
         count = self.random.choice((1, 1, 1, 1, 2, 4, 8, 16, 64))
         shape = Shape(parts=(Part(count=count, needs=needs),), is_scattered=self.random.random() < 0.2)
         account = f"a{self.random.randrange(10)}"
-        owner = Owner(user=f"u{self.random.randrange(100)}", accounts=(account, "root"), queue="q", qos=("normal",))
+        owner = Owner(user=f"u{self.random.randrange(100)}", accounts=(account,), queue="q", qos=("normal",))
         walltime_s = self.random.randrange(10, 48 * 60) * 60
         order = (-self.random.randrange(1_000_000), self.number)
-        return WaitingJob(
-            job_id=str(self.number), order=order, shapes=(shape,), walltime_s=walltime_s, owner=owner
-        )
+        return WaitingJob(job_id=str(self.number), order=order, shapes=(shape,), walltime_s=walltime_s, owner=owner)
 
 
 def _placed(job: WaitingJob, release: Release) -> dict[str, Vector]:

@@ -32,9 +32,7 @@ def replay(trace: Trace, *, depth: int | None = 1, order: Order = by_submission,
     ends: list[tuple[float, int]] = []
     submitted = 0
     while submitted < len(jobs) or ends:
-        now = min(
-            ends[0][0] if ends else math.inf, jobs[submitted].submit_s if submitted < len(jobs) else math.inf
-        )
+        now = min(ends[0][0] if ends else math.inf, jobs[submitted].submit_s if submitted < len(jobs) else math.inf)
         while ends and ends[0][0] <= now:
             planner.drop_job(str(heapq.heappop(ends)[1]))
         while submitted < len(jobs) and jobs[submitted].submit_s <= now:
