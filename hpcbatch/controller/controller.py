@@ -110,6 +110,7 @@ class Controller:
             pods=self._pods,
             queues=self._volcano_queues,
             namespaces=self._namespaces,
+            batchjobs=self._batchjobs,
             dependents=self._dependents,
             highest_ended=(lambda: 0) if history is None else history.highest_number,
         )

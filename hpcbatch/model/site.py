@@ -217,6 +217,9 @@ class SiteConfig:
     """For images without a `module` of their own."""
     mail: MailConfig | None = None
     """How mail is sent; None: no mail."""
+    accounting_enforce: frozenset[str] = frozenset()
+    """Of associations, limits and qos, what of the accounts is enforced; Slurm's AccountingStorageEnforce. `limits` and
+    `qos` include `associations`."""
 
     @property
     def ignored_options(self) -> Mapping[str, str]:

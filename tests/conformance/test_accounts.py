@@ -11,6 +11,8 @@ import pytest
 
 from tests.conformance.operator import as_operator
 from tests.conformance.site import Site
+from tests.conformance.site_file import HEAD, SYSTEM, configure, configured
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.alone
 
@@ -24,6 +26,7 @@ def name(site: Site) -> Iterator[str]:
     """Of an account and a quality of service, which are gone afterwards."""
     made = f"a{secrets.token_hex(3)}"
     yield made
+    sacctmgr(site, f"-i modify user where name={site.env['USER']} set DefaultAccount=root", check=False)
     sacctmgr(site, f"-i delete account {made}", check=False)
     sacctmgr(site, f"-i delete qos {made}", check=False)
 
@@ -91,3 +94,116 @@ def test_users_may_not(site: Site, name: str) -> None:
     done = site.run("sacctmgr", "-i", "add", "account", name, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == " Problem adding accounts: Access/permission denied\n"
+
+
+@pytest.fixture
+def admin(site: Site) -> Iterator[Site]:
+    """The site, whose configuration and limits of PBS are as before when the case is over."""
+    before = configured(site)
+    yield site
+    configure(site, before)
+    for word in ("max_queued", "max_queued_res.ncpus", "max_run"):
+        as_operator(site, "qmgr", "-c", f"unset server {word}", check=False)
+
+
+def enforce(site: Site, words: str) -> None:
+    configure(site, f"{HEAD}accountingEnforce: [{words}]\n")
+
+    def is_enforced() -> bool:
+        found = site.kubectl(*SYSTEM, "get", "configmap", "hpcbatch-site-in-force", "-o", "json", check=False)
+        return words in found.stdout
+
+    wait_for("the configuration", is_enforced)
+
+
+def in_force(site: Site, text: str) -> None:
+    def has_text() -> bool:
+        found = site.kubectl(*SYSTEM, "get", "configmap", "hpcbatch-accounts-in-force", "-o", "json", check=False)
+        return text in found.stdout
+
+    wait_for("the accounts", has_text)
+
+
+REFUSED = (
+    "sbatch: error: {}\n"
+    "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size "
+    "and/or time limits)\n"
+)
+
+
+def test_who_may_submit_for_an_account(admin: Site, name: str) -> None:
+    user = admin.env["USER"]
+    sacctmgr(admin, f"-i add account {name}")
+    sacctmgr(admin, f"-i add qos {name}")
+    sacctmgr(admin, f"-i add user {user} account={name} MaxSubmitJobs=2")
+    sacctmgr(admin, f"-i modify user where name={user} set DefaultAccount={name}")
+    in_force(admin, f'\\"{user}\\": \\"{name}\\"')
+    hold = ("-H", "-o", "/dev/null", "--wrap", "true")
+    assert admin.run("sbatch", "-A", "nosuch", *hold, check=False).returncode == 0, "nothing is enforced"
+    enforce(admin, "limits, qos")
+    done = admin.run("sbatch", "-A", "nosuch", *hold, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        1,
+        "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+    )
+    done = admin.run("sbatch", "-q", name, *hold, check=False)
+    assert done.stderr.splitlines()[-1] == "sbatch: error: Batch job submission failed: Invalid qos specification"
+    first = admin.sbatch(*hold)
+    assert f" Account={name} " in admin.run("scontrol", "show", "job", first).stdout, "the user's default account"
+    admin.sbatch(*hold)
+    done = admin.run("sbatch", *hold, check=False)
+    assert (done.returncode, done.stderr) == (1, REFUSED.format("AssocMaxSubmitJobLimit"))
+    admin.run("scancel", first)
+    done = admin.run("sbatch", "-a", "1-2", *hold, check=False)
+    assert done.stderr == REFUSED.format("AssocMaxSubmitJobLimit"), "an array counts with its members"
+    admin.sbatch(*hold)
+    assert "AssocMax" not in admin.run("squeue").stdout
+
+
+def test_a_quality_of_service_denies(admin: Site, name: str) -> None:
+    user = admin.env["USER"]
+    sacctmgr(admin, f"-i add qos {name} Flags=DenyOnLimit MaxTRESPerJob=cpu=2 MaxWall=10 MaxSubmitJobsPU=1")
+    sacctmgr(admin, f"-i add account {name} qos={name}")
+    sacctmgr(admin, f"-i add user {user} account={name} DefaultQOS={name}")
+    sacctmgr(admin, f"-i modify user where name={user} set DefaultAccount={name}")
+    in_force(admin, f'\\"{user}\\": \\"{name}\\"')
+    enforce(admin, "limits, qos")
+    for options, reason in (
+        (("-n", "3"), "QOSMaxCpuPerJobLimit"),
+        (("-t", "11"), "QOSMaxWallDurationPerJobLimit"),
+        (("-a", "1-2"), "QOSMaxSubmitJobPerUserLimit"),
+    ):
+        done = admin.run("sbatch", *options, "-H", "-o", "/dev/null", "--wrap", "true", check=False)
+        assert (done.returncode, done.stderr) == (1, REFUSED.format(reason))
+    job = admin.sbatch("-H", "-o", "/dev/null", "--wrap", "true")
+    shown = admin.run("scontrol", "show", "job", job).stdout
+    assert f" QOS={name}\n" in shown
+    assert " TimeLimit=00:10:00 " in shown
+
+
+def test_limits_of_pbs(admin: Site) -> None:
+    user = admin.env["USER"]
+
+    def qmgr(request: str) -> None:
+        as_operator(admin, "qmgr", "-c", request)
+
+    qmgr("set server max_queued = [u:PBS_GENERIC=1]")
+    qmgr("set server max_run = '[u:PBS_GENERIC=3],[o:PBS_ALL=90]'")
+    printed = admin.run("qmgr", "-c", "print server").stdout
+    assert "set server max_queued = [u:PBS_GENERIC=1]\n" in printed
+    assert "set server max_run = [u:PBS_GENERIC=3]\nset server max_run += [o:PBS_ALL=90]\n" in printed
+    in_force(admin, "PBS_GENERIC")
+    job = admin.qsub("-h", stdin="true\n")
+    done = admin.run("qsub", "-h", stdin="true\n", check=False)
+    assert (done.returncode, done.stderr) == (38, "qsub: would exceed complex's per-user limit\n")
+    qmgr(f"set server max_queued += [u:{user}=2]")
+    in_force(admin, f'\\"name\\": \\"{user}\\"')
+    second = admin.qsub("-h", stdin="true\n")
+    done = admin.run("qsub", "-h", stdin="true\n", check=False)
+    assert (done.returncode, done.stderr) == (38, f"qsub: Maximum number of jobs for user {user} already in complex\n")
+    admin.run("qdel", job, second)
+    qmgr("unset server max_queued")
+    qmgr("set server max_queued_res.ncpus = [o:PBS_ALL=2]")
+    in_force(admin, "max_queued_res")
+    done = admin.run("qsub", "-l", "ncpus=3", stdin="true\n", check=False)
+    assert (done.returncode, done.stderr) == (39, "qsub: would exceed limit on resource ncpus in complex\n")

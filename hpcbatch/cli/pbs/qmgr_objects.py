@@ -95,6 +95,15 @@ def change(session: Session, request: Request, name: str) -> None:
         request = request._replace(settings=new_settings(request.settings, dict(flat(present))))
         if not request.settings:
             return
+    if request.kind in {Kind.SERVER, Kind.QUEUE} and request.verb in {Verb.SET, Verb.UNSET}:
+        from hpcbatch.cli.pbs.qmgr_limits import take_limits
+
+        queues = [""] if request.kind is Kind.SERVER else [name] if name else [*names_of(session, Kind.QUEUE)]
+        if request.kind is Kind.QUEUE and name:
+            _objects(session, Kind.QUEUE, name)  # raises for a queue that there is not
+        request = request._replace(settings=take_limits(session, request, queues))
+        if not request.settings:
+            return
     if request.kind is Kind.QUEUE:
         _change_queue(session, request, name)
     elif request.kind is Kind.NODE:
