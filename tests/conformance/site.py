@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.jobs_watch import JobsWatch, Unwatched
+from tests.waiting import wait_for
 
 BIN = Path(sys.executable).parent
 
