@@ -50,28 +50,23 @@ def asked_queues(
     exists: Callable[[QueueConfig], bool] = lambda _: True,
     volcano_queues: Iterable[str] = (),
 ) -> AskedQueues:
-    """The requested queues, or the site's default; for a name that there is not the site's queue for such, if it has
-    one. Raises RefusedError (UNKNOWN_QUEUE) with the first name if there is none of them.
+    """The requested queues, or the site's default; for a name that there is not the site's queue for such. Raises
+    RefusedError (UNKNOWN_QUEUE) with the first such name if the site has none.
 
     `exists` is called where the site names no queues, so that each Volcano Queue is one, with these names.
     """
     found: dict[str, QueueConfig] = {}
-    ignored, unknown = [], []
+    ignored = []
+    known = [each.name for each in site.queues] or [*volcano_queues, *(each.name for each in site.operator_queues)]
     for name in (spec.queue or site.default_queue, *spec.other_queues):
         queue = _queue(name, site, exists)
         if queue is None and site.unknown_queues:
             queue = _queue(site.unknown_queues, site, exists)
             taken_by = "" if queue is None else f"; {queue.name} takes it"
             ignored.append(f"{door(spec.dialect).rules.queue_option} {name}: this site has no such queue{taken_by}")
-        elif queue is None:
-            unknown.append(name)
-        if queue is not None:
-            found.setdefault(queue.name, queue)
-    if not found:
-        known = [each.name for each in site.queues] or [*volcano_queues, *(q.name for q in site.operator_queues)]
-        raise unknown_queue(spec.queue or site.default_queue, known)
-    option = door(spec.dialect).rules.queue_option
-    ignored += [f"{option} {name}: this site has no such queue" for name in unknown]
+        if queue is None:
+            raise unknown_queue(name, known)
+        found.setdefault(queue.name, queue)
     return AskedQueues(tuple(found.values()), tuple(ignored))
 
 

@@ -99,10 +99,12 @@ OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
                         "signal": integer(1, 64).schema,
                         "scope": {
                             "type": "string",
-                            "maxLength": 16,
-                            "pattern": r"^(script|session|steps|all|(step|cancel)[.][0-9]{1,9})$",
-                            "description": "The script's shell; its session; all but that shell, in every pod; "
-                            "all in every pod; the tasks of one step of srun; that step, to end it.",
+                            "maxLength": 32,
+                            "pattern": "^(script|session|steps|all|(step|cancel)[.][0-9]{1,9}|"
+                            "limit([.][0-9]{1,9}){2})$",
+                            "description": "The script's shell; its session; all but that shell, in every pod; all in "
+                            "every pod; the tasks of one step of srun; that step, to end it; or its alarm: its number "
+                            "and the seconds of its time limit, 0 for none.",
                         },
                     },
                 }

@@ -62,6 +62,13 @@ def change(session: Session, command: ScontrolCommand) -> int:
 
             return update_partition(session, command.words)
 
+        from hpcbatch.dialects.slurm.step_update import is_of_steps
+
+        if is_of_steps(command.words):
+            from hpcbatch.cli.slurm.scontrol_step import update_steps
+
+            return update_steps(session, command.words)
+
         update = read_update(command.words)
     perform = _update_with(session, update) if update is not None else _acts(session, command)[command.verb]
     changed: list[Object] = []

@@ -223,7 +223,6 @@ QUEUES = [
     ("gpu", (), SITE, ["gpu"], []),
     ("normal", (), ALIASED, ["workq"], []),
     ("batch2", ("gpu", "normal"), ALIASED, ["workq", "gpu"], []),
-    ("nosuch", ("gpu",), SITE, ["gpu"], ["nosuch: this site has no such queue"]),
     ("nosuch", (), ALIASED, ["capped"], ["nosuch: this site has no such queue; capped takes it"]),
     ("gpu", ("nosuch",), ALIASED, ["gpu", "capped"], ["nosuch: this site has no such queue; capped takes it"]),
 ]
@@ -238,6 +237,13 @@ def test_which_queues_are_meant(
         found = asked_queues(asked, site)
         assert [queue.name for queue in found.queues] == queues
         assert list(found.ignored) == [f"{option} {text}" for text in ignored]
+
+
+def test_one_unknown_queue_of_several() -> None:
+    for name, others in (("nosuch", ("gpu",)), ("gpu", ("workq", "nosuch"))):
+        with pytest.raises(RefusedError, match=r"^nosuch; there are: ") as raised:
+            asked_queues(spec(queue=name, other_queues=others), SITE)
+        assert raised.value.code == RefusalCode.UNKNOWN_QUEUE
 
 
 def test_unknown_queues_of_a_site_that_names_none() -> None:
