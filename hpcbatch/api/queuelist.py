@@ -20,7 +20,8 @@ def queues_to_json(site: SiteConfig) -> str:
     """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is a queue of the same name, or
     what `operatorQueues` has of that name, and these. `"mail"` if the
     site sends mail about jobs: the allowed recipients. `"options"`: plugins' options that it ignores, with reasons.
-    `"licenses"`: how many there are. `"settings"`: others that users may know.
+    `"licenses"`: how many there are. `"features"`: those of nodes that operators have set.
+    `"settings"`: others that users may know.
     """
     body: dict[str, Any] = {
         "default": site.default_queue,
@@ -32,6 +33,8 @@ def queues_to_json(site: SiteConfig) -> str:
             **({"refuseOversize": 1} if site.refuses_oversize else {}),
         },
     }
+    if site.node_features:
+        body["features"] = sorted(site.node_features)
     if site.licenses:
         body["licenses"] = dict(site.licenses)
     if site.ignored_options:

@@ -7,7 +7,9 @@ from datetime import datetime
 
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import NODES
+from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.labels import NODE_COMMENT, NODE_COMMENT_BY, NODE_COMMENT_TIME
+from hpcbatch.model.node_features import ACTIVE, AVAILABLE, features_of, relabelled
 from hpcbatch.model.node_marks import Mark, marked, marks_of
 from hpcbatch.units import rfc3339
 
@@ -35,6 +37,26 @@ def mark_node(
         notes = dict(zip((NODE_COMMENT, NODE_COMMENT_BY, NODE_COMMENT_TIME), said, strict=True))
         patch.setdefault("metadata", {}).setdefault("annotations", {}).update(notes)
     api.patch(NODES, name, patch)
+
+
+def set_features(
+    api: Api, name: str, *, available: Iterable[str] | None, active: Iterable[str] | None
+) -> frozenset[str]:
+    """Give a node these features and no others; None leaves them. What is available alone counts as active, too.
+    Returns the active ones. Raises ForbiddenError, NotFoundError, or MissingFeatureError.
+    """
+    labels = api.get(NODES, name)["metadata"].get("labels") or {}
+    before = features_of(labels.items(), ACTIVE, AVAILABLE)
+    can = set(before if available is None else available)
+    on = set(can if active is None else active)
+    if not on <= can:
+        raise MissingFeatureError(", ".join(sorted(on - can)))
+    api.patch(NODES, name, {"metadata": {"labels": relabelled(labels, can, on)}})
+    return frozenset(on)
+
+
+class MissingFeatureError(HpcBatchError):
+    """An active feature is none of those that the node could have."""
 
 
 def drain_node(api: Api, name: str, *, offline: bool | None, comment: str | None, user: str, now: datetime) -> None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from hpcbatch.api.names import PARTITIONS_CONFIGMAP, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api
 from hpcbatch.api.resources import CONFIGMAPS
-from hpcbatch.client.queues import list_queues
+from hpcbatch.client.queues import list_features, list_queues
 from hpcbatch.errors import ConflictError, HpcBatchError, UnknownQueueError
 from hpcbatch.model.queue_fields import DEFAULT, VOLCANO_QUEUE, read_change
 from hpcbatch.model.row import QueueRow
@@ -112,6 +112,13 @@ def _shows(row: QueueRow, change: Change) -> bool:
     from hpcbatch.model.queue_fields import read_fields
 
     return all(getattr(row, attribute) == value for attribute, value in read_fields(change).items())
+
+
+def wait_for_features(api: Api, features: Collection[str]) -> None:
+    """Until the controller knows these features of nodes: a job that is submitted next may want one."""
+    deadline = time.monotonic() + _PUBLISHED_S
+    while not set(features) <= set(list_features(api)) and time.monotonic() < deadline:
+        time.sleep(_LOOK_S)
 
 
 def _wait(api: Api, test: Callable[[Mapping[str, QueueRow]], bool]) -> None:

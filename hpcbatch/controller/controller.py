@@ -44,6 +44,7 @@ from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.node_features import ACTIVE, features_of
 from hpcbatch.model.node_marks import is_set_down
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
@@ -92,6 +93,7 @@ class Controller:
         self._volcano_jobs = VolcanoJobs(api, on_event=self._on_part)
         self._pods = Informer(api, PODS, on_event=self._on_pod)
         self._nodes = Informer(api, NODES, on_event=self._on_node)
+        self._features: dict[str, tuple[str, ...]] = {}  # by node
         self._job_pods = JobPods(api, self._pods, self._nodes)
         self._refusals = Refusals()
         self._start_bar = StartBar(api)
@@ -304,7 +306,12 @@ class Controller:
         self._on_part(event)
 
     def _on_node(self, event: WatchEvent) -> None:
-        """Queue the jobs of a node that an operator has set down."""
+        """Queue the jobs of a node that an operator has set down, and note the features that operators give nodes."""
+        labels = {} if event.type == "DELETED" else event.object["metadata"].get("labels") or {}
+        name, active = event.object["metadata"]["name"], features_of(labels.items(), ACTIVE)
+        if self._features.get(name, ()) != active:
+            self._features[name] = active
+            self._sites.set_features(frozenset(one for found in self._features.values() for one in found))
         if event.type == "DELETED" or not is_set_down(event.object):
             return
         for pod in self._pods.items():

@@ -30,6 +30,7 @@ from hpcbatch.api.queuelist import queues_to_json
 from hpcbatch.api.resources import CONFIGMAPS, EVENTS
 from hpcbatch.controller.account_source import AccountSource
 from hpcbatch.errors import AlreadyExistsError, NotFoundError
+from hpcbatch.model.node_features import properties
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.site.file import FILE_KEY, TEMPLATE_KEY, Site, SiteFileError, read_site
 from hpcbatch.site.partitions import with_partitions
@@ -72,6 +73,8 @@ class SiteSource:
         self._in_force: Site | None = None
         self._of_admin: Site | None = None
         self._entries: dict[str, str] = {}
+        self._features: frozenset[str] = frozenset()
+        self._wanted_features: frozenset[str] = frozenset()
         self._texts_in_force = _Texts()
         self._tried: tuple[_Texts, tuple[str, ...]] | None = None
         self._written: dict[str, Mapping[str, str]] = {}
@@ -105,6 +108,12 @@ class SiteSource:
             raise AssertionError("no site configuration is in force yet")
         return self._in_force
 
+    def set_features(self, features: frozenset[str]) -> None:
+        """Features that nodes have by operators' labels."""
+        if features != self._wanted_features:
+            self._wanted_features = features
+            self._queue.add(_LOOK)
+
     def start(self) -> None:
         self.informer.start()
         self.partitions.start()
@@ -124,7 +133,7 @@ class SiteSource:
                 return
         configmap = self.informer.get(SYSTEM_NAMESPACE, SITE_CONFIGMAP)
         made = self.partitions.get(SYSTEM_NAMESPACE, PARTITIONS_CONFIGMAP)
-        self._take_entries(dict((made or {}).get("data") or {}))
+        self._take_changes(dict((made or {}).get("data") or {}), self._wanted_features)
         problems = self._try(_Texts.of(configmap))
         if problems and self._in_force is None:
             self._take_kept()
@@ -157,10 +166,10 @@ class SiteSource:
         self._tried = texts, problems
         return problems
 
-    def _take_entries(self, entries: dict[str, str]) -> None:
-        if entries == self._entries:
+    def _take_changes(self, entries: dict[str, str], features: frozenset[str]) -> None:
+        if (entries, features) == (self._entries, self._features):
             return
-        self._entries = entries
+        self._entries, self._features = entries, features
         if self._of_admin is not None:
             self._put_in_force(self._of_admin, self._texts_in_force)
 
@@ -168,7 +177,8 @@ class SiteSource:
         merged = with_partitions(of_admin.config, self._entries)
         for problem in merged.problems:
             _LOG.warning("ConfigMap %s/%s: %s", SYSTEM_NAMESPACE, PARTITIONS_CONFIGMAP, problem)
-        site = replace(of_admin, config=merged.site)
+        known = {**properties(self._features), **merged.site.node_properties}
+        site = replace(of_admin, config=replace(merged.site, node_features=self._features, node_properties=known))
         self._prepare(site.config)
         self._of_admin, self._in_force, self._texts_in_force = of_admin, site, texts
         self.is_in_force.set()

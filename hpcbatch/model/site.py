@@ -169,6 +169,8 @@ class SiteConfig:
     /etc/group gives the user: whoever brings an image chooses groups. Needs containerd 2.0 or CRI-O 1.31."""
     node_properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """PBS node property or Slurm feature → the required node labels."""
+    node_features: frozenset[str] = frozenset()
+    """Features that operators have given nodes (model.node_features), which are in `node_properties`, too."""
     unknown_queues: str = ""
     """The queue of jobs whose scripts name one that there is not; "": such jobs are refused."""
     translations: tuple[Translation, ...] = ()

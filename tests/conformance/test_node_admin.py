@@ -77,6 +77,25 @@ def test_a_node_that_is_set_down_loses_its_jobs(site: Site, node: str) -> None:
     site.run("scancel", again)
 
 
+def test_features_that_operators_give_nodes(site: Site, node: str) -> None:
+    update = ("scontrol", "update", f"NodeName={node}")
+    unknown = site.run("sbatch", "-C", "fast.disk", "--wrap", "true", check=False)
+    assert "Invalid feature specification" in unknown.stderr
+    as_operator(site, *update, "AvailableFeatures=fast.disk,big", "ActiveFeatures=fast.disk")
+    try:
+        shown = site.run("scontrol", "-o", "show", "node", node).stdout
+        assert " AvailableFeatures=big,fast.disk ActiveFeatures=fast.disk " in shown
+        assert site.run("sinfo", "-h", "-N", "-n", node, "-o", "%f|%b").stdout == "big,fast.disk|fast.disk\n"
+        job = site.sbatch("-C", "fast.disk", "-o", "/dev/null", "--wrap", "true")
+        ended = ("sacct", "-X", "-n", "-P", "-j", job, "-o", "State,NodeList")
+        wait_for("it ends there", lambda: site.run(*ended).stdout == f"COMPLETED|{node}\n")
+        done = as_operator(site, *update, "ActiveFeatures=slow", check=False)
+        assert done.stderr.startswith("slurm_update error: Invalid feature specification\n")
+    finally:
+        as_operator(site, *update, "Features=")
+    assert " AvailableFeatures=(null) " in site.run("scontrol", "-o", "show", "node", node).stdout
+
+
 def test_nodes_that_there_are_not(site: Site) -> None:
     done = as_operator(site, "pbsnodes", "-o", "nosuch", check=False)
     assert (done.returncode, done.stdout, done.stderr) == (214, "", "Error marking node nosuch - Unknown node \n")

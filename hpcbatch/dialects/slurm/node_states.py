@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from hpcbatch.model.node_features import features_of
 from hpcbatch.model.row import NodeRow, QueueRow
 
 
@@ -62,6 +63,10 @@ def _base(node: NodeRow) -> str:
     if node.cpus_used == 0:
         return "IDLE"
     return "ALLOCATED" if node.cpus_used >= node.cpus else "MIXED"
+
+
+def features(node: NodeRow, *values: str, none: str = "(null)") -> str:
+    return ",".join(features_of(node.labels, *values)) or none
 
 
 def availability(queue: QueueRow) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.hostlist import expand
 from hpcbatch.dialects.slurm.update import is_tag, pairs_of
 from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.node_features import is_feature_name
 from hpcbatch.model.node_marks import Mark
 
 ALL = "ALL"
@@ -33,7 +34,7 @@ _STATES = {
 }
 """Each may be cut short. Source: update_node() of node_mgr.c, 22.05."""
 _NOT_HERE = ("CANCEL_REBOOT", "FUTURE", "NORESP", "POWER_DOWN", "POWER_UP")
-_TAGS = {"NodeName": 5, "State": 1, "Reason": 1}
+_TAGS = {"NodeName": 5, "State": 1, "Reason": 1, "ActiveFeatures": 3, "Features": 1, "AvailableFeatures": 3}
 """With the length down to which they may be cut short. Source: scontrol_update_node(), 22.05."""
 
 
@@ -44,6 +45,10 @@ class NodeUpdate:
     add: frozenset[Mark] = frozenset()
     remove: frozenset[Mark] = frozenset()
     reason: str | None = None
+    available: tuple[str, ...] | None = None
+    """Features that the nodes could have; None: as before."""
+    active: tuple[str, ...] | None = None
+    """Those of them that they have; None: all."""
 
 
 def is_of_nodes(words: Sequence[str]) -> bool:
@@ -55,6 +60,8 @@ def read_node_update(words: Sequence[str]) -> NodeUpdate:
     names: tuple[str, ...] = ()
     state: _State | None = None
     reason: str | None = None
+    available: tuple[str, ...] | None = None
+    active: tuple[str, ...] | None = None
     for tag, value, _ in pairs_of(words):
         name = next((name for name, least in _TAGS.items() if is_tag(tag, name, least)), None)
         if name == "NodeName":
@@ -63,17 +70,33 @@ def read_node_update(words: Sequence[str]) -> NodeUpdate:
             state = _read_state(value)
         elif name == "Reason":
             reason = value
+        elif name == "ActiveFeatures":
+            active = _read_features(value)
+        elif name is not None:
+            available = _read_features(value)
         else:
             raise NotSupportedError(f"scontrol update of a node's {tag} is not supported yet")
     if not names:
         raise SlurmUsageError("No node names given")
     if state is None:
-        return NodeUpdate(names=names, reason=reason)
+        return NodeUpdate(names=names, reason=reason, available=available, active=active)
     if state.add and not reason:
         raise SlurmUsageError("You must specify a reason when DOWNING or DRAINING a node. Request denied")
     if not state.add and reason is None:
         reason = ""  # as in Slurm: a node that is back in use has no reason
-    return NodeUpdate(names=names, add=state.add, remove=state.remove, reason=reason)
+    return NodeUpdate(
+        names=names, add=state.add, remove=state.remove, reason=reason, available=available, active=active
+    )
+
+
+def _read_features(value: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name for name in value.split(",") if name))
+    if wrong := [name for name in names if not is_feature_name(name)]:
+        raise SlurmUsageError(
+            "slurm_update error: Invalid feature specification\n"
+            f"scontrol: hpcbatch: {wrong[0]} cannot be a part of a label of Kubernetes"
+        )
+    return names
 
 
 def _read_state(value: str) -> _State:

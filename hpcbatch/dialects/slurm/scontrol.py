@@ -12,12 +12,13 @@ from hpcbatch.dialects.slurm.dependency import format_dependency
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION, SlurmAnswer
 from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB, size
-from hpcbatch.dialects.slurm.node_states import availability, node_state
+from hpcbatch.dialects.slurm.node_states import availability, features, node_state
 from hpcbatch.dialects.slurm.output import shown_input, shown_paths
 from hpcbatch.dialects.slurm.placement_values import format_licenses
 from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
 from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.model.array import shown_number
+from hpcbatch.model.node_features import ACTIVE, AVAILABLE
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
@@ -195,8 +196,8 @@ def format_node(
     lines = [
         f"NodeName={node.name} Arch={arch} CoresPerSocket={node.cpus} ",
         f"CPUAlloc={node.cpus_used} CPUEfctv={node.cpus} CPUTot={node.cpus} CPULoad=N/A",
-        "AvailableFeatures=(null)",
-        "ActiveFeatures=(null)",
+        f"AvailableFeatures={features(node, ACTIVE, AVAILABLE)}",
+        f"ActiveFeatures={features(node, ACTIVE)}",
         "Gres=(null)",
         f"NodeAddr={node.name} NodeHostName={node.name} Version={SLURM_VERSION}",
         "OS=Linux",

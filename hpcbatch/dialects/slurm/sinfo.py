@@ -14,8 +14,9 @@ from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SINFO_HELP, SINFO_USAGE
 from hpcbatch.dialects.slurm.hostlist import compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB
-from hpcbatch.dialects.slurm.node_states import ASKED, NodeState, availability, node_state
+from hpcbatch.dialects.slurm.node_states import ASKED, NodeState, availability, features, node_state
 from hpcbatch.dialects.slurm.values import leading_number
+from hpcbatch.model.node_features import ACTIVE, AVAILABLE
 from hpcbatch.model.row import NodeRow, QueueRow
 
 DEFAULT_FORMAT = "%9P %.5a %.10l %.6D %.6t %N"
@@ -176,7 +177,7 @@ def _job_size(group: _Group) -> str:
 LETTERS: dict[str, tuple[str, _Value]] = {
     "a": ("AVAIL", lambda g: availability(g.queue)[1]),
     "A": ("NODES(A/I)", lambda g: _slashed(g.count()[:2])),
-    "b": ("ACTIVE_FEATURES", _fixed("(null)")),
+    "b": ("ACTIVE_FEATURES", lambda g: features(g.nodes[0], ACTIVE) if g.nodes else "(null)"),
     "B": ("MAX_CPUS_PER_NODE", _fixed("UNLIMITED")),
     "c": ("CPUS", lambda g: g.common(lambda node: node.cpus)),
     "C": ("CPUS(A/I/O/T)", lambda g: _slashed(g.cpus())),
@@ -184,7 +185,7 @@ LETTERS: dict[str, tuple[str, _Value]] = {
     "D": ("NODES", lambda g: str(len(g.nodes))),
     "e": ("FREE_MEM", lambda g: g.common(lambda node: max(0, node.mem_bytes - node.mem_used_bytes) // MIB)),
     "E": ("REASON", lambda g: (g.nodes[0].comment if g.nodes else "") or "none"),
-    "f": ("AVAIL_FEATURES", _fixed("(null)")),
+    "f": ("AVAIL_FEATURES", lambda g: features(g.nodes[0], ACTIVE, AVAILABLE) if g.nodes else "(null)"),
     "F": ("NODES(A/I/O/T)", lambda g: _slashed(g.count())),
     "g": ("GROUPS", lambda g: "all" if g.queue.allow_groups is None else ",".join(g.queue.allow_groups)),
     "G": ("GRES", _fixed("(null)")),
@@ -277,6 +278,7 @@ NAMES = {
 
 _PER_STATE, _PER_HOST = frozenset({*"tTEHu", "statecomplete"}), frozenset("no")
 _PER_REASON = frozenset("EHuU")
+_PER_FEATURE = frozenset("fb")
 _PER_SIZE = frozenset("ceYmzX")
 
 
@@ -484,6 +486,9 @@ def _likeness(node: NodeRow, keys: set[str], options: SinfoOptions) -> tuple[obj
         likeness.append(node_state(node).compact)
     if keys & _PER_REASON:
         likeness += [node.comment, node.comment_by, node.comment_time]
+    if keys & _PER_FEATURE:
+        likeness.append(features(node, ACTIVE, AVAILABLE))
+        likeness.append(features(node, ACTIVE))
     if options.exact and keys & _PER_SIZE:
         likeness += [node.cpus, node.mem_bytes]
     return tuple(likeness)

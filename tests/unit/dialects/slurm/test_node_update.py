@@ -25,6 +25,11 @@ DRAIN, FAIL = frozenset({Mark.DRAIN}), frozenset({Mark.FAIL})
         (["NodeName=n1", "State=RESUME"], NodeUpdate(names=("n1",), remove=frozenset(Mark), reason="")),
         (["NodeName=n1", "State=idle"], NodeUpdate(names=("n1",), remove=frozenset(Mark), reason="")),
         (["NodeName=ALL", "State=undrain"], NodeUpdate(names=("ALL",), remove=DRAIN, reason="")),
+        (
+            ["NodeName=n1", "AvailableFeatures=a,b", "Act=a"],
+            NodeUpdate(names=("n1",), available=("a", "b"), active=("a",)),
+        ),
+        (["NodeName=n1", "Features="], NodeUpdate(names=("n1",), available=())),
         (["NodeName=n1", "Reason=y"], NodeUpdate(names=("n1",), reason="y")),
     ],
 )
@@ -37,6 +42,7 @@ def test_read(words: list[str], expected: NodeUpdate) -> None:
     ("words", "text"),
     [
         (["NodeName=n1", "State=DRAIN"], "You must specify a reason when DOWNING or DRAINING a node. Request denied"),
+        (["NodeName=n1", "Features=a/b"], "slurm_update error: Invalid feature specification\n"),
         (["NodeName=n1", "State=x"], "Invalid input: State=x\nRequest aborted\n"),
     ],
 )
