@@ -13,6 +13,7 @@ from hpcbatch.model.row import QueueRow
 
 if TYPE_CHECKING:  # listings avoid this import
     from hpcbatch.model.mail import MailConfig
+    from hpcbatch.model.priority import PriorityConfig
     from hpcbatch.model.site import QueueConfig, SiteConfig
 
 
@@ -35,6 +36,10 @@ def queues_to_json(site: SiteConfig) -> str:
     }
     if site.node_features:
         body["features"] = sorted(site.node_features)
+    if site.priority.is_multifactor or site.priority.formula:
+        body["priority"] = priority_to_json(site.priority)
+    if site.accounting_enforce:
+        body["accountingEnforce"] = sorted(site.accounting_enforce)
     if site.licenses:
         body["licenses"] = dict(site.licenses)
     if site.ignored_options:
@@ -47,6 +52,33 @@ def queues_to_json(site: SiteConfig) -> str:
             **({} if mail.allowed_domains is None else {"allowedDomains": list(mail.allowed_domains)}),
         }
     return json.dumps(body, indent=1)
+
+
+def priority_to_json(config: PriorityConfig) -> dict[str, Any]:
+    """What is not as usual, by the names of the fields."""
+    from dataclasses import fields
+
+    usual = type(config)()
+    given = {each.name: getattr(config, each.name) for each in fields(config)}
+    return {name: value for name, value in given.items() if value != getattr(usual, name)}
+
+
+def enforced_from_json(text: str) -> tuple[str, ...]:
+    """What of the accounts is enforced. Raises HpcBatchError for a text that the controller cannot have written."""
+    try:
+        return tuple(map(str, json.loads(text).get("accountingEnforce", ())))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+
+
+def priority_from_json(text: str) -> PriorityConfig:
+    """Who goes first. Raises HpcBatchError for a text that the controller cannot have written."""
+    from hpcbatch.model.priority import PriorityConfig
+
+    try:
+        return PriorityConfig(**json.loads(text).get("priority", {}))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
 
 
 def _queue_to_json(queue: QueueConfig) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from hpcbatch.model.row import QueueRow
 
 if TYPE_CHECKING:
     from hpcbatch.model.mail import MailConfig
+    from hpcbatch.model.priority import PriorityConfig
 
 
 _DEFAULT_QUEUE = "default"
@@ -80,6 +81,20 @@ def list_licenses(api: Api) -> Mapping[str, int]:
     from hpcbatch.api.queuelist import licenses_from_json
 
     return licenses_from_json(_published(api))
+
+
+def read_enforced(api: Api) -> tuple[str, ...]:
+    """What of the accounts the site enforces: associations, limits, qos."""
+    from hpcbatch.api.queuelist import enforced_from_json
+
+    return enforced_from_json(_published(api))
+
+
+def read_priority(api: Api) -> PriorityConfig:
+    """Who goes first at this site."""
+    from hpcbatch.api.queuelist import priority_from_json
+
+    return priority_from_json(_published(api))
 
 
 def list_settings(api: Api) -> Mapping[str, int]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from hpcbatch.model.array import MAX_MEMBERS
 from hpcbatch.model.mail import MailConfig
+from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.queue_names import queue_of
 
 
@@ -222,6 +223,7 @@ class SiteConfig:
     accounting_enforce: frozenset[str] = frozenset()
     """Of associations, limits and qos, what of the accounts is enforced; Slurm's AccountingStorageEnforce. `limits` and
     `qos` include `associations`."""
+    priority: PriorityConfig = field(default_factory=PriorityConfig)
 
     @property
     def ignored_options(self) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ import yaml
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
-from hpcbatch.site.accounting import read_enforced
+from hpcbatch.site.accounting import read_enforced, read_priority
 from hpcbatch.site.labels import LABEL_NAME, SUBDOMAIN, is_label_key, label_value, read_labels
 from hpcbatch.site.mail import read_mail
 from hpcbatch.site.modules import read_modules
@@ -82,6 +82,7 @@ SITE_KEYS: Final = (
     "translations",
     "nodeMemoryReserve",
     "accountingEnforce",
+    "priority",
 )
 QUEUE_KEYS: Final = (
     "name",
@@ -219,6 +220,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         unknown_queues=read_unknown_queues(fields, queues),
         licenses=read_licenses(fields),
         accounting_enforce=read_enforced(fields),
+        priority=read_priority(fields, _duration(0)) or defaults.priority,
         translations=read_translations(fields),
         node_mem_reserve_bytes=fields.take("nodeMemoryReserve", _memory_or_none, defaults.node_mem_reserve_bytes),
     )

@@ -3,6 +3,7 @@ accounts away again."""
 
 from __future__ import annotations
 
+import json
 import secrets
 import subprocess
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 
 from tests.conformance.operator import as_operator
 from tests.conformance.site import Site
-from tests.conformance.site_file import HEAD, SYSTEM, configure, configured
+from tests.conformance.site_file import HEAD, SYSTEM, configure, configured, published
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.alone
@@ -206,3 +207,45 @@ def test_limits_of_pbs(admin: Site) -> None:
     in_force(admin, "max_queued_res")
     done = admin.run("qsub", "-l", "ncpus=3", stdin="true\n", check=False)
     assert (done.returncode, done.stderr) == (39, "qsub: would exceed limit on resource ncpus in complex\n")
+
+
+def prioritise(site: Site, words: str) -> None:
+    configure(site, f"{HEAD}priority: {{type: multifactor, {words}}}\n")
+    wait_for("the weights", lambda: "is_multifactor" in json.dumps(published(site)))
+
+
+def test_priorities_have_factors(admin: Site, name: str) -> None:
+    sacctmgr(admin, f"-i add qos {name} Priority=100000")
+    in_force(admin, "100000")
+    prioritise(admin, "weightQOS: 1000, weightAge: 10, weightTRES: {cpu: 0}")
+    later = ("-b", "now+1hour", "-o", "/dev/null", "--wrap", "true")
+    low, high = admin.sbatch(*later), admin.sbatch("-q", name, "--nice=5", *later)
+    held = admin.sbatch("-H", *later)
+    shown = admin.run("sprio", "-h", "-j", f"{low},{high},{held}", "-o", "%i %Y %Q %N").stdout
+    assert shown == f"{low} 1 0 0\n{high} 995 1000 5\n"
+    assert admin.run("sprio", "-w").stdout.splitlines()[1].split() == ["Weights", "1", "10", "1000", "cpu=0.00"]
+    assert admin.run("sprio", "-h", "-u", "nosuchuser", "-l", check=False).stdout == ""
+    admin.run("scancel", low, high, held)
+
+
+def test_shares_and_use(admin: Site, name: str) -> None:
+    user = admin.env["USER"]
+    sacctmgr(admin, f"-i add account {name} fairshare=3")
+    sacctmgr(admin, f"-i add user {user} account={name} fairshare=2")
+    in_force(admin, f'\\"account\\": \\"{name}\\", \\"user\\": \\"{user}\\"')
+    prioritise(admin, "weightFairshare: 1000, decayHalfLife: 7d")
+
+    def shares(*options: str) -> list[str]:
+        return admin.run("sshare", "-nP", "-A", name, *options).stdout.splitlines()
+
+    assert shares("-o", "account,user,rawshares,normshares,rawusage") == [
+        f"{name}||3|0.750000|0",
+        f" {name}|{user}|2|1.000000|0",
+    ]
+    job = admin.sbatch("-A", name, "-n", "2", "-o", "/dev/null", "--wrap", "sleep 2")
+    admin.wait_end(job)
+    (raw,) = shares("-U", "-o", "rawusage")
+    assert 2 <= int(raw) <= 200, "two CPUs for two seconds and more"
+    assert [line.split("|")[1] for line in shares("-o", "account,effectvusage")] == ["1.000000", "1.000000"]
+    header = admin.run("sshare", "-l", "-P").stdout.splitlines()[0]
+    assert header.startswith("Account|User|RawShares|NormShares|RawUsage|NormUsage|EffectvUsage|FairShare|LevelFS|")

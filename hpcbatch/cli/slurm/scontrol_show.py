@@ -62,7 +62,7 @@ def _config(session: Session, command: ScontrolCommand) -> int:
     from urllib.parse import urlsplit
 
     from hpcbatch.client.nodes import list_nodes
-    from hpcbatch.client.queues import list_licenses, list_settings
+    from hpcbatch.client.queues import list_licenses, list_settings, read_enforced, read_priority
     from hpcbatch.dialects.slurm.scontrol_config import Cluster, format_config
 
     settings, server = list_settings(session.api), urlsplit(session.connection.server)
@@ -75,6 +75,8 @@ def _config(session: Session, command: ScontrolCommand) -> int:
         kill_delay_s=settings.get("killDelaySeconds"),
         max_array_size=settings.get("maxArraySize"),
         refuses_oversize=bool(settings.get("refuseOversize")),
+        enforced=read_enforced(session.api),
+        priority=read_priority(session.api),
     )
     sys.stdout.write(format_config(cluster, session.now, session.zone, command.time_format))
     return 0
