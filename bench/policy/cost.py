@@ -28,7 +28,7 @@ _FIRST = "first plan"
 
 
 def main(*, waiting: int = 10_000, nodes: int = 1_000, events: int = 1_000, depth: int = 1, seed: int = 1) -> None:
-    random_ = random.Random(seed)  # noqa: S311
+    random_ = random.Random(seed)
     world = _World(random_, waiting, nodes, depth)
     print(f"{waiting} waiting jobs, {nodes} nodes, depth {depth}: {world.first_s:.2f} s to the first plan, ", end="")
     print(

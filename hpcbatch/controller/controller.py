@@ -323,6 +323,7 @@ class Controller:
             self._queue.add(key)
 
     def _on_volcano_queue(self, event: WatchEvent) -> None:
+        self._plan.on_queue(event)
         name, state = event.object["metadata"]["name"], (state_of(event.object), switches_of(event.object))
         if self._queue_states.get(name) != state:
             self._queue_states[name] = state

@@ -24,7 +24,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Waiting
-from hpcbatch.policy.plan.outcome import Plan, Release, Why
+from hpcbatch.policy.plan.outcome import Expected, Plan, Release, Why
 from hpcbatch.policy.planned import Forecast, forecast, is_as_good, places_text, plan_id, why_held
 from hpcbatch.volcano.pinned import HOST, noted, pinned
 
@@ -41,6 +41,9 @@ _DENIED_S: Final = 25.0
 """How long a job whose Volcano Job was refused is left out: less than until the next look at it."""
 _LATER_S: Final = 0.5
 """What only shows something else waits so long: many plans may follow each other."""
+_ESTIMATED: Final = 64
+"""How many waiting jobs show when they may start, beside those whose start is planned."""
+_ESTIMATE_S: Final = 5.0
 _LEAST_S: Final = 1.0
 """Between two plans that nothing but the time has brought about."""
 
@@ -70,11 +73,13 @@ class PlanGate:
         self._world = PlanWorld(batchjobs, volcano_jobs, lambda: sites.in_force.config)
         self._plan = Plan(now_s=0.0)
         self._releases: dict[str, Release] = {}
+        self._estimates: Mapping[str, Expected] = {}
+        self._estimate_at = float("-inf")
         self._told: dict[str, _Told] = {}
         self._behind: dict[str, tuple[float, str]] = {}  # until when, and why
         self._blocked_until: dict[str, float] = {}
         self._withdrawn: dict[str, Waiting] = {}
-        self._is_announced = True
+        self._is_announced = self._is_estimated = True
         self._cost_s = 0.0
         self._made = float("-inf")  # by the monotonic clock
         self._changed = threading.Event()
@@ -106,6 +111,11 @@ class PlanGate:
     def on_node(self, event: WatchEvent) -> None:
         with self._lock:
             self._world.on_node(event)
+        self._changed.set()
+
+    def on_queue(self, event: WatchEvent) -> None:
+        with self._lock:
+            self._world.on_queue(event)
         self._changed.set()
 
     def on_site(self) -> None:
@@ -147,7 +157,7 @@ class PlanGate:
         if held is None:  # the next plan has it
             self._told[job_id] = _Told(None, None)
             return Waiting(reason=record.status.reason, message=record.status.message)
-        if held.why is Why.PRIORITY and job_id not in self._plan.expected:
+        if held.why is Why.PRIORITY and job_id not in {*self._plan.expected, *self._estimates}:
             self._told.pop(job_id, None)  # most jobs: they hear of it when that changes
         else:
             self._told[job_id] = _Told(held.why, self._forecast(record).start)
@@ -167,7 +177,8 @@ class PlanGate:
         job_id = plan_id(record.job_id)
         if job_id not in self._world.waiting:
             return Forecast()
-        found = forecast(self._plan.expected.get(job_id), self._plan.now_s)
+        expected = self._plan.expected.get(job_id) or self._estimates.get(job_id)
+        found = forecast(expected, self._plan.now_s)
         shown = record.status.planned_start
         if is_as_good(shown, found.start, at_s=self._plan.now_s):
             return Forecast(shown, record.status.planned_nodes)
@@ -235,7 +246,7 @@ class PlanGate:
             world.last.add(plan_id(released.record.job_id))
         self._plan = world.plan(now_s)
         self._releases = {release.job_id: release for release in self._plan.releases}
-        self._is_announced = False
+        self._is_announced = self._is_estimated = False
         self._made = time.monotonic()
         self._cost_s = self._made - began
 
@@ -245,9 +256,11 @@ class PlanGate:
             self._world.refresh(time.time())
             if self._world.is_changed or self._is_due():
                 self._make()
-            elif self._is_announced:
+            elif self._is_announced and not self._may_estimate():
                 return
             self._is_announced = True
+            if self._may_estimate():
+                self._estimate()
             self._withdraw()
             now = [self._world.keys[job_id] for job_id in self._releases if job_id in self._world.waiting]
             later = [self._world.keys[job_id] for job_id in self._changes()]
@@ -255,6 +268,17 @@ class PlanGate:
             self._wake(key, 0.0)
         for key in later:
             self._wake(key, _LATER_S)
+
+    def _may_estimate(self) -> bool:
+        """Now and then: it is only shown."""
+        return not self._is_estimated and time.monotonic() >= self._estimate_at
+
+    def _estimate(self) -> None:
+        began = time.monotonic()
+        self._is_estimated = True
+        self._estimates = self._world.estimate(_ESTIMATED) if len(self._world.waiting) > 1 else {}
+        took_s = time.monotonic() - began
+        self._estimate_at = began + max(_ESTIMATE_S, took_s / _SHARE**2)
 
     def _withdraw(self) -> None:
         """Choose those of the jobs that Volcano does not start whose place others get, or that it can never start
@@ -272,7 +296,7 @@ class PlanGate:
     def _changes(self) -> list[str]:
         """The held jobs that show something else than the plan says."""
         found, world = [], self._world
-        for job_id in {*self._plan.expected, *self._told}:
+        for job_id in {*self._plan.expected, *self._estimates, *self._told}:
             held, record = self._plan.held.get(job_id), world.records.get(job_id)
             told = self._told.get(job_id)
             if record is None or held is None:
@@ -304,6 +328,8 @@ class PlanGate:
         with self._lock:
             limit_s = 1.0 if self._world.starting or self._behind else 60.0
             next_s = self._plan.next_s
+            if not self._is_estimated:
+                limit_s = min(limit_s, max(0.0, self._estimate_at - time.monotonic()))
         return limit_s if next_s is None else min(limit_s, max(_LEAST_S, next_s - time.time()))
 
 

@@ -6,8 +6,9 @@ Volcano Job, whose annotation says where it was planned. Not safe for threads: t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
@@ -16,13 +17,14 @@ from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.plan.outcome import Place, Plan
-from hpcbatch.policy.plan.planner import Planner
-from hpcbatch.policy.plan.snapshot import Node, RunningJob, Shape, Snapshot, Vector, WaitingJob
+from hpcbatch.policy.plan.outcome import Expected, Place, Plan
+from hpcbatch.policy.plan.planner import Planner, make_plan
+from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
     BoundPod,
     added,
     bound_pod,
+    capability_limits,
     ends_s,
     node_of,
     placed_by,
@@ -89,6 +91,7 @@ class PlanWorld:
         self._pods: dict[Key, BoundPod] = {}
         self._on_node: dict[str, dict[Key, BoundPod]] = {}
         self._of_job: dict[str, dict[Key, BoundPod]] = {}
+        self._limits: dict[str, tuple[Limit, ...]] = {}
         self._running: dict[str, RunningJob] = {}
         self._changed_jobs: set[Key] = set()
         self._changed_nodes: set[str] = set()
@@ -114,6 +117,19 @@ class PlanWorld:
         else:
             self._node_objects[name] = event.object
         self._changed_nodes.add(name)
+
+    def on_queue(self, event: WatchEvent) -> None:
+        """Of a Volcano Queue."""
+        name = event.object["metadata"]["name"]
+        before = self._limits.pop(name, ())
+        if event.type != "DELETED" and (limits := capability_limits(event.object)):
+            self._limits[name] = limits
+        if self._limits.get(name, ()) != before:
+            self._planner.set_limits(self._all_limits())
+            self.is_changed = True
+
+    def _all_limits(self) -> tuple[Limit, ...]:
+        return tuple(limit for limits in self._limits.values() for limit in limits)
 
     def on_pod(self, event: WatchEvent) -> bool:
         """Whether anything has changed by it."""
@@ -260,7 +276,7 @@ class PlanWorld:
                 there = placed.get(node, {})
                 placed[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
-        job = running_job(released.record, placed, ends)
+        job = running_job(released.record, placed, ends, self._site())
         if self._running.get(job_id) != job:
             self._running[job_id] = job
             self._planner.put_running(job)
@@ -329,6 +345,19 @@ class PlanWorld:
     def _is_open(self, name: str) -> bool:
         node = self._nodes.get(name)
         return node is not None and node.is_open
+
+    def estimate(self, most: int) -> Mapping[JobId, Expected]:
+        """When the first jobs in the order would start if each of them were planned, by the same rules."""
+        first = nsmallest(most, self.waiting.values(), key=lambda job: (job.order, job.job_id))
+        snapshot = Snapshot(
+            now_s=self._planned_s,
+            nodes=tuple(self._nodes.values()),
+            running=tuple(self._running.values()),
+            waiting=tuple(first),
+            limits=self._all_limits(),
+            depth=None,
+        )
+        return make_plan(snapshot).expected
 
     def plan(self, now_s: float) -> Plan:
         self._planned_s = max(self._planned_s, now_s)  # the machine's clock may be set back

@@ -13,7 +13,18 @@ from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
-from hpcbatch.policy.plan.snapshot import LabelTest, Node, Owner, Part, RunningJob, Shape, Vector, WaitingJob
+from hpcbatch.policy.plan.snapshot import (
+    LabelTest,
+    Limit,
+    Node,
+    Owner,
+    Part,
+    RunningJob,
+    Scope,
+    Shape,
+    Vector,
+    WaitingJob,
+)
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.views import is_ready, takes_pods
 from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
@@ -78,17 +89,33 @@ def waiting_job(record: JobRecord, queue: QueueConfig, site: SiteConfig, *, is_l
         order=(float(is_last), float(-record.spec.weight), float(came[0]), float(came[1]), float(record.job_id)),
         shapes=(shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(record, site),
-        owner=owner_of(record),
+        owner=owner_of(record, site),
     )
 
 
-def owner_of(record: JobRecord) -> Owner:
-    status, account = record.status, record.spec.account
+def owner_of(record: JobRecord, site: SiteConfig) -> Owner:
+    status, account, queue = record.status, record.spec.account, site.queue(record.queue)
     return Owner(
         user=status.owner,
         groups=tuple(name for _, name in status.groups),
         accounts=(account,) if account else (),
         queue=record.queue,
+        qos=() if queue is None else (_of_volcano_queue(queue.volcano_queue),),
+    )
+
+
+def _of_volcano_queue(name: str) -> str:
+    """What the plan has for a Volcano Queue among the names of QOS, which have no colon."""
+    return f"queue:{name}"
+
+
+def capability_limits(queue: Object) -> tuple[Limit, ...]:
+    """What the jobs in a Volcano Queue may use together."""
+    name = queue["metadata"]["name"]
+    capability = amounts((queue.get("spec") or {}).get("capability") or {})
+    return tuple(
+        Limit(code=f"Volcano Queue {name}", what=what, amount=amount, of={Scope.QOS: _of_volcano_queue(name)})
+        for what, amount in sorted(capability.items())
     )
 
 
@@ -114,12 +141,12 @@ def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: flo
     return seconds(began) + length_s - _START_UP_S + stopped_s
 
 
-def running_job(record: JobRecord, placed: Mapping[str, Vector], ends: float) -> RunningJob:
+def running_job(record: JobRecord, placed: Mapping[str, Vector], ends: float, site: SiteConfig) -> RunningJob:
     return RunningJob(
         job_id=plan_id(record.job_id),
         placed=placed,
         ends_s=ends,
-        owner=owner_of(record),
+        owner=owner_of(record, site),
         is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE,
     )
 
@@ -253,11 +280,20 @@ def why_held(
         case Why.RESOURCES | Why.NODE_DOWN | Why.NEVER_FITS:
             return explain(layout, rooms, is_scattered=is_scattered, queue=queue, site=site)
         case Why.LIMIT:
-            text = "" if held.limit is None else held.limit.code
-            return Waiting(reason=Reason.RESOURCES, message=text)
+            return Waiting(reason=Reason.RESOURCES, message=_limit_text(held, shape_of(layout, queue, site, record)))
         case Why.BEGIN_TIME:
             return Waiting(reason=Reason.BEGIN_TIME, message="")
         case _:
             fits = fits_now(layout, rooms, is_scattered=is_scattered, queue=queue, site=site)
             # PBS names the top job only where the job itself would have room
             return Waiting(reason=Reason.PRIORITY, message="" if fits else "Not enough free nodes available")
+
+
+def _limit_text(held: Held, shape: Shape) -> str:
+    """As PBS says it of a resource: R required, T in all."""
+    if (limit := held.limit) is None:
+        return ""
+    unit = 1000 if limit.what == "cpu" else 1
+    name = {"cpu": "ncpus", "memory": "mem"}.get(limit.what, limit.what)
+    required, total = shape.total(limit.what) / unit, limit.amount / unit
+    return f"{limit.code} has reached its limit on resource {name} (R: {required:g} T: {total:g})"

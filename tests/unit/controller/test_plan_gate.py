@@ -199,6 +199,20 @@ def test_the_start_is_told_and_stays_while_it_is_about_right() -> None:
     assert world.gate.forecast(job(1)) == (None, ""), "it runs"
 
 
+def test_those_behind_the_planned_ones_have_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_gate, "_ESTIMATED", 2)
+    world = World()
+    full(world)
+    jobs = [job(5, cpus=2, count=2), job(6, cpus=2, count=2), job(7, cpus=2, count=2)]
+    for one in jobs:
+        assert world.gate.take(one) is not None
+    world.gate.look()
+    first, second, third = (world.gate.forecast(one).start for one in jobs)
+    assert first is not None and second is not None and third is None
+    assert (second - first).total_seconds() == pytest.approx(3600 + 25, abs=1)
+    assert {"pbs-6"} <= set(world.woken)
+
+
 def test_a_new_gate_has_the_same_plan() -> None:
     world = World()
     full(world)
@@ -300,6 +314,18 @@ def test_who_cannot_start_has_no_place(state: JobState, reason: Reason) -> None:
     assert world.gate.take(later) is not None
     world.written(replace(wide, status=replace(wide.status, state=state, reason=reason)))
     assert world.gate.take(later) is None
+
+
+def test_the_capability_of_a_volcano_queue_is_kept_to() -> None:
+    world = World(2)
+    queue = {"metadata": {"name": "q"}, "spec": {"capability": {"cpu": "2"}}}
+    world.gate.on_queue(WatchEvent("ADDED", queue))
+    assert world.gate.take(job(1)) is None
+    assert world.gate.take(job(2)) is None
+    held = world.gate.take(job(3))
+    assert held is not None and "has reached its limit" in held.message
+    world.gate.on_queue(WatchEvent("DELETED", queue))
+    assert world.gate.take(job(3)) is None
 
 
 def test_volcano_decides_alone() -> None:

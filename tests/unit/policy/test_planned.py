@@ -18,6 +18,7 @@ from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec, Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy import planned
+from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
 from hpcbatch.policy.plan.snapshot import LabelTest
 from hpcbatch.policy.waiting import NodeRoom
@@ -210,6 +211,20 @@ def test_what_a_held_job_shows(held: Held, cpus: int, reason: Reason, message: s
     why = planned.why_held(held, job(7, Chunk(cpus=cpus)), ROOMS, queue=QUEUE, site=SITE)
     assert why.reason is reason
     assert why.message.endswith(message) and bool(why.message) is bool(message)
+
+
+def test_the_capability_of_a_volcano_queue_is_a_limit() -> None:
+    queue = {"metadata": {"name": "q"}, "spec": {"capability": {"cpu": "4", "memory": "8Gi"}}}
+    cpu, memory = planned.capability_limits(queue)
+    assert (cpu.what, cpu.amount, memory.what, memory.amount) == ("cpu", 4000, "memory", 8 * GI)
+    assert set(cpu.of.values()) == set(planned.owner_of(job(), SiteConfig()).qos)
+    assert planned.capability_limits({"metadata": {"name": "q"}}) == ()
+    why = planned.why_held(
+        Held(why=Why.LIMIT, limit=cpu), job(7, Chunk(count=2, cpus=3)), ROOMS, queue=QUEUE, site=SITE
+    )
+    assert why == (
+        Waiting(reason=Reason.RESOURCES, message="Volcano Queue q has reached its limit on resource ncpus (R: 6 T: 4)")
+    )
 
 
 @pytest.mark.parametrize("why", list(Why))
