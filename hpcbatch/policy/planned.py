@@ -12,6 +12,7 @@ from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.observed import Waiting
+from hpcbatch.policy.order import line_place
 from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
 from hpcbatch.policy.plan.snapshot import (
     LabelTest,
@@ -83,10 +84,10 @@ def waiting_job(record: JobRecord, queue: QueueConfig, site: SiteConfig, *, is_l
     Raises HpcBatchError as `shape_of`.
     """
     member = record.spec.member_of
-    came = (record.job_id, 0) if member is None else (member.array_id, member.index)
+    array_id, index = (None, None) if member is None else (member.array_id, member.index)
     return WaitingJob(
         job_id=plan_id(record.job_id),
-        order=(float(is_last), float(-record.spec.weight), float(came[0]), float(came[1]), float(record.job_id)),
+        order=(float(is_last), *line_place(record.spec.weight, record.job_id, array_id, index)),
         shapes=(shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(record, site),
         owner=owner_of(record, site),

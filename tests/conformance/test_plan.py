@@ -77,6 +77,10 @@ def test_what_fits_before_a_planned_start_runs(site: Site) -> None:
     assert f"SchedNodeList={nodes}\n" in found
     behind = wait_for("when the long one may start", lambda: "N/A" not in (text := starts(site, long)) and text)
     assert behind.split()[0] > start
+    told = site.run("hpcbatch", "why", long).stdout
+    assert re.search(
+        rf"behind {wide} of \S+ \(6 CPUs\)\. There is room for it now, but .* it could start at once\.", told
+    ), told
     estimated = site.attributes(wide)["estimated"]
     assert len(estimated["exec_vnode"].split("+")) == 3
     assert time.mktime(time.strptime(estimated["start_time"])) == time.mktime(time.strptime(start, "%Y-%m-%dT%H:%M:%S"))
