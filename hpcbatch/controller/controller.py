@@ -132,6 +132,7 @@ class Controller:
             rooms=rooms,
             wake=self._queue.add_after,
         )
+        self._intake.foresee = self._plan.foresee
         self._pod_requests = PodRequests(api, self._job_pods, self._start_bar)
         self._requests = Requests(self._intake, self._sites)
         self._observer = Observer(

@@ -19,6 +19,7 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
 from hpcbatch.model.array import ArrayStatus
+from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
@@ -63,6 +64,8 @@ class Intake:
     ) -> None:
         self._api, self._sites, self._nodes, self._queues = api, sites, nodes, queues
         self._pods, self._namespaces = pods, namespaces
+        self.foresee: Callable[[JobRecord], Foreseen] = lambda record: Foreseen(record.job_id, record.queue, 0)
+        """When a job would start that is only tested; by the plan, where there is one."""
         self.dependents = dependents
         self.numbers = JobNumbers(api, highest_ended)
 
@@ -107,6 +110,9 @@ class Intake:
             status=status,
             queue=queue.name,
         )
+        if obj["spec"].get("testOnly"):
+            self.refuse(obj, RefusalCode.TEST_ONLY, self.foresee(record).text())
+            return None
         now = datetime.now(UTC)
         status = _first_status(record, self.dependents.look(record, now), now)
         return write_status(self._api, obj, replace(record, status=status))

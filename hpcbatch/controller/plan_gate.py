@@ -19,13 +19,15 @@ from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.plan_world import STALLED_S, PlanWorld, Released
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Waiting
-from hpcbatch.policy.plan.outcome import Expected, Plan, Release, Why
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Release, Why
 from hpcbatch.policy.planned import Forecast, forecast, is_as_good, places_text, plan_id, why_held
+from hpcbatch.record.rows import row_of
 from hpcbatch.volcano.pinned import HOST, noted, pinned
 
 _LOG = logging.getLogger(__name__)
@@ -183,6 +185,20 @@ class PlanGate:
         if is_as_good(shown, found.start, at_s=self._plan.now_s):
             return Forecast(shown, record.status.planned_nodes)
         return found
+
+    def foresee(self, record: JobRecord) -> Foreseen:
+        """When and where a job would start that came now."""
+        row = row_of(record)
+        found = Foreseen(record.job_id, record.queue, row.cpus)
+        if self._sites.in_force.config.policy is Policy.VOLCANO:
+            return found
+        with self._lock:
+            self._world.refresh(time.time())
+            expected = self._world.foresee(record, _ESTIMATED, time.time())
+        if isinstance(expected, Held):
+            return found._replace(never_fits=expected.why is Why.NEVER_FITS)
+        start, nodes = forecast(expected, time.time())
+        return found if start is None else found._replace(start=start, nodes=tuple(nodes.split(",")))
 
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""

@@ -6,8 +6,8 @@ Volcano Job, whose annotation says where it was planned. Not safe for threads: t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
@@ -17,7 +17,7 @@ from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.plan.outcome import Expected, Place, Plan
+from hpcbatch.policy.plan.outcome import Expected, Held, Place, Plan
 from hpcbatch.policy.plan.planner import Planner, make_plan
 from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
@@ -348,16 +348,41 @@ class PlanWorld:
 
     def estimate(self, most: int) -> Mapping[JobId, Expected]:
         """When the first jobs in the order would start if each of them were planned, by the same rules."""
-        first = nsmallest(most, self.waiting.values(), key=lambda job: (job.order, job.job_id))
-        snapshot = Snapshot(
-            now_s=self._planned_s,
-            nodes=tuple(self._nodes.values()),
-            running=tuple(self._running.values()),
-            waiting=tuple(first),
-            limits=self._all_limits(),
-            depth=None,
+        return self._all_planned(self._first(most), self._planned_s).expected
+
+    def foresee(self, record: JobRecord, most: int, now_s: float) -> Expected | Held | None:
+        """When the job would start that does not wait yet, or why that is not known."""
+        site = self._site()
+        queue = site.queue(record.queue)
+        try:
+            job = None if queue is None else waiting_job(record, queue, site)
+        except (HpcBatchError, ValueError):
+            return None
+        if job is None:
+            return None
+        if record.spec.begin_time is not None:
+            job = replace(job, earliest_s=record.spec.begin_time.timestamp())
+        plan = self._all_planned([*self._first(most), job], now_s)
+        released = next((one for one in plan.releases if one.job_id == job.job_id), None)
+        if released is not None:
+            return Expected(start_s=now_s, shape=released.shape, places=released.places)
+        return plan.expected.get(job.job_id) or plan.held.get(job.job_id)
+
+    def _first(self, most: int) -> list[WaitingJob]:
+        return nsmallest(most, self.waiting.values(), key=lambda job: (job.order, job.job_id))
+
+    def _all_planned(self, jobs: Iterable[WaitingJob], now_s: float) -> Plan:
+        """A plan in which each of the jobs that cannot start yet is planned."""
+        return make_plan(
+            Snapshot(
+                now_s=now_s,
+                nodes=tuple(self._nodes.values()),
+                running=tuple(self._running.values()),
+                waiting=tuple(jobs),
+                limits=self._all_limits(),
+                depth=None,
+            )
         )
-        return make_plan(snapshot).expected
 
     def plan(self, now_s: float) -> Plan:
         self._planned_s = max(self._planned_s, now_s)  # the machine's clock may be set back

@@ -89,9 +89,24 @@ def test_what_fits_before_a_planned_start_runs(site: Site) -> None:
     soon = time.strftime("%Y%m%d%H%M", time.localtime(began + 60))
     assert f"{wide}.{site.server}" in site.run("qselect", f"-tt.gt.{soon}").stdout.split()
 
+    assert foreseen(site, "-n", "1", "-t", "60") > start
+    assert foreseen(site, "-n", "1", "-t", "1") < start
+    refused = site.run("sbatch", "--test-only", "-N", "99", "--wrap", "true", check=False)
+    assert refused.returncode == 1
+    assert refused.stderr == "allocation failure: Requested node configuration is not available\n"
+
     site.run("qdel", *first)
     assert site.wait_end(wide)["Exit_status"] == 0
     assert site.wait_end(long)["Exit_status"] == 0
+
+
+def foreseen(site: Site, *options: str) -> str:
+    """When sbatch --test-only says that the job would start."""
+    told = site.run("sbatch", "--test-only", *options, "--wrap", "true").stderr
+    words = r"sbatch: Job \d+ to start at (\S+) using 1 processors on nodes \S+ in partition \S+\n"
+    found = re.fullmatch(words, told)
+    assert found is not None, told
+    return found[1]
 
 
 def starts(site: Site, job: str) -> str:

@@ -101,6 +101,7 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.UNKNOWN_QOS: ("Invalid quality of service", PBSE_BADATVAL & 0xFF),
     RefusalCode.UNKNOWN_RESERVATION: (_UNKNOWN_QUEUE, PBSE_UNKQUE & 0xFF),  # a reservation is a queue
     RefusalCode.IGNORED: ("", PBSE_BADATVAL & 0xFF),
+    RefusalCode.TEST_ONLY: ("", PBSE_BADATVAL & 0xFF),  # no command of PBS tests a job
     RefusalCode.DEADLINE: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.USER_DISABLED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
     RefusalCode.BAD_DEPENDENCY: ("Invalid request", PBSE_IVALREQ & 0xFF),

@@ -82,6 +82,7 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.UNKNOWN_QOS: "Invalid qos specification",
     RefusalCode.UNKNOWN_RESERVATION: "Requested reservation is invalid",
     RefusalCode.IGNORED: "Requested operation not supported on this system",
+    RefusalCode.TEST_ONLY: "Requested operation not supported on this system",  # sbatch --test-only reads the message
     RefusalCode.DEADLINE: "Requested time limit is invalid (missing or exceeds some limit)",
     RefusalCode.USER_DISABLED: DENIED,
     RefusalCode.BAD_DEPENDENCY: "Job dependency problem",

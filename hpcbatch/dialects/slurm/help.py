@@ -60,7 +60,7 @@ Parallel run options:
       --signal=[[R][B]:]num[@time] send signal when time limit within time seconds
       --strict                refuse the job if any option has no effect here
   -t, --time=minutes          time limit
-      --test-only             check the script, submit nothing
+      --test-only             say when it would start, submit nothing
   -v, --verbose               verbose mode
   -W, --wait                  wait for completion of submitted job
       --wrap=command          submit a sh script that runs this command

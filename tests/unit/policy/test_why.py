@@ -44,8 +44,8 @@ def said(one: JobRow) -> str:
 def test_the_next_one() -> None:
     assert said(TOP) == (
         "Job 3 is number 2 of 3 that wait in queue q, behind 9 of ann (2 CPUs). It waits for nodes. Insufficient "
-        "amount of resource: ncpus (R: 6 A: 0 T: 6). By the others' walltimes it is expected to start 2026-11-25 12:20:00 "
-        "on n1, n2. It starts sooner if jobs end before their walltimes, and the less it asks for."
+        "amount of resource: ncpus (R: 6 A: 0 T: 6). By the others' walltimes it is expected to start 2026-11-25 "
+        "12:20:00 on n1, n2. It starts sooner if jobs end before their walltimes, and the less it asks for."
     )
 
 
