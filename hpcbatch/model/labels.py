@@ -3,6 +3,8 @@
 JOB_ID_LABEL = "hpcbatch.io/job-id"
 MADE_FROM_ANNOTATION = "hpcbatch.io/made-from"
 """On a Volcano Job: identifies its manifest; an altered job's record gives another value."""
+PLANNED_ANNOTATION = "hpcbatch.io/planned"
+"""On a Volcano Job: where the plan has its pods, as policy.planned writes it."""
 NODE_COMMENT = "hpcbatch.io/node-comment"
 """On a node: why an operator has taken it out of use, or anything else that was said of it (pbsnodes -C, sinfo -R)."""
 NODE_MARKS = "hpcbatch.io/node-marks"

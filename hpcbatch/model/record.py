@@ -163,6 +163,14 @@ class JobStatus:
     submit_time: datetime | None = field(default=None, metadata=NOT_STORED)
     eligible_time: datetime | None = field(default=None, metadata=stored("eligibleTime", TIME))
     """Since when it waits only for the scheduler: admitted, released, begin time reached."""
+    planned_start: datetime | None = field(
+        default=None, metadata=stored("plannedStart", TIME, description="When it is expected to start, while it waits.")
+    )
+    """By the last plan, to the precision that listings need; None: nothing is planned for it."""
+    planned_nodes: str = field(
+        default="",
+        metadata=stored("plannedNodes", string(most=65536), description="Where it is expected to start."),
+    )
     start_time: datetime | None = field(default=None, metadata=stored("startTime", TIME))
     end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
     exit_code: int | None = field(default=None, metadata=stored("exitCode", integer(0, 255)))

@@ -36,6 +36,7 @@ class RefusalCode(StrEnum):
     ARRAY_SIZE = "ArraySize"  # more members than the site allows
     BAD_DEPENDENCY = "BadDependency"
     CIRCULAR_DEPENDENCY = "CircularDependency"
+    TEST_ONLY = "TestOnly"  # it would be admitted; the message is a model.foreseen.Foreseen
     # replies to requests
     STARTED = "Started"  # too late for this change; the message is the field of the BatchJob's spec
     NOT_RUNNING = "NotRunning"

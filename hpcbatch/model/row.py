@@ -81,6 +81,10 @@ class JobRow(NamedTuple):
     rerunnable: bool = True
     uid: int | None = None
     """The owner's; None until a newer controller has set it."""
+    planned_start: datetime | None = None
+    """When it is expected to start, while it waits."""
+    planned_nodes: tuple[str, ...] = ()
+    """The nodes that it is expected to start on."""
 
 
 class Column(NamedTuple):
@@ -124,6 +128,10 @@ def _walltime_s(cell: int | None) -> int | None:
 def _nodes(cell: str | None) -> tuple[str, ...]:
     """Node names of `node-0*4+node-1*4`."""
     return tuple(host.rpartition("*")[0] for host in (cell or "").split("+") if host)
+
+
+def _names(cell: str | None) -> tuple[str, ...]:
+    return tuple(cell.split(",")) if cell else ()
 
 
 def _cpus_per_host(cell: str | None) -> tuple[int, ...]:
@@ -214,6 +222,14 @@ COLUMNS: Final = (
     Column("ArrayDeleted", "string", ".status.array.deleted", {"array_deleted": _indices}),
     Column("ArrayLimit", "integer", ".status.array.limit", {"array_limit": _same}),
     Column("ArrayHeld", "string", ".spec.arrayRequest.held", {"array_held": _text}),
+    Column(
+        "Planned",
+        "string",
+        ".status.plannedStart",
+        {"planned_start": parse_time},
+        description="When it is expected to start",
+    ),
+    Column("PlannedNodes", "string", ".status.plannedNodes", {"planned_nodes": _names}),
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),
 )

@@ -43,6 +43,13 @@ class Word(StrEnum):
     OPTION = "option"  # of a plugin of sbatch: --ear=on
 
 
+class Policy(StrEnum):
+    """Who decides which waiting job starts next."""
+
+    BACKFILL = "backfill"  # policy.plan: by priority, with starts planned ahead, which no later job delays
+    VOLCANO = "volcano"  # Volcano alone: every job that may start has its Volcano Job, and the first that fits starts
+
+
 OTHER_KIND = "@"
 """Begins the names of words in a layout that are no resources: `("@reservation", "maintenance")`. They stand there for
 the labels that the site wants for them."""
@@ -189,6 +196,10 @@ class SiteConfig:
     wait."""
     autoscaling: bool = False
     """Whether nodes are added for waiting jobs: then sbatch never refuses a job because no current node fits."""
+    policy: Policy = Policy.BACKFILL
+    """With `autoscaling` it is VOLCANO: nodes are only added for jobs that have pods."""
+    backfill_depth: int = 1
+    """How many of the waiting jobs that cannot start yet get a start that no other job may delay; 1 is EASY."""
     launcher: Launcher = Launcher.SHARED
     launcher_cpu_milli: int = 100
     """The request of a dedicated launcher."""

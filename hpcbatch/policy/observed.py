@@ -139,7 +139,7 @@ class Observed:
     followers: tuple[str, ...] = ()
     """Jobs that wait for it, for display."""
     stopped: Waiting | None = None
-    """Its queue is stopped: none of its jobs is started."""
+    """Its queue is stopped: none of its jobs is started. Or it is planned anew: Volcano has not started it."""
     is_outdated: bool = False
     """The Volcano Job is older than the job's last alteration."""
     is_suspended: bool = False

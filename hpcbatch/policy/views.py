@@ -221,11 +221,11 @@ def node_rooms(nodes: Iterable[Object], pods: Iterable[Object]) -> list[NodeRoom
             used=used.get(node["metadata"]["name"], {}),
         )
         for node in nodes
-        if _takes_pods(node)
+        if takes_pods(node)
     ]
 
 
-def _takes_pods(node: Object) -> bool:
+def takes_pods(node: Object) -> bool:
     taints = node["spec"].get("taints") or ()
     return not node["spec"].get("unschedulable") and all(taint["effect"] == "PreferNoSchedule" for taint in taints)
 

@@ -106,6 +106,7 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.AMOUNT_LIMIT: ("", PBSE_ENTLIMRESC & 0xFF),
     RefusalCode.UNKNOWN_RESERVATION: (_UNKNOWN_QUEUE, PBSE_UNKQUE & 0xFF),  # a reservation is a queue
     RefusalCode.IGNORED: ("", PBSE_BADATVAL & 0xFF),
+    RefusalCode.TEST_ONLY: ("", PBSE_BADATVAL & 0xFF),  # no command of PBS tests a job
     RefusalCode.DEADLINE: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.MIN_WALLTIME: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.USER_DISABLED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),

@@ -87,6 +87,7 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.AMOUNT_LIMIT: POLICY,
     RefusalCode.UNKNOWN_RESERVATION: "Requested reservation is invalid",
     RefusalCode.IGNORED: "Requested operation not supported on this system",
+    RefusalCode.TEST_ONLY: "Requested operation not supported on this system",  # sbatch --test-only reads the message
     RefusalCode.DEADLINE: "Requested time limit is invalid (missing or exceeds some limit)",
     RefusalCode.USER_DISABLED: DENIED,
     RefusalCode.QUEUE_ACCESS: DENIED,

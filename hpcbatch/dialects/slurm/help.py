@@ -61,7 +61,7 @@ Parallel run options:
       --strict                refuse the job if any option has no effect here
   -t, --time=minutes          time limit
       --time-min=minutes      least time limit, down to which it may be lowered
-      --test-only             check the script, submit nothing
+      --test-only             say when it would start, submit nothing
   -v, --verbose               verbose mode
   -W, --wait                  wait for completion of submitted job
       --wrap=command          submit a sh script that runs this command

@@ -92,6 +92,7 @@ def _job_lines(
     contiguous = int(any(text.startswith("--conti") for text in spec.ignored))
     kills = None if spec.dependency is None else spec.dependency.kill_if_never
     told = states.system_comment(status.state, status.reason, status.message)
+    planned = f" SchedNodeList={compress(row.planned_nodes)}" if row.planned_nodes else ""
     return [
         f"JobId={shown_number(record.job_id, spec.member_of)} {in_array}JobName={spec.name}",
         f"UserId={status.owner}({status.uid}) GroupId={group or status.gid}({status.gid}) MCS_label=N/A",
@@ -107,7 +108,7 @@ def _job_lines(
         f"Partition={_partitions(record)} AllocNode:Sid={spec.submit_host}:{status.session_id or 0}",
         f"ReqNodeList={compress(spec.required_hosts) or '(null)'} "
         f"ExcNodeList={compress(spec.excluded_hosts) or '(null)'}",
-        f"NodeList={compress(hosts)}",
+        f"NodeList={compress(hosts)}{planned}",
         *([f"BatchHost={hosts[0]}"] if hosts else []),
         *_sizes(record),
         f"Features={given.get('constraint', '(null)')} DelayBoot={full(0)}",
