@@ -1,13 +1,11 @@
-"""`python -m bench.policy [--swf FILE | --lublin JOBS] [WAY]...`, `python -m bench.policy cost`. See bench/README.md."""
+"""`python -m bench.policy --swf FILE | --lublin JOBS [WAY]...`, `python -m bench.policy cost`. See bench/README.md."""
 
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 
-from bench.policy import cost, guarded, lublin, replay, trace, ways
-from bench.policy.measures import measure, waits_s
+from bench.policy import cost, lublin, trace, ways
 
 
 def main() -> None:

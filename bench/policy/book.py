@@ -1,7 +1,7 @@
 """First come first served, EASY and conservative backfilling as books have them: processors are counted, no nodes.
 
-They share nothing with hpcbatch.policy.plan, which is compared with them. A. W. Mu'alem and D. G. Feitelson, Utilization,
-Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling, 2001.
+They share nothing with hpcbatch.policy.plan, which is compared with them. A. W. Mu'alem and D. G. Feitelson,
+Utilization, Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling, 2001.
 """
 
 from __future__ import annotations

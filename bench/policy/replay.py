@@ -1,10 +1,10 @@
-"""A trace through hpcbatch.policy.plan.planner in virtual time: it hears of submissions, starts and ends as on a cluster."""
+"""A trace through hpcbatch.policy.plan.planner in virtual time. It hears of submissions, starts and ends only."""
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from bench.policy.measures import Starts
 from bench.policy.trace import Trace, TraceJob
@@ -19,8 +19,21 @@ def by_submission(_job: TraceJob, at: int) -> tuple[float, ...]:
     return (at,)
 
 
-def replay(trace: Trace, *, depth: int | None = 1, order: Order = by_submission, per_node: int | None = None) -> Starts:
-    """`per_node`: processors of a node; None: all are one node's, for traces say nothing of nodes."""
+def nobody(_now_s: float) -> Iterable[int]:
+    return ()
+
+
+def replay(
+    trace: Trace,
+    *,
+    depth: int | None = 1,
+    order: Order = by_submission,
+    moved: Callable[[float], Iterable[int]] = nobody,
+    per_node: int | None = None,
+) -> Starts:
+    """`moved`: called with the time before each plan, the jobs whose order is another now. `per_node`: processors of a
+    node; None: all are one node's, for traces say nothing of nodes.
+    """
     size = per_node or trace.processors
     count = -(-trace.processors // size)
     nodes = [
@@ -38,6 +51,9 @@ def replay(trace: Trace, *, depth: int | None = 1, order: Order = by_submission,
         while submitted < len(jobs) and jobs[submitted].submit_s <= now:
             planner.put_waiting(_waiting(jobs[submitted], submitted, order))
             submitted += 1
+        for at in moved(now):
+            if str(at) in planner.waiting:
+                planner.put_waiting(_waiting(jobs[at], at, order))
         for release in planner.plan(now).releases:
             at = int(release.job_id)
             job = jobs[at]

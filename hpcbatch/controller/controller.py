@@ -16,7 +16,7 @@ from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.deliveries import Deliveries
 from hpcbatch.controller.dependents import Dependents
-from hpcbatch.controller.endings import Endings
+from hpcbatch.controller.ended import Ended
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
 from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.license_gate import LicenseGate
@@ -38,6 +38,8 @@ from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.node_features import ACTIVE, features_of
+from hpcbatch.model.node_marks import is_set_down
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import JobState, Reason
@@ -85,6 +87,7 @@ class Controller:
         self._volcano_jobs = VolcanoJobs(api, on_event=self._on_volcano_job)
         self._pods = Informer(api, PODS, on_event=self._on_pod)
         self._nodes = Informer(api, NODES, on_event=self._on_node)
+        self._features: dict[str, tuple[str, ...]] = {}  # by node
         self._job_pods = JobPods(api, self._pods, self._nodes)
         self._refusals = Refusals()
         self._start_bar = StartBar(api)
@@ -103,6 +106,7 @@ class Controller:
             pods=self._pods,
             queues=self._volcano_queues,
             namespaces=self._namespaces,
+            batchjobs=self._batchjobs,
             dependents=self._dependents,
             highest_ended=(lambda: 0) if history is None else history.highest_number,
         )
@@ -159,13 +163,19 @@ class Controller:
             licenses=self._licenses,
             plan=self._plan,
         )
-        self._endings = Endings(
+        self._ended = Ended(
             api,
             self._sites,
+            archive=self._archive,
+            mailer=self.mailer,
             deliveries=Deliveries(api, self._volcano_jobs.informer),
             job_pods=self._job_pods,
-            runs=self._runs,
+            volcano_jobs=self._volcano_jobs,
             start_bar=self._start_bar,
+            runs=self._runs,
+            arrays=self._arrays,
+            requests=self._requests,
+            wrote=self._own_writes.add,
         )
         self._informers = (
             self._nodes,
@@ -301,9 +311,6 @@ class Controller:
         self._plan.on_volcano_job(event)
         self._on_part(event)
 
-    def _on_node(self, event: WatchEvent) -> None:
-        self._plan.on_node(event)
-
     def _on_pod(self, event: WatchEvent) -> None:
         self._plan.on_pod(event)
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
@@ -311,6 +318,20 @@ class Controller:
         if key is not None:
             self._job_pods.on_event(key, int(number), event)
         self._on_part(event)
+
+    def _on_node(self, event: WatchEvent) -> None:
+        """Queue the jobs of a node that an operator has set down, and note the features that operators give nodes."""
+        self._plan.on_node(event)
+        labels = {} if event.type == "DELETED" else event.object["metadata"].get("labels") or {}
+        name, active = event.object["metadata"]["name"], features_of(labels.items(), ACTIVE)
+        if self._features.get(name, ()) != active:
+            self._features[name] = active
+            self._sites.set_features(frozenset(one for found in self._features.values() for one in found))
+        if event.type == "DELETED" or not is_set_down(event.object):
+            return
+        for pod in self._pods.items():
+            if pod["spec"].get("nodeName") == event.object["metadata"]["name"]:
+                self._on_part(WatchEvent("MODIFIED", pod))
 
     def _on_refused_pods(self, event: WatchEvent) -> None:
         about = event.object["involvedObject"]
@@ -383,17 +404,7 @@ class Controller:
         admitted = Admitted(obj, unmarked(record_from(obj)))
         self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:
-            if not obj["status"].get("cleaned"):
-                if (left_s := self._endings.deliver(admitted)) is not None:
-                    return left_s
-                self._own_writes.add(self._endings.clean(admitted))
-            else:
-                self._volcano_jobs.remove_latecomer(admitted.record)
-                if self._archive is not None:
-                    if self.mailer.owes(admitted.record):
-                        return _WAITING_LOOK_S
-                    self._archive.offer(obj)
-            return None
+            return self._ended.reconcile(admitted)
         if self._handle_request(admitted):
             return None
         if admitted.record.spec.array is not None:

@@ -74,7 +74,7 @@ class Runs:
         except HpcBatchError as error:  # the site has changed since the job was admitted
             return self._kept_out(record, Waiting(reason=Reason.NEVER_FITS, message=str(error)))
         self._ensure_runner(record.namespace)
-        self._ensure_priority(record.spec.weight)
+        self._ensure_priority(translate.weight_in(queue, record.spec))
         for obj in (conf, self._plan.placed(record, volcano_job)):
             try:
                 made = self._api.create(_RESOURCE[obj["kind"]], obj, record.namespace)

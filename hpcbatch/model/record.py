@@ -59,6 +59,10 @@ class HostUsage:
     max_rss_bytes: int | None = field(default=None, metadata=stored("maxRssBytes", COUNT))
 
 
+PREEMPTED = " was preempted "
+"""Stands in what is said of a lost run, if it was preempted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
     """A run after which the job was requeued: by request, or because its node was lost."""
@@ -72,6 +76,10 @@ class PastRun:
         metadata=stored("lost", ANY_TEXT, description="What was lost of it; absent where it was given up by request."),
     )
     """The lost pod, as text; "" if none was lost, or it is unknown."""
+
+    @property
+    def was_preempted(self) -> bool:
+        return PREEMPTED in self.lost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +263,13 @@ class JobStatus:
         default=False, metadata=stored("rerunning", BOOLEAN, description="Its run is being ended, to be queued again.")
     )
     """Its run is being ended for a requeue (qrerun, scontrol requeue); until its Volcano Job is gone."""
+    is_special: bool = field(
+        default=False,
+        metadata=stored(
+            "specialExit", BOOLEAN, description="It was marked when it was queued again; until it is released."
+        ),
+    )
+    """Held after a requeue with Slurm's State=SpecialExit."""
     signalled: str = field(default="", metadata=stored("signalled", ANY_TEXT))
     """Id of the last signal request that was passed on to the pods."""
     mailed: tuple[str, ...] = field(

@@ -256,6 +256,22 @@ class NodeRow(NamedTuple):
     """What operators say of it, above all why it takes no jobs."""
     comment_by: str = ""
     comment_time: datetime | None = None
+    marks: frozenset[str] = frozenset()
+    """Of an unschedulable node, what operators marked it as (model.node_marks.Mark); none: it is drained."""
+
+    @property
+    def host(self) -> str:
+        """The name by which pods ask for it: mostly its own."""
+        return next((value for label, value in self.labels if label == "kubernetes.io/hostname"), self.name)
+
+    @property
+    def is_down(self) -> bool:
+        """It does not answer, or an operator says that it is down."""
+        return not self.ready or "down" in self.marks
+
+    @property
+    def is_drained(self) -> bool:
+        return not self.schedulable and ("drain" in self.marks or not self.marks)
 
 
 class QueueRow(NamedTuple):
@@ -281,6 +297,18 @@ class QueueRow(NamedTuple):
     volcano_queue: str = ""
     is_idle: bool = False
     """No job of any queue is started now."""
+    min_nodes: int | None = None
+    nodes: tuple[str, ...] | None = None
+    """Host names of the nodes that it reaches, of those that have the labels; None: all of them."""
+    allow_accounts: tuple[str, ...] | None = None
+    deny_accounts: tuple[str, ...] = ()
+    allow_groups: tuple[str, ...] | None = None
+    is_hidden: bool = False
+    root_only: bool = False
+    priority_tier: int = 1
+    priority_job_factor: int = 1
 
     def reaches(self, node: NodeRow) -> bool:
+        if self.nodes is not None and node.host not in self.nodes:
+            return False
         return all(pair in node.labels for pair in self.node_selector)

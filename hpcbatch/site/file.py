@@ -15,6 +15,7 @@ import yaml
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
+from hpcbatch.site.accounting import read_enforced, read_priority
 from hpcbatch.site.labels import LABEL_NAME, SUBDOMAIN, is_label_key, label_value, read_labels
 from hpcbatch.site.mail import read_mail
 from hpcbatch.site.modules import read_modules
@@ -77,11 +78,14 @@ SITE_KEYS: Final = (
     "autoscaling",
     "policy",
     "backfillDepth",
+    "refuseOversize",
     "unsupported",
     "unknownQueues",
     "licenses",
     "translations",
     "nodeMemoryReserve",
+    "accountingEnforce",
+    "priority",
 )
 QUEUE_KEYS: Final = (
     "name",
@@ -215,11 +219,14 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         autoscaling=autoscaling,
         policy=read_policy(fields, defaults.policy, autoscaling=autoscaling),
         backfill_depth=fields.take("backfillDepth", number(1, 10**4), defaults.backfill_depth),
+        refuses_oversize=fields.take("refuseOversize", boolean, defaults.refuses_oversize),
         mail=read_mail(fields) or defaults.mail,
         modules=read_modules(fields, _image) or defaults.modules,
         unsupported=fields.take("unsupported", read_unsupported, defaults.unsupported),
         unknown_queues=read_unknown_queues(fields, queues),
         licenses=read_licenses(fields),
+        accounting_enforce=read_enforced(fields),
+        priority=read_priority(fields, _duration(0)) or defaults.priority,
         translations=read_translations(fields),
         node_mem_reserve_bytes=fields.take("nodeMemoryReserve", _memory_or_none, defaults.node_mem_reserve_bytes),
     )

@@ -192,7 +192,7 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
         raise not_found("Partition", command.operand)
     _tell_update(session, command, len(known))
     for name, queue in known.items():
-        if command.operand in {"", name}:
+        if command.operand == name or (not command.operand and (command.shows_hidden or not queue.is_hidden)):
             sys.stdout.write(format_partition(queue, nodes, command.one_line))
     return 0
 

@@ -60,6 +60,7 @@ Parallel run options:
       --signal=[[R][B]:]num[@time] send signal when time limit within time seconds
       --strict                refuse the job if any option has no effect here
   -t, --time=minutes          time limit
+      --time-min=minutes      least time limit, down to which it may be lowered
       --test-only             say when it would start, submit nothing
   -v, --verbose               verbose mode
   -W, --wait                  wait for completion of submitted job
@@ -375,7 +376,16 @@ Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]
 SPRIO_HELP = f"""\
 {SPRIO_USAGE}
 
-  Jobs have no factors of priority here; the options are read and change nothing."""
+  -j, --jobs=LIST         these jobs
+  -u, --users=LIST        jobs of these users
+  -p, --partition=LIST    jobs in these partitions
+  -l, --long              all factors
+  -n, --norm              factors from 0 to 1, without their weights
+  -w, --weights           the weights
+  -o, --format=FORMAT     %[[.]width]letter: i r u o y Y S a A b B f F j J p P q Q N t T c
+  -S, --sort=LIST         letters of --format, - before one reverses it
+  -h, --noheader          no heading
+      --federation, --local, --sibling, -v   change nothing: there is one cluster"""
 
 STRIGGER_USAGE = "Usage: strigger [--set | --get | --clear | --version] [-aAbBcCdDefFgGhHiIjnNopQrtuv]"
 

@@ -43,6 +43,8 @@ class Verb(StrEnum):
     RESUME = "resume"
     TOP = "top"
     UPDATE = "update"
+    CREATE = "create"
+    DELETE = "delete"
     PING = "ping"
     VERSION = "version"
     COMPLETING = "completing"
@@ -63,12 +65,18 @@ class ScontrolCommand:
     ids: tuple[str, ...] = ()
     """As written."""
     words: tuple[str, ...] = ()
-    """What stands behind `update`."""
+    """What stands behind `update`, `create` and `delete`."""
+    is_incomplete: bool = False
+    """requeue: only jobs that run."""
+    is_special: bool = False
+    """requeue: they are marked with SPECIAL_EXIT, and held."""
     one_line: bool = False
     quiet: bool = False
     verbose: bool = False
     time_format: str = ""
     clusters: str | None = None
+    shows_hidden: bool = False
+    """-a: hidden partitions, too."""
 
 
 PARSER = Parser(
@@ -125,7 +133,6 @@ _WORDS = {
 }
 """How many words stand behind a keyword; of the others at least one."""
 _VERBS = {"holdu": Verb.UHOLD}
-_REQUEUE_FLAGS = ("incomplete", "state=")
 _MODES = {
     "all": 2,
     "cluster": 2,
@@ -182,7 +189,8 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     words = [argv[index] for index in operands]
     clusters = next((option.value for option in reversed(given) if option.option.name == "clusters"), None)
     time_format = environ.get("SLURM_TIME_FORMAT", "")
-    options = _Options("oneliner" in asked, "quiet" in asked, "verbose" in asked, time_format, clusters)
+    shows_hidden = "all" in asked or ("SCONTROL_ALL" in environ and "hide" not in asked)
+    options = _Options("oneliner" in asked, "quiet" in asked, "verbose" in asked, time_format, clusters, shows_hidden)
     if not words:
         return options.command(Verb.INTERACTIVE)
     keyword, rest = _keyword(words), words[1:]
@@ -199,15 +207,32 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     if keyword == "write":
         return _write(rest, options)
     verb = _VERBS.get(keyword) or Verb(keyword)
-    if verb is Verb.UPDATE:
+    if verb in {Verb.UPDATE, Verb.CREATE, Verb.DELETE}:
         return options.command(verb, words=rest)
     if verb in {Verb.WAIT_JOB, Verb.LISTPIDS, Verb.PIDINFO}:
         return options.command(verb, words=rest)
-    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and len(rest) > 1 and rest[0].lower() == "incomplete":
-        rest = rest[1:]  # of an array the members that have not ended, which are all that can be queued again here
-    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and rest[0].lower().startswith(_REQUEUE_FLAGS):
-        raise NotSupportedError(f"scontrol {verb} {rest[0]} is not supported yet")
+    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD}:
+        return _requeue(verb, rest, options)
     return options.command(verb, ids=tuple(part for word in rest for part in _ids(word)))
+
+
+def _requeue(verb: Verb, words: Sequence[str], options: _Options) -> ScontrolCommand:
+    """Words before the ids say which jobs, `incomplete`, and how they are marked, `State=SpecialExit`. Source:
+    parse_requeue_flags().
+    """
+    is_incomplete = is_special = False
+    for place, word in enumerate(words):
+        state = word[6:].lower() if word.lower().startswith("state=") else None
+        if state is not None and not state.startswith(("specialexit", "se")):
+            raise SlurmUsageError(
+                f"scontrol: error: Invalid State value: {word[6:]}: only SpecialExit is one of a requeue"
+            )
+        if state is None and not (word and "incomplete".startswith(word.lower())):
+            ids = tuple(part for rest in words[place:] for part in _ids(rest))
+            return options.command(verb, ids=ids, is_incomplete=is_incomplete, is_special=is_special)
+        is_special = is_special or state is not None
+        is_incomplete = is_incomplete or state is None
+    raise SlurmUsageError(f"no job id given for keyword:{verb}")
 
 
 def _ids(word: str) -> list[str]:
@@ -225,20 +250,31 @@ class _Options:
     verbose: bool
     time_format: str
     clusters: str | None
+    shows_hidden: bool
 
     def command(
-        self, verb: Verb, operand: str = "", ids: tuple[str, ...] = (), words: Sequence[str] = ()
+        self,
+        verb: Verb,
+        operand: str = "",
+        ids: tuple[str, ...] = (),
+        words: Sequence[str] = (),
+        *,
+        is_incomplete: bool = False,
+        is_special: bool = False,
     ) -> ScontrolCommand:
         return ScontrolCommand(
             verb=verb,
             operand=operand,
             ids=ids,
             words=tuple(words),
+            is_incomplete=is_incomplete,
+            is_special=is_special,
             one_line=self.one_line,
             quiet=self.quiet,
             verbose=self.verbose,
             time_format=self.time_format,
             clusters=self.clusters,
+            shows_hidden=self.shows_hidden,
         )
 
 
@@ -248,10 +284,12 @@ def _keyword(words: Sequence[str]) -> str:
     for keyword, least in (*_KEYWORDS.items(), *_MODES.items()):
         if _is(word, keyword, least):
             return keyword
-    from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS, refusal
+    from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS, entity_of, refusal
 
     for keyword, request in REQUESTS.items():
         if _is(word, keyword, request.least):
+            if keyword in {"create", "delete"} and entity_of(words[1:]) == "partition":
+                return keyword
             raise refusal(keyword, word, words[1:])
     if any(_is(word, keyword, least) for keyword, least in _NOT_YET.items()):
         raise NotSupportedError(f"scontrol {word.lower()} is not supported yet")

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hpcbatch.policy.plan.limits import Limits
-from hpcbatch.policy.plan.outcome import Plan
+from hpcbatch.policy.plan.outcome import Expected, Plan, Release
 from hpcbatch.policy.plan.planner import Planner, make_plan
 from hpcbatch.policy.plan.snapshot import Node, RunningJob, Snapshot, Vector, WaitingJob
 from tests.unit.policy.plan import worlds
@@ -39,7 +39,8 @@ def test_all_pods_are_placed_where_they_may_be(snapshot: Snapshot) -> None:
     plan = make_plan(snapshot)
     jobs = {job.job_id: job for job in snapshot.waiting}
     nodes = {node.name: node for node in snapshot.nodes}
-    for job_id, start in [*((one.job_id, one) for one in plan.releases), *plan.expected.items()]:
+    starts: list[tuple[str, Release | Expected]] = [(one.job_id, one) for one in plan.releases]
+    for job_id, start in [*starts, *plan.expected.items()]:
         shape = jobs[job_id].shapes[start.shape]
         for index, part in enumerate(shape.parts):
             places = [place for place in start.places if place.part == index]
@@ -216,10 +217,10 @@ class World:
             case "time":
                 self.now_s += data.draw(st.integers(0, 5))
             case "submit":
-                job = data.draw(worlds.waiting(data.draw(st.integers(0, 7))))
-                self.running.pop(job.job_id, None)
-                self.waiting[job.job_id] = job
-                planner.put_waiting(job)
+                new = data.draw(worlds.waiting(data.draw(st.integers(0, 7))))
+                self.running.pop(new.job_id, None)
+                self.waiting[new.job_id] = new
+                planner.put_waiting(new)
             case "delete":
                 for job_id in [*self.waiting][:1]:
                     self.waiting.pop(job_id)
