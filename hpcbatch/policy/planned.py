@@ -31,6 +31,7 @@ from hpcbatch.policy.views import is_ready, takes_pods
 from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
 from hpcbatch.units import cpu_milli, memory_bytes
 from hpcbatch.volcano.pod_needs import node_selector, node_terms
+from hpcbatch.volcano.translate import weight_in
 
 Object = dict[str, Any]
 
@@ -87,7 +88,7 @@ def waiting_job(record: JobRecord, queue: QueueConfig, site: SiteConfig, *, is_l
     array_id, index = (None, None) if member is None else (member.array_id, member.index)
     return WaitingJob(
         job_id=plan_id(record.job_id),
-        order=(float(is_last), *line_place(record.spec.weight, record.job_id, array_id, index)),
+        order=(float(is_last), *line_place(weight_in(queue, record.spec), record.job_id, array_id, index)),
         shapes=(shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(record, site),
         owner=owner_of(record, site),
