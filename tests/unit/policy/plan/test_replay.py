@@ -11,7 +11,7 @@ from bench.policy.replay import replay
 from bench.policy.trace import Trace
 
 
-@pytest.fixture(name="trace", params=[1, 2, 3])
+@pytest.fixture(name="trace", params=[1, 2])
 def _trace(request: pytest.FixtureRequest) -> Trace:
     return lublin.generate(300, 64, seed=request.param, load=1.2)
 
