@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -35,8 +37,16 @@ def run_request(session: Session, command: ScontrolCommand) -> int:
         case Verb.PIDINFO:
             return _pidinfo(session, command)
         case _:
-            print(scontrol_show.PIDS_HEADING)
-            raise EndedError("No job steps exist on this node.", 1)
+            return _listpids(command)
+
+
+def _listpids(command: ScontrolCommand) -> int:
+    """In a job its runner knows them; elsewhere there are none."""
+    if found := shutil.which("scontrol-listpids"):
+        sys.stdout.flush()
+        return subprocess.run([found, *command.words], check=False).returncode
+    print(scontrol_show.PIDS_HEADING)
+    raise EndedError("No job steps exist on this node.", 1)
 
 
 def _write_script(session: Session, command: ScontrolCommand) -> int:
