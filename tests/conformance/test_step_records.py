@@ -176,6 +176,33 @@ def test_a_time_limit_of_its_own(site: Site) -> None:
     assert "srun: error: Invalid --time specification\n255\n" in site.read("out")
 
 
+def test_the_processes_of_a_job(site: Site) -> None:
+    """`scontrol listpids` in the job: its script, the tasks of a step, and what these have started."""
+    task = "sleep 100 & wait"
+    script = (
+        f"srun -n2 --mpi=none sh -c '{task}' &\n"
+        "until [ $(scontrol listpids $SLURM_JOB_ID.0 | grep -c ' - ') -ge 2 ]; do sleep 0.5; done\n"
+        "for what in .0 .7 '' .batch; do\necho \"of $what\"\n"
+        "scontrol listpids $SLURM_JOB_ID$what $SLURMD_NODENAME\ndone\n"
+        "echo $$ >pid; scontrol listpids 999999; kill %1; exit 0"
+    )
+    job = submit(site, script, "-N1", "-n2")
+    site.wait_end(job)
+    text = site.read("out")
+    parts = {part.split()[0]: part.splitlines()[1:] for part in text.split("of ")[1:] if part[0] == "."}
+    heading = ["PID", "JOBID", "STEPID", "LOCALID", "GLOBALID"]
+    rows = [line.split() for line in parts[".0"]]
+    assert rows[0] == heading, text
+    assert [row[1:] for row in rows[1:3]] == [[job, "0", "0", "0"], [job, "0", "1", "1"]]
+    assert [row[1:] for row in rows[3:]] == [[job, "0", "-", "-"]] * (len(rows) - 3) and len(rows) >= 5
+    assert parts[".7"][1].startswith(f"StepId={job}.7 does not exist on node job-{job}-")
+    batch = [line.split() for line in parts[".batch"] if line.split()[1:2] == [job]]
+    assert batch[0] == [site.read("pid").strip(), job, "batch", "0", "0"]
+    whole = text.split("of \n")[1]
+    assert f" {job} " in whole and " batch " in whole
+    assert "There are no steps for job 999999 on node " in text
+
+
 @pytest.mark.slow
 def test_a_step_whose_time_is_up(site: Site) -> None:
     job = submit(site, "srun -t 5 --mpi=none sleep 200; echo $?; exit 0")

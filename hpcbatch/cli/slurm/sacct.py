@@ -73,7 +73,9 @@ def _check_users(session: Session, options: SacctOptions) -> None:
 
 
 def _write_texts(session: Session, options: SacctOptions, lines: Iterable[Line]) -> None:
-    """The scripts as they were submitted, as long as they are kept: until the job has ended. Environments are not."""
+    """The scripts as they were submitted, as long as they are kept: of a job that may run again until it moves to the
+    history. Environments are not shown.
+    """
     from hpcbatch.client.records import submitted_script
     from hpcbatch.dialects.slurm.sacct import NO_TEXT, text_heading
 

@@ -35,8 +35,19 @@ def run_request(session: Session, command: ScontrolCommand) -> int:
         case Verb.PIDINFO:
             return _pidinfo(session, command)
         case _:
-            print(scontrol_show.PIDS_HEADING)
-            raise EndedError("No job steps exist on this node.", 1)
+            return _listpids(command)
+
+
+def _listpids(command: ScontrolCommand) -> int:
+    """In a job its runner knows them; elsewhere there are none."""
+    import shutil
+    import subprocess
+
+    if found := shutil.which("scontrol-listpids"):
+        sys.stdout.flush()
+        return subprocess.run([found, *command.words], check=False).returncode
+    print(scontrol_show.PIDS_HEADING)
+    raise EndedError("No job steps exist on this node.", 1)
 
 
 def _write_script(session: Session, command: ScontrolCommand) -> int:
@@ -50,7 +61,7 @@ def _write_script(session: Session, command: ScontrolCommand) -> int:
         script = submitted_script(session.api, listing.get_record(session.api, row))
     except UnknownJobError:
         script = b""
-    if not script:  # ended jobs have none any more, and those of others are not shown
+    if not script:  # gone, or of somebody else
         complain(f"job script retrieval failed: {INVALID_JOB}")
         return 0
     name = file[0] if file else f"slurm-{row.job_id}.sh"

@@ -22,7 +22,7 @@ from hpcbatch.model.spec import JobSpec, Submission
 
 _CANCELLED = "slurmstepd: error: *** JOB {job_id} ON {host} CANCELLED AT {time}"
 WORDS = RunnerWords(
-    own_tools=("srun", "sbcast"),
+    own_tools=("srun", "sbcast", "scontrol-listpids"),
     spare_tools=("scontrol",),
     version_text=VERSION_TEXT,
     start_variables={

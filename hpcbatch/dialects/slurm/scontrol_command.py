@@ -129,7 +129,8 @@ _KEYWORDS = {
 _WORDS = {
     **dict.fromkeys(("details", "oneliner", "quiet", "verbose", "ping", "version", "completing"), (0, 0)),
     **dict.fromkeys(("all", "exit", "hide", "quit"), (0, 1024)),
-    **dict.fromkeys(("cluster", "listpids"), (0, 1)),
+    "cluster": (0, 1),
+    "listpids": (0, 2),
     **dict.fromkeys(("top", "wait_job", "pidinfo"), (1, 1)),
     "write": (1, 3),
     "reconfigure": (0, 64),
