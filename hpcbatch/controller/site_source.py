@@ -73,6 +73,7 @@ class SiteSource:
         self._in_force: Site | None = None
         self._of_admin: Site | None = None
         self._entries: dict[str, str] = {}
+        self._made_partitions = False  # and the cache does not show it yet
         self._features: frozenset[str] = frozenset()
         self._wanted_features: frozenset[str] = frozenset()
         self._texts_in_force = _Texts()
@@ -138,8 +139,9 @@ class SiteSource:
         if problems and self._in_force is None:
             self._take_kept()
         if self._in_force is not None:
-            if made is None:
+            if made is None and not self._made_partitions:
                 self._make_partitions()
+            self._made_partitions = made is None
             # in this order: a reader of the second may rely on the first
             self._keep(QUEUES_CONFIGMAP, {QUEUES_KEY: queues_to_json(self._in_force.config, next(iter(problems), ""))})
             self._keep(IN_FORCE_CONFIGMAP, self._texts_in_force.data())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 
 from hpcbatch.api.names import (
     IN_FORCE_CONFIGMAP,
+    PARTITIONS_CONFIGMAP,
     QUEUES_CONFIGMAP,
     QUEUES_KEY,
     SITE_CONFIGMAP,
@@ -191,11 +193,35 @@ def test_nothing_is_written_twice(registry: Registry) -> None:
     assert [written for written in api.done if "accounts" not in written] == [
         "create hpcbatch-site",  # the Event
         "patch hpcbatch-site",
+        "create hpcbatch-partitions",
         "create hpcbatch-queues",
         "create hpcbatch-site-in-force",
         "patch hpcbatch-site",
         "replace hpcbatch-site-in-force",
     ]
+
+
+def test_what_operators_write_goes_over_the_file(registry: Registry) -> None:
+    put(registry, "maxArraySize: 7")
+
+    def queues() -> Object:
+        found = registry.get(CONFIGMAPS, QUEUES_CONFIGMAP, SYSTEM_NAMESPACE)
+        return dict(json.loads(found["data"]["queues.json"]))
+
+    with running(registry) as source:
+        wait_kept(registry, "maxArraySize: 7")
+        entries = {"good": '{"volcanoQueue": "default", "maxNodes": 2}', "bad": "{"}
+        registry.patch(CONFIGMAPS, PARTITIONS_CONFIGMAP, {"data": entries}, SYSTEM_NAMESPACE)
+        wait_for("the queue", lambda: [one["name"] for one in queues()["operatorQueues"]] == ["good"])
+        source.set_features(frozenset({"fast"}))
+        wait_for("the feature", lambda: queues().get("features") == ["fast"])
+        put(registry, "maxArraySize: x")
+        wait_for("the problem", lambda: "maxArraySize" in queues().get("problem", ""))
+    with running(registry) as source:  # again, with a bad text
+        source.is_in_force.wait(60)
+        config = source.in_force.config
+        wait_for("the queue", lambda: [one.name for one in source.in_force.config.operator_queues] == ["good"])
+        assert config.max_array_size == 7
 
 
 def test_a_start_with_a_bad_text_goes_on_with_what_was_in_force(registry: Registry) -> None:
