@@ -15,7 +15,7 @@ from hpcbatch.policy.plan.snapshot import Node, RunningJob, Snapshot, Vector, Wa
 from tests.unit.policy.plan import worlds
 
 MANY = settings(
-    max_examples=2000 if os.environ.get("HPCBATCH_TESTS") == "full" else 50,
+    max_examples=500 if os.environ.get("HPCBATCH_TESTS") == "full" else 50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
