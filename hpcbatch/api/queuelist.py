@@ -17,12 +17,12 @@ if TYPE_CHECKING:  # listings avoid this import
     from hpcbatch.model.site import QueueConfig, SiteConfig
 
 
-def queues_to_json(site: SiteConfig) -> str:
+def queues_to_json(site: SiteConfig, problem: str = "") -> str:
     """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is a queue of the same name, or
     what `operatorQueues` has of that name, and these. `"mail"` if the
     site sends mail about jobs: the allowed recipients. `"options"`: plugins' options that it ignores, with reasons.
     `"licenses"`: how many there are. `"features"`: those of nodes that operators have set.
-    `"settings"`: others that users may know.
+    `"settings"`: others that users may know. `"problem"`: why the site's file is not what is in force.
     """
     body: dict[str, Any] = {
         "default": site.default_queue,
@@ -34,6 +34,8 @@ def queues_to_json(site: SiteConfig) -> str:
             **({"refuseOversize": 1} if site.refuses_oversize else {}),
         },
     }
+    if problem:
+        body["problem"] = problem
     if site.node_features:
         body["features"] = sorted(site.node_features)
     if site.priority.is_multifactor or site.priority.formula:

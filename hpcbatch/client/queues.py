@@ -114,6 +114,16 @@ def list_features(api: Api) -> list[str]:
         return []
 
 
+def site_problem(api: Api) -> str:
+    """What is wrong with the site's file, where another one than that is in force."""
+    import json
+
+    try:
+        return str(json.loads(_published(api)).get("problem", ""))
+    except (ValueError, AttributeError):
+        return ""
+
+
 def _published(api: Api) -> str:
     """The JSON that the controller writes for users; "{}" where there is none to be read."""
     try:

@@ -22,6 +22,7 @@ from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
+from hpcbatch.controller.node_marks import NodeMarks
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.observer import Observer
 from hpcbatch.controller.open_requests import OpenRequests
@@ -39,8 +40,6 @@ from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
-from hpcbatch.model.node_features import ACTIVE, features_of
-from hpcbatch.model.node_marks import is_set_down
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import JobState, Reason
@@ -88,7 +87,6 @@ class Controller:
         self._volcano_jobs = VolcanoJobs(api, on_event=self._on_volcano_job)
         self._pods = Informer(api, PODS, on_event=self._on_pod)
         self._nodes = Informer(api, NODES, on_event=self._on_node)
-        self._features: dict[str, tuple[str, ...]] = {}  # by node
         self._job_pods = JobPods(api, self._pods, self._nodes)
         self._refusals = Refusals()
         self._start_bar = StartBar(api)
@@ -97,6 +95,7 @@ class Controller:
         self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
         self._queue_states: dict[str, tuple[str, Switches]] = {}
         self._sites = SiteSource(api, defaults, prepare=prepare_site, on_change=self._on_site)
+        self._node_marks = NodeMarks(self._sites, self._pods, look=self._look_at)
         self._dependents = Dependents(
             api, self._batchjobs, key_of=self._key_of, ended=self._from_history, wake=self._queue.add
         )
@@ -304,14 +303,21 @@ class Controller:
     def _on_part(self, event: WatchEvent) -> None:
         if event.type == "DELETED":
             self._licenses.wake_waiting()
-        number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
-        key = self._by_number.get(number)
-        if key is not None and key[0] == event.object["metadata"]["namespace"]:
+        self._look_at(event.object)
+
+    def _look_at(self, part: Object) -> None:
+        """At the job of a Volcano Job or a pod."""
+        key = self._by_number.get((part["metadata"].get("labels") or {}).get(JOB_ID_LABEL, ""))
+        if key is not None and key[0] == part["metadata"]["namespace"]:
             self._queue.add(key)
 
     def _on_volcano_job(self, event: WatchEvent) -> None:
         self._plan.on_volcano_job(event)
         self._on_part(event)
+
+    def _on_node(self, event: WatchEvent) -> None:
+        self._plan.on_node(event)
+        self._node_marks.on_event(event)
 
     def _on_pod(self, event: WatchEvent) -> None:
         self._plan.on_pod(event)
@@ -320,20 +326,6 @@ class Controller:
         if key is not None:
             self._job_pods.on_event(key, int(number), event)
         self._on_part(event)
-
-    def _on_node(self, event: WatchEvent) -> None:
-        """Queue the jobs of a node that an operator has set down, and note the features that operators give nodes."""
-        self._plan.on_node(event)
-        labels = {} if event.type == "DELETED" else event.object["metadata"].get("labels") or {}
-        name, active = event.object["metadata"]["name"], features_of(labels.items(), ACTIVE)
-        if self._features.get(name, ()) != active:
-            self._features[name] = active
-            self._sites.set_features(frozenset(one for found in self._features.values() for one in found))
-        if event.type == "DELETED" or not is_set_down(event.object):
-            return
-        for pod in self._pods.items():
-            if pod["spec"].get("nodeName") == event.object["metadata"]["name"]:
-                self._on_part(WatchEvent("MODIFIED", pod))
 
     def _on_refused_pods(self, event: WatchEvent) -> None:
         about = event.object["involvedObject"]

@@ -86,10 +86,10 @@ class Intake:
                 self.dependents.check_no_cycle(_unnumbered(obj, spec))
             record = _first_record(obj, spec, owner, queue, granted)
             with self._counted(record):
-                self._own_submission(obj)
                 record = replace(record, job_id=self.numbers.take())
                 if obj["spec"].get("testOnly"):
                     raise RefusedError(RefusalCode.TEST_ONLY, self.foresee(record).text())
+                self._own_submission(obj)
                 return self._write(obj, record)
         except RefusedError as refused:
             self.refuse(obj, refused.code, str(refused))

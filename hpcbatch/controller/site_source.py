@@ -141,7 +141,7 @@ class SiteSource:
             if made is None:
                 self._make_partitions()
             # in this order: a reader of the second may rely on the first
-            self._keep(QUEUES_CONFIGMAP, {QUEUES_KEY: queues_to_json(self._in_force.config)})
+            self._keep(QUEUES_CONFIGMAP, {QUEUES_KEY: queues_to_json(self._in_force.config, next(iter(problems), ""))})
             self._keep(IN_FORCE_CONFIGMAP, self._texts_in_force.data())
         if configmap is not None:
             self._report(configmap, problems)

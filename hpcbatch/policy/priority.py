@@ -48,7 +48,7 @@ def factors_of(
     return Factors(
         age=min(1.0, max(0.0, age_s) / config.max_age_s) if config.weight_age else 0.0,
         assoc=own / most_own if config.weight_assoc and most_own else 0.0,
-        fair_share=fair_share if config.weight_fair_share else 0.0,
+        fair_share=fair_share if config.weight_fair_share or config.formula else 0.0,
         job_size=_size(config, cluster, job) if config.weight_job_size else 0.0,
         partition=of_partition / most_partition if config.weight_partition else 0.0,
         qos=of_qos / most_qos if config.weight_qos and most_qos else 0.0,
@@ -122,3 +122,19 @@ def formula_priority(
         "accrue_type": 0.0,
     }
     return evaluate(formula, names)
+
+
+def rank_of(config: PriorityConfig, factors: Factors, job: Standing, *, eligible_s: float) -> float | None:
+    """By what waiting jobs are put in order, larger first: the site's formula, or the sum of weighted factors. None at
+    a site that has neither: then `model.spec` has the weight that -p and --nice give.
+    """
+    if config.formula:
+        return formula_priority(
+            config.formula,
+            job,
+            eligible_s=eligible_s,
+            job_priority=factors.site - factors.nice,
+            queue_priority=config.partition_factors.get(job.queue, 1),
+            fair_share=factors.fair_share,
+        )
+    return float(priority_of(weighted(config, factors))) if config.is_multifactor else None

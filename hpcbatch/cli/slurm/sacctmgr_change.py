@@ -21,7 +21,7 @@ def change(session: Session, request: Request, *, asks: bool) -> int:
     from hpcbatch.client.accounts import change_accounts, may_change_accounts, read_accounts
     from hpcbatch.dialects.slurm import sacctmgr_report as words
     from hpcbatch.dialects.slurm.errors import SlurmUsageError
-    from hpcbatch.model.account_change import AccountChangeError, Action
+    from hpcbatch.model.account_change import AccountChangeError, Action, Entity
     from hpcbatch.policy.account_changes import changed
 
     words.check(request, session.server)
@@ -31,6 +31,8 @@ def change(session: Session, request: Request, *, asks: bool) -> int:
         return 0
     if not may_change_accounts(session.api):
         raise SlurmUsageError(_denied(request))
+    if asks and asked.action is Action.ADD and asked.entity is Entity.USER and not _are_known(asked.names):
+        return 1
     active = _active(session) if asked.action is Action.DELETE else frozenset()
     before = read_accounts(session.api)
     try:
@@ -63,6 +65,14 @@ def _denied(request: Request) -> str:
     from hpcbatch.dialects.slurm.sacctmgr_options import denied
 
     return denied(request.change.action, request.change.entity)
+
+
+def _are_known(names: tuple[str, ...]) -> bool:
+    """Whether the login node has these users, or whoever asks means them all the same."""
+    from hpcbatch.cli.unix_names import uid_of
+
+    unknown = (name for name in names if uid_of(name) is None)
+    return all(_confirmed(f"There is no uid for user '{name}'\nAre you sure you want to continue?") for name in unknown)
 
 
 def _active(session: Session) -> frozenset[tuple[str, str]]:

@@ -56,6 +56,10 @@ def execute(session: Session, command: ScontrolCommand) -> int:
             return _show_nodes(session, command)
         case Verb.SHOW_PARTITION:
             return _show_partitions(session, command)
+        case Verb.WRITE_CONFIG:
+            from hpcbatch.cli.slurm.scontrol_show import write_config
+
+            return write_config(session, command)
         case Verb.PING:
             return _ping(session)
         case Verb.NOTHING | Verb.INTERACTIVE:

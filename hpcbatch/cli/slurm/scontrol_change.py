@@ -46,6 +46,8 @@ def change(session: Session, command: ScontrolCommand) -> int:
             scontrol_partition.create_partition if command.verb is Verb.CREATE else scontrol_partition.delete_partition
         )
         return act(session, command.words)
+    if command.verb is Verb.RECONFIGURE:
+        return _reconfigure(session)
     update: Update | None = None
     if command.verb is Verb.UPDATE:
         from hpcbatch.dialects.slurm.node_update import is_of_nodes
@@ -89,6 +91,19 @@ def change(session: Session, command: ScontrolCommand) -> int:
     if changed:
         settle(session.api, changed)
     return code
+
+
+def _reconfigure(session: Session) -> int:
+    """The controller reads the site's file whenever that changes: told is whether what there is of it is in force."""
+    from hpcbatch.client.queues import site_problem
+    from hpcbatch.dialects.slurm.scontrol_admin import refusal
+
+    if not may_change_all(session.api):
+        raise refusal("reconfigure", "reconfigure", [])
+    if problem := site_problem(session.api):
+        text = f"slurm_reconfigure error: Unspecified error\nscontrol: hpcbatch: site.yaml: {problem}"
+        raise SlurmUsageError(text)
+    return 0
 
 
 def _ids(session: Session, command: ScontrolCommand, update: Update | None) -> list[str]:

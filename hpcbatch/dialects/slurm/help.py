@@ -213,7 +213,7 @@ Valid <COMMAND> values are:
   completing                  jobs that are ending
   listpids [ID]               processes of jobs on this host
   pidinfo PID                 within a job: the job of a process, and when its time is over
-  reconfigure                 refused: site.yaml is read anew by itself
+  reconfigure                 whether site.yaml, which is read by itself, is in force
   version                     output version information"""
 
 SINFO_USAGE = """\

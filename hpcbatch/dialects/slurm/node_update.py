@@ -34,7 +34,7 @@ _STATES = {
 }
 """Each may be cut short. Source: update_node() of node_mgr.c, 22.05."""
 _NOT_HERE = ("CANCEL_REBOOT", "FUTURE", "NORESP", "POWER_DOWN", "POWER_UP")
-_TAGS = {"NodeName": 5, "State": 1, "Reason": 1, "ActiveFeatures": 3, "Features": 1, "AvailableFeatures": 3}
+_TAGS = {"NodeName": 1, "State": 1, "Reason": 1, "ActiveFeatures": 3, "Features": 1, "AvailableFeatures": 3}
 """With the length down to which they may be cut short. Source: scontrol_update_node(), 22.05."""
 
 

@@ -45,6 +45,8 @@ class Verb(StrEnum):
     UPDATE = "update"
     CREATE = "create"
     DELETE = "delete"
+    RECONFIGURE = "reconfigure"
+    WRITE_CONFIG = "write config"
     PING = "ping"
     VERSION = "version"
     COMPLETING = "completing"
@@ -130,6 +132,7 @@ _WORDS = {
     **dict.fromkeys(("cluster", "listpids"), (0, 1)),
     **dict.fromkeys(("top", "wait_job", "pidinfo"), (1, 1)),
     "write": (1, 3),
+    "reconfigure": (0, 64),
 }
 """How many words stand behind a keyword; of the others at least one."""
 _VERBS = {"holdu": Verb.UHOLD}
@@ -207,7 +210,7 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     if keyword == "write":
         return _write(rest, options)
     verb = _VERBS.get(keyword) or Verb(keyword)
-    if verb in {Verb.UPDATE, Verb.CREATE, Verb.DELETE}:
+    if verb in {Verb.UPDATE, Verb.CREATE, Verb.DELETE, Verb.RECONFIGURE}:
         return options.command(verb, words=rest)
     if verb in {Verb.WAIT_JOB, Verb.LISTPIDS, Verb.PIDINFO}:
         return options.command(verb, words=rest)
@@ -290,6 +293,8 @@ def _keyword(words: Sequence[str]) -> str:
         if _is(word, keyword, request.least):
             if keyword in {"create", "delete"} and entity_of(words[1:]) == "partition":
                 return keyword
+            if keyword == "reconfigure":
+                return keyword
             raise refusal(keyword, word, words[1:])
     if any(_is(word, keyword, least) for keyword, least in _NOT_YET.items()):
         raise NotSupportedError(f"scontrol {word.lower()} is not supported yet")
@@ -305,10 +310,9 @@ def _is(word: str, keyword: str, least: int) -> bool:
 def _write(rest: Sequence[str], options: _Options) -> ScontrolCommand:
     what, *words = rest
     if _is(what, "config", 5):
-        raise SlurmUsageError(
-            "Could not create file /etc/slurm/slurm.conf: Permission denied\n"
-            "scontrol: hpcbatch: there is no slurm.conf; `scontrol show config` prints what is so here"
-        )
+        if len(words) > 1:
+            raise SlurmUsageError("too many arguments for keyword:write")
+        return options.command(Verb.WRITE_CONFIG, words=words)
     if not _is(what, "batch_script", 5):
         raise SlurmUsageError(f"invalid write argument:{what}")
     return options.command(Verb.WRITE_SCRIPT if words else Verb.NOTHING, words=words)

@@ -10,7 +10,7 @@ from hpcbatch.model.account_limits import Limits
 from hpcbatch.model.accounts import Qos, first_accounts
 from hpcbatch.model.priority import Factors, PriorityConfig
 from hpcbatch.policy.account_limits import Standing
-from hpcbatch.policy.priority import Cluster, factors_of, formula_priority, priority_of, weighted
+from hpcbatch.policy.priority import Cluster, factors_of, formula_priority, priority_of, rank_of, weighted
 
 CLUSTER = Cluster(cpus=64, nodes=8)
 JOB = Standing(user="root", account="root", qos="high", queue="q", uses={"cpu": 16, "node": 4}, walltime_s=600)
@@ -77,3 +77,10 @@ def test_a_formula() -> None:
     assert formula_priority("ncpus*10 + nodect + job_priority", job, eligible_s=9, job_priority=5) == 47
     assert formula_priority("mem/1048576 + ngpus + eligible_time/walltime", job, eligible_s=60) == pytest.approx(2.1)
     assert formula_priority("queue_priority*fairshare_factor", job, eligible_s=0, queue_priority=8, fair_share=0.5) == 4
+
+
+def test_what_puts_jobs_in_order() -> None:
+    found = factors()
+    assert rank_of(CONFIG, found, JOB, eligible_s=250) == 6471
+    assert rank_of(replace(CONFIG, formula="ncpus + eligible_time + job_priority"), found, JOB, eligible_s=250) == 259
+    assert rank_of(PriorityConfig(), found, JOB, eligible_s=250) is None

@@ -9,9 +9,6 @@ from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS
 from hpcbatch.dialects.slurm.scontrol_command import Verb, read_command
 
 RECORDED = [
-    ("reconfigure", "slurm_reconfigure error: Invalid user id"),
-    ("rec", "slurm_reconfigure error: Invalid user id"),
-    ("reconfig x", "slurm_reconfigure error: Invalid user id"),
     ("shutdown", "slurm_shutdown error: Invalid user id"),
     ("shutdown slurmctld", "slurm_shutdown error: Invalid user id"),
     ("shutdown foo", "invalid shutdown argument:foo"),
@@ -36,7 +33,6 @@ RECORDED = [
     ("notify 15 hello you", "job notify failure: Requested operation is presently disabled"),
     ("notify 15", "too few arguments for keyword:notify"),
     ("token", "Error fetching token"),
-    ("write config", "Could not create file /etc/slurm/slurm.conf: Permission denied"),
 ]
 
 
@@ -50,6 +46,8 @@ def test_refused(line: str, text: str) -> None:
 
 def test_each_says_what_is_so_here() -> None:
     for keyword, request in REQUESTS.items():
+        if keyword == "reconfigure":  # refused to users alone
+            continue
         words = ["reservation=x", "y"][: min(max(request.least_words, 0), request.most_words)]
         with pytest.raises(SlurmUsageError) as error:
             read_command([keyword, *words], {})
@@ -63,8 +61,9 @@ def test_each_says_what_is_so_here() -> None:
         ("create Nodes=n1 part=x", Verb.CREATE),
         ("delete PartitionName=x", Verb.DELETE),
         ("delete partition x", Verb.DELETE),
+        ("reconfig x", Verb.RECONFIGURE),
     ],
 )
-def test_partitions_are_made_and_removed(line: str, verb: Verb) -> None:
+def test_what_operators_may(line: str, verb: Verb) -> None:
     command = read_command(line.split(), {})
     assert (command.verb, command.words) == (verb, tuple(line.split()[1:]))
