@@ -25,6 +25,7 @@ from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.node_marks import NodeMarks
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.observer import Observer
+from hpcbatch.controller.open_requests import OpenRequests
 from hpcbatch.controller.own_writes import LAG_S, OwnWrites
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.pod_requests import PodRequests
@@ -162,6 +163,7 @@ class Controller:
             licenses=self._licenses,
             plan=self._plan,
         )
+        self._open_requests = OpenRequests(api, self._requests, self._observer, self._runs, self._own_writes)
         self._ended = Ended(
             api,
             self._sites,
@@ -397,7 +399,7 @@ class Controller:
         self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:
             return self._ended.reconcile(admitted)
-        if self._handle_request(admitted):
+        if self._open_requests.handle(admitted):
             return None
         if admitted.record.spec.array is not None:
             return self._reconcile_array(admitted)
@@ -416,21 +418,6 @@ class Controller:
             job = Admitted(written, record_from(written))
         look_again_s = self._arrays.reconcile(job.obj, job.record, gate.obstacle, gate.ready)
         return min((s for s in (look_again_s, gate.look_again_s) if s is not None), default=None)
-
-    def _handle_request(self, job: Admitted) -> bool:
-        """Handle one open request; False if there is none. The event of the written reply leads to the next look."""
-        if not self._requests.are_open(job.obj, job.record):
-            return False
-        is_placed = job.record.spec.array is None and any(pod.node for pod in self._observer.observe(job).pods)
-        handled = self._requests.handle(job.obj, job.record, is_placed=is_placed)
-        if not is_placed and self._volcano_jobs.of(job) is not None:
-            if_placed = self._requests.handle(job.obj, job.record, is_placed=True)
-            if if_placed.status.altered != handled.status.altered:
-                # granted only when no pod can start with the old values
-                self._runs.forget_conf(job.record.job_id)
-                handled = handled if self._start_bar.withdraw(job.record) else if_placed
-        self._own_writes.add(write_status(self._api, job.obj, handled, job.volcano_job))
-        return True
 
     # Running
 

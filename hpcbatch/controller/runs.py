@@ -117,6 +117,15 @@ class Runs:
             self._confs[record.job_id] = digest
         return True
 
+    def is_made(self, job: Admitted) -> bool:
+        """Whether the job has a Volcano Job."""
+        return self._volcano_jobs.of(job) is not None
+
+    def withdraw(self, job: Admitted) -> bool:
+        """Let no pod start the job as it was; False if one may have, see StartBar.withdraw."""
+        self.forget_conf(job.record.job_id)
+        return self._start_bar.withdraw(job.record)
+
     def forget_conf(self, job_id: int) -> None:
         """The job's ConfigMap is no longer as `refresh` made it."""
         self._confs.pop(job_id, None)

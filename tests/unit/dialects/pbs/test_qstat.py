@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -60,6 +60,32 @@ def test_tables_of_some_states() -> None:
     running = [row for row in ROWS if row.state is JobState.RUNNING]
     assert format_alternate(waiting, server="pbs1", now=STARTED) == recorded("qstat_i.txt")
     assert format_alternate(running, server="pbs1", now=STARTED) == recorded("qstat_r.txt")
+
+
+@pytest.mark.parametrize(
+    ("ahead", "shown"),
+    [
+        (timedelta(seconds=-1), "--"),
+        (timedelta(hours=1), "03:50"),
+        (timedelta(days=2), "Mo 02"),
+        (timedelta(days=20), "Dec"),
+        (timedelta(days=400), "2027"),
+        (timedelta(days=5 * 366), ">5yrs"),
+    ],
+)
+def test_expected_starts(ahead: timedelta, shown: str) -> None:
+    now = datetime(2026, 11, 21, 2, 50, tzinfo=UTC)
+    waiting = ROWS[2]._replace(planned_start=now + ahead)
+    assert waiting.state is JobState.QUEUED
+    table = format_alternate([waiting], server="pbs1", now=now, timezone=UTC, estimates=True)
+    assert table.splitlines()[-1].endswith(f" Q {shown:>5}")
+
+
+def test_expected_starts_are_in_order_after_what_runs() -> None:
+    now = STARTED
+    soon, late = (ROWS[2]._replace(job_id=n, planned_start=now + timedelta(hours=n)) for n in (1, 2))
+    table = format_alternate([late, ROWS[3], soon, ROWS[0]], server="pbs1", now=now, timezone=UTC, estimates=True)
+    assert [line.split(".")[0] for line in table.splitlines()[-4:]] == ["85", "1", "2", "88"]
 
 
 def test_finished_job_in_the_history() -> None:
