@@ -172,12 +172,15 @@ class HttpApi:
         grace_period_s: int | None = None,
         propagation: Propagation = "Background",
         uid: str | None = None,
+        resource_version: str | None = None,
     ) -> None:
         options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
         if grace_period_s is not None:
             options["gracePeriodSeconds"] = grace_period_s
         if uid is not None:
             options["preconditions"] = {"uid": uid}
+        if resource_version is not None:
+            options["preconditions"] = {**options.get("preconditions", {}), "resourceVersion": resource_version}
         self._call("DELETE", resource.path(namespace, name), body=options)
 
     def upgrade(self, target: str) -> tuple[socket, str, dict[str, str]]:

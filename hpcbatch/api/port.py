@@ -77,8 +77,9 @@ class Api(Protocol):
         grace_period_s: int | None = None,
         propagation: Propagation = "Background",
         uid: str | None = None,
+        resource_version: str | None = None,
     ) -> None:
-        """`uid`: only this very object (ConflictError otherwise)."""
+        """`uid`: only this very object, `resource_version`: as it is in this version (ConflictError otherwise)."""
 
     def watch(
         self,

@@ -31,6 +31,7 @@ END_S = 60.0
 """How long `qdel -x` waits for a running job to end. Pods may take up to half a minute."""
 _CHANGE_S = 10.0
 _RERUN = "rerunRequest"
+_NO_REPLY = f"hpcbatch's controller did not answer within {ANSWER_S:.0f} seconds"
 
 
 def request_delete(api: Api, row: JobRow, members: Indices | None = None) -> Object:
@@ -74,19 +75,24 @@ def forget(api: Api, row: JobRow) -> None:
         raise UnknownJobError(f"unknown job {row.job_id}")
 
 
-def rerun(api: Api, row: JobRow, *, hold: bool = False) -> Object:
-    """End the run of a job and requeue it under its number; `hold`: held. Raises as `await_reply`."""
+def rerun(api: Api, row: JobRow, *, hold: bool = False, is_special: bool = False, after_end: bool = False) -> Object:
+    """End the run of a job and requeue it under its number; `hold`: held, `is_special`: and marked. With `after_end` a
+    job is requeued that has ended, as long as it is a BatchJob. Raises as `await_reply`.
+    """
     was_held = False
 
     def change(obj: Object) -> Object:
         nonlocal was_held
         was_held = bool(obj["spec"].get("hold"))
-        return {_RERUN: {"id": random_id()}} | ({"hold": True} if hold else {})
+        request = {"id": random_id()} | ({"special": True} if is_special else {})
+        over = {"deleteRequested": False} if state_of(obj).is_final and obj["spec"].get("deleteRequested") else {}
+        return {_RERUN: request} | ({"hold": True} if hold else {}) | over
 
-    check_unfinished(row)
+    if not after_end:
+        check_unfinished(row)
     requested = change_spec(api, row, change, kind=_RERUN) or {}
     try:
-        return await_reply(api, row, requested, _RERUN)
+        return await_reply(api, row, requested, _RERUN, after_end=after_end)
     except RefusedError:
         if hold and not was_held:
             change_spec(api, row, lambda _: {"hold": False})
@@ -167,9 +173,9 @@ def _busy(row: JobRow, error: ConflictError) -> HpcBatchError:
 # The controller's reply
 
 
-def await_reply(api: Api, row: JobRow, requested: Object, kind: str) -> Object:
+def await_reply(api: Api, row: JobRow, requested: Object, kind: str, *, after_end: bool = False) -> Object:
     """The BatchJob once the controller has granted the request of that kind. Raises RefusedError with its message,
-    JobFinishedError, or UnreachableError if it did not reply.
+    JobFinishedError, or UnreachableError if it did not reply. `after_end`: it may reply for an ended job, too.
     """
     request_id = requested["spec"][kind]["id"]
 
@@ -177,10 +183,14 @@ def await_reply(api: Api, row: JobRow, requested: Object, kind: str) -> Object:
         return bool(((obj.get("status") or {}).get("handled") or {}).get(kind) == request_id)
 
     obj = wait_until(
-        api, row, lambda seen: is_handled(seen) or state_of(seen).is_final, seen=requested, timeout_s=ANSWER_S
+        api,
+        row,
+        lambda seen: is_handled(seen) or (state_of(seen).is_final and not after_end),
+        seen=requested,
+        timeout_s=ANSWER_S,
     )
     if not is_handled(obj):
-        raise too_late(row, obj)
+        raise UnreachableError(_NO_REPLY) if after_end else too_late(row, obj)
     check_reply(row, obj, request_id)
     return obj
 
@@ -189,7 +199,7 @@ def too_late(row: JobRow, obj: Object) -> HpcBatchError:
     """The error for a missing reply."""
     if state_of(obj).is_final:
         return JobFinishedError(f"job {row.job_id} has finished")
-    return UnreachableError(f"hpcbatch's controller did not answer within {ANSWER_S:.0f} seconds")
+    return UnreachableError(_NO_REPLY)
 
 
 def check_reply(row: JobRow, obj: Object, request_id: str) -> None:

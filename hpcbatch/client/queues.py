@@ -104,6 +104,26 @@ def list_settings(api: Api) -> Mapping[str, int]:
     return settings_from_json(_published(api))
 
 
+def list_features(api: Api) -> list[str]:
+    """Features of nodes that jobs may ask for by the labels that operators give nodes."""
+    import json
+
+    try:
+        return [str(name) for name in json.loads(_published(api)).get("features", [])]
+    except (ValueError, AttributeError, TypeError):
+        return []
+
+
+def site_problem(api: Api) -> str:
+    """What is wrong with the site's file, where another one than that is in force."""
+    import json
+
+    try:
+        return str(json.loads(_published(api)).get("problem", ""))
+    except (ValueError, AttributeError):
+        return ""
+
+
 def _published(api: Api) -> str:
     """The JSON that the controller writes for users; "{}" where there is none to be read."""
     try:

@@ -8,7 +8,7 @@ from hpcbatch.client.changes import ANSWER_S, change_spec, check_reply, check_un
 from hpcbatch.client.request_ids import random_id
 from hpcbatch.client.rights import check_may_change_all
 from hpcbatch.client.watch import wait_until
-from hpcbatch.errors import RefusedError
+from hpcbatch.errors import RefusedError, UnreachableError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
@@ -35,6 +35,26 @@ def signal(api: Api, row: JobRow, number: int, scope: str) -> None:
         raise too_late(row, obj)
     if (obj["status"].get("answered") or {}).get("id") == request_id:
         check_reply(row, obj, request_id)
+
+
+def limit_step(api: Api, row: JobRow, step: int, limit_s: int | None, request: tuple[int, str]) -> None:
+    """Request another time limit of a running step, and wait until its runner has told that it is in force, or the step
+    has ended. `request` is its signal and scope. Raises as `signal`, UnreachableError if the runner tells nothing.
+    """
+    signal(api, row, *request)
+
+    def is_in_force(obj: Object) -> bool:
+        steps = (obj.get("status") or {}).get("steps", ())
+        told = next((one for one in steps if one["number"] == step), None)
+        return told is None or "endTime" in told or told.get("limitSeconds") == limit_s
+
+    from hpcbatch.client.listing import get_object
+
+    seen = wait_until(
+        api, row, lambda obj: is_in_force(obj) or state_of(obj).is_final, seen=get_object(api, row), timeout_s=ANSWER_S
+    )
+    if not (is_in_force(seen) or state_of(seen).is_final):
+        raise UnreachableError(f"the job's runner did not answer within {ANSWER_S:.0f} seconds")
 
 
 def suspend(api: Api, row: JobRow) -> Object:

@@ -34,7 +34,7 @@ _PAUSE_S = 0.2
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _FEW = 4
 """At most this many of an array's members are watched."""
-_BY_HOLD = frozenset({Reason.HELD_BY_USER, Reason.HELD_BY_ADMIN})
+_BY_HOLD = frozenset({Reason.HELD_BY_USER, Reason.HELD_BY_ADMIN, Reason.SPECIAL_EXIT})
 
 
 def wait_until(

@@ -14,13 +14,12 @@ from datetime import UTC, datetime, timedelta
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
-from hpcbatch.controller.records import remove
 from hpcbatch.controller.site_source import SiteSource
-from hpcbatch.errors import HpcBatchError
+from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.history.databases import HistoryError
 from hpcbatch.history.store import HistoryStore, end_of
 from hpcbatch.model.indices import Indices
-from hpcbatch.model.state import JobState
+from hpcbatch.record.state import state_of
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S = 1.0
@@ -107,7 +106,7 @@ class Archive:
         jobs = []
         for key in movable:
             job = self._batchjobs.get(*key)
-            if job is None:
+            if job is None or not state_of(job).is_final:
                 self._drop(key)
             else:
                 jobs.append(job)
@@ -116,11 +115,29 @@ class Archive:
             return False
         is_full = len(ready) == _AT_ONCE
         for job in self._put(ready):
-            metadata = job["metadata"]
-            remove(self._api, BATCHJOBS, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+            if self._remove(job):
+                self.moved += 1
             self._drop(object_key(job))
-            self.moved += 1
         return is_full
+
+    def _remove(self, job: Object) -> bool:
+        """Remove the BatchJob as it has been moved; False if it has changed since: then it may have been queued again,
+        and if not, it is offered again.
+        """
+        metadata = job["metadata"]
+        try:
+            self._api.delete(
+                BATCHJOBS,
+                metadata["name"],
+                metadata["namespace"],
+                uid=metadata["uid"],
+                resource_version=metadata["resourceVersion"],
+            )
+        except NotFoundError:
+            pass
+        except ConflictError:
+            return False
+        return True
 
     def _put(self, jobs: list[Object]) -> list[Object]:
         """The jobs that the history accepted; a rejected one does not block the others. Raises HistoryError."""
@@ -162,7 +179,7 @@ def _ready(jobs: Iterable[Object], batchjobs: Informer) -> list[Object]:
     ready, arrays = [], []
     for job in jobs:
         status = job.get("status") or {}
-        if not (status.get("cleaned") and JobState(status["state"]).is_final):
+        if not (status.get("cleaned") and state_of(job).is_final):
             continue
         if "array" in job["spec"]:
             arrays.append(job)

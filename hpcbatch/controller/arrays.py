@@ -102,6 +102,12 @@ class Arrays:
         if before is None or what == "DELETED" or gist(before) != gist(obj):
             self._wake(array, pause_s)
 
+    def alive(self, key: Key) -> Indices:
+        """The members of an array that have a record and have not ended."""
+        with self._lock:
+            members = self._members.get(key)
+            return Indices() if members is None else Indices.of((*members.unstarted, *members.started))
+
     # One array
 
     def reconcile(
@@ -133,7 +139,7 @@ class Arrays:
         deletes = bool(obj["spec"].get("deleteRequested"))
         with self._lock:
             members = self._members.setdefault(key, Members())
-            unstarted, ended = dict(members.unstarted), dict(members.ended)
+            unstarted, started, ended = dict(members.unstarted), tuple(members.started), dict(members.ended)
             running = len(members.started) - len(members.suspended)
             known = len(members.started) + len(unstarted) + len(ended)
             oldest = next(iter(members.started.values()), None)
@@ -149,6 +155,7 @@ class Arrays:
             requested_own=Indices() if deletes else _requested_indices(obj, "own"),
             unstarted={index: view_of(member) for index, member in unstarted.items()},
             running=running,
+            started=Indices.of(started),
             ended={index: state_of(member) for index, member in ended.items()},
             missing=self._missing(key, record, known),
             began=parse_rfc3339(min(starts)) if starts else None,

@@ -117,12 +117,19 @@ class GuardedApi:
         grace_period_s: int | None = None,
         propagation: Propagation = "Background",
         uid: str | None = None,
+        resource_version: str | None = None,
     ) -> None:
         self._written(
             "delete",
             resource,
             lambda: self._api.delete(
-                resource, name, namespace, grace_period_s=grace_period_s, propagation=propagation, uid=uid
+                resource,
+                name,
+                namespace,
+                grace_period_s=grace_period_s,
+                propagation=propagation,
+                uid=uid,
+                resource_version=resource_version,
             ),
         )
 

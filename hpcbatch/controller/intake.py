@@ -21,6 +21,7 @@ from hpcbatch.controller.standings import Standings, standing_of
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
 from hpcbatch.model.array import ArrayStatus
+from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
@@ -69,6 +70,8 @@ class Intake:
     ) -> None:
         self._api, self._sites, self._nodes, self._queues = api, sites, nodes, queues
         self._pods, self._namespaces = pods, namespaces
+        self.foresee: Callable[[JobRecord], Foreseen] = lambda record: Foreseen(record.job_id, record.queue, 0)
+        """When a job would start that is only tested; by the plan, where there is one."""
         self.dependents = dependents
         self.numbers = JobNumbers(api, highest_ended)
         self._standings = Standings(batchjobs)
@@ -83,8 +86,11 @@ class Intake:
                 self.dependents.check_no_cycle(_unnumbered(obj, spec))
             record = _first_record(obj, spec, owner, queue, granted)
             with self._counted(record):
+                record = replace(record, job_id=self.numbers.take())
+                if obj["spec"].get("testOnly"):
+                    raise RefusedError(RefusalCode.TEST_ONLY, self.foresee(record).text())
                 self._own_submission(obj)
-                return self._write(obj, replace(record, job_id=self.numbers.take()))
+                return self._write(obj, record)
         except RefusedError as refused:
             self.refuse(obj, refused.code, str(refused))
             return None
@@ -254,7 +260,8 @@ class Intake:
         """The nodes that the queue reaches."""
         wanted = queue.node_selector.items()
         nodes = [n for n in self._nodes.items() if "allocatable" in n.get("status", {}) and not is_reserved(n)]
-        return [n for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
+        nodes = [n for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
+        return nodes if queue.nodes is None else [n for n in nodes if host_name(n) in queue.nodes]
 
 
 def _first_record(obj: Object, spec: JobSpec, owner: Identity, queue: QueueConfig, granted: Granted) -> JobRecord:

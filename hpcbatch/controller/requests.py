@@ -19,11 +19,21 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.admission import grant_walltime
 from hpcbatch.policy.alterations import noted
-from hpcbatch.policy.requests import ALTERATION, RUNNING, merge, open_request, replied, rerun, with_limit
+from hpcbatch.policy.requests import (
+    ALTERATION,
+    RERUN,
+    RUNNING,
+    merge,
+    open_request,
+    open_rerun,
+    replied,
+    rerun,
+    with_limit,
+)
 from hpcbatch.record.batchjob import altered_spec
 from hpcbatch.record.fields import ARRAY_LIMIT, OF_SIZE
 
-_GRANTED = OF_SIZE | {"queue", "otherQueues", "walltimeSeconds", "deadline", "account"}
+_GRANTED = OF_SIZE | {"queue", "otherQueues", "walltimeSeconds", "minWalltimeSeconds", "deadline", "account"}
 """Fields that the site has to grant."""
 
 
@@ -47,12 +57,29 @@ class Requests:
             if kind == ALTERATION:
                 record = noted(record, self._alter(obj, record, request, is_placed), datetime.now(UTC))
             else:
-                record = rerun(record, is_placed=is_placed)
+                record = rerun(record, request, is_placed=is_placed, now=datetime.now(UTC))
         except (ApiError, UnreachableError):
             raise
         except HpcBatchError as error:
             refusal = error
         return replied(record, kind, request["id"], refusal)
+
+    @staticmethod
+    def handle_ended(obj: Object, record: JobRecord) -> JobRecord | None:
+        """The record of an ended job after a request to queue it again, with the reply; None if there is none."""
+        request = open_rerun(obj, record)
+        if request is None:
+            return None
+        refusal = None
+        late = (obj["spec"].get(ALTERATION) or {}).get("id")
+        try:
+            record = rerun(record, request, is_placed=False, now=datetime.now(UTC))
+            if late:  # its sender was told that the job had ended
+                handled = {**record.status.handled, ALTERATION: late}
+                record = replace(record, status=replace(record.status, handled=handled))
+        except RefusedError as error:
+            refusal = error
+        return replied(record, RERUN, request["id"], refusal)
 
     def _alter(self, obj: Object, record: JobRecord, request: Mapping[str, Any], is_placed: bool) -> JobRecord:
         status = record.status

@@ -43,6 +43,10 @@ class Rules:
     """The project of jobs whose users name none, where they have one."""
     warns_before_requeue: bool = False
     """A running job is told that it will be requeued before its pods are ended."""
+    requeues_ended: bool = False
+    """A job that has ended can be queued again, as long as its record is a BatchJob."""
+    requeue_delay_s: int = 0
+    """How long a job waits that is queued again by request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

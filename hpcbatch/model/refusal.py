@@ -13,6 +13,7 @@ class RefusalCode(StrEnum):
     NO_SCRIPT = "NoScript"  # the Secret with script and environment is missing
     BAD_SPEC = "BadSpec"
     WALLTIME_LIMIT = "WalltimeLimit"  # more than the queue allows
+    MIN_WALLTIME = "MinWalltime"  # the least walltime that the job can do with is more than it may have
     NODE_LIMIT = "NodeLimit"
     CPU_LIMIT = "CpuLimit"
     MEMORY_LIMIT = "MemoryLimit"
@@ -30,11 +31,15 @@ class RefusalCode(StrEnum):
     IGNORED = "Ignored"  # it would be ignored, and the job or the site wants it refused; the message lists all
     DEADLINE = "Deadline"  # the job cannot end by its deadline
     USER_DISABLED = "UserDisabled"
+    QUEUE_ACCESS = "QueueAccess"  # the queue is not for this user
+    GROUP_NOT_ALLOWED = "GroupNotAllowed"  # the queue is for members of other groups
     ARRAY_SIZE = "ArraySize"  # more members than the site allows
     BAD_DEPENDENCY = "BadDependency"
     CIRCULAR_DEPENDENCY = "CircularDependency"
+    TEST_ONLY = "TestOnly"  # it would be admitted; the message is a model.foreseen.Foreseen
     # replies to requests
     STARTED = "Started"  # too late for this change; the message is the field of the BatchJob's spec
     NOT_RUNNING = "NotRunning"
     ENDING = "Ending"
     NOT_RERUNNABLE = "NotRerunnable"
+    NOT_BATCH = "NotBatch"  # only a batch job can be queued again

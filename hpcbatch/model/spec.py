@@ -219,6 +219,17 @@ class JobSpec:
     )
     walltime_s: int | None = field(default=None, metadata=stored("walltimeSeconds", SECONDS, Alterable.RUNNING))
     """Wall-clock limit; None is the queue's default."""
+    min_walltime_s: int | None = field(
+        default=None,
+        metadata=stored(
+            "minWalltimeSeconds",
+            SECONDS,
+            Alterable.WAITING,
+            description="A limit down to which the wall-clock limit may be lowered, so that the job can run at all "
+            "or earlier (Slurm --time-min).",
+        ),
+    )
+    """The job may get any limit from this to `walltime_s` (Slurm --time-min, PBS min_walltime); None: that one only."""
     deadline: datetime | None = field(
         default=None,
         metadata=stored(
@@ -386,6 +397,8 @@ class JobSpec:
             check_time(self.begin_time)
         if self.walltime_s is not None and not 0 < self.walltime_s <= MAX_WALLTIME_S:
             raise HpcBatchError(f"a walltime of {self.walltime_s} s: expected 1 to {MAX_WALLTIME_S}")
+        if self.min_walltime_s is not None and not 0 < self.min_walltime_s <= MAX_WALLTIME_S:
+            raise HpcBatchError(f"a least walltime of {self.min_walltime_s} s: expected 1 to {MAX_WALLTIME_S}")
         if sum(len(name) + len(text) for name, text in self.attributes.items()) > MAX_ATTRIBUTES:
             raise HpcBatchError(f"the attributes of a job have at most {MAX_ATTRIBUTES} characters")
 

@@ -39,6 +39,7 @@ class Reason(StrEnum):
     PRIORITY = "Priority"  # waits: others go first
     HELD_BY_USER = "HeldByUser"
     HELD_BY_ADMIN = "HeldByAdmin"
+    SPECIAL_EXIT = "SpecialExit"  # held, and marked when it was queued again (scontrol requeuehold State=SpecialExit)
     DEPENDENCY = "Dependency"  # waits for other jobs
     DEPENDENCY_NEVER = "DependencyNeverSatisfied"
     ARRAY_LIMIT = "ArrayLimit"  # waits: the limit of its array's running members is reached

@@ -28,6 +28,11 @@ class StepRecord:
     is_cancelled: bool = field(
         default=False, metadata=stored("cancelled", BOOLEAN, description="It was ended by request.")
     )
+    is_timed_out: bool = field(
+        default=False, metadata=stored("timedOut", BOOLEAN, description="It was ended at its time limit.")
+    )
+    limit_s: int | None = field(default=None, metadata=stored("limitSeconds", integer(1)))
+    """Its own time limit (srun -t), from its start; None: it ends with the job."""
     tasks: int = field(default=1, metadata=stored("tasks", COUNT))
     cpus: int = field(default=1, metadata=stored("cpus", COUNT))
     """Of all its tasks."""

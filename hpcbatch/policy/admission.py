@@ -16,7 +16,7 @@ from hpcbatch.model.layout import NodeSize, lay_out
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig, Word
 from hpcbatch.model.spec import Arrangement, JobSpec
-from hpcbatch.policy.deadlines import is_too_late, missed
+from hpcbatch.policy.deadlines import is_too_late, least_s, missed
 from hpcbatch.site.identity import Identity
 from hpcbatch.units import format_bytes, hms
 from hpcbatch.volcano import pod_needs
@@ -50,28 +50,23 @@ def asked_queues(
     exists: Callable[[QueueConfig], bool] = lambda _: True,
     volcano_queues: Iterable[str] = (),
 ) -> AskedQueues:
-    """The requested queues, or the site's default; for a name that there is not the site's queue for such, if it has
-    one. Raises RefusedError (UNKNOWN_QUEUE) with the first name if there is none of them.
+    """The requested queues, or the site's default; for a name that there is not the site's queue for such. Raises
+    RefusedError (UNKNOWN_QUEUE) with the first such name if the site has none.
 
     `exists` is called where the site names no queues, so that each Volcano Queue is one, with these names.
     """
     found: dict[str, QueueConfig] = {}
-    ignored, unknown = [], []
+    ignored = []
+    known = [each.name for each in site.queues] or [*volcano_queues, *(each.name for each in site.operator_queues)]
     for name in (spec.queue or site.default_queue, *spec.other_queues):
         queue = _queue(name, site, exists)
         if queue is None and site.unknown_queues:
             queue = _queue(site.unknown_queues, site, exists)
             taken_by = "" if queue is None else f"; {queue.name} takes it"
             ignored.append(f"{door(spec.dialect).rules.queue_option} {name}: this site has no such queue{taken_by}")
-        elif queue is None:
-            unknown.append(name)
-        if queue is not None:
-            found.setdefault(queue.name, queue)
-    if not found:
-        known = [each.name for each in site.queues] or volcano_queues
-        raise unknown_queue(spec.queue or site.default_queue, known)
-    option = door(spec.dialect).rules.queue_option
-    ignored += [f"{option} {name}: this site has no such queue" for name in unknown]
+        if queue is None:
+            raise unknown_queue(name, known)
+        found.setdefault(queue.name, queue)
     return AskedQueues(tuple(found.values()), tuple(ignored))
 
 
@@ -117,6 +112,7 @@ def admit(
         raise RefusedError(RefusalCode.QUEUE_CLOSED, why)
     if is_disabled:
         raise RefusedError(RefusalCode.QUEUE_CLOSED, f"queue {queue.name} takes no jobs: an operator has disabled it")
+    _check_access(spec, queue, owner)
     if spec.image is not None and not site.allows_image(spec.image, queue):
         raise RefusedError(RefusalCode.IMAGE_NOT_ALLOWED, f"image {spec.image} is not allowed in {queue.name}")
     check_text(spec)
@@ -127,21 +123,53 @@ def admit(
     _check_limits(granted, queue)
     if door(spec.dialect).rules.refuses_what_no_node_has and not site.autoscaling and not stays:
         _check_some_node_has(granted.layout, nodes)
+        if site.refuses_oversize:
+            _check_size(granted.layout, nodes, queue)
     for chunk in granted.layout:
         pod_needs.node_selector(chunk, queue, site)
-        pod_needs.node_terms(chunk, site)
+        pod_needs.node_terms(chunk, site, queue)
     return granted
 
 
+def _check_access(spec: JobSpec, queue: QueueConfig, owner: Identity) -> None:
+    """Jobs without an account have that of Slurm's default association, or PBS's default project."""
+    if queue.root_only and owner.uid != 0:
+        raise RefusedError(RefusalCode.QUEUE_ACCESS, f"queue {queue.name} is for root alone")
+    groups = {name for _, name in owner.groups} | {str(gid) for gid, _ in owner.groups} | {str(owner.gid)}
+    if queue.allow_groups is not None and owner.uid != 0 and not groups & set(queue.allow_groups):
+        text = f"queue {queue.name} is for members of {', '.join(queue.allow_groups)}"
+        raise RefusedError(RefusalCode.GROUP_NOT_ALLOWED, text)
+    account = spec.account or ""
+    if queue.allow_accounts is not None and account not in queue.allow_accounts:
+        text = f"queue {queue.name} takes jobs of the accounts {', '.join(queue.allow_accounts)}"
+        raise RefusedError(RefusalCode.UNKNOWN_ACCOUNT, text)
+    if account in queue.deny_accounts:
+        raise RefusedError(RefusalCode.UNKNOWN_ACCOUNT, f"queue {queue.name} takes no jobs of account {account}")
+
+
 def grant_walltime(spec: JobSpec, queue: QueueConfig) -> int | None:
-    """The walltime of a job that has started. Raises RefusedError if it is more than the queue allows."""
-    granted = Granted(walltime_s=_walltime_s(spec, queue), layout=())
+    """The walltime of a job that has started. Raises RefusedError if it is more than the queue allows, or less than
+    the job can do with.
+    """
+    asked_s = _walltime_s(replace(spec, min_walltime_s=None), queue)
+    if spec.min_walltime_s is not None and asked_s is not None and asked_s < spec.min_walltime_s:
+        text = f"walltime: {hms(asked_s)} asked, at least {hms(spec.min_walltime_s)} needed"
+        raise RefusedError(RefusalCode.MIN_WALLTIME, text)
+    granted = Granted(walltime_s=asked_s, layout=())
     _check_limits(granted, queue)
     return granted.walltime_s
 
 
 def _walltime_s(spec: JobSpec, queue: QueueConfig) -> int | None:
-    return spec.walltime_s or queue.default_walltime_s or queue.max_walltime_s
+    """The limit that the job gets. One that can do with less gets what the queue allows of it."""
+    asked_s = spec.walltime_s or queue.default_walltime_s or queue.max_walltime_s
+    if spec.min_walltime_s is None:
+        return asked_s
+    most_s = min((limit for limit in (asked_s, queue.max_walltime_s) if limit is not None), default=None)
+    if most_s is not None and spec.min_walltime_s > most_s:
+        text = f"walltime: at least {hms(spec.min_walltime_s)} needed, at most {hms(most_s)} possible in {queue.name}"
+        raise RefusedError(RefusalCode.MIN_WALLTIME, text)
+    return most_s
 
 
 def _check_array(spec: JobSpec, site: SiteConfig) -> None:
@@ -179,6 +207,17 @@ def _check_some_node_has(layout: Sequence[Chunk], nodes: Sequence[NodeSize]) -> 
                 raise RefusedError(RefusalCode.BAD_SPEC, f"{name}: {amount} asked of a node, none has more than {most}")
         if all(node.mem_bytes is not None and (chunk.mem_bytes or 0) > node.mem_bytes for node in able):
             raise RefusedError(RefusalCode.BAD_SPEC, "Memory specification can not be satisfied")
+
+
+def _check_size(layout: Sequence[Chunk], nodes: Sequence[NodeSize], queue: QueueConfig) -> None:
+    """Like slurmctld with EnforcePartLimits. Source: _part_access_check(), 22.05."""
+    pods, cpus = sum(chunk.count for chunk in layout), sum(chunk.count * chunk.cpus for chunk in layout)
+    for code, what, asked, has in (
+        (RefusalCode.CPU_LIMIT, "CPUs", cpus, sum(node.cpus for node in nodes)),
+        (RefusalCode.NODE_LIMIT, "nodes", pods, len(nodes)),
+    ):
+        if asked > has:
+            raise RefusedError(code, f"{what}: {asked} asked, {queue.name} has {has}")
 
 
 def with_one_alternative(spec: JobSpec, nodes: Sequence[NodeSize]) -> JobSpec:
@@ -244,8 +283,10 @@ def _whole_node(chunk: Chunk, queue: QueueConfig, site: SiteConfig, nodes: Seque
 def check_deadline(spec: JobSpec, walltime_s: int | None, now: datetime) -> None:
     """Raise RefusedError if the job cannot end by its deadline."""
     if is_too_late(spec, walltime_s, now):
-        needs = "" if walltime_s is None else f" with a walltime of {hms(walltime_s)}"
-        raise RefusedError(RefusalCode.DEADLINE, f"{missed(spec)}{needs}")
+        needs_s = least_s(spec, walltime_s)
+        needs = f" with a walltime of {hms(needs_s)}" if needs_s else ""
+        code = RefusalCode.DEADLINE if spec.min_walltime_s is None else RefusalCode.MIN_WALLTIME
+        raise RefusedError(code, f"{missed(spec)}{needs}")
 
 
 def _check_limits(granted: Granted, queue: QueueConfig) -> None:
@@ -253,6 +294,9 @@ def _check_limits(granted: Granted, queue: QueueConfig) -> None:
     nodes, cpus = sum(c.count for c in layout), sum(c.count * c.cpus for c in layout)
     mem = max((c.mem_bytes or 0 for c in layout), default=0)
     walltime_s = granted.walltime_s or 0
+    if layout and nodes < (queue.min_nodes or 0):
+        text = f"nodes: {nodes} asked, at least {queue.min_nodes} in {queue.name}"
+        raise RefusedError(RefusalCode.NODE_LIMIT, text)
     limits = (
         (RefusalCode.WALLTIME_LIMIT, "walltime", walltime_s, queue.max_walltime_s, hms),
         (RefusalCode.NODE_LIMIT, "nodes", nodes, queue.max_nodes, str),

@@ -8,9 +8,16 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.units import rfc3339
 
 
-def seconds_left(spec: JobSpec, walltime_s: int | None, now: datetime) -> float | None:
-    """Until when it has to start; None if it has no deadline."""
-    return None if spec.deadline is None else (spec.deadline - now).total_seconds() - (walltime_s or 0)
+def least_s(spec: JobSpec, walltime_s: int | None) -> int:
+    """The shortest time that a job with this limit may be given; 0 for one without a limit: it may end at once."""
+    if spec.min_walltime_s is None:
+        return walltime_s or 0
+    return min(spec.min_walltime_s, walltime_s or spec.min_walltime_s)
+
+
+def seconds_left(spec: JobSpec, needs_s: int, now: datetime) -> float | None:
+    """Until when it has to start, if it needs that long; None if it has no deadline."""
+    return None if spec.deadline is None else (spec.deadline - now).total_seconds() - needs_s
 
 
 def is_past(spec: JobSpec, now: datetime) -> bool:
@@ -23,10 +30,10 @@ def missed(spec: JobSpec) -> str:
 
 
 def is_too_late(spec: JobSpec, walltime_s: int | None, now: datetime) -> bool:
-    """Whether a job that starts now, or no earlier than its begin time, would end after its deadline. Without a
-    walltime it may end at once.
+    """Whether a job that starts now, or no earlier than its begin time, would end after its deadline even with the
+    shortest walltime that it may be given.
     """
     if spec.deadline is None:
         return False
     start = max(now, spec.begin_time or now)
-    return start >= spec.deadline or start + timedelta(seconds=walltime_s or 0) > spec.deadline
+    return start >= spec.deadline or start + timedelta(seconds=least_s(spec, walltime_s)) > spec.deadline

@@ -7,12 +7,13 @@ from datetime import timedelta
 
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.state import WAITING, JobState, Reason
-from hpcbatch.policy.deadlines import is_past, seconds_left
+from hpcbatch.policy.again import put_off
+from hpcbatch.policy.deadlines import is_past, least_s, seconds_left
 from hpcbatch.policy.dependencies import with_followers
 from hpcbatch.policy.holds import kept_back
 from hpcbatch.policy.observed import Decision, Observed, PodView, VolcanoJobView, Waiting
 from hpcbatch.policy.past_runs import remembered
-from hpcbatch.policy.run_over import given_up_for, when_over
+from hpcbatch.policy.run_over import given_up_for, is_set_down, when_over
 from hpcbatch.policy.statuses import (
     GIVEN_BACK,
     NOTHING_USED,
@@ -46,7 +47,8 @@ def decide(seen: Observed) -> Decision:
     before = seen.record.status
     after = remembered(before, decision.status, seen.now, lambda: given_up_for(seen))
     if after.state in WAITING and not decision.delete:
-        left_s = seconds_left(seen.record.spec, seen.record.walltime_s, seen.now)
+        spec = seen.record.spec
+        left_s = seconds_left(spec, least_s(spec, seen.record.walltime_s), seen.now)
         if left_s is not None:
             left_s = max(left_s, 0) + _A_MOMENT_S
             decision = replace(decision, look_again_s=min(left_s, decision.look_again_s or left_s))
@@ -81,7 +83,7 @@ def _without_volcano_job(seen: Observed) -> Decision:
     status = seen.record.status
     if status.is_rerunning and not seen.delete_requested:
         # a separate step, before anything is made: the new run must not be mistaken for the one to end
-        return Decision(status=replace(queued_again(status, seen.now), is_rerunning=False), delete=True)
+        return Decision(status=replace(_put_back(seen), is_rerunning=False), delete=True)
     if _is_overdue(status) and not seen.delete_requested:
         return _timed_out(seen, None, is_over=True)
     if seen.was_created and not (seen.delete_requested or status.state in {JobState.HELD, JobState.WAITING}):
@@ -98,6 +100,7 @@ def _without_volcano_job(seen: Observed) -> Decision:
         reason=Reason.NONE if status.state is not JobState.QUEUED else status.reason,
         message="" if status.state is JobState.HELD else status.message,
         eligible_time=status.eligible_time or seen.now,
+        is_special=False,
     )
     return Decision(status=queued, create=True)
 
@@ -136,8 +139,18 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return _timed_out(seen, first, is_over=is_over)
     if is_over:
         return when_over(seen, first)
+    if is_set_down(status):
+        return Decision(status=status, terminate=True)
     if first is not None and first.finished_at is not None:
         return Decision(status=replace(as_running(seen), state=JobState.EXITING, reason=Reason.NONE))
+    if (set_down := next((pod for pod in seen.pods if pod.is_set_down), None)) is not None:
+        if first is None or first.started_at is None:
+            return Decision(status=status, terminate=True)
+        # a separate step, as below: the node may be back in use at the next look
+        message = f"node {set_down.node} was set down"
+        return Decision(
+            status=replace(as_running(seen), state=JobState.EXITING, reason=Reason.NODE_LOST, message=message)
+        )
     stuck = next((pod for pod in seen.pods if pod.problem and not pod.started_at and not pod.is_deleting), None)
     is_starting = any(pod.node and not pod.started_at for pod in seen.pods)
     if stuck is not None and _is_out_of_time(seen, stuck):
@@ -221,8 +234,12 @@ def _rerunning(seen: Observed, *, is_over: bool) -> Decision:
     status = seen.record.status
     if is_over:
         is_queued = status.state is JobState.QUEUED
-        return Decision(status=status if is_queued else queued_again(status, seen.now), delete=True)
+        return Decision(status=status if is_queued else _put_back(seen), delete=True)
     return Decision(status=replace(as_running(seen), state=JobState.EXITING), terminate=True)
+
+
+def _put_back(seen: Observed) -> JobStatus:
+    return put_off(queued_again(seen.record.status, seen.now), seen.record.spec, seen.now)
 
 
 def _left_s(seen: Observed) -> float | None:

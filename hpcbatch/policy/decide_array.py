@@ -14,6 +14,7 @@ from hpcbatch.model.array import MAX_OWN, ArrayStatus
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.again import counted_again
 
 WINDOW = 50
 LEAST_WINDOW = 10
@@ -62,6 +63,8 @@ class ArraySeen:
     requested_own: Indices = _NONE
     """These get their own record before they may run, so that they can be altered individually."""
     unstarted: Mapping[int, Unstarted] = field(default_factory=dict)
+    started: Indices = _NONE
+    """Those that have started and have not ended."""
     running: int = 0
     """Number of members that started and have not ended. Suspended ones don't count against the limit."""
     ended: Mapping[int, JobState] = field(default_factory=dict)
@@ -156,6 +159,7 @@ def _counted(seen: ArraySeen, array: ArrayStatus) -> ArrayStatus:
             of_state[name].append(index)
     ended = Indices.of(index for indices in of_state.values() for index in indices) | (seen.missing & open_ones)
     found = array.pending & Indices.of(seen.unstarted)
+    array = counted_again(array, Indices.of(seen.unstarted) | seen.started)
     return replace(
         array,
         pending=array.pending - ended - found,

@@ -98,6 +98,7 @@ def _further(spec: JobSpec) -> Iterator[tuple[str, str]]:
     yield "image", spec.image or ""
     yield "not before", "" if spec.begin_time is None else rfc3339(spec.begin_time)
     yield "ends by", "" if spec.deadline is None else rfc3339(spec.deadline)
+    yield "least walltime", "" if spec.min_walltime_s is None else hms(spec.min_walltime_s)
     yield "CPU time", "" if spec.cpu_time_s is None else hms(spec.cpu_time_s)
     yield "process limits", ", ".join(f"{name} {amount}" for name, amount in spec.process_limits)
     yield "held", "by its user" if spec.hold else ""

@@ -20,7 +20,11 @@ def kept_back(seen: Observed) -> Decision | None:
     if is_too_late(spec, seen.record.walltime_s, seen.now):
         return Decision(status=as_ended(seen, JobState.TIMEOUT, Reason.DEADLINE, missed(spec)))
     if held_by := hold_reason(spec):
+        if status.is_special:
+            held_by = Reason.SPECIAL_EXIT
         return Decision(status=replace(status, state=JobState.HELD, reason=held_by, eligible_time=None))
+    if status.is_special:
+        status = replace(status, is_special=False)
     if outlook is not None and (behind := behind_others(outlook)):
         held = replace(status, state=JobState.HELD, reason=behind, eligible_time=None, message=outlook.message)
         return Decision(status=held, look_again_s=outlook.look_again_s)

@@ -7,21 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.record import JobRecord, JobStatus, Reply
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.again import after_its_end
+from hpcbatch.policy.holds import hold_reason
 from hpcbatch.record.fields import ALTERABLE, ARRAY_LIMIT, WHILE_RUNNING
 
-ALTERATION, _RERUN = "alteration", "rerunRequest"
+ALTERATION, RERUN = "alteration", "rerunRequest"
 RUNNING = frozenset({JobState.RUNNING, JobState.SUSPENDED})
+
+
+def open_rerun(obj: Mapping[str, Any], record: JobRecord) -> Mapping[str, Any] | None:
+    """The request to queue an ended job again, if it has no reply."""
+    request: Mapping[str, Any] = obj["spec"].get(RERUN) or {}
+    return request if request and record.status.handled.get(RERUN) != request["id"] else None
 
 
 def open_request(obj: Mapping[str, Any], record: JobRecord) -> tuple[str, Mapping[str, Any]] | None:
     """The kind of the first request without a reply, and the request."""
-    for kind in (ALTERATION, _RERUN):
+    for kind in (ALTERATION, RERUN):
         request: Mapping[str, Any] = obj["spec"].get(kind) or {}
         if request and record.status.handled.get(kind) != request["id"]:
             return kind, request
@@ -45,16 +54,22 @@ def merge(record: JobRecord, request: Mapping[str, Any], *, has_started: bool) -
     return {**record.status.altered, **{name: None for name in cleared if "." not in name}, **fields}
 
 
-def rerun(record: JobRecord, *, is_placed: bool) -> JobRecord:
-    """The record of a job whose run is to be ended for a rerun. Raises RefusedError."""
+def rerun(record: JobRecord, request: Mapping[str, Any], *, is_placed: bool, now: datetime) -> JobRecord:
+    """The record of a job whose run is to be ended for a rerun, or which is queued again after its end. Raises
+    RefusedError.
+    """
     status = record.status
+    is_special = bool(request.get("special"))
+    if status.state.is_final:
+        return after_its_end(record, is_held=bool(hold_reason(record.spec)), is_special=is_special, now=now)
     if not record.spec.rerunnable:
         raise RefusedError(RefusalCode.NOT_RERUNNABLE, "the job is not rerunnable")
     if status.state is JobState.EXITING:
         raise RefusedError(RefusalCode.ENDING, "the job is about to end")
     if status.state not in RUNNING and not is_placed:
         raise RefusedError(RefusalCode.NOT_RUNNING, "the job is not running")
-    return replace(record, status=replace(status, is_rerunning=True, state=JobState.EXITING, reason=Reason.NONE))
+    ending = replace(status, is_rerunning=True, state=JobState.EXITING, reason=Reason.NONE)
+    return replace(record, status=replace(ending, is_special=is_special and record.spec.hold))
 
 
 def with_limit(status: JobStatus, limit: int) -> JobStatus:

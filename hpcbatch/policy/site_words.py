@@ -6,7 +6,7 @@ nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -100,11 +100,10 @@ def site_words(spec: JobSpec, site: SiteConfig, node_names: Collection[str] | No
     Where it knows all names, a last one says which limit refuses the job, if one does.
     """
     names = names_of(spec)
-    queues = [name.name for name in names if name.kind == QUEUE]
     found = []
     for name in names:
         if name.kind == QUEUE:
-            verdict = _queue(name.name, queues, site)
+            verdict = _queue(name.name, site)
         elif name.kind == Word.NODE and node_names is None:
             verdict = Fate.HONOURED, "if there is a node of this name"
         else:
@@ -141,7 +140,7 @@ def limit_word(spec: JobSpec, site: SiteConfig) -> Outcome | None:
     return Outcome(str(refusal).partition(":")[0], Fate.REFUSED, str(refusal), LIMIT)
 
 
-def _queue(name: str, names: Sequence[str], site: SiteConfig) -> tuple[Fate, str]:
+def _queue(name: str, site: SiteConfig) -> tuple[Fate, str]:
     queue = site.queue_called(name)
     if queue is not None:
         if queue.name != name:
@@ -149,8 +148,6 @@ def _queue(name: str, names: Sequence[str], site: SiteConfig) -> tuple[Fate, str
         return Fate.HONOURED, f"Volcano Queue {queue.volcano_queue}"
     if site.unknown_queues:
         return Fate.IGNORED, f"there is no such queue: {site.unknown_queues} takes the job"
-    if any(site.queue_called(other) is not None for other in names):
-        return Fate.IGNORED, "there is no such queue: another one of the list takes the job"
     return Fate.REFUSED, "there is no such queue"
 
 

@@ -68,6 +68,8 @@ def _merged(before: StepRecord | None, told: ToldStep, earliest: datetime, now: 
         exit_code=code if signal is None else None,
         exit_signal=signal,
         is_cancelled=told.is_cancelled,
+        is_timed_out=told.is_timed_out,
+        limit_s=told.limit_s,
         tasks=told.tasks,
         cpus=told.cpus,
         hosts=told.hosts,

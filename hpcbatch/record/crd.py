@@ -17,7 +17,7 @@ from hpcbatch.record import GROUP, KIND, VERSION
 from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONLY, open_fields
 
 SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
-SCHEMA_VERSION: Final = 10
+SCHEMA_VERSION: Final = 13
 """The annotation's value; raised at each change of the definition, so that `hpcbatch check` recognizes an old one."""
 _HEAD = """\
 # The job record. What was requested stands in spec, what became of it in status; `qstat` and `squeue` are made from the
@@ -119,8 +119,9 @@ def _spec_schema(cls: type[JobSpec]) -> Json:
             },
             {
                 "rule": "!(has(oldSelf.deleteRequested) && oldSelf.deleteRequested) || "
-                "(has(self.deleteRequested) && self.deleteRequested)",
-                "message": "the deletion of a job cannot be taken back",
+                "(has(self.deleteRequested) && self.deleteRequested) || (has(self.rerunRequest) && "
+                "(!has(oldSelf.rerunRequest) || self.rerunRequest.id != oldSelf.rerunRequest.id))",
+                "message": "the deletion of a job cannot be taken back, but by a new rerunRequest",
                 "fieldPath": ".deleteRequested",
                 "reason": "FieldValueForbidden",
             },

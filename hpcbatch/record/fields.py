@@ -54,7 +54,19 @@ class ObjectField(NamedTuple):
 
 
 _ID = string(least=1, most=64).schema
-_REQUEST: Final = Kind({"type": "object", "required": ["id"], "properties": {"id": _ID}})
+_RERUN: Final = Kind(
+    {
+        "type": "object",
+        "required": ["id"],
+        "properties": {
+            "id": _ID,
+            "special": {
+                "type": "boolean",
+                "description": "It is marked as having ended in a special way, if it is held too.",
+            },
+        },
+    }
+)
 
 OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
     "spec": {
@@ -63,7 +75,13 @@ OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
             description="Name of the immutable Secret with script and environment.",
         ),
         "exportNone": ObjectField(BOOLEAN),
-        "deleteRequested": ObjectField(BOOLEAN, is_open=True, description="Set by qdel and scancel; never taken back."),
+        "testOnly": ObjectField(
+            BOOLEAN,
+            description="It is refused in any case; the reply says when it would start.",
+        ),
+        "deleteRequested": ObjectField(
+            BOOLEAN, is_open=True, description="Set by qdel and scancel; taken back only with a rerunRequest."
+        ),
         "suspended": ObjectField(
             BOOLEAN, is_open=True, description="Its processes are to be stopped until this is taken back."
         ),
@@ -73,7 +91,7 @@ OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
             description="The run that is suspended, by status.runCount; absent: every run.",
         ),
         "rerunRequest": ObjectField(
-            _REQUEST, is_open=True, description="A request to end the running job and queue it again."
+            _RERUN, is_open=True, description="A request to end the running job, if it runs, and queue it again."
         ),
         "signalRequest": ObjectField(
             Kind(
@@ -85,10 +103,12 @@ OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
                         "signal": integer(1, 64).schema,
                         "scope": {
                             "type": "string",
-                            "maxLength": 16,
-                            "pattern": r"^(script|session|steps|all|(step|cancel)[.][0-9]{1,9})$",
-                            "description": "The script's shell; its session; all but that shell, in every pod; "
-                            "all in every pod; the tasks of one step of srun; that step, to end it.",
+                            "maxLength": 32,
+                            "pattern": "^(script|session|steps|all|(step|cancel)[.][0-9]{1,9}|"
+                            "limit([.][0-9]{1,9}){2})$",
+                            "description": "The script's shell; its session; all but that shell, in every pod; all in "
+                            "every pod; the tasks of one step of srun; that step, to end it; or its alarm: its number "
+                            "and the seconds of its time limit, 0 for none.",
                         },
                     },
                 }
@@ -107,7 +127,10 @@ OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
             Kind({"type": "object", "properties": {"code": ANY_TEXT.schema, "message": ANY_TEXT.schema}})
         ),
         "volcanoJob": ObjectField(ANY_TEXT),
-        "cleaned": ObjectField(BOOLEAN, description="The ended job's pods, keys, script and environment are gone."),
+        "cleaned": ObjectField(
+            BOOLEAN,
+            description="The ended job's pods and keys are gone; script and environment too, unless it may run again.",
+        ),
     },
 }
 

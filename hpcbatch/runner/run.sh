@@ -36,6 +36,7 @@ case $1 in
   master)
     . "$root/runner/output.sh"
     . "$root/runner/tools.sh"
+    . "$root/runner/step_limits.sh"
     . "$root/runner/watch.sh"
     . "$root/runner/linked.sh"
     . "$root/runner/wrf.sh"

@@ -13,7 +13,7 @@ from hpcbatch.model.step import MAX_STEPS
 from hpcbatch.model.text import printable
 
 _NUMBER: Final = re.compile(r"\d{1,10}", re.ASCII)
-_CODE: Final = re.compile(r"(\d{1,3})(c?)", re.ASCII)
+_CODE: Final = re.compile(r"(\d{1,3})([ct]?)", re.ASCII)
 _LAYOUTS: Final = frozenset({"block", "cyclic", "plane", "arbitrary"})
 _NAME_LENGTH: Final = 64
 _SPENT: Final = re.compile(r"(\d{1,9}):(\d{1,14}):(\d{1,14}):(\d{1,9})", re.ASCII)
@@ -29,6 +29,9 @@ class ToldStep(NamedTuple):
     code: int | None
     """What srun exited with."""
     is_cancelled: bool
+    is_timed_out: bool
+    limit_s: int | None
+    """Its time limit."""
     tasks: int
     cpus: int
     hosts: Indices
@@ -81,11 +84,11 @@ def last_words(log: str) -> StepReport:
 def _step(word: str) -> ToldStep | None:
     """None for what is no such word."""
     parts = word.split(":")
-    if len(parts) != 9:
+    if len(parts) not in {9, 10}:
         return None
-    number, start, end, code, tasks, cpus, hosts, distribution, name = parts
+    number, start, end, code, tasks, cpus, hosts, distribution, name, *limit = parts
     given = _CODE.fullmatch(code)
-    numbers = (number, start, tasks, cpus) if not end else (number, start, tasks, cpus, end)
+    numbers = (number, start, tasks, cpus, *limit) if not end else (number, start, tasks, cpus, end, *limit)
     if not all(_NUMBER.fullmatch(one) for one in numbers) or (end and given is None):
         return None
     try:
@@ -97,7 +100,9 @@ def _step(word: str) -> ToldStep | None:
         start=int(start),
         end=int(end) if end else None,
         code=min(int(given[1]), 255) if end and given is not None else None,
-        is_cancelled=bool(end and given is not None and given[2]),
+        is_cancelled=bool(end and given is not None and given[2] == "c"),
+        is_timed_out=bool(end and given is not None and given[2] == "t"),
+        limit_s=(int(limit[0]) or None) if limit else None,
         tasks=int(tasks),
         cpus=int(cpus),
         hosts=places,

@@ -93,3 +93,29 @@ def test_a_signal_for_one_step_and_its_end(pod: RunnerPod, mpi: str) -> None:
         r"^slurmstepd-\S+: error: \*\*\* STEP 12\.0 ON \S+ CANCELLED AT [-0-9T:]{19} \*\*\*\n", err, re.MULTILINE
     )
     assert "srun: Job step aborted: Waiting up to 4 seconds for job step to finish.\n" in err
+
+
+def test_time_limits_of_steps(pod: RunnerPod) -> None:
+    """One that is given, and one that is requested while it runs; those that go on are left alone."""
+    pod.prepare(
+        "srun -n1 --mpi=none -t 0:59 sleep 300 & srun -n1 --mpi=none sleep 300 & srun -t 1-x true; wait\n",
+        chunks=(Chunk(count=1, cpus=4, ranks=2),),
+    )
+    log = pod.root / "run/job/steps/log"
+    process = pod.start()
+    wait_for("the steps", lambda: log.exists() and log.read_text().count("start ") == 2)
+    limited = re.search(r"^limit (\d) 60$", log.read_text(), re.MULTILINE)
+    assert limited is not None
+    first, other = int(limited[1]), 1 - int(limited[1])
+    ask(pod, f"signal 1 14 limit.{other}.300 a\nsignal 2 14 limit.7.1 b\nsignal 3 14 limit.{first}.0 c\n")
+    wait_for("the limits", lambda: f"limit {first} 0\n" in log.read_text())
+    assert f"limit {other} 300\n" in log.read_text()
+    ask(pod, f"signal 4 14 limit.{other}.1 d\n")
+    wait_for("its end", lambda: f"end {other} " in log.read_text())
+    ask(pod, f"signal 5 15 cancel.{first} e\n")
+    _, report = pod.finish(process)
+    found = {step.number: (step.is_timed_out, step.is_cancelled, step.limit_s) for step in report.steps.steps}
+    assert found == {other: (True, False, 1), first: (False, True, None)}
+    err = pod.err.read_text()
+    assert re.search(rf"\*\*\* STEP 12\.{other} ON \S+ CANCELLED AT \S+ DUE TO TIME LIMIT \*\*\*\n", err), err
+    assert "srun: error: Invalid --time specification\n" in err

@@ -137,7 +137,6 @@ def test_what_is_not_applied_is_said(pod: RunnerPod) -> None:
     assert lines == ["hi"]
     assert err.splitlines() == [
         "srun: hpcbatch: --mem-bind is not applied: tasks are bound to CPUs only",
-        "srun: hpcbatch: --time is not applied: the step ends with the job",
         "srun: hpcbatch: --mem is not applied: a step has what its job has",
     ]
 
@@ -157,6 +156,7 @@ TOLD_NOWHERE = {
     "ntasks-per-core",
     "ntasks-per-socket",
     "threads-per-core",
+    "time",
     "export",
     "het-group",
     "input",

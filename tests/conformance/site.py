@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.jobs_watch import JobsWatch
+from tests.conformance.jobs_watch import JobsWatch, Unwatched
 from tests.waiting import wait_for
 
 BIN = Path(sys.executable).parent
@@ -119,11 +119,16 @@ class Site:
             return record if state in states else {}
 
         what = f"job {job} in state {states}"
-        if self.jobs is None:
-            return wait_for(what, reached, limit_s)
-        record = self.jobs.wait_for(job, states, reached, limit_s)
+        watch = self.jobs or Unwatched()
+        record = watch.wait_for(job, states, reached, limit_s)
         assert record, f"waited {limit_s:.0f} s in vain for {what}: {self.attributes(job)}"
         return record
+
+    def start_again_now(self, job: str) -> None:
+        """Start what scontrol has queued again: as with Slurm it would begin after two minutes."""
+        form = ("squeue", "-h", "-j", job, "-o", "%t %r")
+        wait_for("its begin time", lambda: self.run(*form).stdout == "PD BeginTime\n")
+        self.run("scontrol", "update", f"JobId={job}", "StartTime=now")
 
     def read(self, name: str) -> str:
         return (self.work / name).read_text()

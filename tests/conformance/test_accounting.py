@@ -184,6 +184,18 @@ def test_a_run_that_was_given_up_is_told(site: Site) -> None:
     assert letters.count("R") == 1
 
 
+def test_what_was_never_eligible_is_listed_by_its_number(site: Site) -> None:
+    """As slurmdbd has it: a held job has no time of eligibility."""
+    job = site.sbatch("--hold", "-o", "/dev/null", "--wrap", "true")
+    assert sacct(site, "-X", "-j", job, "-o", "jobid,eligible") == [[job, "Unknown"]]
+    for more in ([], ["-s", "PD"]):
+        assert [job] not in sacct(site, "-X", "-o", "jobid", *more)
+    assert sacct(site, "-X", "-s", "PD", "-j", job) == []
+    site.run("scontrol", "release", job)
+    site.wait_end(job)
+    assert [job] in sacct(site, "-X", "-o", "jobid")
+
+
 def test_members_of_an_array(site: Site) -> None:
     job = site.sbatch("--array=1-3", "-o", "/dev/null", "--wrap", "[ $SLURM_ARRAY_TASK_ID != 2 ]")
 

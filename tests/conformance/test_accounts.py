@@ -24,12 +24,11 @@ def sacctmgr(site: Site, words: str, *, check: bool = True, stdin: str = "") -> 
 
 @pytest.fixture
 def name(site: Site) -> Iterator[str]:
-    """Of an account and a quality of service, which are gone afterwards."""
+    """Of an account and a quality of service. Afterwards accounts are again those that jobs name."""
     made = f"a{secrets.token_hex(3)}"
     yield made
-    sacctmgr(site, f"-i modify user where name={site.env['USER']} set DefaultAccount=root", check=False)
-    sacctmgr(site, f"-i delete account {made}", check=False)
-    sacctmgr(site, f"-i delete qos {made}", check=False)
+    site.kubectl(*SYSTEM, "delete", "configmap", "hpcbatch-accounts", "--ignore-not-found")
+    in_force(site, made, is_there=False)
 
 
 def test_an_account_with_a_user_and_limits(site: Site, name: str) -> None:
@@ -117,10 +116,10 @@ def enforce(site: Site, words: str) -> None:
     wait_for("the configuration", is_enforced)
 
 
-def in_force(site: Site, text: str) -> None:
+def in_force(site: Site, text: str, *, is_there: bool = True) -> None:
     def has_text() -> bool:
         found = site.kubectl(*SYSTEM, "get", "configmap", "hpcbatch-accounts-in-force", "-o", "json", check=False)
-        return text in found.stdout
+        return (text in found.stdout) is is_there
 
     wait_for("the accounts", has_text)
 

@@ -223,6 +223,7 @@ def test_the_last_member_keeps_the_number_of_the_array(site: Site) -> None:
     assert site.run("squeue", "-h", "-O", "JobID:9,ArrayTaskID", "-j", f"{number}_3").stdout.split() == [number, "3"]
     behind = site.sbatch("-d", f"afterany:{number}", "--wrap", "true")
     site.run("scontrol", "requeue", f"{number}_3")
+    site.start_again_now(f"{number}_3")
     array.wait_states("RRR")
     assert site.run("squeue", "-h", "-j", f"{number}_3", "-o", "%A").stdout.split() == [number]
     site.run("scancel", alone[0])

@@ -266,8 +266,10 @@ def test_requeue(site: Site) -> None:
     assert "Restarts=1" in site.run("scontrol", "show", "job", job).stdout
     assert says(site, "scontrol", "requeue", job) == (1, f"Job is pending execution for job {job}\n")
     assert says(site, "scontrol", "release", job) == (0, "")
+    site.start_again_now(job)
     site.wait_state(job, "R")
     assert says(site, "scontrol", "requeue", job) == (0, "")
+    site.start_again_now(job)
     wait_for("its third run", lambda: site.attributes(job).get("run_count") == 3)
     when = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
     line = rf"slurmstepd: error: \*\*\* JOB {job} ON \S+ CANCELLED AT {when} DUE TO JOB REQUEUE \*\*\*"

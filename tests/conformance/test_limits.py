@@ -59,6 +59,26 @@ def test_cpu_time_of_all_hosts_together(site: Site) -> None:
     assert re.search(r"^=>> PBS: job killed: cput \d+ exceeded limit 4$", site.read("out"), re.MULTILINE)
 
 
+def test_a_time_limit_between_two(site: Site) -> None:
+    """The job waits as long as the lesser limit leaves until its deadline, and ends by that."""
+    asked = ("--begin=now+1hour", "--deadline=now+2hours", "-t", "3:00:00")
+    whole = "sbatch: error: Batch job submission failed: "
+    for refused, why in (
+        (asked, "Requested time limit is invalid (missing or exceeds some limit)"),
+        ((*asked, "--time-min=1:01:00"), "Invalid time-min specification (exceeds job's time or other limits)"),
+        (("-t", "10", "--time-min=11"), "Invalid time-min specification (exceeds job's time or other limits)"),
+    ):
+        answer = site.run("sbatch", *refused, "--wrap", "true", check=False)
+        assert (answer.returncode, answer.stdout) == (1, "")
+        assert answer.stderr.endswith(f"{whole}{why}\n")
+    job = site.sbatch(*asked, "--time-min=10", "--wrap", "true")
+    assert "TimeLimit=03:00:00 TimeMin=00:10:00" in site.run("scontrol", "show", "job", job).stdout
+    site.run("scontrol", "update", f"JobId={job}", "TimeMin=20", "StartTime=now")
+    site.wait_end(job)
+    shown = site.run("scontrol", "show", "job", job).stdout
+    assert re.search("TimeLimit=(02:00|01:59):00 TimeMin=00:20:00", shown), shown
+
+
 SHOW = "sh -c 'taskset -cp $$ | sed \"s/.*: //\"'"
 
 

@@ -212,6 +212,7 @@ def test_a_suspended_job_that_is_requeued_runs(site: Site) -> None:
         assert site.state(job) == "S"
         if run == 1:
             site.run("scontrol", "requeue", job)
+            site.start_again_now(job)
     assert as_admin(site, "scontrol", "resume", job).stderr == ""
     site.wait_state(job, "R")
     site.run("scancel", job)

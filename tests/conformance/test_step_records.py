@@ -156,3 +156,33 @@ def test_steps_of_an_allocation(site: Site) -> None:
     wait_for("its end", lambda: table(site, job, "state")[0] != ["RUNNING"], 60)
     lines = table(site, job, "jobid,jobname,state,exitcode")
     assert lines[-2:] == [[f"{job}.0", "hostname", "COMPLETED", "0:0"], [f"{job}.1", "other", "FAILED", "2:0"]]
+
+
+def test_a_time_limit_of_its_own(site: Site) -> None:
+    """It counts from the step's start, in minutes, and ends nothing else; it may be changed while the step runs."""
+    job = submit(site, "srun -t 5 --mpi=none sleep 100 & srun -t nonsense true; echo $?; wait; exit 0", "-n2")
+    wait_for("the step", lambda: running(site, job) == [f"{job}.0"])
+    shown = ("scontrol", "show", "step", f"{job}.0")
+    wait_for("its limit", lambda: "TimeLimit=00:05:00\n" in site.run(*shown).stdout)
+    assert site.run("squeue", "-h", "-s", "-j", job, "-o", "%i %l").stdout.splitlines()[0] == f"{job}.0 5:00"
+    for words in (["StepId=999999.0", "TimeLimit=1"], [f"StepId={job}.7", "TimeLimit=1"]):
+        done = site.run("scontrol", "update", *words, check=False)
+        assert (done.returncode, done.stderr) == (1, "slurm_update error: Invalid job id specified\n")
+    for limit, text in (("UNLIMITED", "UNLIMITED"), ("2", "00:02:00")):
+        site.run("scontrol", "update", f"StepId={job}.0", f"TimeLimit={limit}")
+        assert f"TimeLimit={text}\n" in site.run(*shown).stdout
+    site.run("scancel", job)
+    site.wait_end(job)
+    assert "srun: error: Invalid --time specification\n255\n" in site.read("out")
+
+
+@pytest.mark.slow
+def test_a_step_whose_time_is_up(site: Site) -> None:
+    job = submit(site, "srun -t 5 --mpi=none sleep 200; echo $?; exit 0")
+    wait_for("the step", lambda: running(site, job) == [f"{job}.0"])
+    site.run("scontrol", "update", f"StepId={job}", "TimeLimit=1")
+    site.wait_end(job, 120)
+    assert [line[:3] for line in table(site, job, "jobid,state,exitcode")][2:] == [[f"{job}.0", "TIMEOUT", "0:15"]]
+    text = site.read("out")
+    assert re.search(rf"error: \*\*\* STEP {job}\.0 ON \S+ CANCELLED AT \S+ DUE TO TIME LIMIT \*\*\*", text), text
+    assert text.endswith("\n143\n")

@@ -126,6 +126,13 @@ def test_names_of_queues(site: Site, named: list[str]) -> None:
     assert "-p nosuch: this site has no such queue" in strict.stderr
 
 
+def test_one_unknown_queue_of_several(site: Site) -> None:
+    """sbatch refuses all of it, and says which."""
+    done = site.run("sbatch", "-p", "default,nosuch", "--wrap", "true", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "sbatch: error: invalid partition specified: nosuch\n" in done.stderr
+
+
 def test_of_two_queues_the_free_one_is_taken(site: Site, named: list[str]) -> None:
     red, *_ = named
     first = site.sbatch("-p", "reds", "--exclusive", "-N", "1", "-c", "2", "-o", "/dev/null", "--wrap", "sleep 600")

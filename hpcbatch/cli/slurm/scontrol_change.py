@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain
 from hpcbatch.client import arrays, listing
 from hpcbatch.client.alter import alter
-from hpcbatch.client.changes import rerun
 from hpcbatch.client.holds import hold, release
 from hpcbatch.client.rights import check_may_change_all, may_change_all, not_permitted
 from hpcbatch.client.watch import settle
@@ -18,7 +17,7 @@ from hpcbatch.dialects.slurm.ids import parse_id
 from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
 from hpcbatch.errors import HpcBatchError, NotSupportedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
-from hpcbatch.model.state import WAITING
+from hpcbatch.model.state import JobState
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
@@ -40,6 +39,15 @@ class _Target(NamedTuple):
 
 def change(session: Session, command: ScontrolCommand) -> int:
     """One bad id does not stop the others."""
+    if command.verb in {Verb.CREATE, Verb.DELETE}:
+        from hpcbatch.cli.slurm import scontrol_partition
+
+        act = (
+            scontrol_partition.create_partition if command.verb is Verb.CREATE else scontrol_partition.delete_partition
+        )
+        return act(session, command.words)
+    if command.verb is Verb.RECONFIGURE:
+        return _reconfigure(session)
     update: Update | None = None
     if command.verb is Verb.UPDATE:
         from hpcbatch.dialects.slurm.node_update import is_of_nodes
@@ -56,8 +64,15 @@ def change(session: Session, command: ScontrolCommand) -> int:
 
             return update_partition(session, command.words)
 
+        from hpcbatch.dialects.slurm.step_update import is_of_steps
+
+        if is_of_steps(command.words):
+            from hpcbatch.cli.slurm.scontrol_step import update_steps
+
+            return update_steps(session, command.words)
+
         update = read_update(command.words)
-    act = _update_with(session, update) if update is not None else _acts(session)[command.verb]
+    perform = _update_with(session, update) if update is not None else _acts(session, command)[command.verb]
     changed: list[Object] = []
     code = 0
     ids = _ids(session, command, update)
@@ -65,7 +80,7 @@ def change(session: Session, command: ScontrolCommand) -> int:
         ids.reverse()
     for text in ids:
         try:
-            changed += act(_target(session, text))
+            changed += perform(_target(session, text))
         except NO_CONNECTION:
             raise
         except HpcBatchError as error:
@@ -76,6 +91,19 @@ def change(session: Session, command: ScontrolCommand) -> int:
     if changed:
         settle(session.api, changed)
     return code
+
+
+def _reconfigure(session: Session) -> int:
+    """The controller reads the site's file whenever that changes: told is whether what there is of it is in force."""
+    from hpcbatch.client.queues import site_problem
+    from hpcbatch.dialects.slurm.scontrol_admin import refusal
+
+    if not may_change_all(session.api):
+        raise refusal("reconfigure", "reconfigure", [])
+    if problem := site_problem(session.api):
+        text = f"slurm_reconfigure error: Unspecified error\nscontrol: hpcbatch: site.yaml: {problem}"
+        raise SlurmUsageError(text)
+    return 0
 
 
 def _ids(session: Session, command: ScontrolCommand, update: Update | None) -> list[str]:
@@ -116,13 +144,13 @@ _Act = Callable[[_Target], Iterable["Object"]]
 """Returns the records whose state will show the change."""
 
 
-def _acts(session: Session) -> dict[Verb, _Act]:
+def _acts(session: Session, command: ScontrolCommand) -> dict[Verb, _Act]:
     return {
         Verb.HOLD: lambda target: _hold(session, target, by_user=_is_own(session, target.row)),
         Verb.UHOLD: lambda target: _hold(session, target, by_user=True),
         Verb.RELEASE: lambda target: _release(session, target),
-        Verb.REQUEUE: lambda target: _requeue(session, target, hold=False),
-        Verb.REQUEUE_HOLD: lambda target: _requeue(session, target, hold=True),
+        Verb.REQUEUE: lambda target: _requeue(session, target, command),
+        Verb.REQUEUE_HOLD: lambda target: _requeue(session, target, command),
         Verb.SUSPEND: lambda target: _suspend(session, target, is_suspended=True),
         Verb.RESUME: lambda target: _suspend(session, target, is_suspended=False),
         Verb.TOP: lambda target: _top(session, target),
@@ -146,10 +174,17 @@ def _release(session: Session, target: _Target) -> list[Object]:
     row = target.row
     if target.members is not None:
         release(session.api, row, target.members)
-        return []
+        return _release_own(session, target)
     is_admins = not row.state.is_final and bool(listing.get_object(session.api, row)["spec"].get("adminHolds"))
     released = release(session.api, row, admin="os" if is_admins else "")
     return [] if released is None else [released]
+
+
+def _release_own(session: Session, target: _Target) -> list[Object]:
+    """Members that are held by themselves: they were held when they were queued again."""
+    held = [row for row in _own(session, target) if row.state is JobState.HELD]
+    released = [release(session.api, row) for row in held]
+    return [obj for obj in released if obj is not None]
 
 
 def _own(session: Session, target: _Target) -> list[JobRow]:
@@ -159,14 +194,19 @@ def _own(session: Session, target: _Target) -> list[JobRow]:
     return list(arrays.own_rows(session.api, target.row, target.members, ended=False).values())
 
 
-def _requeue(session: Session, target: _Target, *, hold: bool) -> list[Object]:
-    rows = _own(session, target)
-    if target.row.array_indices:
-        rows = [row for row in rows if row.state not in WAITING]
-    if not rows:
-        raise RefusedError(RefusalCode.NOT_RUNNING, "no member is running")
-    for row in rows:
-        rerun(session.api, row, hold=hold)
+def _requeue(session: Session, target: _Target, command: ScontrolCommand) -> list[Object]:
+    """Also what has ended, as long as its record is a BatchJob: of an array the members that have begun."""
+    from hpcbatch.client import requeue
+
+    hold = command.verb is Verb.REQUEUE_HOLD or command.is_special
+    requeue.requeue(
+        session.api,
+        target.row,
+        target.members,
+        hold=hold,
+        is_special=command.is_special,
+        running_only=command.is_incomplete,
+    )
     return []
 
 

@@ -63,6 +63,7 @@ ATTRIBUTE: Final[Mapping[str, str]] = {
     "licenses": "Resource_List.software",
     "words": "Resource_List",
     "deadline": "Resource_List.deadline",
+    "minWalltimeSeconds": "Resource_List.min_walltime",
     "processLimits": "Resource_List.pvmem",
     "processNice": "Resource_List.nice",
     "stdin": "Input_Path",
@@ -274,14 +275,14 @@ def _with_resources(asked: Sequence[ResourceRequest], spec: JobSpec, attributes:
     names = {request.name for request in asked}
     if names == {"walltime"} and not asked[-1].value.strip():  # back to the queue's default
         attributes[f"{_LIST}walltime"] = None
-        return replace(spec, walltime_s=None)
+        return replace(spec, walltime_s=None, min_walltime_s=None)
     resources = altered_resources(asked, spec)
     for request in asked:
         if request.option in resources.ignored or request.name == "signal":
             raise not_supported(request.option, request.origin)
     limits = resources.limits
     if limits.walltime_s is not None:
-        spec = replace(spec, walltime_s=limits.walltime_s)
+        spec = replace(spec, walltime_s=limits.walltime_s, min_walltime_s=limits.min_walltime_s)
         attributes[f"{_LIST}walltime"] = hms(limits.walltime_s)
     if limits.cpu_time_s is not None:
         spec = replace(spec, cpu_time_s=limits.cpu_time_s)

@@ -106,14 +106,19 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.AMOUNT_LIMIT: ("", PBSE_ENTLIMRESC & 0xFF),
     RefusalCode.UNKNOWN_RESERVATION: (_UNKNOWN_QUEUE, PBSE_UNKQUE & 0xFF),  # a reservation is a queue
     RefusalCode.IGNORED: ("", PBSE_BADATVAL & 0xFF),
+    RefusalCode.TEST_ONLY: ("", PBSE_BADATVAL & 0xFF),  # no command of PBS tests a job
     RefusalCode.DEADLINE: ("", PBSE_BADATVAL & 0xFF),
+    RefusalCode.MIN_WALLTIME: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.USER_DISABLED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
+    RefusalCode.QUEUE_ACCESS: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
+    RefusalCode.GROUP_NOT_ALLOWED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
     RefusalCode.BAD_DEPENDENCY: ("Invalid request", PBSE_IVALREQ & 0xFF),
     RefusalCode.CIRCULAR_DEPENDENCY: (_BAD_DEPENDENCY, PBSE_BADDEPEND & 0xFF),
     RefusalCode.STARTED: ("Cannot modify attribute while job running  {}", PBSE_MODATRRUN & 0xFF),
     RefusalCode.NOT_RUNNING: (_BAD_STATE, PBSE_BADSTATE & 0xFF),
     RefusalCode.ENDING: (_BAD_STATE, PBSE_BADSTATE & 0xFF),
     RefusalCode.NOT_RERUNNABLE: ("job is not rerunnable", PBSE_NORERUN & 0xFF),
+    RefusalCode.NOT_BATCH: ("job is not rerunnable", PBSE_NORERUN & 0xFF),
     RefusalCode.ARRAY_SIZE: ("Array job exceeds server or queue size limit", PBSE_MAXARRAYSIZE & 0xFF),
 }
 """PBS's text and exit code; `{}` stands for the controller's own line, to which an empty text gives way."""

@@ -36,6 +36,8 @@ class Limits(NamedTuple):
     process_nice: int = 0
     warn_signal: WarnSignal | None = None
     shown: Mapping[str, str] = {}
+    min_walltime_s: int | None = None
+    """The walltime may be lowered down to this; None: it may not."""
 
 
 def read_limits(asked: Mapping[str, ResourceRequest], obstacles: Obstacles) -> Limits:
@@ -68,9 +70,12 @@ def read_limits(asked: Mapping[str, ResourceRequest], obstacles: Obstacles) -> L
     walltime_s = next((times[name] for name in ("walltime", "max_walltime", "min_walltime") if name in times), None)
     if walltime_s is not None:
         shown["walltime"] = hms(walltime_s)
+    min_s = None if "walltime" in times else times.get("min_walltime")
+    if min_s is not None and walltime_s is not None and min_s > walltime_s:
+        obstacles.attempt(asked["min_walltime"].option, partial(_refused, asked["min_walltime"]), None)
     if limits.get("as") == 0:  # as OpenPBS: nothing at all could run
         del limits["as"]
-    return Limits(walltime_s, times.get("cput"), tuple(sorted(limits.items())), nice, warn, shown)
+    return Limits(walltime_s, times.get("cput"), tuple(sorted(limits.items())), nice, warn, shown, min_s)
 
 
 def _seconds(request: ResourceRequest) -> int | None:
@@ -94,3 +99,7 @@ def _nice(request: ResourceRequest) -> int:
     if not re.fullmatch(r"\s*[+-]?[0-9]{1,3}\s*", request.value) or not -20 <= int(request.value) <= 19:
         raise bad_value(request)
     return int(request.value)
+
+
+def _refused(request: ResourceRequest) -> None:
+    raise bad_value(request)

@@ -196,6 +196,7 @@ def _submission(
         excluded_hosts=resources.excluded_hosts,
         words=resources.words,
         walltime_s=resources.limits.walltime_s,
+        min_walltime_s=resources.limits.min_walltime_s,
         cpu_time_s=resources.limits.cpu_time_s,
         process_limits=resources.limits.process_limits,
         process_nice=resources.limits.process_nice,

@@ -113,6 +113,8 @@ DOOR = Door(
         after_waits_for_all_members=True,
         counts_killed_processes=True,
         warns_before_requeue=True,
+        requeues_ended=True,
+        requeue_delay_s=121,  # batch_requeue_fini(): when the credentials of the last run are no longer valid
     ),
     mails=mails,
     next_mail=next_time,

@@ -71,6 +71,7 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.NO_SCRIPT: "Job script not specified",
     RefusalCode.BAD_SPEC: "Requested node configuration is not available",
     RefusalCode.WALLTIME_LIMIT: "Requested time limit is invalid (missing or exceeds some limit)",
+    RefusalCode.MIN_WALLTIME: "Invalid time-min specification (exceeds job's time or other limits)",
     RefusalCode.NODE_LIMIT: "Node count specification invalid",
     RefusalCode.CPU_LIMIT: "More processors requested than permitted",
     RefusalCode.MEMORY_LIMIT: "Memory required by task is not available",
@@ -86,14 +87,18 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.AMOUNT_LIMIT: POLICY,
     RefusalCode.UNKNOWN_RESERVATION: "Requested reservation is invalid",
     RefusalCode.IGNORED: "Requested operation not supported on this system",
+    RefusalCode.TEST_ONLY: "Requested operation not supported on this system",  # sbatch --test-only reads the message
     RefusalCode.DEADLINE: "Requested time limit is invalid (missing or exceeds some limit)",
     RefusalCode.USER_DISABLED: DENIED,
+    RefusalCode.QUEUE_ACCESS: DENIED,
+    RefusalCode.GROUP_NOT_ALLOWED: "User's group not permitted to use this partition",
     RefusalCode.BAD_DEPENDENCY: "Job dependency problem",
     RefusalCode.CIRCULAR_DEPENDENCY: "Circular job dependency",
     RefusalCode.STARTED: NOT_PENDING,
     RefusalCode.NOT_RUNNING: "Job is pending execution",
     RefusalCode.ENDING: "Job can not be altered now, try again later",
     RefusalCode.NOT_RERUNNABLE: "Requested operation is presently disabled",
+    RefusalCode.NOT_BATCH: "Only batch jobs are accepted or processed",
     RefusalCode.ARRAY_SIZE: "Invalid job array specification",
 }
 """slurm_errno.h, messages 2000, 2070, 2009, 2014, 2051, 2006, 2005, 2044, 2002, 2072, 2029 and 2081."""
@@ -105,6 +110,7 @@ _SAYS_IT_ALL = frozenset(
         RefusalCode.NOT_RUNNING,
         RefusalCode.ENDING,
         RefusalCode.NOT_RERUNNABLE,
+        RefusalCode.NOT_BATCH,
     }
 )
 _NAMED: dict[RefusalCode, str] = {

@@ -60,7 +60,8 @@ Parallel run options:
       --signal=[[R][B]:]num[@time] send signal when time limit within time seconds
       --strict                refuse the job if any option has no effect here
   -t, --time=minutes          time limit
-      --test-only             check the script, submit nothing
+      --time-min=minutes      least time limit, down to which it may be lowered
+      --test-only             say when it would start, submit nothing
   -v, --verbose               verbose mode
   -W, --wait                  wait for completion of submitted job
       --wrap=command          submit a sh script that runs this command
@@ -212,7 +213,7 @@ Valid <COMMAND> values are:
   completing                  jobs that are ending
   listpids [ID]               processes of jobs on this host
   pidinfo PID                 within a job: the job of a process, and when its time is over
-  reconfigure                 refused: site.yaml is read anew by itself
+  reconfigure                 whether site.yaml, which is read by itself, is in force
   version                     output version information"""
 
 SINFO_USAGE = """\

@@ -83,7 +83,7 @@ def _events(record: JobRecord, types: frozenset[str], now: datetime) -> Iterator
         word = _word_of_end(status.state, types)
         if word:
             ran = "" if is_array else f", Run time {_ran(record, now)}"
-            yield _Event("end", end, f"{word}{ran}, {_result(record)}")
+            yield _Event("end" if run <= 1 else f"end.{run}", end, f"{word}{ran}, {_result(record)}")
 
 
 def _word_of_end(state: JobState, types: frozenset[str]) -> str:

@@ -175,6 +175,13 @@ def _time(request: Request, value: str, _now: datetime) -> None:
         raise invalid("time") from None
 
 
+def _time_min(request: Request, value: str, _now: datetime) -> None:
+    try:
+        request.min_walltime_s = values.parse_time_s(value)
+    except ValueError:
+        raise invalid("time-min") from None
+
+
 def _verbose(request: Request, _value: str, _now: datetime) -> None:
     request.verbose += 1
 
@@ -457,7 +464,7 @@ READERS: dict[str, Reader] = {
     "thread-spec": readers.number("thread-spec", 1),
     "threads-per-core": _bound("threads-per-core"),
     "time": _time,
-    "time-min": readers.checked(readers.is_time, "Invalid --time-min specification"),
+    "time-min": _time_min,
     "tmp": readers.memory("tmp_mb", "tmp"),
     "tres-per-task": _tres_per_task,
     "uid": readers.root_only("uid"),

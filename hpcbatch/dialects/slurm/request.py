@@ -62,6 +62,8 @@ class Request:
     cpus_per_gpu: int | None = None
     cpus_per_task: int | None = None
     deadline: datetime | None = None
+    min_walltime_s: int | None = None
+    """--time-min"""
     dependency: str | None = None
     """As given, and found to be right."""
     dry_run: bool = False

@@ -27,7 +27,8 @@ from hpcbatch.record.rows import row_of
 _SIGTERM = 15
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_ASSIGNED = "None assigned"
-_REQUEUED = "RQ"
+_REQUEUED, _LOST = "RQ", "NF"
+_WAITING = frozenset({"PD", "SE"})
 
 
 class Facts(NamedTuple):
@@ -117,7 +118,7 @@ def _past_entries(record: JobRecord, arrays: dict[int, JobRecord]) -> Iterator[_
             max_rss_bytes=None,
         )
         for entry in _entries(replace(record, status=status), arrays, set()):
-            yield entry._replace(state=_REQUEUED)
+            yield entry._replace(state=_LOST if run.lost and not run.was_preempted else _REQUEUED)
 
 
 def _entries(record: JobRecord, arrays: dict[int, JobRecord], apart: set[int]) -> Iterator[_Entry]:
@@ -182,15 +183,18 @@ def _is_in_window(entry: _Entry, options: SacctOptions) -> bool:
     start, end = options.start or _EVER, options.end
     if end is None:
         return True
-    status = entry.record.status
-    began, ended = status.start_time, status.end_time if status.state.is_final else None
+    status, is_waiting = entry.record.status, entry.state in _WAITING
+    began = None if is_waiting else status.start_time
+    ended = None if is_waiting or not status.state.is_final else status.end_time
+    eligible = _eligible(entry)
     if options.states is None:
-        # held jobs, which are not eligible yet, are shown from the moment that they have an id
-        return (entry.submit or _EVER) < end and (ended is None or ended >= start)
+        since = (entry.submit or _EVER) if options.jobs else eligible  # what is not eligible is shown by its id only
+        return since is not None and since < end and (ended is None or ended >= start)
     for state in options.states:
         if state == "PD":
             waited = began or ended
-            if (entry.submit or _EVER) < end and (entry.state == "PD" if waited is None else start < waited):
+            is_in = is_waiting if waited is None else start < waited
+            if is_in and eligible is not None and eligible < end:
                 return True
         elif state == "R":
             if began is not None and began < end and (entry.state in {"R", "CG"} if ended is None else start < ended):
@@ -198,6 +202,18 @@ def _is_in_window(entry: _Entry, options: SacctOptions) -> bool:
         elif state == entry.state and (ended is None or start <= ended <= end):
             return True
     return False
+
+
+def _eligible(entry: _Entry) -> datetime | None:
+    """Since when it waited for nothing but room, or from when on it will; None if that was never so."""
+    status = entry.record.status
+    if status.eligible_time is not None:
+        return status.eligible_time
+    if status.state is JobState.WAITING:
+        return entry.record.spec.begin_time
+    if status.start_time is not None or not (status.state is JobState.HELD or status.state.is_final):
+        return entry.submit
+    return None
 
 
 # Lines
@@ -217,7 +233,7 @@ def _lines(entry: _Entry, options: SacctOptions, facts: Facts) -> Iterator[Line]
 
 def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
     record, row, status = entry.record, entry.row, entry.record.status
-    is_waiting = entry.state == "PD"
+    is_waiting = entry.state in _WAITING
     end = None if is_waiting or not status.state.is_final else status.end_time
     start = None if is_waiting else status.start_time or end  # one that never ran starts and ends in one moment
     if entry.members is not None:
@@ -241,7 +257,7 @@ def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
         exit_code=code,
         exit_signal=signal,
         submit=entry.submit,
-        eligible=status.eligible_time or (entry.submit if status.state is not JobState.HELD else None),
+        eligible=_eligible(entry),
         start=start,
         end=end,
         elapsed_s=0 if start is None else max(0, int((until - start).total_seconds()) - suspended_s),
@@ -272,7 +288,8 @@ def _state_text(entry: _Entry, facts: Facts) -> str:
 
 def _exit(entry: _Entry) -> tuple[int, int]:
     status = entry.record.status
-    if not status.state.is_final or entry.state in {"CA", "PD", _REQUEUED}:
+    is_past = entry.state == _REQUEUED or (entry.state == _LOST and status.reason is Reason.NONE)
+    if not status.state.is_final or is_past or entry.state in {"CA", "PD"}:
         return 0, 0
     return states.exit_status(
         status.state, status.reason, status.exit_code, status.exit_signal, status.start_time is not None

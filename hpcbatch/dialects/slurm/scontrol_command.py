@@ -43,6 +43,10 @@ class Verb(StrEnum):
     RESUME = "resume"
     TOP = "top"
     UPDATE = "update"
+    CREATE = "create"
+    DELETE = "delete"
+    RECONFIGURE = "reconfigure"
+    WRITE_CONFIG = "write config"
     PING = "ping"
     VERSION = "version"
     COMPLETING = "completing"
@@ -63,12 +67,18 @@ class ScontrolCommand:
     ids: tuple[str, ...] = ()
     """As written."""
     words: tuple[str, ...] = ()
-    """What stands behind `update`."""
+    """What stands behind `update`, `create` and `delete`."""
+    is_incomplete: bool = False
+    """requeue: only jobs that run."""
+    is_special: bool = False
+    """requeue: they are marked with SPECIAL_EXIT, and held."""
     one_line: bool = False
     quiet: bool = False
     verbose: bool = False
     time_format: str = ""
     clusters: str | None = None
+    shows_hidden: bool = False
+    """-a: hidden partitions, too."""
 
 
 PARSER = Parser(
@@ -122,10 +132,10 @@ _WORDS = {
     **dict.fromkeys(("cluster", "listpids"), (0, 1)),
     **dict.fromkeys(("top", "wait_job", "pidinfo"), (1, 1)),
     "write": (1, 3),
+    "reconfigure": (0, 64),
 }
 """How many words stand behind a keyword; of the others at least one."""
 _VERBS = {"holdu": Verb.UHOLD}
-_REQUEUE_FLAGS = ("incomplete", "state=")
 _MODES = {
     "all": 2,
     "cluster": 2,
@@ -182,7 +192,8 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     words = [argv[index] for index in operands]
     clusters = next((option.value for option in reversed(given) if option.option.name == "clusters"), None)
     time_format = environ.get("SLURM_TIME_FORMAT", "")
-    options = _Options("oneliner" in asked, "quiet" in asked, "verbose" in asked, time_format, clusters)
+    shows_hidden = "all" in asked or ("SCONTROL_ALL" in environ and "hide" not in asked)
+    options = _Options("oneliner" in asked, "quiet" in asked, "verbose" in asked, time_format, clusters, shows_hidden)
     if not words:
         return options.command(Verb.INTERACTIVE)
     keyword, rest = _keyword(words), words[1:]
@@ -199,15 +210,32 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     if keyword == "write":
         return _write(rest, options)
     verb = _VERBS.get(keyword) or Verb(keyword)
-    if verb is Verb.UPDATE:
+    if verb in {Verb.UPDATE, Verb.CREATE, Verb.DELETE, Verb.RECONFIGURE}:
         return options.command(verb, words=rest)
     if verb in {Verb.WAIT_JOB, Verb.LISTPIDS, Verb.PIDINFO}:
         return options.command(verb, words=rest)
-    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and len(rest) > 1 and rest[0].lower() == "incomplete":
-        rest = rest[1:]  # of an array the members that have not ended, which are all that can be queued again here
-    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD} and rest[0].lower().startswith(_REQUEUE_FLAGS):
-        raise NotSupportedError(f"scontrol {verb} {rest[0]} is not supported yet")
+    if verb in {Verb.REQUEUE, Verb.REQUEUE_HOLD}:
+        return _requeue(verb, rest, options)
     return options.command(verb, ids=tuple(part for word in rest for part in _ids(word)))
+
+
+def _requeue(verb: Verb, words: Sequence[str], options: _Options) -> ScontrolCommand:
+    """Words before the ids say which jobs, `incomplete`, and how they are marked, `State=SpecialExit`. Source:
+    parse_requeue_flags().
+    """
+    is_incomplete = is_special = False
+    for place, word in enumerate(words):
+        state = word[6:].lower() if word.lower().startswith("state=") else None
+        if state is not None and not state.startswith(("specialexit", "se")):
+            raise SlurmUsageError(
+                f"scontrol: error: Invalid State value: {word[6:]}: only SpecialExit is one of a requeue"
+            )
+        if state is None and not (word and "incomplete".startswith(word.lower())):
+            ids = tuple(part for rest in words[place:] for part in _ids(rest))
+            return options.command(verb, ids=ids, is_incomplete=is_incomplete, is_special=is_special)
+        is_special = is_special or state is not None
+        is_incomplete = is_incomplete or state is None
+    raise SlurmUsageError(f"no job id given for keyword:{verb}")
 
 
 def _ids(word: str) -> list[str]:
@@ -225,20 +253,31 @@ class _Options:
     verbose: bool
     time_format: str
     clusters: str | None
+    shows_hidden: bool
 
     def command(
-        self, verb: Verb, operand: str = "", ids: tuple[str, ...] = (), words: Sequence[str] = ()
+        self,
+        verb: Verb,
+        operand: str = "",
+        ids: tuple[str, ...] = (),
+        words: Sequence[str] = (),
+        *,
+        is_incomplete: bool = False,
+        is_special: bool = False,
     ) -> ScontrolCommand:
         return ScontrolCommand(
             verb=verb,
             operand=operand,
             ids=ids,
             words=tuple(words),
+            is_incomplete=is_incomplete,
+            is_special=is_special,
             one_line=self.one_line,
             quiet=self.quiet,
             verbose=self.verbose,
             time_format=self.time_format,
             clusters=self.clusters,
+            shows_hidden=self.shows_hidden,
         )
 
 
@@ -248,10 +287,14 @@ def _keyword(words: Sequence[str]) -> str:
     for keyword, least in (*_KEYWORDS.items(), *_MODES.items()):
         if _is(word, keyword, least):
             return keyword
-    from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS, refusal
+    from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS, entity_of, refusal
 
     for keyword, request in REQUESTS.items():
         if _is(word, keyword, request.least):
+            if keyword in {"create", "delete"} and entity_of(words[1:]) == "partition":
+                return keyword
+            if keyword == "reconfigure":
+                return keyword
             raise refusal(keyword, word, words[1:])
     if any(_is(word, keyword, least) for keyword, least in _NOT_YET.items()):
         raise NotSupportedError(f"scontrol {word.lower()} is not supported yet")
@@ -267,10 +310,9 @@ def _is(word: str, keyword: str, least: int) -> bool:
 def _write(rest: Sequence[str], options: _Options) -> ScontrolCommand:
     what, *words = rest
     if _is(what, "config", 5):
-        raise SlurmUsageError(
-            "Could not create file /etc/slurm/slurm.conf: Permission denied\n"
-            "scontrol: hpcbatch: there is no slurm.conf; `scontrol show config` prints what is so here"
-        )
+        if len(words) > 1:
+            raise SlurmUsageError("too many arguments for keyword:write")
+        return options.command(Verb.WRITE_CONFIG, words=words)
     if not _is(what, "batch_script", 5):
         raise SlurmUsageError(f"invalid write argument:{what}")
     return options.command(Verb.WRITE_SCRIPT if words else Verb.NOTHING, words=words)

@@ -5,6 +5,7 @@ What hpcbatch does not have is `(null)`; where Slurm writes a number it has the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import NamedTuple
@@ -67,7 +68,6 @@ _FIXED = {
     "DefMemPerNode": "UNLIMITED",
     "DisableRootJobs": "No",
     "EioTimeout": "60",
-    "EnforcePartLimits": "NO",
     "EpilogMsgTime": "2000 usec",
     "ExtSensorsType": "ext_sensors/none",
     "ExtSensorsFreq": "0 sec",
@@ -186,6 +186,7 @@ class Cluster(NamedTuple):
     kill_delay_s: int | None
     max_array_size: int | None
     """None: its controller does not tell, as older ones do not."""
+    refuses_oversize: bool = False
     enforced: tuple[str, ...] = ()
     priority: PriorityConfig = PriorityConfig()
 
@@ -198,6 +199,7 @@ def format_config(cluster: Cluster, now: datetime, tz: tzinfo, time_format: str 
         "ClusterName": cluster.name,
         "KillWait": "N/A" if cluster.kill_delay_s is None else f"{cluster.kill_delay_s} sec",
         "Licenses": licenses or "(null)",
+        "EnforcePartLimits": "ANY" if cluster.refuses_oversize else "NO",
         "MaxArraySize": "N/A" if cluster.max_array_size is None else str(cluster.max_array_size + 1),
         "MaxNodeCount": str(cluster.nodes),
         "MinJobAge": f"{int(MIN_JOB_AGE.total_seconds())} sec",
@@ -214,3 +216,19 @@ def format_config(cluster: Cluster, now: datetime, tz: tzinfo, time_format: str 
     lines = [f"Configuration data as of {stamp(now, tz, time_format)}"]
     lines += [f"{name:<23} = {values.get(name, '(null)')}" for name in names]
     return "\n".join(lines) + "\n\n" + format_ping(cluster.name, up=True)
+
+
+_UNIT = re.compile(r"(\d+) (?:sec|usec|min|days?)")
+
+
+def as_file(shown: str) -> str:
+    """What `show config` prints as slurm.conf has it: what has no value is commented out."""
+    heading, *lines = shown.partition("\n\n")[0].splitlines()
+    text = [f"# {heading}"]
+    for line in lines:
+        name, _, value = line.partition("=")
+        name, value = name.strip().partition("[")[0], value.strip()
+        match = _UNIT.fullmatch(value)
+        has_value = value not in {"(null)", "N/A", "none", ""}
+        text.append(f"{'' if has_value else '#'}{name}={match[1] if match else value}")
+    return "\n".join(text) + "\n"

@@ -96,9 +96,10 @@ def format_steps(steps: Iterable[Step], tz: tzinfo, *, time_format: str = "", on
         row, srun = step.row, step.srun
         nodes = len(step.hosts)
         cpus = 0 if srun is None else srun.cpus
+        limit = "UNLIMITED" if srun is None or srun.limit_s is None else full(srun.limit_s)
         lines = [
             f"StepId={step.step_id} UserId={0 if row.uid is None else row.uid} "
-            f"StartTime={stamp(step.start_time, tz, time_format, none='Unknown')} TimeLimit=UNLIMITED",
+            f"StartTime={stamp(step.start_time, tz, time_format, none='Unknown')} TimeLimit={limit}",
             f"State=RUNNING Partition={row.queue} NodeList={compress(step.hosts)}",
             f"Nodes={nodes} CPUs={cpus} Tasks={step.tasks} Name={step.title} Network=(null)",
             "TRES=(null)" if srun is None else f"TRES=cpu={cpus},mem=0,node={nodes}",

@@ -150,7 +150,7 @@ def job(shown: ShownJob, group_name: Callable[[int], str] = str) -> dict[str, An
         "submit_time": epoch(status.submit_time),
         "system_comment": states.system_comment(status.state, status.reason, status.message),
         "time_limit": None if row.walltime_s is None else -(-row.walltime_s // 60),
-        "time_minimum": 0,
+        "time_minimum": -(-(spec.min_walltime_s or 0) // 60),
         "threads_per_core": number(given, "threads_per_core"),
         "tres_per_job": row.tres_per_job,
         "tres_per_node": row.tres_per_node,

@@ -25,7 +25,7 @@ LETTERS: dict[str, tuple[str, Value]] = {
     "b": ("TRES_PER_JOB", lambda *_: "(null)"),
     "i": ("STEPID", lambda step, _: step.step_id),
     "j": ("NAME", lambda step, _: step.title),
-    "l": ("TIME_LIMIT", lambda *_: "UNLIMITED"),
+    "l": ("TIME_LIMIT", lambda step, _: _limit(step)),
     "M": ("TIME", lambda step, view: short(_used_s(step, view.now))),
     "N": ("NODELIST", lambda step, _: compress(step.hosts)),
     "P": ("PARTITION", lambda step, _: step.row.queue),
@@ -82,6 +82,10 @@ def format_steps(
 
 def _value(fields: Mapping[str, tuple[str, Value]], step: Step, view: View, key: str) -> str:
     return fields[key][1](step, view)
+
+
+def _limit(step: Step) -> str:
+    return "UNLIMITED" if step.srun is None or step.srun.limit_s is None else short(step.srun.limit_s)
 
 
 def _used_s(step: Step, now: datetime) -> int:

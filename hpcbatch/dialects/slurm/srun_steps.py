@@ -77,6 +77,8 @@ def _end(step: StepRecord, *, is_over: bool) -> tuple[str, int, int]:
     if step.end_time is None:
         return ("CA", 0, _SIGTERM) if is_over else ("R", 0, 0)
     code, signal = step.exit_code or 0, step.exit_signal or 0
+    if step.is_timed_out:
+        return "TO", 0, signal or _SIGTERM
     if signal or step.is_cancelled:
         return "CA", code, signal
     return ("F", code, 0) if code else ("CD", 0, 0)

@@ -62,6 +62,7 @@ REASON: dict[Reason, str] = {
     Reason.PRIORITY: "Priority",
     Reason.HELD_BY_USER: "JobHeldUser",
     Reason.HELD_BY_ADMIN: "JobHeldAdmin",
+    Reason.SPECIAL_EXIT: "JobHeldUser",
     Reason.DEPENDENCY: "Dependency",
     Reason.DEPENDENCY_NEVER: "DependencyNeverSatisfied",
     Reason.ARRAY_LIMIT: "JobArrayTaskLimit",
@@ -98,7 +99,7 @@ _BEFALLEN = frozenset(
     }
 )
 
-ACTIVE = frozenset({"PD", "R", "S", "CG", "CF", "RS", "SI", "SO", "ST"})
+ACTIVE = frozenset({"PD", "R", "S", "CG", "CF", "RS", "SE", "SI", "SO", "ST"})
 """What squeue shows when no states are requested."""
 
 FIRST_PRIORITY = 4294901760
@@ -109,6 +110,8 @@ def compact(state: JobState, reason: Reason) -> str:
     """The compact state: `PD`, `R`, `CD`, …"""
     if state is JobState.TIMEOUT and reason is Reason.DEADLINE:
         return "DL"
+    if state is JobState.HELD and reason is Reason.SPECIAL_EXIT:
+        return "SE"
     return _FAILED_BY.get(reason, "F") if state is JobState.FAILED else COMPACT[state]
 
 
@@ -199,8 +202,8 @@ def used_s(row: JobRow, now: datetime) -> int:
 
 
 def expected_start(row: JobRow) -> datetime | None:
-    """When it started, or at the earliest will: known for a begin time only."""
-    return row.start_time or (row.begin_time if row.state is JobState.WAITING else None)
+    """When it started, or will by the plan; with a begin time to come, not before that."""
+    return row.start_time or (row.begin_time if row.state is JobState.WAITING else row.planned_start)
 
 
 def expected_end(row: JobRow) -> datetime | None:

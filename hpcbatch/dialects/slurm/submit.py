@@ -292,6 +292,7 @@ def _spec(
         arrangement=size.arrangement,
         sharing=Sharing.EXCLUSIVE if request.exclusive else Sharing.SHARED,
         walltime_s=request.walltime_s,
+        min_walltime_s=request.min_walltime_s,
         deadline=request.deadline,
         process_limits=_process_limits(request, limits or {}),
         warn_signal=request.warn_signal,

@@ -111,7 +111,7 @@ _SAME_AS = {
     "TresPerNode": "Gres",
     "NodeList": "ReqNodeList",
 }
-_KEPT = {"Comment": "comment", "QOS": "qos", "WCKey": "wckey", "TimeMin": "time_min"}
+_KEPT = {"Comment": "comment", "QOS": "qos", "WCKey": "wckey"}
 _OTHERS = {"NodeName": 3, "PartitionName": 3, "StepId": 4, "FrontendName": 2, "ReservationName": 3, "SlurmctldDebug": 2}
 # Of these the size of the job follows; each is read as sbatch's option.
 _SIZE = {
@@ -129,6 +129,7 @@ _SIZE = {
 }
 _TAKEN = {
     *_KEPT,
+    "TimeMin",
     *_SIZE,
     "Account",
     "ArrayTaskThrottle",
@@ -326,6 +327,8 @@ def _with(spec: JobSpec, change: Change, record: JobRecord, now: datetime) -> Jo
     match change.tag:
         case "TimeLimit":
             return replace(spec, walltime_s=_walltime_s(change, record))
+        case "TimeMin":
+            return replace(spec, min_walltime_s=values.parse_time_s(value))
         case "Name":
             return replace(spec, name=value)
         case "Partition":

@@ -96,9 +96,16 @@ class Registry(Objects):
         grace_period_s: int | None = None,
         propagation: Propagation = "Background",
         uid: str | None = None,
+        resource_version: str | None = None,
     ) -> None:
         self.delete_object(
-            self.kind(resource), name, namespace or "", grace_s=grace_period_s, propagation=propagation, uid=uid
+            self.kind(resource),
+            name,
+            namespace or "",
+            grace_s=grace_period_s,
+            propagation=propagation,
+            uid=uid,
+            resource_version=resource_version,
         )
 
     def watch(

@@ -8,17 +8,19 @@ from dataclasses import dataclass
 
 from hpcbatch.policy.plan.estate import ALL_SHARES, Estate, Spot, fits
 from hpcbatch.policy.plan.limits import Count, Limits
-from hpcbatch.policy.plan.snapshot import NODES, JobId, Owner, Part, Shape, WaitingJob
+from hpcbatch.policy.plan.outcome import Why
+from hpcbatch.policy.plan.snapshot import JobId, Owner, Part, Shape, WaitingJob
 from hpcbatch.policy.plan.timeline import Amounts
 
 Key = tuple[tuple[float, ...], JobId]
 """A job's place in the order of priority."""
+Counts = tuple[tuple[Count, ...], ...]
 
 
 class Filter:
     """The spots that may hold pods of some parts."""
 
-    __slots__ = ("_all", "able", "closed", "part", "pool")
+    __slots__ = ("_all", "able", "closed", "part", "pool", "version")
 
     def __init__(self, pool: str, part: Part) -> None:
         self.pool = pool
@@ -26,6 +28,8 @@ class Filter:
         self.able: dict[Spot, None] = {}
         self.closed: dict[Spot, None] = {}
         self._all: dict[bool, Counter[Amounts]] = {}
+        self.version = 0
+        """Grows with each change of a node."""
 
     def put(self, spot: Spot) -> None:
         self.drop(spot)
@@ -36,6 +40,7 @@ class Filter:
         self.able.pop(spot, None)
         self.closed.pop(spot, None)
         self._all = {}
+        self.version += 1
 
     def sizes(self, *, with_closed: bool) -> Counter[Amounts]:
         """How many nodes have how much in all."""
@@ -88,37 +93,52 @@ class Option:
     parts: tuple[tuple[Kind, int], ...]
     is_scattered: bool
     is_exclusive: bool
-    counts: tuple[Count, ...]
-    are_nodes_counted: bool
-    """Whether a limit counts its nodes, whose number is known only when it is placed."""
-    pods: int
+
+    @property
+    def pool(self) -> str:
+        return self.parts[0][0].filter.pool
 
     def ever_fits(self, *, with_closed: bool) -> bool:
         return all(kind.most(is_scattered=self.is_scattered, with_closed=with_closed) >= n for kind, n in self.parts)
 
 
 class JobClass:
-    """The waiting jobs that differ in order, walltime and number only, in the order of priority."""
+    """The waiting jobs of equal shapes in one pool, in the order of priority."""
 
-    __slots__ = ("keys", "options", "owner", "pool", "shortest")
+    __slots__ = ("_never", "counts", "keys", "options", "owner", "pool", "shortest")
 
     def __init__(self, pool: str, owner: Owner, options: tuple[Option, ...]) -> None:
         self.pool = pool
         self.owner = owner
-        """One of those whose jobs these are; for those in a reservation all are equal."""
+        """Of one of the jobs; in a reservation of all."""
         self.options = options
+        self._never: tuple[int, Why | None] = (-1, None)
         self.keys: list[Key] = []
         self.shortest: list[float] = []
         """By the index in `keys`: the least time for which the job would start."""
+        self.counts: list[Counts] = []
+        """Likewise: what the job adds to counters of limits, for each option."""
 
-    def put(self, key: Key, shortest_s: float) -> None:
+    def put(self, key: Key, shortest_s: float, counts: Counts) -> None:
         index = bisect_left(self.keys, key)
         self.keys.insert(index, key)
         self.shortest.insert(index, shortest_s)
+        self.counts.insert(index, counts)
 
     def drop(self, key: Key) -> None:
         index = bisect_left(self.keys, key)
-        del self.keys[index], self.shortest[index]
+        del self.keys[index], self.shortest[index], self.counts[index]
+
+    def never_fits(self) -> Why | None:
+        """The reason, if the jobs could not run even if nothing else did."""
+        version = sum(kind.filter.version for option in self.options for kind, _ in option.parts)
+        if self._never[0] != version:
+            why = None
+            if not any(option.ever_fits(with_closed=False) for option in self.options):
+                is_down = any(option.ever_fits(with_closed=True) for option in self.options)
+                why = Why.NODE_DOWN if is_down else Why.NEVER_FITS
+            self._never = version, why
+        return self._never[1]
 
     def after(self, index: int, below_s: float) -> int | None:
         """The first after `index` that would start for less than `below_s`."""
@@ -135,14 +155,18 @@ class Compiler:
         self.filters: dict[object, Filter] = {}
         self._kinds: dict[object, Kind] = {}
         self._shapes: dict[int, tuple[Shape, object]] = {}
+        self._counts: dict[Counts, Counts] = {}
         self.classes: dict[object, JobClass] = {}
         """By what they have in common; one whose last job goes is dropped by the caller."""
 
     def class_key(self, job: WaitingJob) -> object:
-        shapes = tuple(
-            (self._shape_key(shape), self._limits.counts(job.owner, shape, job.uses)) for shape in job.shapes
-        )
+        shapes = tuple(self._shape_key(shape) for shape in job.shapes)
         return job.reservation, job.owner if job.reservation else None, shapes
+
+    def counts(self, job: WaitingJob) -> Counts:
+        """The same object for equal ones."""
+        found = tuple(self._limits.counts(job.owner, shape, job.uses) for shape in job.shapes)
+        return self._counts.setdefault(found, found)
 
     def class_of(self, key: object, job: WaitingJob) -> JobClass:
         found = self.classes.get(key)
@@ -158,6 +182,7 @@ class Compiler:
         filters = {kind.filter for kind in used}
         self.filters = {key: found for key, found in self.filters.items() if found in filters}
         self._shapes = {}
+        self._counts = {counts: counts for found in self.classes.values() for counts in found.counts}
 
     def _shape_key(self, shape: Shape) -> object:
         known = self._shapes.get(id(shape))
@@ -169,15 +194,11 @@ class Compiler:
         return known[1]
 
     def _option(self, index: int, job: WaitingJob, shape: Shape) -> Option:
-        counts = self._limits.counts(job.owner, shape, job.uses)
         return Option(
             index=index,
             parts=tuple((self._kind(job.reservation, part, shape), part.count) for part in shape.parts),
             is_scattered=shape.is_scattered,
             is_exclusive=shape.is_exclusive,
-            counts=counts,
-            are_nodes_counted=job.uses is None and any(count.limit.what == NODES for count in counts),
-            pods=sum(part.count for part in shape.parts),
         )
 
     def _kind(self, pool: str, part: Part, shape: Shape) -> Kind:

@@ -18,7 +18,7 @@ def earliest(option: Option, walltime_s: float, estate: Estate, rooms: Rooms) ->
     Room only grows when something ends, so only these times need trying. On most nodes nothing begins later on: what is
     free there at one time stays free. The others, `special`, are looked at again for each time that would do.
     """
-    now_s, pool = rooms.now_s, option.parts[0][0].filter.pool
+    now_s, pool = rooms.now_s, option.pool
     special = rooms.special(pool) | {spot for spot in estate.overdue_spots() if spot.pool == pool}
     views = [_copy(rooms.until(kind, now_s + walltime_s)) for kind, _ in option.parts]
     since: dict[Spot, float] = {}

@@ -239,7 +239,7 @@ def _end(end_s: float, now_s: float) -> float:
 
 def fits(needs: Sequence[tuple[int, int]], free: Amounts, *, is_exclusive: bool) -> int:
     """How many pods that need so much of each index find room."""
-    if is_exclusive and free[0] < ALL_SHARES:
+    if free[0] < (ALL_SHARES if is_exclusive else 1):
         return 0
     least = ALL_SHARES
     for index, amount in needs:

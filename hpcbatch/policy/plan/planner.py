@@ -10,7 +10,7 @@ A planned job counts for its limits too, from its planned start on.
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 
 from hpcbatch.policy.plan.compiled import Compiler, JobClass, Key
@@ -37,6 +37,8 @@ class Planner:
         self.asleep: list[tuple[float, JobId]] = []
         """Waiting jobs with a time before which they do not start, by that time."""
         self.class_of: dict[JobId, tuple[JobClass, object]] = {}
+        self.orders: dict[str, list[Key]] = {}
+        """By reservation: its waiting jobs, in the order of priority."""
         self._limits_are = snapshot.limits
         self._events = 0
         self._build(snapshot.nodes, snapshot.running, snapshot.waiting, snapshot.reservations)
@@ -71,6 +73,8 @@ class Planner:
                 self.asleep.remove((job.earliest_s, job_id))
             else:
                 found[0].drop(_key(job))
+                order = self.orders[job.reservation]
+                del order[bisect_left(order, _key(job))]
                 if not found[0].keys:
                     del self.compiler.classes[found[1]]
         self.estate.drop_running(job_id)
@@ -134,7 +138,7 @@ class Planner:
         self.limits = Limits(self._limits_are)
         self.compiler = Compiler(self.estate, self.limits)
         self.rooms = Rooms(self.estate)
-        self.waiting, self.class_of = {}, {}
+        self.waiting, self.class_of, self.orders = {}, {}, {}
         for job in running:
             self.estate.put_running(job)
             self.limits.put_running(job)
@@ -145,7 +149,8 @@ class Planner:
     def _enlist(self, job: WaitingJob) -> None:
         key = self.compiler.class_key(job)
         found = self.compiler.class_of(key, job)
-        found.put(_key(job), job.walltime_s if job.min_walltime_s is None else job.min_walltime_s)
+        found.put(_key(job), job.least_s, self.compiler.counts(job))
+        insort(self.orders.setdefault(job.reservation, []), _key(job))
         self.class_of[job.job_id] = (found, key)
 
 

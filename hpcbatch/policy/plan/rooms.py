@@ -138,7 +138,7 @@ class Rooms:
             for view, (_, count) in zip(views, option.parts, strict=True)
         ):
             return None
-        pool = option.parts[0][0].filter.pool
+        pool = option.pool
         uneven, planned = self._uneven.get(pool, set()), self._planned
 
         def preference(spot: Spot, count: int) -> tuple[bool, int, str]:
@@ -156,7 +156,7 @@ class Rooms:
             self._planned[spot] = self.timeline(spot).with_occupant(start_s, end_s, amounts)
             self._log.append(spot)
         if start_s > self.now_s:
-            starts = self.starts.setdefault(option.parts[0][0].filter.pool, [])
+            starts = self.starts.setdefault(option.pool, [])
             if start_s not in starts:
                 insort(starts, start_s)
 

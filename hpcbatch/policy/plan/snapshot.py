@@ -143,6 +143,11 @@ class WaitingJob:
         if not self.shapes or not self.walltime_s > 0:
             raise ValueError(f"job {self.job_id} has {len(self.shapes)} shapes and a walltime of {self.walltime_s} s")
 
+    @property
+    def least_s(self) -> float:
+        """The least time for which it would start."""
+        return self.walltime_s if self.min_walltime_s is None else min(self.walltime_s, self.min_walltime_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningJob:

@@ -19,7 +19,7 @@ ntasks='' nodes='' max_nodes='' cpus_per_task=${SRUN_CPUS_PER_TASK:-} per_node='
 label=${SLURM_LABELIO:+yes} out=${SLURM_STDOUTMODE:-} err=${SLURM_STDERRMODE:-} input=${SLURM_STDINMODE:-}
 kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution='' mpi=${SLURM_MPI_TYPE:-} multi_prog=''
 overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name='' export_given=''
-preserve_env='' test_only='' groups=${default_group:-0} wait_s=${SLURM_WAIT:-0} open_mode=${SLURM_OPEN_MODE:-}
+preserve_env='' test_only='' groups=${default_group:-0} wait_s=${SLURM_WAIT:-0} open_mode=${SLURM_OPEN_MODE:-} step_limit=''
 
 notes=
 # note TEXT: once
@@ -105,6 +105,21 @@ read_distribution() {
 [ -z "${SLURM_CPU_BIND:-}" ] || [ -n "${SLURM_CPU_BIND_LIST:-}" ] || read_bind "$SLURM_CPU_BIND" # a task's own, else
 [ -z "${SLURM_DISTRIBUTION:-}" ] || read_distribution "$SLURM_DISTRIBUTION"
 
+# read_step_limit TIME: sets $step_limit to its seconds, whole minutes as in Slurm; empty: none
+read_step_limit() {
+  step_limit=$(printf '%.40s\n' "$1" | awk '
+    tolower($0) ~ /^(-1|0|infinite|unlimited)$/ { right = 1 }
+    /^[0-9]+-[0-9]+(:[0-9]+)?(:[0-9]+)?$/ { split($0, day, "-"); split(day[2], part, ":"); right = 1
+      seconds = ((day[1] * 24 + part[1]) * 60 + part[2]) * 60 + part[3] }
+    /^[0-9]+(:[0-9]+)?(:[0-9]+)?$/ { n = split($0, part, ":"); right = 1
+      seconds = n == 1 ? part[1] * 60 : n == 2 ? part[1] * 60 + part[2] : (part[1] * 60 + part[2]) * 60 + part[3] }
+    END {
+      minutes = int((seconds + 59) / 60)
+      if (!right || minutes > 16000000) exit 1
+      if (minutes > 0) printf "%d", minutes * 60
+    }') || die "Invalid --time specification" 255
+}
+
 # apply NAME VALUE
 apply() {
   case $1 in
@@ -173,7 +188,8 @@ apply() {
     no-allocate) die "--no-allocate is not supported: a step is always its job's" ;;
     prolog | epilog | task-prolog | task-epilog | bcast | container) die "--$1 is not supported" ;;
     bcast-exclude | send-libs) unapplied "--$1" "nothing is broadcast" ;;
-    time | time-min | signal) unapplied "--$1" "the step ends with the job" ;;
+    time) read_step_limit "$2" ;;
+    time-min | signal) unapplied "--$1" "the step ends with the job" ;;
     accel-bind | mem-bind | mem_bind | gpu-bind | tres-bind) unapplied "--$1" "tasks are bound to CPUs only" ;;
     cores-per-socket | sockets-per-node | extra-node-info) unapplied "--$1" "a step has the CPUs that its tasks ask for" ;;
     open-mode)

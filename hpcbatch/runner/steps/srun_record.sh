@@ -35,6 +35,9 @@ step_begins() {
     width=$((width + ${word#*:}))
   done
   echo "start $step_id $$ $(date +%s) $ntasks $width $(places) $shown $(plain_name "$recorded_name")" >>"$steps/log"
+  [ -n "$step_limit" ] || return 0
+  echo "limit $step_id $step_limit" >>"$steps/log"
+  echo "$step_limit $(date +%s)" >"$steps/$step_id.limit.new" && mv "$steps/$step_id.limit.new" "$steps/$step_id.limit"
 }
 
 # step_ends EXIT-CODE

@@ -89,10 +89,12 @@ end_tasks() {
   fi
 }
 
-# tell_of_stop: by whom? scancel (watch.sh)?
+# tell_of_stop: by whom? scancel, the step's time limit (step_limits.sh)?
 tell_of_stop() {
-  if [ -e "$steps/$step_id.cancelled" ]; then
-    echo "slurmstepd-$host: error: *** STEP $job_id.$step_id ON $host CANCELLED AT $(date +%Y-%m-%dT%H:%M:%S) ***"
+  if { read -r by <"$steps/$step_id.cancelled"; } 2>/dev/null; then
+    due=
+    [ "$by" != timeout ] || due=' DUE TO TIME LIMIT'
+    echo "slurmstepd-$host: error: *** STEP $job_id.$step_id ON $host CANCELLED AT $(date +%Y-%m-%dT%H:%M:%S)$due ***"
     echo "srun: Job step aborted: Waiting up to $((kill_delay_s + 2)) seconds for job step to finish."
   else
     echo "srun: error: StepId=$job_id.$step_id: Terminating"
@@ -260,6 +262,6 @@ done
 for process in $feeder $feeders; do
   kill "$process" 2>/dev/null
 done
-rm -rf "$state" "$steps/$step_id.step" "$steps/$step_id.cancelled"
+rm -rf "$state" "$steps/$step_id.step" "$steps/$step_id.cancelled" "$steps/$step_id.limit"
 step_ends "$highest"
 exit "$highest"

@@ -4,7 +4,8 @@
 # neither the API nor a controller. The requests stand in a file that the kubelet writes anew when an annotation of
 # the pod changes (controller/pod_requests.py):
 #   start                             first, and once it may: a job that must not run twice waits for it (master.sh)
-#   signal SEQUENCE NUMBER SCOPE ID   each once, in the order of their sequence numbers; SCOPE cancel.STEP ends a step of srun
+#   signal SEQUENCE NUMBER SCOPE ID   each once, in the order of their sequence numbers; SCOPE cancel.STEP ends a step of srun,
+#                                     limit.STEP.SECONDS sets its time limit, from its start; 0 for none
 #   walltime SECONDS                  another limit than the job's first one; `none` for no limit
 #   cput SECONDS                      the same of the CPU time of all its processes together
 #   requeue TIME                      the run is about to be ended, to be queued again: for Slurm's line in the output
@@ -24,6 +25,7 @@ watch() {
   while runner_lives; do
     uptime
     read_requests
+    end_late_steps
     if [ -n "$limit" ] && [ -z "$stopped_since" ]; then
       left=$((began + stopped + limit * 100 - now))
       if [ $left -le 0 ]; then
@@ -198,17 +200,10 @@ deliver() {
     steps) signal_here "$1" steps && broadcast "$1" steps ;;
     all) signal_here "$1" full && broadcast "$1" full ;;
     step.*) signal_here "$1" "$2" && broadcast "$1" "$2" ;;
-    cancel.*) cancel_step "${2#cancel.}" ;;
+    cancel.*) end_step "${2#cancel.}" cancel ;;
+    limit.*) limit_step "${2#limit.}" ;;
     *) signal_here "$1" "$2" ;;
   esac
-}
-
-# cancel_step STEP: its srun ends the tasks on all hosts
-cancel_step() {
-  { read -r owner _ <"$run/steps/$1.step"; } 2>/dev/null && kill -0 "$owner" 2>/dev/null || return 0
-  echo "cancel $1" >>"$run/steps/log"
-  : >"$run/steps/$1.cancelled"
-  kill -s TERM "$owner" 2>/dev/null || :
 }
 
 # A signal before its session exists would be lost: until then the script is on its way.

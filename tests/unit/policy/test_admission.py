@@ -23,6 +23,7 @@ from hpcbatch.policy.admission import (
     asked_queues,
     check_deadline,
     closed_because,
+    grant_walltime,
 )
 from hpcbatch.site.identity import Identity
 
@@ -222,7 +223,6 @@ QUEUES = [
     ("gpu", (), SITE, ["gpu"], []),
     ("normal", (), ALIASED, ["workq"], []),
     ("batch2", ("gpu", "normal"), ALIASED, ["workq", "gpu"], []),
-    ("nosuch", ("gpu",), SITE, ["gpu"], ["nosuch: this site has no such queue"]),
     ("nosuch", (), ALIASED, ["capped"], ["nosuch: this site has no such queue; capped takes it"]),
     ("gpu", ("nosuch",), ALIASED, ["gpu", "capped"], ["nosuch: this site has no such queue; capped takes it"]),
 ]
@@ -237,6 +237,13 @@ def test_which_queues_are_meant(
         found = asked_queues(asked, site)
         assert [queue.name for queue in found.queues] == queues
         assert list(found.ignored) == [f"{option} {text}" for text in ignored]
+
+
+def test_one_unknown_queue_of_several() -> None:
+    for name, others in (("nosuch", ("gpu",)), ("gpu", ("workq", "nosuch"))):
+        with pytest.raises(RefusedError, match=r"^nosuch; there are: ") as raised:
+            asked_queues(spec(queue=name, other_queues=others), SITE)
+        assert raised.value.code == RefusalCode.UNKNOWN_QUEUE
 
 
 def test_unknown_queues_of_a_site_that_names_none() -> None:
@@ -337,3 +344,79 @@ def test_deadlines(deadline_s: int | None, walltime_s: int | None, begin_s: int 
     with pytest.raises(RefusedError, match=r"^deadline 2026-01-01T00:0[01]:00Z cannot be kept") as raised:
         check_deadline(asked, walltime_s, NOW)
     assert raised.value.code == RefusalCode.DEADLINE
+
+
+@pytest.mark.parametrize(
+    ("walltime_s", "min_s", "granted"),
+    [
+        (3600, 1800, 3600),
+        (9000, 1800, 7200),
+        (9000, 7200, 7200),
+        (9000, 7201, "walltime: at least 02:00:01 needed, at most 02:00:00 possible in workq"),
+        (60, 120, "walltime: at least 00:02:00 needed, at most 00:01:00 possible in workq"),
+    ],
+)
+def test_a_walltime_between_two(walltime_s: int, min_s: int, granted: int | str) -> None:
+    asked = spec(walltime_s=walltime_s, min_walltime_s=min_s)
+    if isinstance(granted, int):
+        assert grant(asked).walltime_s == granted
+        return
+    with pytest.raises(RefusedError) as raised:
+        grant(asked)
+    assert (raised.value.code, str(raised.value)) == (RefusalCode.MIN_WALLTIME, granted)
+
+
+def test_a_job_that_runs_keeps_its_least_walltime() -> None:
+    assert grant_walltime(spec(walltime_s=90, min_walltime_s=60), WORKQ) == 90
+    for walltime_s, code in ((30, RefusalCode.MIN_WALLTIME), (9000, RefusalCode.WALLTIME_LIMIT)):
+        with pytest.raises(RefusedError) as raised:
+            grant_walltime(spec(walltime_s=walltime_s, min_walltime_s=60), WORKQ)
+        assert raised.value.code == code
+
+
+def test_a_least_walltime_and_a_deadline() -> None:
+    deadline = NOW + timedelta(seconds=60)
+    check_deadline(spec(deadline=deadline, min_walltime_s=60), 90, NOW)
+    with pytest.raises(RefusedError, match=r"cannot be kept with a walltime of 00:01:01$") as raised:
+        check_deadline(spec(deadline=deadline, min_walltime_s=61), 90, NOW)
+    assert raised.value.code == RefusalCode.MIN_WALLTIME
+
+
+@pytest.mark.parametrize(
+    ("queue", "account", "code"),
+    [
+        ({"allow_accounts": ("a", "b")}, "b", None),
+        ({"allow_accounts": ("a", "b")}, "c", RefusalCode.UNKNOWN_ACCOUNT),
+        ({"allow_accounts": ("a", "b")}, None, RefusalCode.UNKNOWN_ACCOUNT),
+        ({"deny_accounts": ("c",)}, "c", RefusalCode.UNKNOWN_ACCOUNT),
+        ({"deny_accounts": ("c",)}, None, None),
+        ({"allow_groups": ("nobody",)}, None, RefusalCode.GROUP_NOT_ALLOWED),
+        ({"allow_groups": (str(ALICE.gid),)}, None, None),
+        ({"root_only": True}, None, RefusalCode.QUEUE_ACCESS),
+        ({"min_nodes": 2}, None, RefusalCode.NODE_LIMIT),
+    ],
+)
+def test_who_may_use_a_queue(queue: dict[str, Any], account: str | None, code: RefusalCode | None) -> None:
+    site = SiteConfig(operator_queues=(QueueConfig(name="default", volcano_queue="default", **queue),))
+    if code is None:
+        assert grant(spec(account=account), site=site).walltime_s is None
+        return
+    with pytest.raises(RefusedError) as raised:
+        grant(spec(account=account), site=site)
+    assert raised.value.code is code
+
+
+@pytest.mark.parametrize(
+    ("chunk", "code"),
+    [({"cpus": 99}, RefusalCode.CPU_LIMIT), ({"cpus": 1, "count": 3}, RefusalCode.NODE_LIMIT), ({"cpus": 1}, None)],
+)
+def test_jobs_larger_than_their_partition(chunk: dict[str, int], code: RefusalCode | None) -> None:
+    site = SiteConfig(refuses_oversize=True)
+    job = replace(spec(**chunk), dialect=Dialect.SLURM, arrangement=Arrangement.SCATTER)
+    (queue,) = asked_queues(job, site).queues
+    if code is None:
+        admit(job, queue, site, ALICE, volcano_state="Open", nodes=UNEVEN)
+        return
+    with pytest.raises(RefusedError) as raised:
+        admit(job, queue, site, ALICE, volcano_state="Open", nodes=UNEVEN)
+    assert raised.value.code is code

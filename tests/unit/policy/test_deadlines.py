@@ -9,7 +9,7 @@ import pytest
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.deadlines import seconds_left
+from hpcbatch.policy.deadlines import least_s, seconds_left
 from hpcbatch.policy.decide import decide
 from tests.unit.policy.job_seen import NOW, START, pod, seen
 
@@ -63,3 +63,19 @@ def test_a_running_job_ends_at_its_deadline() -> None:
 
 def test_jobs_without_deadline() -> None:
     assert seconds_left(JobSpec(dialect="pbs", name="x"), 60, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("min_s", "walltime_s", "least"),
+    [(None, None, 0), (None, 60, 60), (30, 60, 30), (90, 60, 60), (30, None, 30)],
+)
+def test_the_least_time_that_a_job_may_get(min_s: int | None, walltime_s: int | None, least: int) -> None:
+    assert least_s(JobSpec(dialect="slurm", name="x", min_walltime_s=min_s), walltime_s) == least
+
+
+def test_a_least_walltime_keeps_a_job_longer() -> None:
+    spec = at(59) | {"walltime_s": 60, "hold": True}
+    kept = decide(seen(spec=spec | {"min_walltime_s": 20}))
+    assert not kept.status.state.is_final
+    assert kept.look_again_s == pytest.approx(39.1)
+    assert decide(seen(spec=spec | {"min_walltime_s": 60})).status.reason is Reason.DEADLINE

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from hpcbatch.errors import HpcBatchError, RefusedError
+from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.interactive import Interactive
+from hpcbatch.model.record import JobRecord, JobStatus, PastRun
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.again import with_members_again
 from hpcbatch.policy.requests import merge, rerun
 from hpcbatch.record.fields import ALTERABLE
+from hpcbatch.units import rfc3339
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def record(state: JobState = JobState.QUEUED, *, spec: dict[str, Any] | None = None, **status: Any) -> JobRecord:
-    given = JobSpec(dialect=Dialect.PBS, name="x", **{"attributes": {"a": "1", "b": "2"}, **(spec or {})})
+    given = JobSpec(**{"dialect": Dialect.PBS, "name": "x", "attributes": {"a": "1", "b": "2"}, **(spec or {})})
     full = JobStatus(state=state, layout=(Chunk(),), **status)
     return JobRecord(job_id=7, namespace="ns", object_name="x", queue="q", spec=given, status=full)
 
@@ -70,10 +79,66 @@ def test_a_running_job_may_have_another_name_and_time() -> None:
 )
 def test_rerun_is_refused(job: JobRecord, is_placed: bool, code: RefusalCode) -> None:
     with pytest.raises(RefusedError) as caught:
-        rerun(job, is_placed=is_placed)
+        rerun(job, {"id": "1"}, is_placed=is_placed, now=NOW)
     assert caught.value.code == code
 
 
 @pytest.mark.parametrize("job", [record(JobState.RUNNING), record(JobState.SUSPENDED), record()])
 def test_rerun_marks_the_job(job: JobRecord) -> None:
-    assert rerun(job, is_placed=True).status.is_rerunning
+    assert rerun(job, {"id": "1"}, is_placed=True, now=NOW).status.is_rerunning
+
+
+SLURM = {"dialect": Dialect.SLURM}
+
+
+@pytest.mark.parametrize(
+    ("spec", "code"),
+    [
+        ({}, RefusalCode.NOT_RUNNING),
+        (SLURM | {"rerunnable": False}, RefusalCode.NOT_RERUNNABLE),
+        (SLURM | {"interactive": Interactive.STREAMS}, RefusalCode.NOT_BATCH),
+    ],
+)
+def test_an_ended_job_that_does_not_run_again(spec: dict[str, Any], code: RefusalCode) -> None:
+    with pytest.raises(RefusedError) as caught:
+        rerun(record(JobState.FAILED, spec=spec), {"id": "1"}, is_placed=False, now=NOW)
+    assert caught.value.code == code
+
+
+def test_an_ended_job_runs_again() -> None:
+    """Its last run is remembered, and nothing else of it."""
+    start, end = NOW - timedelta(hours=2), NOW - timedelta(hours=1)
+    ended = record(JobState.DELETED, spec=SLURM)
+    status = replace(
+        ended.status, start_time=start, end_time=end, exit_code=3, deleted_by="bob", run_count=1, cpu_used_s=5
+    )
+    again = rerun(replace(ended, status=status), {"id": "1"}, is_placed=False, now=NOW).status
+    assert (again.state, again.reason) == (JobState.WAITING, Reason.BEGIN_TIME)
+    assert again.past_runs == (PastRun(start_time=start, end_time=end),)
+    assert (again.start_time, again.end_time, again.exit_code, again.deleted_by, again.cpu_used_s) == (
+        None,
+        None,
+        None,
+        "",
+        None,
+    )
+    assert (again.run_count, again.altered) == (1, {"beginTime": rfc3339(NOW + timedelta(seconds=121))})
+
+
+def test_an_ended_job_is_held_and_marked() -> None:
+    request = {"id": "1", "special": True}
+    held = record(JobState.FINISHED, spec=SLURM | {"hold": True})
+    status = rerun(held, request, is_placed=False, now=NOW).status
+    assert (status.state, status.reason, status.is_special) == (JobState.HELD, Reason.SPECIAL_EXIT, True)
+    free = rerun(record(JobState.FINISHED, spec=SLURM), request, is_placed=False, now=NOW).status
+    assert not free.is_special
+
+
+def test_an_array_goes_on_with_its_members() -> None:
+    array = ArrayStatus(succeeded=Indices.parse("1-2"), failed=Indices.parse("3"))
+    over = JobStatus(state=JobState.FAILED, exit_code=1, start_time=NOW, end_time=NOW, array=array)
+    assert with_members_again(over, Indices()) is None
+    again = with_members_again(over, Indices.parse("2-3"))
+    assert again is not None
+    assert (again.state, again.end_time, again.exit_code) == (JobState.RUNNING, None, None)
+    assert again.array == ArrayStatus(active=Indices.parse("2-3"), succeeded=Indices.parse("1"))

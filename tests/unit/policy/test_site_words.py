@@ -69,12 +69,12 @@ def test_each_name_stands_once_and_all_are_told() -> None:
     ]
 
 
-def test_unknown_queues_are_ignored_where_the_site_has_a_queue_for_them_or_the_job_names_another() -> None:
+def test_unknown_queues_are_ignored_where_the_site_has_a_queue_for_them() -> None:
     site = SiteConfig(default_queue="workq", queues=SITE.queues, unknown_queues="workq")
     (found,) = site_words(_job(queue="long"), site)
     assert found.fate is Fate.IGNORED
     fates = [each.fate for each in site_words(_job(queue="long", other_queues=("workq",)), SITE)]
-    assert fates == [Fate.IGNORED, Fate.HONOURED]
+    assert fates == [Fate.REFUSED, Fate.HONOURED]
 
 
 def test_nodes_are_those_that_there_are_as_far_as_they_are_known() -> None:

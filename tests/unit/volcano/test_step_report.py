@@ -16,6 +16,8 @@ STEP = ToldStep(
     end=160,
     code=7,
     is_cancelled=False,
+    is_timed_out=False,
+    limit_s=None,
     tasks=4,
     cpus=8,
     hosts=Indices.parse("0-1"),
@@ -29,6 +31,13 @@ def test_words() -> None:
     cancelled = STEP._replace(number=2, code=143, is_cancelled=True)
     report = parse_words(f"9 4:100:::4:8:0-1:block:wrf.exe {ENDED} 2:100:160:143c:4:8:0-1:block:wrf.exe", "3:250:4:1")
     assert report == (9, (running, STEP, cancelled), ((3, Spent(ticks=250, rss_bytes=4096, task=1)),))
+
+
+def test_time_limits() -> None:
+    late = STEP._replace(code=143, is_timed_out=True, limit_s=60)
+    free = STEP._replace(number=4, end=None, code=None)
+    words = "2 3:100:160:143t:4:8:0-1:block:wrf.exe:60 4:100:::4:8:0-1:block:wrf.exe:0 5:100:::4:8:0-1:block:wrf.exe:x"
+    assert parse_words(words, "").steps == (late, free)
 
 
 @pytest.mark.parametrize(

@@ -193,3 +193,10 @@ def test_limits(
 ) -> None:
     limits = read(text).limits
     assert limits[:4] == (walltime_s, cpu_time_s, process_limits, nice)
+
+
+def test_a_walltime_that_may_be_lowered() -> None:
+    assert read("min_walltime=60,max_walltime=90").limits.min_walltime_s == 60
+    assert read("min_walltime=60,walltime=70").limits.min_walltime_s is None
+    with pytest.raises(PbsError, match=r"Resource_List\.min_walltime"):
+        read("min_walltime=91,max_walltime=90")

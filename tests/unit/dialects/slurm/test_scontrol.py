@@ -302,6 +302,12 @@ ERRORS = [
     (["ping", "x"], "too many arguments for keyword:ping", 1),
     (["top", "1", "2"], "too many arguments for keyword:top", 1),
     (["requeue"], "too few arguments for keyword:requeue", 1),
+    (["requeue", "incomplete"], "no job id given for keyword:requeue", 1),
+    (
+        ["requeuehold", "State=x", "1"],
+        "scontrol: error: Invalid State value: x: only SpecialExit is one of a requeue",
+        1,
+    ),
     (["show", "foo"], "invalid entity:foo for keyword:show ", 1),
     (["show", "hos", "a"], "invalid entity:hos for keyword:show ", 1),
     (["show", "hostnames"], "scontrol: error: host list is empty", 0),
@@ -329,7 +335,6 @@ def test_error(argv: list[str], text: str, code: int) -> None:
 @pytest.mark.parametrize(
     "argv",
     [
-        ["requeue", "state=se", "1"],
         ["-u", "5", "ping"],
         ["errnumstr", "2017"],
     ],
@@ -338,6 +343,11 @@ def test_error(argv: list[str], text: str, code: int) -> None:
 def test_not_supported(argv: list[str]) -> None:
     with pytest.raises(NotSupportedError):
         read_command(argv, {})
+
+
+def test_marks_of_a_requeue() -> None:
+    found = read_command(["requeuehold", "inc", "State=SpecialExit", "1,2", "state=se"], {})
+    assert (found.is_incomplete, found.is_special, found.ids) == (True, True, ("1", "2", "state=se"))
 
 
 def test_clusters() -> None:

@@ -80,6 +80,7 @@ def updated(*words: str, before: JobRecord | None = None) -> JobSpec:
         (("Licenses=a:2,b",), {"licenses": (("a", 2), ("b", 1))}),
         (("Deadline=now+1hour",), {"deadline": NOW + timedelta(hours=1)}),
         (("MinMemoryNode=0",), {"whole_node_mem": True}),
+        (("TimeMin=3",), {"min_walltime_s": 180}),
     ],
     ids=str,
 )
@@ -89,12 +90,11 @@ def test_fields(words: tuple[str, ...], expected: dict[str, Any]) -> None:
 
 
 def test_kept_ones_and_a_dependency() -> None:
-    found = updated("Comment=a b", "QOS=q", "WCKey=w", "TimeMin=3")
-    assert {name: found.attributes[name] for name in ("comment", "qos", "wckey", "time_min")} == {
+    found = updated("Comment=a b", "QOS=q", "WCKey=w")
+    assert {name: found.attributes[name] for name in ("comment", "qos", "wckey")} == {
         "comment": "a b",
         "qos": "q",
         "wckey": "w",
-        "time_min": "3",
     }
     assert "comment" not in updated("Comment=", before=job("--comment=x")).attributes
     dependency = updated("Dependency=afterok:3").dependency
