@@ -191,6 +191,7 @@ def test_nothing_is_written_twice(registry: Registry) -> None:
     assert [written for written in api.done if "accounts" not in written] == [
         "create hpcbatch-site",  # the Event
         "patch hpcbatch-site",
+        "create hpcbatch-partitions",
         "create hpcbatch-queues",
         "create hpcbatch-site-in-force",
         "patch hpcbatch-site",
