@@ -249,3 +249,21 @@ def test_shares_and_use(admin: Site, name: str) -> None:
     assert [line.split("|")[1] for line in shares("-o", "account,effectvusage")] == ["1.000000", "1.000000"]
     header = admin.run("sshare", "-l", "-P").stdout.splitlines()[0]
     assert header.startswith("Account|User|RawShares|NormShares|RawUsage|NormUsage|EffectvUsage|FairShare|LevelFS|")
+
+
+def test_many_at_once_are_not_too_many(admin: Site) -> None:
+    as_operator(admin, "qmgr", "-c", "set server max_queued = [o:PBS_ALL=3]")
+    in_force(admin, "PBS_ALL")
+    submissions = [
+        subprocess.Popen(
+            admin.command("sbatch", "-H", "-o", "/dev/null", "--wrap", "true"),
+            cwd=admin.work,
+            env={**admin.env},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(12)
+    ]
+    codes = [(each.communicate(timeout=60), each.returncode)[1] for each in submissions]
+    assert sorted(codes) == [0] * 3 + [1] * 9

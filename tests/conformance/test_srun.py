@@ -155,3 +155,12 @@ def test_output_before_the_end(site: Site) -> None:
         assert client.stdout.readline() == "second\n"
         wait_for("the end", lambda: client.poll() is not None)
         assert client.returncode == 0
+
+
+def test_a_verbose_srun_names_its_hosts(site: Site) -> None:
+    done = site.run("srun", "-v", "-N2", "hostname")
+    lines = [line for line in done.stderr.splitlines() if line.startswith("srun: launching StepId=")]
+    assert [line.rpartition(", ")[2] for line in lines] == ["1 tasks: 0", "1 tasks: 1"]
+    job = lines[0].partition("StepId=")[2].partition(".")[0]
+    for host in done.stdout.split():
+        assert site.run("sacct", "-Xn", "-j", job, "-N", host, "--format=jobid").stdout.split() == [job]

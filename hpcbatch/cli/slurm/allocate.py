@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hpcbatch.api.port import Object
     from hpcbatch.api.streams import PodStream
     from hpcbatch.client.listing import Named
+    from hpcbatch.model.record import JobRecord
 
 _AT_ONCE_S = 2.0
 """What starts by then was not queued, as far as the user is told."""
@@ -70,6 +71,8 @@ class Waiting:
         self._api, self._job_id, self._job = session.api, job_id, job
         self._command, self._is_quiet = command, is_quiet
         self._interrupted = -_AGAIN_S
+        self.record: JobRecord | None = None
+        """Of the job when it runs."""
         gc.enable()  # this command lives long
         for number in _SIGNALS:
             signal.signal(number, _stop)
@@ -100,6 +103,7 @@ class Waiting:
             return self._revoked()
         if was_told:
             self.say(f"job {self._job_id} has been allocated resources")
+        self.record = shown_record(obj)
         return None
 
     def attached(self, stream: PodStream, hello: bytes, *, has_terminal: bool) -> int:

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hpcbatch.cli.common import Session, run
+from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm.common import describe
 
 if TYPE_CHECKING:
@@ -30,6 +30,13 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm.sacct_fields import View
 
     _check_users(session, options)
+    if options.is_verbose:  # the first line of the real one
+        complain("sacct: accounting_storage/slurmdbd: init: Accounting storage SLURMDBD plugin loaded")
+    if options.hosts:
+        from hpcbatch.client.pod_nodes import nodes_of_pods
+
+        nodes = nodes_of_pods(session.api, session.namespace, options.hosts)
+        options = options._replace(hosts=frozenset(nodes.get(name, name) for name in options.hosts))
     lines = select_lines(_records(session, options), options, Facts(session.now, uid_of, group_name))
     if options.data:
         from hpcbatch.dialects.slurm.sacct_json import format_json

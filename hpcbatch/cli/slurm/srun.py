@@ -23,7 +23,7 @@ def _body(session: Session) -> int:
     from hpcbatch.cli.slurm.allocate import Waiting, submitted, surroundings
     from hpcbatch.client import interactive
     from hpcbatch.client.terminal import is_terminal
-    from hpcbatch.dialects.slurm.allocation import allocation_of, read_srun
+    from hpcbatch.dialects.slurm.allocation import allocation_of, launching, read_srun
 
     if (job_id := allocation_of(sys.argv[1:], session.environ)) is not None:
         from hpcbatch.cli.slurm.step import run_step
@@ -36,6 +36,9 @@ def _body(session: Session) -> int:
     waiting = Waiting(session, job.job_id, job, "srun", is_quiet=wanted.quiet)
     if (code := waiting.until_it_runs()) is not None:
         return code
+    if wanted.is_verbose and waiting.record is not None:
+        for line in launching(waiting.record):
+            complain(f"srun: {line}")
     try:
         stream = interactive.attach(session.api, job, job.job_id, has_terminal=wanted.has_terminal)
     except interactive.NotRunningError:

@@ -6,7 +6,7 @@ it and reports what it does not do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from hpcbatch.dialects.slurm.options import BY_NAME, OPTIONS
 from hpcbatch.dialects.slurm.submit import read_submission
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.interactive import Interactive
+from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import Output, Submission
 
 _TAKES = {"": Takes.NOTHING, "=": Takes.VALUE, "?": Takes.OPTIONAL}
@@ -79,6 +80,7 @@ class Allocation(NamedTuple):
     """What salloc runs on the login node; empty: a shell."""
     shell: bool = True
     """Not with salloc --no-shell."""
+    is_verbose: bool = False
 
 
 class Surroundings(NamedTuple):
@@ -102,7 +104,18 @@ def read_srun(argv: Sequence[str], around: Surroundings, *, is_terminal: bool) -
     command = tuple(operands) if has_terminal else ("srun", *step, *operands)
     kind = Interactive.TERMINAL if has_terminal else Interactive.STREAMS
     submission, quiet = _submission("srun", given, operands[0], around, kind=kind, runs=command)
-    return Allocation(submission, quiet, has_terminal, lacks_terminal="pty" in names and not is_terminal)
+    lacks_terminal = "pty" in names and not is_terminal
+    return Allocation(submission, quiet, has_terminal, lacks_terminal, is_verbose="verbose" in names)
+
+
+def launching(record: JobRecord) -> Iterator[str]:
+    """What srun -v says of its step when the job has its hosts. Source: slurm_step_launch()."""
+    ranks = (chunk.ranks for chunk in record.layout for _ in range(chunk.count))
+    first = 0
+    for host, count in zip(record.status.hosts, ranks, strict=False):
+        numbers = ",".join(map(str, range(first, first + count)))
+        first += count
+        yield f"launching StepId={record.job_id}.0 on host {host.node}, {count} tasks: {numbers}"
 
 
 class Step(NamedTuple):

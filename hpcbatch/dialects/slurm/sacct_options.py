@@ -149,6 +149,7 @@ class SacctOptions(NamedTuple):
     duplicates: bool = False
     """Also runs after which a job was queued again."""
     steps: bool = True
+    is_verbose: bool = False
     header: bool = True
     delimiter: str | None = None
     """None: columns of fixed width."""
@@ -212,6 +213,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str, now
         truncate="truncate" in asked,
         duplicates="duplicates" in asked,
         steps="allocations" not in asked,
+        is_verbose="verbose" in asked,
         header="noheader" not in asked,
         delimiter=asked.get("delimiter", "|") if {"parsable", "parsable2"} & asked.keys() else None,
         trailing="parsable" in asked and "parsable2" not in asked,

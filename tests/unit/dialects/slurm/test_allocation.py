@@ -11,13 +11,16 @@ from hpcbatch.dialects.slurm.allocation import (
     Allocation,
     Surroundings,
     allocation_of,
+    launching,
     read_salloc,
     read_srun,
     read_step,
 )
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
 from hpcbatch.errors import HpcBatchError, NotSupportedError
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.interactive import Interactive
+from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
 
 OTHERS = {
@@ -121,3 +124,14 @@ def test_refusals(argv: tuple[str, ...], kind: type[HpcBatchError], text: str) -
     with pytest.raises(kind) as caught:
         srun(*argv)
     assert text in str(caught.value)
+
+
+def test_what_a_verbose_srun_says_of_its_step() -> None:
+    hosts = (ExecHost(node="n1", pod="p0", cpus=2), ExecHost(node="n2", pod="p1", cpus=1))
+    status = JobStatus(layout=(Chunk(cpus=2, ranks=2), Chunk(cpus=1, ranks=1)), hosts=hosts)
+    record = JobRecord(job_id=12, namespace="u", object_name="j", spec=spec("hostname"), status=status, queue="q")
+    assert (srun("-v", "hostname").is_verbose, srun("hostname").is_verbose) == (True, False)
+    assert list(launching(record)) == [
+        "launching StepId=12.0 on host n1, 2 tasks: 0,1",
+        "launching StepId=12.0 on host n2, 1 tasks: 2",
+    ]
