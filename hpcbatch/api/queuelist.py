@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.queue_fields import read_fields, shown_fields
 from hpcbatch.model.queue_switches import NONE_SUCH, Switches
 from hpcbatch.model.row import QueueRow
 
 if TYPE_CHECKING:  # listings avoid this import
     from hpcbatch.model.mail import MailConfig
+    from hpcbatch.model.priority import PriorityConfig
     from hpcbatch.model.site import QueueConfig, SiteConfig
 
 
-def queues_to_json(site: SiteConfig) -> str:
-    """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is a queue of the same name. `"mail"` if the
+def queues_to_json(site: SiteConfig, problem: str = "") -> str:
+    """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is a queue of the same name, or
+    what `operatorQueues` has of that name, and these. `"mail"` if the
     site sends mail about jobs: the allowed recipients. `"options"`: plugins' options that it ignores, with reasons.
-    `"licenses"`: how many there are. `"settings"`: others that users may know.
+    `"licenses"`: how many there are. `"features"`: those of nodes that operators have set.
+    `"settings"`: others that users may know. `"problem"`: why the site's file is not what is in force.
     """
     body: dict[str, Any] = {
         "default": site.default_queue,
         "queues": [_queue_to_json(queue) for queue in site.queues],
-        "settings": {"killDelaySeconds": site.kill_delay_s, "maxArraySize": site.max_array_size},
+        "operatorQueues": [_queue_to_json(queue) for queue in site.operator_queues],
+        "settings": {
+            "killDelaySeconds": site.kill_delay_s,
+            "maxArraySize": site.max_array_size,
+            **({"refuseOversize": 1} if site.refuses_oversize else {}),
+        },
     }
+    if problem:
+        body["problem"] = problem
+    if site.node_features:
+        body["features"] = sorted(site.node_features)
+    if site.priority.is_multifactor or site.priority.formula:
+        body["priority"] = priority_to_json(site.priority)
+    if site.accounting_enforce:
+        body["accountingEnforce"] = sorted(site.accounting_enforce)
     if site.licenses:
         body["licenses"] = dict(site.licenses)
     if site.ignored_options:
@@ -39,18 +56,40 @@ def queues_to_json(site: SiteConfig) -> str:
     return json.dumps(body, indent=1)
 
 
+def priority_to_json(config: PriorityConfig) -> dict[str, Any]:
+    """What is not as usual, by the names of the fields."""
+    from dataclasses import fields
+
+    usual = type(config)()
+    given = {each.name: getattr(config, each.name) for each in fields(config)}
+    return {name: value for name, value in given.items() if value != getattr(usual, name)}
+
+
+def enforced_from_json(text: str) -> tuple[str, ...]:
+    """What of the accounts is enforced. Raises HpcBatchError for a text that the controller cannot have written."""
+    try:
+        return tuple(map(str, json.loads(text).get("accountingEnforce", ())))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+
+
+def priority_from_json(text: str) -> PriorityConfig:
+    """Who goes first. Raises HpcBatchError for a text that the controller cannot have written."""
+    from hpcbatch.model.priority import PriorityConfig
+
+    try:
+        return PriorityConfig(**json.loads(text).get("priority", {}))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+
+
 def _queue_to_json(queue: QueueConfig) -> Mapping[str, Any]:
     fields = {
         "name": queue.name,
         "aliases": list(queue.aliases) or None,
         "volcanoQueue": queue.volcano_queue,
-        "maxWalltimeSeconds": queue.max_walltime_s,
-        "defaultWalltimeSeconds": queue.default_walltime_s,
-        "maxNodes": queue.max_nodes,
-        "maxCPUs": queue.max_cpus,
-        "maxMemoryPerNodeBytes": queue.max_mem_per_node_bytes,
-        "defaultMemoryPerNodeBytes": queue.default_mem_per_node_bytes,
         "nodeSelector": dict(queue.node_selector) or None,
+        **shown_fields(queue),
     }
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -62,30 +101,32 @@ def queues_from_json(text: str, switches: Mapping[str, Switches]) -> list[QueueR
     try:
         body = json.loads(text)
         default = body["default"]
-        given = body["queues"] or [
-            {"name": name, "volcanoQueue": name} for name in sorted(switches, key=lambda name: (name != default, name))
-        ]
+        given = body["queues"] or _of_volcano(body.get("operatorQueues") or [], default, switches)
         return [
             QueueRow(
                 name=queue["name"],
                 is_default=queue["name"] == default,
                 is_open=switches.get(queue["volcanoQueue"], NONE_SUCH).takes(queue["name"]),
-                max_walltime_s=queue.get("maxWalltimeSeconds"),
-                default_walltime_s=queue.get("defaultWalltimeSeconds"),
-                max_nodes=queue.get("maxNodes"),
-                max_cpus=queue.get("maxCPUs"),
-                max_mem_per_node_bytes=queue.get("maxMemoryPerNodeBytes"),
-                default_mem_per_node_bytes=queue.get("defaultMemoryPerNodeBytes"),
                 node_selector=tuple(sorted(queue.get("nodeSelector", {}).items())),
                 aliases=tuple(map(str, queue.get("aliases", ()))),
                 is_started=switches.get(queue["volcanoQueue"], NONE_SUCH).starts(queue["name"]),
                 volcano_queue=queue["volcanoQueue"],
                 is_idle=switches.get(queue["volcanoQueue"], NONE_SUCH).is_idle,
+                **read_fields(queue),
             )
             for queue in given
         ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+
+
+def _of_volcano(changed: Sequence[Any], default: str, switches: Mapping[str, Switches]) -> list[Any]:
+    """Where the site names no queues: the default one first. A Volcano Queue that is gone is none, though operators
+    have changed it.
+    """
+    found = {name: {"name": name, "volcanoQueue": name} for name in switches}
+    found |= {one["name"]: one for one in changed if one["name"] in found or one["volcanoQueue"] != one["name"]}
+    return [found[name] for name in sorted(found, key=lambda name: (name != default, name))]
 
 
 def options_from_json(text: str) -> dict[str, str]:

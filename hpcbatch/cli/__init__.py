@@ -5,6 +5,7 @@ what it says in its dialect: neither is here.
 PACKAGES = {
     "pbs": (
         "pbs_rstat",
+        "pbsfs",
         "pbsnodes",
         "qalter",
         "qdel",
@@ -72,7 +73,6 @@ ABSENT = {
         "pbs_tmrsh",
         "pbs_wish",
         "pbsdsh",
-        "pbsfs",
         "pbsrun",
         "pbsrun_unwrap",
         "pbsrun_wrap",

@@ -66,10 +66,8 @@ def explained(session: Session, command: str, read: Read, say: Say) -> int:
     return show(_explanation(command, "", read, say, _cluster(session)), is_json=False)
 
 
-def test_only(session: Session, spec: JobSpec) -> int:
-    """`sbatch --test-only`: whether the site would take the job, as far as the user may know it. When it would start
-    nobody knows.
-    """
+def is_taken(session: Session, spec: JobSpec) -> bool:
+    """Whether the site takes all that `sbatch` was given, as far as the user may know it; what it does not is told."""
     known = _cluster(session)
     words = () if known is None else known.words(spec)
     if refuses_ignored(spec, known and known.site):
@@ -77,8 +75,7 @@ def test_only(session: Session, spec: JobSpec) -> int:
     refused = [each for each in words if each.fate is Fate.REFUSED]
     for each in refused:
         complain(f"sbatch: error: {each.source} {each.option}: {each.meaning}")
-    complain(f"sbatch: the job {'cannot' if refused else 'can'} be submitted; nothing was")
-    return 1 if refused else 0
+    return not refused
 
 
 def of_script(session: Session, script: str, dialect: str | None, site_file: Path | None) -> Explanation:

@@ -168,6 +168,19 @@ def watch(session: Session, job_ids: tuple[str, ...], plain: bool) -> None:
     raise SystemExit(follow(session, numbers, is_table=is_table))
 
 
+@group.command()
+@click.argument("job_id")
+@click.pass_obj
+def why(session: Session, job_id: str) -> None:
+    """Say why a job has not started: its place, what it waits for, who is before it, what would start it sooner."""
+    from hpcbatch.policy.why import why as reasons
+
+    number = job_number(session, job_id)
+    row = listing.find(session.api, session.namespace, number)
+    others = listing.list_rows(session.api, session.namespace, finished=False)
+    click.echo(reasons(row, others, session.now, session.zone))
+
+
 def _nodes_line(nodes: list[NodeRow]) -> str:
     ready = [node for node in nodes if node.ready and node.schedulable]
     used, cpus = sum(node.cpus_used for node in ready), sum(node.cpus for node in ready)

@@ -118,7 +118,7 @@ def _cells(row: JobRow) -> tuple[str, ...]:
         row.state.value,
         _elapsed(row),
         str(row.nodes),
-        _where(row),
+        _where(row) + _expected(row),
     )
 
 
@@ -133,6 +133,11 @@ def _elapsed(row: JobRow) -> str:
         return "-"
     end = row.end_time or datetime.now(UTC)
     return hms(max(0, int((end - row.start_time).total_seconds())))
+
+
+def _expected(row: JobRow) -> str:
+    """When the plan starts a waiting job. Not among the changes that are told: it moves with every end."""
+    return "" if row.planned_start is None else f"; expected {row.planned_start.astimezone():%m-%d %H:%M}"
 
 
 def _where(row: JobRow) -> str:

@@ -12,6 +12,7 @@ from hpcbatch.api.resources import NODES, PODS
 from hpcbatch.client.listing import list_rows
 from hpcbatch.errors import ForbiddenError, HpcBatchError
 from hpcbatch.model.labels import JOB_ID_LABEL, NODE_COMMENT, NODE_COMMENT_BY, NODE_COMMENT_TIME
+from hpcbatch.model.node_marks import marks_of
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.text import printable, printable_tree
 from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339
@@ -84,6 +85,7 @@ def _node_row(node: Object, use: _Use) -> NodeRow:
         comment=printable(notes.get(NODE_COMMENT, "")),
         comment_by=printable(notes.get(NODE_COMMENT_BY, "")),
         comment_time=_moment(notes.get(NODE_COMMENT_TIME, "")),
+        marks=marks_of(node),
     )
 
 

@@ -14,6 +14,7 @@ from hpcbatch.model.row import QueueRow
 
 if TYPE_CHECKING:
     from hpcbatch.model.mail import MailConfig
+    from hpcbatch.model.priority import PriorityConfig
 
 
 _DEFAULT_QUEUE = "default"
@@ -82,11 +83,45 @@ def list_licenses(api: Api) -> Mapping[str, int]:
     return licenses_from_json(_published(api))
 
 
+def read_enforced(api: Api) -> tuple[str, ...]:
+    """What of the accounts the site enforces: associations, limits, qos."""
+    from hpcbatch.api.queuelist import enforced_from_json
+
+    return enforced_from_json(_published(api))
+
+
+def read_priority(api: Api) -> PriorityConfig:
+    """Who goes first at this site."""
+    from hpcbatch.api.queuelist import priority_from_json
+
+    return priority_from_json(_published(api))
+
+
 def list_settings(api: Api) -> Mapping[str, int]:
     """Further settings of the site that users may know: `killDelaySeconds`, `maxArraySize`."""
     from hpcbatch.api.queuelist import settings_from_json
 
     return settings_from_json(_published(api))
+
+
+def list_features(api: Api) -> list[str]:
+    """Features of nodes that jobs may ask for by the labels that operators give nodes."""
+    import json
+
+    try:
+        return [str(name) for name in json.loads(_published(api)).get("features", [])]
+    except (ValueError, AttributeError, TypeError):
+        return []
+
+
+def site_problem(api: Api) -> str:
+    """What is wrong with the site's file, where another one than that is in force."""
+    import json
+
+    try:
+        return str(json.loads(_published(api)).get("problem", ""))
+    except (ValueError, AttributeError):
+        return ""
 
 
 def _published(api: Api) -> str:

@@ -27,6 +27,7 @@ from hpcbatch.errors import (
 from hpcbatch.model.labels import MANAGED_BY
 
 if TYPE_CHECKING:
+    from hpcbatch.model.foreseen import Foreseen
     from hpcbatch.model.spec import Submission
 
 
@@ -47,8 +48,11 @@ class Submitted(NamedTuple):
     """What the site ignores of it, each with the reason, beside the spec's."""
 
 
-def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float = ADMISSION_S) -> Submitted:
-    """Create the record and wait until the controller has admitted it.
+def submit(
+    api: Api, namespace: str, submission: Submission, *, timeout_s: float = ADMISSION_S, test_only: bool = False
+) -> Submitted:
+    """Create the record and wait until the controller has admitted it. With `test_only` it is refused in any case:
+    TEST_ONLY says when it would start.
 
     Raises RefusedError if it was refused, UnreachableError if no reply came in time; then, and when the wait is
     interrupted, nothing is left behind. A lost connection never makes two jobs: the names are chosen here.
@@ -57,7 +61,9 @@ def submit(api: Api, namespace: str, submission: Submission, *, timeout_s: float
     secret = submission_secret(name, submission)
     from hpcbatch.record.manifest import to_manifest
 
-    job = to_manifest(submission.spec, name=name, submission_secret=name, export_none=submission.export_none)
+    job = to_manifest(
+        submission.spec, name=name, submission_secret=name, export_none=submission.export_none, test_only=test_only
+    )
     _check_text(job)
     is_begun = False
     try:
@@ -184,3 +190,23 @@ def _remove(api: Api, namespace: str, name: str) -> None:
                     request_end(api, _Name(namespace, name))
         except HpcBatchError:
             pass
+
+
+def foresee(api: Api, namespace: str, submission: Submission) -> Foreseen:
+    """When and where the job would start. Raises RefusedError if it would not be admitted, and as `submit` does."""
+    from dataclasses import replace
+
+    from hpcbatch.client.changes import request_end
+    from hpcbatch.model.foreseen import Foreseen
+    from hpcbatch.model.refusal import RefusalCode
+
+    # held: a controller or definition that does not know of tests admits it
+    held = replace(submission, spec=replace(submission.spec, hold=True))
+    try:
+        submitted = submit(api, namespace, held, test_only=True)
+    except RefusedError as refused:
+        if refused.code != RefusalCode.TEST_ONLY:
+            raise
+        return Foreseen.read(str(refused))
+    request_end(api, submitted)
+    raise HpcBatchError("the cluster's hpcbatch is too old to test a job: its record was made held, and deleted")

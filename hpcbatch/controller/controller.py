@@ -11,14 +11,7 @@ from datetime import UTC, datetime
 
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
 from hpcbatch.api.port import Api, Object, WatchEvent
-from hpcbatch.api.resources import (
-    BATCHJOBS,
-    EVENTS,
-    NAMESPACES,
-    NODES,
-    PODS,
-    QUEUES,
-)
+from hpcbatch.api.resources import BATCHJOBS, EVENTS, NAMESPACES, NODES, PODS, QUEUES
 from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.deliveries import Deliveries
@@ -29,9 +22,12 @@ from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
+from hpcbatch.controller.node_marks import NodeMarks
+from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.observer import Observer
 from hpcbatch.controller.own_writes import LAG_S, OwnWrites
-from hpcbatch.controller.pod_requests import announce_requeue, pass_on
+from hpcbatch.controller.plan_gate import PlanGate
+from hpcbatch.controller.pod_requests import PodRequests
 from hpcbatch.controller.records import Admitted, remove, write_status
 from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.runs import Runs
@@ -40,17 +36,16 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.sweep import sweep_history, sweep_submissions
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
-from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.queue_switches import Switches, switches_of
-from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.array_gate import array_gate
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
+from hpcbatch.policy.planned import Forecast
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.volcano import job_names
@@ -88,9 +83,9 @@ class Controller:
         self._by_number: dict[str, Key] = {}
         self._own_writes = OwnWrites()
         self._batchjobs = Informer(api, BATCHJOBS, on_event=self._on_batchjob)
-        self._volcano_jobs = VolcanoJobs(api, on_event=self._on_part)
+        self._volcano_jobs = VolcanoJobs(api, on_event=self._on_volcano_job)
         self._pods = Informer(api, PODS, on_event=self._on_pod)
-        self._nodes = Informer(api, NODES, on_event=lambda _: None)
+        self._nodes = Informer(api, NODES, on_event=self._on_node)
         self._job_pods = JobPods(api, self._pods, self._nodes)
         self._refusals = Refusals()
         self._start_bar = StartBar(api)
@@ -98,7 +93,8 @@ class Controller:
         self._volcano_queues = Informer(api, QUEUES, on_event=self._on_volcano_queue)
         self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
         self._queue_states: dict[str, tuple[str, Switches]] = {}
-        self._sites = SiteSource(api, defaults, prepare=prepare_site, on_change=self._look_at_waiting)
+        self._sites = SiteSource(api, defaults, prepare=prepare_site, on_change=self._on_site)
+        self._node_marks = NodeMarks(self._sites, self._pods, look=self._look_at)
         self._dependents = Dependents(
             api, self._batchjobs, key_of=self._key_of, ended=self._from_history, wake=self._queue.add
         )
@@ -109,6 +105,7 @@ class Controller:
             pods=self._pods,
             queues=self._volcano_queues,
             namespaces=self._namespaces,
+            batchjobs=self._batchjobs,
             dependents=self._dependents,
             highest_ended=(lambda: 0) if history is None else history.highest_number,
         )
@@ -129,19 +126,30 @@ class Controller:
         self._usage = (
             LiveUsage(read_log, self._batchjobs.items, self._job_pods.running, self._queue.add) if read_log else None
         )
+        rooms = NodeRooms(self._nodes, self._pods)
+        self._plan = PlanGate(
+            self._batchjobs,
+            self._volcano_jobs.informer,
+            self._sites,
+            nodes=self._nodes,
+            rooms=rooms,
+            wake=self._queue.add_after,
+        )
+        self._intake.foresee = self._plan.foresee
+        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar)
         self._requests = Requests(self._intake, self._sites)
         self._observer = Observer(
             api,
             self._sites,
             volcano_jobs=self._volcano_jobs,
             job_pods=self._job_pods,
-            pods=self._pods,
-            nodes=self._nodes,
+            rooms=rooms,
             refusals=self._refusals,
             dependents=self._dependents,
             start_bar=self._start_bar,
             usage=self._usage,
             switches=self._intake.switches,
+            withdrawn=self._plan.withdrawn,
         )
         self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
@@ -152,6 +160,7 @@ class Controller:
             volcano_jobs=self._volcano_jobs,
             start_bar=self._start_bar,
             licenses=self._licenses,
+            plan=self._plan,
         )
         self._ended = Ended(
             api,
@@ -180,6 +189,7 @@ class Controller:
             threading.Thread(target=self._work, name=f"batchjobs-{n}", daemon=True) for n in range(_WORKERS)
         ]
         self._threads.append(threading.Thread(target=self._sweep, name="batchjobs-sweep", daemon=True))
+        self._threads.append(self._plan.thread)
         if self._archive is not None:
             self._threads.append(self._archive.thread)
         if self._usage is not None:
@@ -203,6 +213,7 @@ class Controller:
         if self._usage is not None:
             self._usage.stop()
         self._queue.stop()
+        self._plan.stop()
         for informer in self._informers:
             informer.stop()
         self._sites.stop()
@@ -269,6 +280,7 @@ class Controller:
         number = event.object.get("status", {}).get("jobId")
         self._arrays.on_event(event)
         self._licenses.on_event(event)
+        self._plan.on_batchjob(event)
         if event.type == "DELETED":
             self._by_number.pop(number, None)
             self._job_pods.forget(key)
@@ -289,12 +301,24 @@ class Controller:
     def _on_part(self, event: WatchEvent) -> None:
         if event.type == "DELETED":
             self._licenses.wake_waiting()
-        number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
-        key = self._by_number.get(number)
-        if key is not None and key[0] == event.object["metadata"]["namespace"]:
+        self._look_at(event.object)
+
+    def _look_at(self, part: Object) -> None:
+        """At the job of a Volcano Job or a pod."""
+        key = self._by_number.get((part["metadata"].get("labels") or {}).get(JOB_ID_LABEL, ""))
+        if key is not None and key[0] == part["metadata"]["namespace"]:
             self._queue.add(key)
 
+    def _on_volcano_job(self, event: WatchEvent) -> None:
+        self._plan.on_volcano_job(event)
+        self._on_part(event)
+
+    def _on_node(self, event: WatchEvent) -> None:
+        self._plan.on_node(event)
+        self._node_marks.on_event(event)
+
     def _on_pod(self, event: WatchEvent) -> None:
+        self._plan.on_pod(event)
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
         key = self._by_number.get(number)
         if key is not None:
@@ -313,10 +337,15 @@ class Controller:
             self._queue.add(key)
 
     def _on_volcano_queue(self, event: WatchEvent) -> None:
+        self._plan.on_queue(event)
         name, state = event.object["metadata"]["name"], (state_of(event.object), switches_of(event.object))
         if self._queue_states.get(name) != state:
             self._queue_states[name] = state
             self._look_at_waiting()
+
+    def _on_site(self) -> None:
+        self._plan.on_site()
+        self._look_at_waiting()
 
     def _look_at_waiting(self) -> None:
         """Queue the jobs that wait: they may wait for their queue, or it no longer starts them."""
@@ -409,7 +438,7 @@ class Controller:
         record, namespace = job.record, job.record.namespace
         name = job_names.job_name(record.job_id)
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
-        if decision.terminate and (left_s := self._announce_requeue(job, seen)):
+        if decision.terminate and (left_s := self._pod_requests.announce_requeue(job, seen)):
             decision = replace(decision, terminate=False, look_again_s=left_s)
         if decision.terminate:
             self._volcano_jobs.terminate(namespace, name)
@@ -424,10 +453,15 @@ class Controller:
                 volcano_job = name
             else:
                 status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
-                decision = replace(decision, status=status, look_again_s=_WAITING_LOOK_S)
+                # who goes first is a matter of the plan, which wakes those that it concerns
+                look_s = None if obstacle.reason is Reason.PRIORITY else _WAITING_LOOK_S
+                decision = replace(decision, status=status, look_again_s=look_s or decision.look_again_s)
         elif seen.volcano_job is None:
             self._licenses.give_back(record.job_id)
-        status = self._pass_on_requests(job, seen, replace(record, status=decision.status))
+            self._plan.give_back(record)
+        status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
+        start, nodes = self._plan.forecast(record) if status.state is JobState.QUEUED else Forecast()
+        status = replace(status, planned_start=start, planned_nodes=nodes)
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
         if is_waiting and not self._start_bar.withdraw(record):
@@ -442,20 +476,6 @@ class Controller:
         if decision.look_again_s is None and decision.status.reason in {Reason.RESOURCES, Reason.NEVER_FITS}:
             return _WAITING_LOOK_S
         return decision.look_again_s
-
-    def _announce_requeue(self, job: Admitted, seen: Observed) -> float:
-        """Seconds to wait before the pods of a job that is to run again may be ended."""
-        is_requeued = job.record.status.is_rerunning and not seen.delete_requested
-        if not is_requeued or not door(job.record.spec.dialect).rules.warns_before_requeue:
-            return 0.0
-        pod = self._job_pods.running_first(job.record, seen)
-        return 0.0 if pod is None else announce_requeue(self._api, pod, seen.now)
-
-    def _pass_on_requests(self, job: Admitted, seen: Observed, record: JobRecord) -> JobStatus:
-        """Pass on the requests to the running job."""
-        pod = self._job_pods.running_first(record, seen)
-        may_start = pod is not None and self._start_bar.may_start(record, pod["metadata"]["uid"])
-        return pass_on(self._api, job.obj["spec"], record, pod, may_start=may_start)
 
     # Leftovers
 

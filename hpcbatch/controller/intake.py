@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,9 +17,11 @@ from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.numbers import JobNumbers
 from hpcbatch.controller.records import owner_reference, remove, write_status
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.controller.standings import Standings, standing_of
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
 from hpcbatch.model.array import ArrayStatus
+from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
@@ -26,13 +29,16 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.account_limits import Standing, max_walltime_s, place_of
 from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.holds import behind_others, hold_reason
 from hpcbatch.policy.room import fits_now
+from hpcbatch.policy.submission import LIMITS, check_submission, has_limits, settle
 from hpcbatch.policy.views import node_rooms
 from hpcbatch.policy.vocabulary import (
     NO_DISK,
+    QOS,
     Translated,
     asked_labels,
     check_ignored,
@@ -47,7 +53,7 @@ REFUSED_KEPT_S = 60.0  # the waiting client removes the record long before
 
 
 class Intake:
-    """Admits or refuses. The informers hold the cluster's nodes, pods, Volcano Queues and namespaces."""
+    """Admits or refuses. The informers hold the cluster's nodes, pods, Volcano Queues, namespaces and BatchJobs."""
 
     def __init__(
         self,
@@ -59,24 +65,32 @@ class Intake:
         queues: Informer,
         namespaces: Informer,
         dependents: Dependents,
+        batchjobs: Informer,
         highest_ended: Callable[[], int] = lambda: 0,
     ) -> None:
         self._api, self._sites, self._nodes, self._queues = api, sites, nodes, queues
         self._pods, self._namespaces = pods, namespaces
+        self.foresee: Callable[[JobRecord], Foreseen] = lambda record: Foreseen(record.job_id, record.queue, 0)
+        """When a job would start that is only tested; by the plan, where there is one."""
         self.dependents = dependents
         self.numbers = JobNumbers(api, highest_ended)
+        self._standings = Standings(batchjobs)
 
     def admit(self, obj: Object) -> Object | None:
         """The admitted BatchJob; None if it was refused."""
-        namespace = obj["metadata"]["namespace"]
-        site = self._sites.in_force.config
         try:
             spec = taken_spec(obj["spec"])
-            owner = self.owner(namespace)
-            queue, granted = self.grant(spec, owner, site)
+            owner = self.owner(obj["metadata"]["namespace"])
+            queue, granted = self.grant(spec, owner, self._sites.in_force.config)
             if spec.dependency is not None and spec.dependency.befores:
                 self.dependents.check_no_cycle(_unnumbered(obj, spec))
-            self._own_submission(obj)
+            record = _first_record(obj, spec, owner, queue, granted)
+            with self._counted(record):
+                record = replace(record, job_id=self.numbers.take())
+                if obj["spec"].get("testOnly"):
+                    raise RefusedError(RefusalCode.TEST_ONLY, self.foresee(record).text())
+                self._own_submission(obj)
+                return self._write(obj, record)
         except RefusedError as refused:
             self.refuse(obj, refused.code, str(refused))
             return None
@@ -85,31 +99,26 @@ class Intake:
         except HpcBatchError as error:
             self.refuse(obj, RefusalCode.BAD_SPEC, str(error))
             return None
-        status = JobStatus(
-            owner=owner.user,
-            uid=owner.uid,
-            gid=owner.gid,
-            home=owner.home,
-            groups=owner.groups,
-            walltime_s=granted.walltime_s,
-            layout=granted.layout,
-            licenses=granted.licenses,
-            ignored=granted.ignored,
-            array=None if spec.array is None else ArrayStatus(pending=spec.array.indices, limit=spec.array.limit),
-            altered=granted.renamed,
-            submit_time=parse_rfc3339(obj["metadata"]["creationTimestamp"]),
-        )
-        record = JobRecord(
-            job_id=self.numbers.take(),
-            namespace=namespace,
-            object_name=obj["metadata"]["name"],
-            spec=spec_from_json(altered_spec(obj["spec"], granted.renamed)) if granted.renamed else spec,
-            status=status,
-            queue=queue.name,
-        )
+
+    def _write(self, obj: Object, record: JobRecord) -> Object:
         now = datetime.now(UTC)
         status = _first_status(record, self.dependents.look(record, now), now)
-        return write_status(self._api, obj, replace(record, status=status))
+        written = write_status(self._api, obj, replace(record, status=status))
+        self._standings.add(written)
+        return written
+
+    @contextmanager
+    def _counted(self, record: JobRecord) -> Iterator[None]:
+        """Nobody else is admitted while a job is counted, so that none is too many. Raises RefusedError for one that
+        is over a limit.
+        """
+        accounts, enforced = self._sites.accounts.in_force, self._sites.in_force.config.accounting_enforce
+        if not has_limits(accounts, enforced):
+            yield
+            return
+        with self._standings.lock:
+            check_submission(accounts, enforced, standing_of(record), self._standings.others())
+            yield
 
     def grant(
         self, spec: JobSpec, owner: Identity, site: SiteConfig, *, stays_in: str | None = None
@@ -136,15 +145,35 @@ class Intake:
                 refusal = refusal or error
         if not admitted:
             raise refusal or AssertionError("a request has a queue at least")
-        if len(admitted) == 1:
-            return admitted[0]
-        rooms = node_rooms(self._nodes.items(), self._pods.items())
-        could_start = (
-            each
-            for each in admitted
-            if fits_now(each[1].layout, rooms, is_scattered=spec.is_scattered, queue=each[0], site=site)
-        )
-        return next(could_start, admitted[0])
+        queue, granted = admitted[0]
+        if len(admitted) > 1:
+            rooms = node_rooms(self._nodes.items(), self._pods.items())
+            could_start = (
+                each
+                for each in admitted
+                if fits_now(each[1].layout, rooms, is_scattered=spec.is_scattered, queue=each[0], site=site)
+            )
+            queue, granted = next(could_start, admitted[0])
+        return queue, self._for_account(translated.spec, granted, owner, queue, site)
+
+    def _for_account(
+        self, spec: JobSpec, granted: Granted, owner: Identity, queue: QueueConfig, site: SiteConfig
+    ) -> Granted:
+        """With the account and the quality of service for which the job counts, and the walltime that they allow at
+        most where it asks for none. Raises RefusedError.
+        """
+        given = spec.attributes.get(QOS, "")
+        accounts, enforced = self._sites.accounts.in_force, site.accounting_enforce
+        found = settle(accounts, enforced, user=owner.user, account=spec.account or "", qos=given, queue=queue.name)
+        if granted.walltime_s is None and LIMITS in enforced:
+            job = Standing(user=owner.user, account=found.account, qos=found.qos, queue=queue.name)
+            granted = replace(granted, walltime_s=max_walltime_s(place_of(accounts, job))[0])
+        renamed = dict(granted.renamed)
+        if found.account != (spec.account or ""):
+            renamed["account"] = found.account
+        if found.qos != given:
+            renamed["attributes"] = {**spec.attributes, QOS: found.qos}
+        return replace(granted, renamed=renamed)
 
     def _exists(self, queue: QueueConfig) -> bool:
         return self.volcano_state(queue.volcano_queue) is not None
@@ -231,7 +260,34 @@ class Intake:
         """The nodes that the queue reaches."""
         wanted = queue.node_selector.items()
         nodes = [n for n in self._nodes.items() if "allocatable" in n.get("status", {}) and not is_reserved(n)]
-        return [n for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
+        nodes = [n for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
+        return nodes if queue.nodes is None else [n for n in nodes if host_name(n) in queue.nodes]
+
+
+def _first_record(obj: Object, spec: JobSpec, owner: Identity, queue: QueueConfig, granted: Granted) -> JobRecord:
+    """Without its number, and as if it had no state yet."""
+    status = JobStatus(
+        owner=owner.user,
+        uid=owner.uid,
+        gid=owner.gid,
+        home=owner.home,
+        groups=owner.groups,
+        walltime_s=granted.walltime_s,
+        layout=granted.layout,
+        licenses=granted.licenses,
+        ignored=granted.ignored,
+        array=None if spec.array is None else ArrayStatus(pending=spec.array.indices, limit=spec.array.limit),
+        altered=granted.renamed,
+        submit_time=parse_rfc3339(obj["metadata"]["creationTimestamp"]),
+    )
+    return JobRecord(
+        job_id=0,
+        namespace=obj["metadata"]["namespace"],
+        object_name=obj["metadata"]["name"],
+        spec=spec_from_json(altered_spec(obj["spec"], granted.renamed)) if granted.renamed else spec,
+        status=status,
+        queue=queue.name,
+    )
 
 
 def _unnumbered(obj: Object, spec: JobSpec) -> JobRecord:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hpcbatch.api.informer import Informer
@@ -10,6 +10,7 @@ from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import PODS
 from hpcbatch.controller.records import Admitted
 from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.node_marks import is_set_down
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import Launcher
 from hpcbatch.policy.observed import Observed, PodView, VolcanoJobView
@@ -84,7 +85,8 @@ class JobPods:
             names,
             launcher=Launcher.SHARED if volcano_job is None else volcano_job.launcher,
             gone=gone,
-            ready_nodes=self._ready_nodes(pods),
+            ready_nodes=self._nodes_of(pods, is_ready),
+            down_nodes=self._nodes_of(pods, is_set_down),
             first_taken=self._first_taken.get(job.key),
             preempted=self._preempted.get(job.key, ()),
             sizes=sizes,
@@ -115,11 +117,11 @@ class JobPods:
         listed = self._api.list(PODS, record.namespace, labels=f"{JOB_ID_LABEL}={record.job_id}")
         return {pod["metadata"]["name"]: pod for pod in listed.items}
 
-    def _ready_nodes(self, pods: Mapping[str, Object]) -> set[str]:
-        """Those nodes of `pods` whose kubelet responds."""
+    def _nodes_of(self, pods: Mapping[str, Object], test: Callable[[Object], bool]) -> set[str]:
+        """Those nodes of `pods` that pass `test`."""
         found = {pod["spec"]["nodeName"]: None for pod in pods.values() if pod["spec"].get("nodeName")}
         nodes = {name: self._nodes.get(None, name) for name in found}
-        return {name for name, node in nodes.items() if node is not None and is_ready(node)}
+        return {name for name, node in nodes.items() if node is not None and test(node)}
 
     def _node_sizes(self, pods: Iterable[Object]) -> dict[str, NodeSize]:
         names = {pod["spec"].get("nodeName") for pod in pods}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Api
 from hpcbatch.api.resources import EVENTS
 from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.live_usage import LiveUsage
+from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.records import Admitted
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
@@ -25,18 +24,19 @@ from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.policy.plausible import NodeSize, plausible_usage
 from hpcbatch.policy.pod_creation import Refusals
 from hpcbatch.policy.stops import stopped_because
-from hpcbatch.policy.views import node_rooms, problem_from_events
-from hpcbatch.policy.waiting import NodeRoom, explain
+from hpcbatch.policy.views import problem_from_events
+from hpcbatch.policy.waiting import explain
 from hpcbatch.record.batchjob import is_suspended
 from hpcbatch.volcano.step_report import StepReport
 
-_ROOMS_KEPT_S = 1.0
 _SILENT = timedelta(seconds=10)  # normal starts take less
 _SILENT_ASKED = 3
 
 
 class Observer:
-    """`usage` is None if the logs of running jobs are not read."""
+    """`usage` is None if the logs of running jobs are not read. `withdrawn` says why the plan takes back a job that
+    Volcano has not started.
+    """
 
     def __init__(
         self,
@@ -45,18 +45,17 @@ class Observer:
         *,
         volcano_jobs: VolcanoJobs,
         job_pods: JobPods,
-        pods: Informer,
-        nodes: Informer,
+        rooms: NodeRooms,
         refusals: Refusals,
         dependents: Dependents,
         start_bar: StartBar,
         usage: LiveUsage | None,
         switches: Callable[[str], Switches],
+        withdrawn: Callable[[JobRecord], Waiting | None],
     ) -> None:
         self._api, self._sites, self._volcano_jobs, self._job_pods = api, sites, volcano_jobs, job_pods
-        self._pods, self._nodes, self._refusals, self._dependents = pods, nodes, refusals, dependents
-        self._start_bar, self._usage, self._switches = start_bar, usage, switches
-        self._rooms: tuple[float, list[NodeRoom]] = (-_ROOMS_KEPT_S, [])
+        self._rooms, self._refusals, self._dependents = rooms, refusals, dependents
+        self._start_bar, self._usage, self._switches, self._withdrawn = start_bar, usage, switches, withdrawn
 
     def observe(self, job: Admitted) -> Observed:
         record, now, site = job.record, datetime.now(UTC), self._sites.in_force.config
@@ -80,7 +79,7 @@ class Observer:
             start_limit_s=site.image_pull_timeout_s,
             outlook=self._dependents.look(record, now),
             followers=self._dependents.followers(record),
-            stopped=self._stopped(record),
+            stopped=self._stopped(record) or self._withdrawn(record),
             is_suspended=is_suspended(job.obj["spec"], record.status.run_count),
             steps=self._steps(job, views),
             usage=() if self._usage is None else _plausible_usage(self._usage.of(job.obj), views, pods.sizes, now),
@@ -115,16 +114,13 @@ class Observer:
         return None if queue is None else stopped_because(queue, self._switches(queue.volcano_queue))
 
     def _waiting(self, record: JobRecord) -> Waiting:
-        made, rooms = self._rooms
-        # counting all pods for each of many waiting jobs would be quadratic
-        if time.monotonic() - made > _ROOMS_KEPT_S:
-            rooms = node_rooms(self._nodes.items(), self._pods.items())
-            self._rooms = time.monotonic(), rooms
         site = self._sites.in_force.config
         queue = site.queue(record.queue)
         if queue is None:
             return Waiting(reason=Reason.NONE, message="")
-        return explain(record.status.layout, rooms, is_scattered=record.spec.is_scattered, queue=queue, site=site)
+        return explain(
+            record.status.layout, self._rooms.get(), is_scattered=record.spec.is_scattered, queue=queue, site=site
+        )
 
 
 def _plausible_usage(

@@ -16,9 +16,14 @@ from typing import Any, Final
 
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import PODS
+from hpcbatch.controller.job_pods import JobPods
+from hpcbatch.controller.records import Admitted
+from hpcbatch.controller.start_bar import StartBar
+from hpcbatch.dialects.registry import door
 from hpcbatch.model.record import JobRecord, JobStatus, Reply
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState
+from hpcbatch.policy.observed import Observed
 from hpcbatch.record.batchjob import is_suspended
 
 ANNOTATION: Final = "hpcbatch.io/requests"
@@ -104,3 +109,24 @@ def pass_on(
     code, message = ("", "") if is_running else (RefusalCode.NOT_RUNNING, "the job is not running")
     reply = Reply(request_id=signal.request_id, code=code, message=message)
     return replace(status, signalled=signal.request_id, answered=reply)
+
+
+class PodRequests:
+    """Of jobs as the controller observes them."""
+
+    def __init__(self, api: Api, job_pods: JobPods, start_bar: StartBar) -> None:
+        self._api, self._job_pods, self._start_bar = api, job_pods, start_bar
+
+    def announce_requeue(self, job: Admitted, seen: Observed) -> float:
+        """Seconds to wait before the pods of a job that is to run again may be ended."""
+        is_requeued = job.record.status.is_rerunning and not seen.delete_requested
+        if not is_requeued or not door(job.record.spec.dialect).rules.warns_before_requeue:
+            return 0.0
+        pod = self._job_pods.running_first(job.record, seen)
+        return 0.0 if pod is None else announce_requeue(self._api, pod, seen.now)
+
+    def pass_on(self, job: Admitted, seen: Observed, record: JobRecord) -> JobStatus:
+        """Pass on the requests to the running job."""
+        pod = self._job_pods.running_first(record, seen)
+        may_start = pod is not None and self._start_bar.may_start(record, pod["metadata"]["uid"])
+        return pass_on(self._api, job.obj["spec"], record, pod, may_start=may_start)

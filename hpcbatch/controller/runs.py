@@ -11,12 +11,14 @@ from hpcbatch.api.resources import CONFIGMAPS, PRIORITY_CLASSES, VOLCANO_JOBS, R
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.intake import Intake
 from hpcbatch.controller.license_gate import LicenseGate
+from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.records import Admitted, digest_of, owner_reference
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError
 from hpcbatch.model.labels import MADE_FROM_ANNOTATION
+from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import QueueConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.admission import closed_because
@@ -43,9 +45,10 @@ class Runs:
         volcano_jobs: VolcanoJobs,
         start_bar: StartBar,
         licenses: LicenseGate,
+        plan: PlanGate,
     ) -> None:
         self._api, self._sites, self._intake, self._arrays = api, sites, intake, arrays
-        self._volcano_jobs, self._start_bar, self._licenses = volcano_jobs, start_bar, licenses
+        self._volcano_jobs, self._start_bar, self._licenses, self._plan = volcano_jobs, start_bar, licenses, plan
         self._runner_in: set[str] = set()
         self._priorities: set[int] = set()
         self._confs: dict[int, str] = {}  # the last content of an altered job's ConfigMap
@@ -56,20 +59,23 @@ class Runs:
         queue = site.config.queue(record.queue)
         if queue is None:
             text = f"queue {record.queue} is no longer in the site's configuration"
-            return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=text)
+            return self._kept_out(record, Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=text))
         if why := closed_because(queue, self._intake.volcano_state(queue.volcano_queue)):
-            return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=why)
+            return self._kept_out(record, Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=why))
         if (stopped := stopped_because(queue, self._intake.switches(queue.volcano_queue))) is not None:
-            return stopped
-        try:
-            wanted = self._manifests(job, queue, site)
-        except HpcBatchError as error:  # the site has changed since the job was admitted
-            return Waiting(reason=Reason.NEVER_FITS, message=str(error))
+            return self._kept_out(record, stopped)
         if (obstacle := self._licenses.take(record, site.config)) is not None:
-            return obstacle
+            return self._kept_out(record, obstacle)
+        if (behind := self._plan.take(record)) is not None:
+            self._licenses.give_back(record.job_id)
+            return behind
+        try:
+            conf, volcano_job = self._manifests(job, queue, site)
+        except HpcBatchError as error:  # the site has changed since the job was admitted
+            return self._kept_out(record, Waiting(reason=Reason.NEVER_FITS, message=str(error)))
         self._ensure_runner(record.namespace)
-        self._ensure_priority(record.spec.weight)
-        for obj in wanted:
+        self._ensure_priority(translate.weight_in(queue, record.spec))
+        for obj in (conf, self._plan.placed(record, volcano_job)):
             try:
                 made = self._api.create(_RESOURCE[obj["kind"]], obj, record.namespace)
                 if obj["kind"] == VOLCANO_JOBS.kind:
@@ -81,9 +87,14 @@ class Runs:
             except ApiError as error:
                 if error.code not in _DENIED:
                     raise
-                self._licenses.give_back(record.job_id)
-                return Waiting(reason=Reason.RESOURCES, message=str(error))
+                return self._kept_out(record, Waiting(reason=Reason.RESOURCES, message=str(error)), was_denied=True)
         return None
+
+    def _kept_out(self, record: JobRecord, why: Waiting, *, was_denied: bool = False) -> Waiting:
+        """`why`, once the job holds neither licences nor a place in the plan."""
+        self._licenses.give_back(record.job_id)
+        self._plan.give_back(record, was_denied=was_denied)
+        return why
 
     def refresh(self, job: Admitted) -> bool:
         """Update what an altered job's runner reads, so that the job keeps its place; False if its Volcano Job changes

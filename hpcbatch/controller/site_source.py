@@ -2,6 +2,7 @@
 
 A text with errors changes nothing; its errors are logged and shown on the ConfigMap. The last valid text is kept in
 ConfigMap hpcbatch-site-in-force, for a start while the admin's text is bad; hpcbatch-queues shows users the queues.
+What operators have made and changed of queues stands in ConfigMap hpcbatch-partitions, and goes over the admin's.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from hpcbatch.api.informer import Informer, Workers, WorkQueue
 from hpcbatch.api.names import (
     IN_FORCE_CONFIGMAP,
+    PARTITIONS_CONFIGMAP,
     QUEUES_CONFIGMAP,
     QUEUES_KEY,
     SITE_CONFIGMAP,
@@ -25,9 +28,12 @@ from hpcbatch.api.names import (
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.queuelist import queues_to_json
 from hpcbatch.api.resources import CONFIGMAPS, EVENTS
-from hpcbatch.errors import NotFoundError
+from hpcbatch.controller.account_source import AccountSource
+from hpcbatch.errors import AlreadyExistsError, NotFoundError
+from hpcbatch.model.node_features import properties
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.site.file import FILE_KEY, TEMPLATE_KEY, Site, SiteFileError, read_site
+from hpcbatch.site.partitions import with_partitions
 from hpcbatch.units import rfc3339
 
 _LOG = logging.getLogger(__name__)
@@ -65,6 +71,10 @@ class SiteSource:
     ) -> None:
         self._api, self._defaults, self._prepare, self._on_change = api, defaults, prepare, on_change
         self._in_force: Site | None = None
+        self._of_admin: Site | None = None
+        self._entries: dict[str, str] = {}
+        self._features: frozenset[str] = frozenset()
+        self._wanted_features: frozenset[str] = frozenset()
         self._texts_in_force = _Texts()
         self._tried: tuple[_Texts, tuple[str, ...]] | None = None
         self._written: dict[str, Mapping[str, str]] = {}
@@ -81,7 +91,15 @@ class SiteSource:
             fields=f"metadata.name={SITE_CONFIGMAP}",
             on_event=lambda _: self._queue.add(_LOOK),
         )
+        self.partitions = Informer(
+            api,
+            CONFIGMAPS,
+            SYSTEM_NAMESPACE,
+            fields=f"metadata.name={PARTITIONS_CONFIGMAP}",
+            on_event=lambda _: self._queue.add(_LOOK),
+        )
         self._workers = Workers(self._queue, self._look, name="site")
+        self.accounts = AccountSource(api, on_change)
 
     @property
     def in_force(self) -> Site:
@@ -90,26 +108,40 @@ class SiteSource:
             raise AssertionError("no site configuration is in force yet")
         return self._in_force
 
+    def set_features(self, features: frozenset[str]) -> None:
+        """Features that nodes have by operators' labels."""
+        if features != self._wanted_features:
+            self._wanted_features = features
+            self._queue.add(_LOOK)
+
     def start(self) -> None:
         self.informer.start()
+        self.partitions.start()
         self._queue.add(_LOOK)  # without a ConfigMap no event comes
         self._workers.start()
+        self.accounts.start()
 
     def stop(self) -> None:
         self.informer.stop()
+        self.partitions.stop()
         self._workers.stop()
+        self.accounts.stop()
 
     def _look(self, _key: str) -> None:
-        while not self.informer.synced.wait(timeout=0.2):
+        while not (self.informer.synced.wait(timeout=0.2) and self.partitions.synced.wait(timeout=0.2)):
             if self._queue.stopped:
                 return
         configmap = self.informer.get(SYSTEM_NAMESPACE, SITE_CONFIGMAP)
+        made = self.partitions.get(SYSTEM_NAMESPACE, PARTITIONS_CONFIGMAP)
+        self._take_changes(dict((made or {}).get("data") or {}), self._wanted_features)
         problems = self._try(_Texts.of(configmap))
         if problems and self._in_force is None:
             self._take_kept()
         if self._in_force is not None:
+            if made is None:
+                self._make_partitions()
             # in this order: a reader of the second may rely on the first
-            self._keep(QUEUES_CONFIGMAP, {QUEUES_KEY: queues_to_json(self._in_force.config)})
+            self._keep(QUEUES_CONFIGMAP, {QUEUES_KEY: queues_to_json(self._in_force.config, next(iter(problems), ""))})
             self._keep(IN_FORCE_CONFIGMAP, self._texts_in_force.data())
         if configmap is not None:
             self._report(configmap, problems)
@@ -134,9 +166,21 @@ class SiteSource:
         self._tried = texts, problems
         return problems
 
-    def _put_in_force(self, site: Site, texts: _Texts) -> None:
+    def _take_changes(self, entries: dict[str, str], features: frozenset[str]) -> None:
+        if (entries, features) == (self._entries, self._features):
+            return
+        self._entries, self._features = entries, features
+        if self._of_admin is not None:
+            self._put_in_force(self._of_admin, self._texts_in_force)
+
+    def _put_in_force(self, of_admin: Site, texts: _Texts) -> None:
+        merged = with_partitions(of_admin.config, self._entries)
+        for problem in merged.problems:
+            _LOG.warning("ConfigMap %s/%s: %s", SYSTEM_NAMESPACE, PARTITIONS_CONFIGMAP, problem)
+        known = {**properties(self._features), **merged.site.node_properties}
+        site = replace(of_admin, config=replace(merged.site, node_features=self._features, node_properties=known))
         self._prepare(site.config)
-        self._in_force, self._texts_in_force = site, texts
+        self._of_admin, self._in_force, self._texts_in_force = of_admin, site, texts
         self.is_in_force.set()
         _LOG.info(
             "site configuration in force: %d queues, server name %s", len(site.config.queues), site.config.server_name
@@ -175,6 +219,14 @@ class SiteSource:
             if found.get("data") != data:
                 self._api.replace(CONFIGMAPS, found | {"data": dict(data)}, SYSTEM_NAMESPACE)
         self._written[name] = dict(data)
+
+    def _make_partitions(self) -> None:
+        """Operators may write this ConfigMap, and make none."""
+        empty = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": PARTITIONS_CONFIGMAP}}
+        try:
+            self._api.create(CONFIGMAPS, empty, SYSTEM_NAMESPACE)
+        except AlreadyExistsError:
+            pass
 
     def _report(self, configmap: Object, problems: tuple[str, ...]) -> None:
         """Write annotation and Event of the ConfigMap, if they have changed."""

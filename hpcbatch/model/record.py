@@ -59,6 +59,10 @@ class HostUsage:
     max_rss_bytes: int | None = field(default=None, metadata=stored("maxRssBytes", COUNT))
 
 
+PREEMPTED = " was preempted "
+"""Stands in what is said of a lost run, if it was preempted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
     """A run after which the job was requeued: by request, or because its node was lost."""
@@ -72,6 +76,10 @@ class PastRun:
         metadata=stored("lost", ANY_TEXT, description="What was lost of it; absent where it was given up by request."),
     )
     """The lost pod, as text; "" if none was lost, or it is unknown."""
+
+    @property
+    def was_preempted(self) -> bool:
+        return PREEMPTED in self.lost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +163,14 @@ class JobStatus:
     submit_time: datetime | None = field(default=None, metadata=NOT_STORED)
     eligible_time: datetime | None = field(default=None, metadata=stored("eligibleTime", TIME))
     """Since when it waits only for the scheduler: admitted, released, begin time reached."""
+    planned_start: datetime | None = field(
+        default=None, metadata=stored("plannedStart", TIME, description="When it is expected to start, while it waits.")
+    )
+    """By the last plan, to the precision that listings need; None: nothing is planned for it."""
+    planned_nodes: str = field(
+        default="",
+        metadata=stored("plannedNodes", string(most=65536), description="Where it is expected to start."),
+    )
     start_time: datetime | None = field(default=None, metadata=stored("startTime", TIME))
     end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
     exit_code: int | None = field(default=None, metadata=stored("exitCode", integer(0, 255)))

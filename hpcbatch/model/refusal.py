@@ -24,13 +24,19 @@ class RefusalCode(StrEnum):
     UNKNOWN_LICENSE = "UnknownLicense"  # no licence of this name, or not so many; the message says which
     UNKNOWN_ACCOUNT = "UnknownAccount"  # account, project or QOS that the site does not take; the message says which
     UNKNOWN_QOS = "UnknownQos"
+    ACCOUNT_POLICY = "AccountPolicy"  # over a limit of its account or QOS; the message is Slurm's reason
+    JOBS_LIMIT = "JobsLimit"  # more jobs than a limit of PBS allows; the message is PBS's
+    AMOUNT_LIMIT = "AmountLimit"  # more of a resource than a limit of PBS allows; the message is PBS's
     UNKNOWN_RESERVATION = "UnknownReservation"
     IGNORED = "Ignored"  # it would be ignored, and the job or the site wants it refused; the message lists all
     DEADLINE = "Deadline"  # the job cannot end by its deadline
     USER_DISABLED = "UserDisabled"
+    QUEUE_ACCESS = "QueueAccess"  # the queue is not for this user
+    GROUP_NOT_ALLOWED = "GroupNotAllowed"  # the queue is for members of other groups
     ARRAY_SIZE = "ArraySize"  # more members than the site allows
     BAD_DEPENDENCY = "BadDependency"
     CIRCULAR_DEPENDENCY = "CircularDependency"
+    TEST_ONLY = "TestOnly"  # it would be admitted; the message is a model.foreseen.Foreseen
     # replies to requests
     STARTED = "Started"  # too late for this change; the message is the field of the BatchJob's spec
     NOT_RUNNING = "NotRunning"

@@ -81,6 +81,10 @@ class JobRow(NamedTuple):
     rerunnable: bool = True
     uid: int | None = None
     """The owner's; None until a newer controller has set it."""
+    planned_start: datetime | None = None
+    """When it is expected to start, while it waits."""
+    planned_nodes: tuple[str, ...] = ()
+    """The nodes that it is expected to start on."""
 
 
 class Column(NamedTuple):
@@ -124,6 +128,10 @@ def _walltime_s(cell: int | None) -> int | None:
 def _nodes(cell: str | None) -> tuple[str, ...]:
     """Node names of `node-0*4+node-1*4`."""
     return tuple(host.rpartition("*")[0] for host in (cell or "").split("+") if host)
+
+
+def _names(cell: str | None) -> tuple[str, ...]:
+    return tuple(cell.split(",")) if cell else ()
 
 
 def _cpus_per_host(cell: str | None) -> tuple[int, ...]:
@@ -214,6 +222,14 @@ COLUMNS: Final = (
     Column("ArrayDeleted", "string", ".status.array.deleted", {"array_deleted": _indices}),
     Column("ArrayLimit", "integer", ".status.array.limit", {"array_limit": _same}),
     Column("ArrayHeld", "string", ".spec.arrayRequest.held", {"array_held": _text}),
+    Column(
+        "Planned",
+        "string",
+        ".status.plannedStart",
+        {"planned_start": parse_time},
+        description="When it is expected to start",
+    ),
+    Column("PlannedNodes", "string", ".status.plannedNodes", {"planned_nodes": _names}),
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),
 )
@@ -240,6 +256,22 @@ class NodeRow(NamedTuple):
     """What operators say of it, above all why it takes no jobs."""
     comment_by: str = ""
     comment_time: datetime | None = None
+    marks: frozenset[str] = frozenset()
+    """Of an unschedulable node, what operators marked it as (model.node_marks.Mark); none: it is drained."""
+
+    @property
+    def host(self) -> str:
+        """The name by which pods ask for it: mostly its own."""
+        return next((value for label, value in self.labels if label == "kubernetes.io/hostname"), self.name)
+
+    @property
+    def is_down(self) -> bool:
+        """It does not answer, or an operator says that it is down."""
+        return not self.ready or "down" in self.marks
+
+    @property
+    def is_drained(self) -> bool:
+        return not self.schedulable and ("drain" in self.marks or not self.marks)
 
 
 class QueueRow(NamedTuple):
@@ -265,6 +297,18 @@ class QueueRow(NamedTuple):
     volcano_queue: str = ""
     is_idle: bool = False
     """No job of any queue is started now."""
+    min_nodes: int | None = None
+    nodes: tuple[str, ...] | None = None
+    """Host names of the nodes that it reaches, of those that have the labels; None: all of them."""
+    allow_accounts: tuple[str, ...] | None = None
+    deny_accounts: tuple[str, ...] = ()
+    allow_groups: tuple[str, ...] | None = None
+    is_hidden: bool = False
+    root_only: bool = False
+    priority_tier: int = 1
+    priority_job_factor: int = 1
 
     def reaches(self, node: NodeRow) -> bool:
+        if self.nodes is not None and node.host not in self.nodes:
+            return False
         return all(pair in node.labels for pair in self.node_selector)

@@ -10,6 +10,7 @@ from typing import Any
 
 from hpcbatch.model.array import MAX_MEMBERS
 from hpcbatch.model.mail import MailConfig
+from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.queue_names import queue_of
 
 
@@ -40,6 +41,13 @@ class Word(StrEnum):
     NODE = "node"  # of -w, -x, host=, nodes=n01
     CLUSTER = "cluster"  # of --clusters, queue@server
     OPTION = "option"  # of a plugin of sbatch: --ear=on
+
+
+class Policy(StrEnum):
+    """Who decides which waiting job starts next."""
+
+    BACKFILL = "backfill"  # policy.plan: by priority, with starts planned ahead, which no later job delays
+    VOLCANO = "volcano"  # Volcano alone: every job that may start has its Volcano Job, and the first that fits starts
 
 
 OTHER_KIND = "@"
@@ -98,6 +106,22 @@ class QueueConfig:
     default_mem_per_node_bytes: int | None = None
     """For pods whose job requests none."""
     node_selector: Mapping[str, str] = field(default_factory=dict)
+    min_nodes: int | None = None
+    nodes: tuple[str, ...] | None = None
+    """Host names of the nodes that it reaches, of those that have the labels; None: all of them."""
+    allow_accounts: tuple[str, ...] | None = None
+    """Accounts whose jobs it takes, and no others. None: all but `deny_accounts`."""
+    deny_accounts: tuple[str, ...] = ()
+    allow_groups: tuple[str, ...] | None = None
+    """Groups whose members may use it. None: everybody."""
+    is_hidden: bool = False
+    """sinfo and scontrol show it only where they are to show all."""
+    root_only: bool = False
+    """Only root may use it."""
+    priority_tier: int = 1
+    """Jobs of a higher tier start before all others of the same Volcano Queue."""
+    priority_job_factor: int = 1
+    """Shown; priorities have no factors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +159,9 @@ class SiteConfig:
     """A Volcano Queue; PBS's default_queue and Slurm's default partition. If `queues` is not empty, one of these."""
     queues: tuple[QueueConfig, ...] = ()
     """Empty: every Volcano Queue is a queue of the same name, without limits."""
+    operator_queues: tuple[QueueConfig, ...] = ()
+    """Where `queues` is empty: those that operators have made beside the Volcano Queues, or have changed; see
+    site.partitions."""
     image: str = "hpcbatch.io/host"
     """The embedded engine ignores it: its image is the host's file system."""
     allowed_images: tuple[str, ...] = ()
@@ -150,6 +177,8 @@ class SiteConfig:
     /etc/group gives the user: whoever brings an image chooses groups. Needs containerd 2.0 or CRI-O 1.31."""
     node_properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """PBS node property or Slurm feature → the required node labels."""
+    node_features: frozenset[str] = frozenset()
+    """Features that operators have given nodes (model.node_features), which are in `node_properties`, too."""
     unknown_queues: str = ""
     """The queue of jobs whose scripts name one that there is not; "": such jobs are refused."""
     translations: tuple[Translation, ...] = ()
@@ -162,8 +191,15 @@ class SiteConfig:
     """PBS resource or Slurm gres → Kubernetes' extended resource."""
     node_mem_reserve_bytes: int = 0
     """Memory of a node that jobs which request all of it leave to other pods."""
+    refuses_oversize: bool = False
+    """Whether Slurm jobs of more nodes or CPUs than their partition has are refused, as by EnforcePartLimits; else they
+    wait."""
     autoscaling: bool = False
     """Whether nodes are added for waiting jobs: then sbatch never refuses a job because no current node fits."""
+    policy: Policy = Policy.BACKFILL
+    """With `autoscaling` it is VOLCANO: nodes are only added for jobs that have pods."""
+    backfill_depth: int = 1
+    """How many of the waiting jobs that cannot start yet get a start that no other job may delay; 1 is EASY."""
     launcher: Launcher = Launcher.SHARED
     launcher_cpu_milli: int = 100
     """The request of a dedicated launcher."""
@@ -195,6 +231,10 @@ class SiteConfig:
     """For images without a `module` of their own."""
     mail: MailConfig | None = None
     """How mail is sent; None: no mail."""
+    accounting_enforce: frozenset[str] = frozenset()
+    """Of associations, limits and qos, what of the accounts is enforced; Slurm's AccountingStorageEnforce. `limits` and
+    `qos` include `associations`."""
+    priority: PriorityConfig = field(default_factory=PriorityConfig)
 
     @property
     def ignored_options(self) -> Mapping[str, str]:
@@ -208,6 +248,8 @@ class SiteConfig:
     def queue(self, name: str) -> QueueConfig | None:
         """The queue of that name; None if there is none. Without `queues`, any name is a Volcano Queue's."""
         if not self.queues:
+            if (made := next((queue for queue in self.operator_queues if queue.name == name), None)) is not None:
+                return made
             return QueueConfig(name=name, volcano_queue=name, is_default=name == self.default_queue)
         return next((queue for queue in self.queues if queue.name == name), None)
 

@@ -57,7 +57,7 @@ def asked_queues(
     """
     found: dict[str, QueueConfig] = {}
     ignored = []
-    known = [each.name for each in site.queues] or volcano_queues
+    known = [each.name for each in site.queues] or [*volcano_queues, *(each.name for each in site.operator_queues)]
     for name in (spec.queue or site.default_queue, *spec.other_queues):
         queue = _queue(name, site, exists)
         if queue is None and site.unknown_queues:
@@ -112,6 +112,7 @@ def admit(
         raise RefusedError(RefusalCode.QUEUE_CLOSED, why)
     if is_disabled:
         raise RefusedError(RefusalCode.QUEUE_CLOSED, f"queue {queue.name} takes no jobs: an operator has disabled it")
+    _check_access(spec, queue, owner)
     if spec.image is not None and not site.allows_image(spec.image, queue):
         raise RefusedError(RefusalCode.IMAGE_NOT_ALLOWED, f"image {spec.image} is not allowed in {queue.name}")
     check_text(spec)
@@ -122,10 +123,28 @@ def admit(
     _check_limits(granted, queue)
     if door(spec.dialect).rules.refuses_what_no_node_has and not site.autoscaling and not stays:
         _check_some_node_has(granted.layout, nodes)
+        if site.refuses_oversize:
+            _check_size(granted.layout, nodes, queue)
     for chunk in granted.layout:
         pod_needs.node_selector(chunk, queue, site)
-        pod_needs.node_terms(chunk, site)
+        pod_needs.node_terms(chunk, site, queue)
     return granted
+
+
+def _check_access(spec: JobSpec, queue: QueueConfig, owner: Identity) -> None:
+    """Jobs without an account have that of Slurm's default association, or PBS's default project."""
+    if queue.root_only and owner.uid != 0:
+        raise RefusedError(RefusalCode.QUEUE_ACCESS, f"queue {queue.name} is for root alone")
+    groups = {name for _, name in owner.groups} | {str(gid) for gid, _ in owner.groups} | {str(owner.gid)}
+    if queue.allow_groups is not None and owner.uid != 0 and not groups & set(queue.allow_groups):
+        text = f"queue {queue.name} is for members of {', '.join(queue.allow_groups)}"
+        raise RefusedError(RefusalCode.GROUP_NOT_ALLOWED, text)
+    account = spec.account or ""
+    if queue.allow_accounts is not None and account not in queue.allow_accounts:
+        text = f"queue {queue.name} takes jobs of the accounts {', '.join(queue.allow_accounts)}"
+        raise RefusedError(RefusalCode.UNKNOWN_ACCOUNT, text)
+    if account in queue.deny_accounts:
+        raise RefusedError(RefusalCode.UNKNOWN_ACCOUNT, f"queue {queue.name} takes no jobs of account {account}")
 
 
 def grant_walltime(spec: JobSpec, queue: QueueConfig) -> int | None:
@@ -188,6 +207,17 @@ def _check_some_node_has(layout: Sequence[Chunk], nodes: Sequence[NodeSize]) -> 
                 raise RefusedError(RefusalCode.BAD_SPEC, f"{name}: {amount} asked of a node, none has more than {most}")
         if all(node.mem_bytes is not None and (chunk.mem_bytes or 0) > node.mem_bytes for node in able):
             raise RefusedError(RefusalCode.BAD_SPEC, "Memory specification can not be satisfied")
+
+
+def _check_size(layout: Sequence[Chunk], nodes: Sequence[NodeSize], queue: QueueConfig) -> None:
+    """Like slurmctld with EnforcePartLimits. Source: _part_access_check(), 22.05."""
+    pods, cpus = sum(chunk.count for chunk in layout), sum(chunk.count * chunk.cpus for chunk in layout)
+    for code, what, asked, has in (
+        (RefusalCode.CPU_LIMIT, "CPUs", cpus, sum(node.cpus for node in nodes)),
+        (RefusalCode.NODE_LIMIT, "nodes", pods, len(nodes)),
+    ):
+        if asked > has:
+            raise RefusedError(code, f"{what}: {asked} asked, {queue.name} has {has}")
 
 
 def with_one_alternative(spec: JobSpec, nodes: Sequence[NodeSize]) -> JobSpec:
@@ -264,6 +294,9 @@ def _check_limits(granted: Granted, queue: QueueConfig) -> None:
     nodes, cpus = sum(c.count for c in layout), sum(c.count * c.cpus for c in layout)
     mem = max((c.mem_bytes or 0 for c in layout), default=0)
     walltime_s = granted.walltime_s or 0
+    if layout and nodes < (queue.min_nodes or 0):
+        text = f"nodes: {nodes} asked, at least {queue.min_nodes} in {queue.name}"
+        raise RefusedError(RefusalCode.NODE_LIMIT, text)
     limits = (
         (RefusalCode.WALLTIME_LIMIT, "walltime", walltime_s, queue.max_walltime_s, hms),
         (RefusalCode.NODE_LIMIT, "nodes", nodes, queue.max_nodes, str),

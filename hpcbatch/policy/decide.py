@@ -13,7 +13,7 @@ from hpcbatch.policy.dependencies import with_followers
 from hpcbatch.policy.holds import kept_back
 from hpcbatch.policy.observed import Decision, Observed, PodView, VolcanoJobView, Waiting
 from hpcbatch.policy.past_runs import remembered
-from hpcbatch.policy.run_over import given_up_for, when_over
+from hpcbatch.policy.run_over import given_up_for, is_set_down, when_over
 from hpcbatch.policy.statuses import (
     GIVEN_BACK,
     NOTHING_USED,
@@ -139,8 +139,18 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return _timed_out(seen, first, is_over=is_over)
     if is_over:
         return when_over(seen, first)
+    if is_set_down(status):
+        return Decision(status=status, terminate=True)
     if first is not None and first.finished_at is not None:
         return Decision(status=replace(as_running(seen), state=JobState.EXITING, reason=Reason.NONE))
+    if (set_down := next((pod for pod in seen.pods if pod.is_set_down), None)) is not None:
+        if first is None or first.started_at is None:
+            return Decision(status=status, terminate=True)
+        # a separate step, as below: the node may be back in use at the next look
+        message = f"node {set_down.node} was set down"
+        return Decision(
+            status=replace(as_running(seen), state=JobState.EXITING, reason=Reason.NODE_LOST, message=message)
+        )
     stuck = next((pod for pod in seen.pods if pod.problem and not pod.started_at and not pod.is_deleting), None)
     is_starting = any(pod.node and not pod.started_at for pod in seen.pods)
     if stuck is not None and _is_out_of_time(seen, stuck):

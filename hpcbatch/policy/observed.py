@@ -46,6 +46,8 @@ class PodView:
     """Its node or its engine was lost, or it was evicted: nobody requested its end."""
     is_preempted: bool = False
     """The scheduler evicted it for a job of higher priority; it is lost then, too."""
+    is_set_down: bool = False
+    """An operator has marked its node as down (model.node_marks)."""
     is_out_of_memory: bool = False
     """One of its processes was killed because the container exceeded its memory limit."""
     started_at: datetime | None = None
@@ -137,7 +139,7 @@ class Observed:
     followers: tuple[str, ...] = ()
     """Jobs that wait for it, for display."""
     stopped: Waiting | None = None
-    """Its queue is stopped: none of its jobs is started."""
+    """Its queue is stopped: none of its jobs is started. Or it is planned anew: Volcano has not started it."""
     is_outdated: bool = False
     """The Volcano Job is older than the job's last alteration."""
     is_suspended: bool = False

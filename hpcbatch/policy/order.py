@@ -12,6 +12,12 @@ def weight_of(row: JobRow) -> int:
     return row.priority - row.nice
 
 
+def line_place(weight: int, job_id: int, array_id: int | None, index: int | None) -> tuple[float, ...]:
+    """The place of a waiting job among all: the smallest goes first. Members of an array have its place."""
+    came = (job_id, 0) if array_id is None else (array_id, index or 0)
+    return float(-weight), float(came[0]), float(came[1]), float(job_id)
+
+
 def exchanged(one: JobRow, other: JobRow) -> dict[int, int]:
     """The weights of both, by number, that put each in the other's place.
 

@@ -38,7 +38,7 @@ def fits_now(
 
 
 def _able(chunk: Chunk, nodes: Sequence[NodeRoom], queue: QueueConfig, site: SiteConfig) -> list[int]:
-    labels, terms = node_selector(chunk, queue, site), node_terms(chunk, site)
+    labels, terms = node_selector(chunk, queue, site), node_terms(chunk, site, queue)
     return [
         index for index, node in enumerate(nodes) if labels.items() <= node.labels.items() and suits(node.labels, terms)
     ]

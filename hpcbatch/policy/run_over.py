@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from hpcbatch.dialects.registry import door
-from hpcbatch.model.record import JobStatus
+from hpcbatch.model.record import PREEMPTED, JobStatus
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.observed import Decision, Observed, PodView, Waiting
 from hpcbatch.policy.statuses import (
@@ -40,7 +40,7 @@ def when_over(seen: Observed, first: PodView | None) -> Decision:
         again = queued_again(seen.record.status, seen.now)
         return Decision(status=replace(again, run_count=max(0, again.run_count - 1)), delete=True)
     has_ended = report is not None and (report.exit_code is not None or report.signal is not None)
-    is_taken = first is not None and (first.is_lost or first.is_taken)
+    is_taken = first is not None and (first.is_lost or first.is_taken or is_set_down(seen.record.status))
     if report is not None and report.reason in _BY_ITSELF and first is not None:
         # mpirun may notice a lost host first, and still end with 0, as Open MPI 5 does now and then
         is_taken = is_taken or any(pod.is_taken_early or _broke_before(pod, first) for pod in seen.pods if pod.index)
@@ -52,7 +52,8 @@ def when_over(seen: Observed, first: PodView | None) -> Decision:
         why = f"pod {culprit.name} failed: {culprit.why_it_failed}"
         return Decision(status=cut_short(seen, Reason.LAUNCH_FAILED, why, first))
     lost_by = Reason.PREEMPTED if any(pod.is_preempted for pod in seen.pods) else Reason.NODE_LOST
-    if lost and spec.rerunnable:
+    has_started = seen.record.status.start_time is not None or any(pod.started_at for pod in seen.pods)
+    if lost and (spec.rerunnable or not (has_started or seen.is_barred)):
         again = replace(
             seen.record.status,
             state=JobState.QUEUED,
@@ -73,6 +74,11 @@ def when_over(seen: Observed, first: PodView | None) -> Decision:
         return Decision(status=as_ended(seen, JobState.FAILED, report.reason, report.message, first))
     problem = next((pod.problem for pod in seen.pods if pod.problem), "its pods ended without a report")
     return Decision(status=as_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, problem, first))
+
+
+def is_set_down(status: JobStatus) -> bool:
+    """An operator has set a node of the run down: the run is lost, whatever its pods still report."""
+    return status.state is JobState.EXITING and status.reason is Reason.NODE_LOST
 
 
 def _broke_before(pod: PodView, first: PodView) -> bool:
@@ -120,12 +126,16 @@ def given_up_for(seen: Observed) -> str:
 def _lost_pod_text(seen: Observed, first: PodView | None, culprit: PodView | None) -> str:
     """The pod that was lost through no act of the job, as text; "" if none was."""
     status = seen.record.status
+    if is_set_down(status):
+        return status.message
     preempted = next((pod for pod in seen.pods if pod.is_preempted), None)
     if preempted is not None:
-        return f"pod {preempted.name} on node {node_of(status, preempted)} was preempted for a job of more weight"
+        return f"pod {preempted.name} on node {node_of(status, preempted)}{PREEMPTED}for a job of more weight"
     lost = next((pod for pod in seen.pods if pod.is_lost), None)
     if lost is not None:
         return f"pod {lost.name} on node {node_of(status, lost)} was lost"
+    if (down := next((pod for pod in seen.pods if pod.is_set_down), None)) is not None:
+        return f"node {node_of(status, down)} was set down"
     if first is None:
         # Volcano deletes it when another one fails; the failed one stays
         return "" if culprit is not None else "the pod that ran the script was deleted by somebody else"

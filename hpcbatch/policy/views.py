@@ -51,6 +51,7 @@ def pod_views(
     launcher: Launcher = Launcher.SHARED,
     gone: Collection[str] = (),
     ready_nodes: Collection[str] | None = None,
+    down_nodes: Collection[str] = (),
     first_taken: FirstTaken | None = None,
     preempted: Collection[str] = (),
     sizes: Mapping[str, NodeSize] | None = None,
@@ -58,8 +59,9 @@ def pod_views(
     """The pods of one job in the order of `names`, the result of `volcano.job_names.pod_names`.
 
     `gone` are the names of deleted pods, which are shown as last seen. `ready_nodes` are the nodes whose kubelet
-    responds; None: all. `first_taken` is the pod deleted before the others, if known; `preempted` are the uids of pods
-    that the scheduler was seen to evict, whatever their status is now. `sizes` are those of the nodes by name.
+    responds; None: all. `down_nodes` are those that operators have marked so. `first_taken` is the pod deleted
+    before the others, if known; `preempted` are the uids of pods that the scheduler was seen to evict, whatever their
+    status is now. `sizes` are those of the nodes by name.
     """
     place = {name: index for index, name in enumerate(names)}
     views = [
@@ -69,6 +71,7 @@ def pod_views(
             is_gone=pod["metadata"]["name"] in gone,
             is_launcher=launcher is Launcher.DEDICATED and place[pod["metadata"]["name"]] == 0,
             node_answers=ready_nodes is None or pod["spec"].get("nodeName") in ready_nodes,
+            is_set_down=pod["spec"].get("nodeName") in down_nodes,
             first_taken=first_taken if first_taken and first_taken.uid == pod["metadata"]["uid"] else None,
             was_preempted=pod["metadata"]["uid"] in preempted,
             size=(sizes or {}).get(pod["spec"].get("nodeName", "")),
@@ -86,6 +89,7 @@ def _pod_view(
     is_gone: bool,
     is_launcher: bool,
     node_answers: bool,
+    is_set_down: bool,
     first_taken: FirstTaken | None,
     was_preempted: bool,
     size: NodeSize | None,
@@ -117,6 +121,7 @@ def _pod_view(
         is_deleting=is_deleting,
         is_lost=is_lost,
         is_preempted=was_preempted or is_preempted(status),
+        is_set_down=is_set_down,
         is_out_of_memory=(ended is not None and ended.get("reason") == "OOMKilled")
         or (report is not None and report.reason is Reason.OUT_OF_MEMORY),
         started_at=began,
@@ -216,11 +221,11 @@ def node_rooms(nodes: Iterable[Object], pods: Iterable[Object]) -> list[NodeRoom
             used=used.get(node["metadata"]["name"], {}),
         )
         for node in nodes
-        if _takes_pods(node)
+        if takes_pods(node)
     ]
 
 
-def _takes_pods(node: Object) -> bool:
+def takes_pods(node: Object) -> bool:
     taints = node["spec"].get("taints") or ()
     return not node["spec"].get("unschedulable") and all(taint["effect"] == "PreferNoSchedule" for taint in taints)
 

@@ -56,12 +56,13 @@ def _needs(layout: Sequence[Chunk], nodes: Sequence[NodeRoom], queue: QueueConfi
     needs = []
     if site.launcher is Launcher.DEDICATED:
         amounts = {"cpu": site.launcher_cpu_milli}
-        at = _matching(nodes, queue.node_selector)
+        of_queue = node_terms(None, site, queue)
+        at = [node for node in _matching(nodes, queue.node_selector) if suits(node.labels, of_queue)]
         needs.append(_Need(count=1, amounts=amounts, wanted=f"queue {queue.name}", nodes=at, computes=False))
     for chunk in layout:
         amounts = amounts_of(chunk, site)
         wanted = " and ".join([f"queue {queue.name}", *_wanted(chunk)])
-        terms = node_terms(chunk, site)
+        terms = node_terms(chunk, site, queue)
         at = [node for node in _matching(nodes, node_selector(chunk, queue, site)) if suits(node.labels, terms)]
         needs.append(_Need(count=chunk.count, amounts=amounts, wanted=wanted, nodes=at))
     return needs

@@ -75,6 +75,10 @@ OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
             description="Name of the immutable Secret with script and environment.",
         ),
         "exportNone": ObjectField(BOOLEAN),
+        "testOnly": ObjectField(
+            BOOLEAN,
+            description="It is refused in any case; the reply says when it would start.",
+        ),
         "deleteRequested": ObjectField(
             BOOLEAN, is_open=True, description="Set by qdel and scancel; taken back only with a rerunRequest."
         ),

@@ -8,12 +8,16 @@ from hpcbatch.model.stored import Json, stored_fields, struct_to_json
 from hpcbatch.record import GROUP, KIND, VERSION
 
 
-def to_manifest(spec: JobSpec, *, name: str, submission_secret: str, export_none: bool = False) -> Json:
-    """The BatchJob to create for `spec`; the Secret has script and environment."""
+def to_manifest(
+    spec: JobSpec, *, name: str, submission_secret: str, export_none: bool = False, test_only: bool = False
+) -> Json:
+    """The BatchJob to create for `spec`; the Secret has script and environment. `test_only`: none is to be admitted."""
     body = spec_to_json(spec)
     body["submissionSecret"] = submission_secret
     if export_none:
         body["exportNone"] = True
+    if test_only:
+        body["testOnly"] = True
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": KIND,

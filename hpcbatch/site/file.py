@@ -15,9 +15,11 @@ import yaml
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
+from hpcbatch.site.accounting import read_enforced, read_priority
 from hpcbatch.site.labels import LABEL_NAME, SUBDOMAIN, is_label_key, label_value, read_labels
 from hpcbatch.site.mail import read_mail
 from hpcbatch.site.modules import read_modules
+from hpcbatch.site.policy import read_policy
 from hpcbatch.site.vocabulary import check_aliases, queue_alias, read_licenses, read_translations, read_unknown_queues
 from hpcbatch.site.vocabulary import unsupported as read_unsupported
 from hpcbatch.site.yaml_fields import (
@@ -74,11 +76,16 @@ SITE_KEYS: Final = (
     "modules",
     "judgeWRF",
     "autoscaling",
+    "refuseOversize",
+    "policy",
+    "backfillDepth",
     "unsupported",
     "unknownQueues",
     "licenses",
     "translations",
     "nodeMemoryReserve",
+    "accountingEnforce",
+    "priority",
 )
 QUEUE_KEYS: Final = (
     "name",
@@ -182,6 +189,7 @@ def read_config(source: str, *, defaults: SiteConfig = CLUSTER_DEFAULTS, file: s
 def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
     image = fields.take("image", _image, defaults.image)
     queues = _queues(fields, site_has_image=bool(image) or "image" in fields)
+    autoscaling = fields.take("autoscaling", boolean, defaults.autoscaling)
     return replace(
         defaults,
         server_name=fields.take("serverName", _fits(SUBDOMAIN, "a host name in lower case"), defaults.server_name),
@@ -208,12 +216,17 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         ssh_tools=fields.take("sshTools", _absolute, defaults.ssh_tools),
         login_shell=fields.take("loginShell", boolean, defaults.login_shell),
         judges_wrf=fields.take("judgeWRF", boolean, defaults.judges_wrf),
-        autoscaling=fields.take("autoscaling", boolean, defaults.autoscaling),
+        refuses_oversize=fields.take("refuseOversize", boolean, defaults.refuses_oversize),
+        autoscaling=autoscaling,
+        policy=read_policy(fields, defaults.policy, autoscaling=autoscaling),
+        backfill_depth=fields.take("backfillDepth", number(1, 10**4), defaults.backfill_depth),
         mail=read_mail(fields) or defaults.mail,
         modules=read_modules(fields, _image) or defaults.modules,
         unsupported=fields.take("unsupported", read_unsupported, defaults.unsupported),
         unknown_queues=read_unknown_queues(fields, queues),
         licenses=read_licenses(fields),
+        accounting_enforce=read_enforced(fields),
+        priority=read_priority(fields, _duration(0)) or defaults.priority,
         translations=read_translations(fields),
         node_mem_reserve_bytes=fields.take("nodeMemoryReserve", _memory_or_none, defaults.node_mem_reserve_bytes),
     )

@@ -93,12 +93,19 @@ def _of_word(name: str, value: str, site: SiteConfig) -> Mapping[str, str]:
     return labels
 
 
-def node_terms(chunk: Chunk, site: SiteConfig) -> list[dict[str, Any]]:
+def node_terms(chunk: Chunk | None, site: SiteConfig, queue: QueueConfig | None = None) -> list[dict[str, Any]]:
     """Kubernetes' nodeSelectorTerms for what a nodeSelector cannot say: one of several sets of properties, properties
-    that the node must not have, named nodes. The node must meet one of the terms; none: any node will do.
-    Raises HpcBatchError for an unknown property.
+    that the node must not have, named nodes, those of the queue. The node must meet one of the terms; none: any node
+    will do. None for the chunk is a dedicated launcher's. Raises HpcBatchError for an unknown property, and for a queue
+    without nodes.
     """
     always = []
+    if queue is not None and queue.nodes is not None:
+        if not queue.nodes:
+            raise HpcBatchError(f"queue {queue.name} has no nodes")
+        always.append(_expression(_HOST, "In", queue.nodes))
+    if chunk is None:
+        return [{"matchExpressions": always}] if always else []
     if chunk.hosts:
         always.append(_expression(_HOST, "In", chunk.hosts))
     if chunk.excluded_hosts:

@@ -17,6 +17,7 @@ from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
+from hpcbatch.model.spec import MAX_WEIGHT, JobSpec
 from hpcbatch.volcano import pod_needs
 from hpcbatch.volcano.job_conf import configmap
 from hpcbatch.volcano.job_names import (
@@ -44,6 +45,11 @@ _GRACE_MARGIN_S = 5
 _PRIVILEGED_PORTS = 1024
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _MAX_CONFIGMAP = 1 << 20  # bytes of all values; Kubernetes refuses more
+
+
+def weight_in(queue: QueueConfig, spec: JobSpec) -> int:
+    """The scheduler's order of jobs of one Volcano Queue: by their queues' tiers, and in a tier by their weights."""
+    return spec.weight + 2 * MAX_WEIGHT * (queue.priority_tier - 1)
 
 
 def priority_class(priority: int) -> Object:
@@ -230,7 +236,7 @@ def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str
         "labels": {**labels, **shape, "volcano.sh/job-type": "MPI"},
         "pod_labels": labels,
         "queue": job.volcano_queue,
-        "priority_class": priority_class_name(spec.weight),
+        "priority_class": priority_class_name(weight_in(queue, spec)),
         "max_retry": _MAX_RETRY,
         "plugins": plugins(has_peers=job.has_peers),
         # An evicted worker has lost ranks: the job restarts, or ends if it must not run twice.
@@ -279,7 +285,7 @@ def _task_values(task: TaskPods, job: PlacedJob, queue: QueueConfig, site: SiteC
         "node_selector": dict(queue.node_selector)
         if task.chunk is None
         else pod_needs.node_selector(task.chunk, queue, site),
-        "node_terms": [] if task.chunk is None else pod_needs.node_terms(task.chunk, site),
+        "node_terms": pod_needs.node_terms(task.chunk, site, queue),
         "anti_affinity": pod_needs.anti_affinity(job, is_launcher=is_launcher),
     }
 

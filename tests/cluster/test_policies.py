@@ -322,3 +322,31 @@ def test_records_are_not_deleted_by_accident(admin: Admin, what: str) -> None:
     done = admin.kubectl("delete", what, "--dry-run=server", check=False)
     assert done.returncode
     assert "delete-records=yes" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def operator(admin: Admin) -> Iterator[str]:
+    """The name of one who is bound to the ClusterRole of operators."""
+    name = f"op-{secrets.token_hex(3)}"
+    admin.kubectl("create", "clusterrolebinding", name, "--clusterrole=hpcbatch-operator", f"--user={name}")
+    yield name
+    admin.kubectl("delete", "clusterrolebinding", name)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"spec": {"unschedulable": True}}, "patched"),
+        ({"metadata": {"annotations": {"hpcbatch.io/node-marks": "down"}}}, "patched"),
+        ({"metadata": {"labels": {"features.hpcbatch.io/fast": "active"}}}, "patched"),
+        ({"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}}, "nothing of a node's spec but unschedulable"),
+        ({"metadata": {"labels": {"kubernetes.io/hostname": "x"}}}, "begin with features.hpcbatch.io/"),
+        ({"metadata": {"annotations": {"volumes.kubernetes.io/x": "y"}}}, "begin with hpcbatch.io/node-"),
+        ({"metadata": {"finalizers": ["x.y/z"]}}, "no finalizers of nodes"),
+    ],
+)
+def test_what_operators_change_of_nodes(admin: Admin, operator: str, change: Any, says: str) -> None:
+    node = admin.kubectl("get", "nodes", "-o", "name").stdout.splitlines()[-1]
+    words = ("--as", operator, "patch", node, "--type=merge", "--dry-run=server", "-p", json.dumps(change))
+    done = admin.kubectl(*words, check=False)
+    assert says in done.stdout + done.stderr

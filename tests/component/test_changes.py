@@ -38,6 +38,7 @@ from tests.waiting import wait_for
 REPORT = "exit_code=0\nwalltime_s=1\ncpu_s=1\n"
 SITE = """apiVersion: hpcbatch.io/v1alpha1
 kind: SiteConfiguration
+policy: volcano  # a job that waits has its Volcano Job, which an alteration has to do with
 queues:
 - {name: default, volcanoQueue: default, default: true, maxWalltime: 01:00:00}
 - {name: long, volcanoQueue: default}

@@ -15,7 +15,7 @@ from hpcbatch.client.submit import submit
 from hpcbatch.controller.controller import Controller
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import row_of
@@ -146,7 +146,7 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
         wait_for("the pod to run", lambda: cluster.pod_phases("job-2") == {"job-2-mpimaster-0": "Running"})
 
     late = LateRemovals(api, make_room)
-    controller = Controller(late, SiteConfig())
+    controller = Controller(late, SiteConfig(policy=Policy.VOLCANO))  # the second job waits in Volcano
     controller.start()
     try:
         names.append(submitted(api, cpus=4))

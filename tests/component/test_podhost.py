@@ -142,6 +142,18 @@ def test_kill_after_the_grace(rig: PodHostRig) -> None:
     assert (end["code"], end["reason"]) == (137, "Error")
 
 
+def test_an_init_that_somebody_else_kills(rig: PodHostRig) -> None:
+    """Nobody knows how its container ended: not as a program that SIGKILL ended."""
+    rig.pod("p")
+    rig.start("p", "sleep 600")
+    rig.hear("started", "p")
+    [inner] = children(rig.client.pid)
+    [init] = children(inner)
+    os.kill(init, signal.SIGKILL)
+    end = rig.hear("exited", "p")
+    assert (end["code"], end["reason"]) == (137, "ContainerStatusUnknown")
+
+
 def test_nothing_survives_the_main_process(rig: PodHostRig, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     mark.touch(mode=0o666)

@@ -188,7 +188,7 @@ def test_nothing_is_written_twice(registry: Registry) -> None:
         registry.patch(CONFIGMAPS, SITE_CONFIGMAP, label, SYSTEM_NAMESPACE)
         put(registry, "startTimeout: 6")
         wait_kept(registry, "startTimeout: 6")
-    assert api.done == [
+    assert [written for written in api.done if "accounts" not in written] == [
         "create hpcbatch-site",  # the Event
         "patch hpcbatch-site",
         "create hpcbatch-queues",

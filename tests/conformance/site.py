@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.jobs_watch import JobsWatch
+from tests.conformance.jobs_watch import JobsWatch, Unwatched
 from tests.waiting import wait_for
 
 BIN = Path(sys.executable).parent
@@ -119,9 +119,8 @@ class Site:
             return record if state in states else {}
 
         what = f"job {job} in state {states}"
-        if self.jobs is None:
-            return wait_for(what, reached, limit_s)
-        record = self.jobs.wait_for(job, states, reached, limit_s)
+        watch = self.jobs or Unwatched()
+        record = watch.wait_for(job, states, reached, limit_s)
         assert record, f"waited {limit_s:.0f} s in vain for {what}: {self.attributes(job)}"
         return record
 

@@ -55,6 +55,47 @@ def test_slurm_administrators_mark_nodes(site: Site, node: str) -> None:
     assert reasons(site) == []
 
 
+def test_a_node_that_is_set_down_loses_its_jobs(site: Site, node: str) -> None:
+    again = site.sbatch("-w", node, "-o", "/dev/null", "--requeue", "--wrap", "sleep 600")
+    never = site.sbatch("-w", node, "-o", "/dev/null", "--no-requeue", "--wrap", "sleep 600")
+    both = f"{again},{never}"
+    wait_for("they run", lambda: site.run("squeue", "-h", "-j", both, "-o", "%T").stdout == "RUNNING\n" * 2)
+    as_operator(site, "scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=no power")
+    assert site.run("sinfo", "-h", "-N", "-n", node, "-o", "%t|%E").stdout == "down|no power\n"
+    assert " State=DOWN " in site.run("scontrol", "-o", "show", "node", node).stdout
+    assert site.run("pbsnodes", "-l").stdout == f"{node:<20} down no power\n"
+    wait_for("one is queued", lambda: site.run("squeue", "-h", "-j", again, "-o", "%T").stdout == "PENDING\n")
+    ended = ("sacct", "-X", "-n", "-P", "-j", never, "-o", "State")
+    wait_for("one has failed", lambda: site.run(*ended).stdout == "NODE_FAIL\n")
+    runs = site.run("sacct", "-X", "-D", "-n", "-P", "-j", again, "-o", "State").stdout.splitlines()
+    assert runs == ["NODE_FAIL", "PENDING"]
+    as_operator(site, "scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=no power")
+    assert site.run("sinfo", "-h", "-N", "-n", node, "-t", "down&drain", "-o", "%T").stdout == "drained\n"
+    assert site.run("pbsnodes", "-l").stdout == f"{node:<20} down,offline no power\n"
+    as_operator(site, "scontrol", "update", f"NodeName={node}", "State=RESUME")
+    wait_for("it runs again", lambda: site.run("squeue", "-h", "-j", again, "-o", "%T").stdout == "RUNNING\n")
+    site.run("scancel", again)
+
+
+def test_features_that_operators_give_nodes(site: Site, node: str) -> None:
+    update = ("scontrol", "update", f"NodeName={node}")
+    unknown = site.run("sbatch", "-C", "fast.disk", "--wrap", "true", check=False)
+    assert "Invalid feature specification" in unknown.stderr
+    as_operator(site, *update, "AvailableFeatures=fast.disk,big", "ActiveFeatures=fast.disk")
+    try:
+        shown = site.run("scontrol", "-o", "show", "node", node).stdout
+        assert " AvailableFeatures=big,fast.disk ActiveFeatures=fast.disk " in shown
+        assert site.run("sinfo", "-h", "-N", "-n", node, "-o", "%f|%b").stdout == "big,fast.disk|fast.disk\n"
+        job = site.sbatch("-C", "fast.disk", "-o", "/dev/null", "--wrap", "true")
+        ended = ("sacct", "-X", "-n", "-P", "-j", job, "-o", "State,NodeList")
+        wait_for("it ends there", lambda: site.run(*ended).stdout == f"COMPLETED|{node}\n")
+        done = as_operator(site, *update, "ActiveFeatures=slow", check=False)
+        assert done.stderr.startswith("slurm_update error: Invalid feature specification\n")
+    finally:
+        as_operator(site, *update, "Features=")
+    assert " AvailableFeatures=(null) " in site.run("scontrol", "-o", "show", "node", node).stdout
+
+
 def test_nodes_that_there_are_not(site: Site) -> None:
     done = as_operator(site, "pbsnodes", "-o", "nosuch", check=False)
     assert (done.returncode, done.stdout, done.stderr) == (214, "", "Error marking node nosuch - Unknown node \n")

@@ -68,10 +68,10 @@ REFUSED = [
         "qmgr obj=default svr=default: Undefined attribute  foo\nqmgr: Error (15002) returned from server\n",
     ),
     (
-        "set queue default resources_max.ncpus=1",
+        "set queue default resources_max.ngpus=1",
         155,
         "qmgr obj=default svr=default: "
-        "Cannot set attribute, read only or insufficient permission  resources_max.ncpus\n"
+        "Cannot set attribute, read only or insufficient permission  resources_max.ngpus\n"
         "qmgr: Error (15003) returned from server\n"
         "qmgr: hpcbatch: the site's administrator sets it in site.yaml (docs/site.md)\n",
     ),

@@ -140,10 +140,11 @@ def test_scontrol_switches_a_partition(site: Site, queue: str) -> None:
     ):
         as_operator(site, "scontrol", "update", f"PartitionName={queue}", f"State={state}")
         assert shown(site, queue) == switches
-    site.run("scontrol", "update", f"PartitionName={queue}", "MaxTime=UNLIMITED")  # as it is
+    as_operator(site, "scontrol", "update", f"PartitionName={queue}", "MaxTime=30")
+    assert " MaxTime=00:30:00 " in site.run("scontrol", "-o", "show", "partition", queue).stdout
     for words, text in (
         (
-            (f"PartitionName={queue}", "MaxTime=30"),
+            (f"PartitionName={queue}", "LLN=YES"),
             "slurm_update error: Requested operation not supported on this system",
         ),
         (("PartitionName=none", "State=UP"), "slurm_update error: Invalid partition name specified"),

@@ -26,13 +26,15 @@ def server_count(session: Session) -> JobCounts:
 
 
 def server_objects(session: Session) -> dict[str, Attributes]:
+    from hpcbatch.cli.pbs.qmgr_limits import with_limits
     from hpcbatch.client.queues import list_queues
     from hpcbatch.dialects.pbs.qstat_queues import server_attributes
 
     queues = list_queues(session.api)
     default = next((queue.name for queue in queues if queue.is_default), "")
     count = server_count(session)
-    return {session.server: server_attributes(session.server, default, count, is_idle=is_idle(queues))}
+    found = {session.server: server_attributes(session.server, default, count, is_idle=is_idle(queues))}
+    return with_limits(session, found, of_server=True)
 
 
 def is_idle(queues: Sequence[QueueRow]) -> bool:
@@ -41,6 +43,7 @@ def is_idle(queues: Sequence[QueueRow]) -> bool:
 
 
 def queue_objects(session: Session) -> dict[str, Attributes]:
+    from hpcbatch.cli.pbs.qmgr_limits import with_limits
     from hpcbatch.client import listing
     from hpcbatch.client.queues import list_queues
     from hpcbatch.dialects.pbs.qstat_queues import count_by_queue, queue_attributes
@@ -49,7 +52,8 @@ def queue_objects(session: Session) -> dict[str, Attributes]:
     counts = count_by_queue(
         listing.list_rows(session.api, session.namespace, finished=False), [queue.name for queue in queues]
     )
-    return {queue.name: queue_attributes(queue, counts[queue.name]) for queue in queues}
+    found = {queue.name: queue_attributes(queue, counts[queue.name]) for queue in queues}
+    return with_limits(session, found, of_server=False)
 
 
 def node_objects(session: Session) -> dict[str, Attributes]:

@@ -19,7 +19,7 @@ def main() -> None:
 
 def _mark(session: Session, options: PbsnodesOptions) -> int:
     """The nodes one after the other; the exit code is that of the last failure."""
-    from hpcbatch.client.node_admin import mark_node
+    from hpcbatch.client.node_admin import drain_node
     from hpcbatch.dialects.pbs.errors import PBSE_PERM, PBSE_UNKNODE
     from hpcbatch.dialects.pbs.pbsnodes import refusal_of
     from hpcbatch.errors import ForbiddenError, NotFoundError
@@ -27,7 +27,7 @@ def _mark(session: Session, options: PbsnodesOptions) -> int:
     code = 0
     for name in options.names:
         try:
-            mark_node(
+            drain_node(
                 session.api, name, offline=options.offline, comment=options.comment, user=session.user, now=session.now
             )
         except ForbiddenError as error:

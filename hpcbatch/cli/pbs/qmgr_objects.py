@@ -14,6 +14,7 @@ from hpcbatch.errors import AlreadyExistsError, ForbiddenError, HpcBatchError, N
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from hpcbatch.dialects.pbs.qmgr_change import QueueChange
     from hpcbatch.dialects.pbs.qstat_full import Attributes
     from hpcbatch.model.row import QueueRow
 
@@ -23,6 +24,7 @@ _UNKNOWN_NODE = QmgrError(errors.PBSE_UNKNODE, "Unknown node ")
 
 def as_answer(error: HpcBatchError) -> QmgrError:
     """What the server would say."""
+    from hpcbatch.client.partition_admin import TakenQueueError
     from hpcbatch.client.queue_admin import BusyQueueError
 
     said = " ".join(str(error).split())
@@ -33,7 +35,7 @@ def as_answer(error: HpcBatchError) -> QmgrError:
             return unauthorized(said)
         case UnknownQueueError():
             return _UNKNOWN_QUEUE
-        case AlreadyExistsError():
+        case AlreadyExistsError() | TakenQueueError():
             return QmgrError(errors.PBSE_QUEEXIST, "Queue already exists")
         case BusyQueueError():
             return QmgrError(errors.PBSE_OBJBUSY, "Cannot delete busy object")
@@ -93,6 +95,15 @@ def change(session: Session, request: Request, name: str) -> None:
         request = request._replace(settings=new_settings(request.settings, dict(flat(present))))
         if not request.settings:
             return
+    if request.kind in {Kind.SERVER, Kind.QUEUE} and request.verb in {Verb.SET, Verb.UNSET}:
+        from hpcbatch.cli.pbs.qmgr_limits import take_limits
+
+        queues = [""] if request.kind is Kind.SERVER else [name] if name else [*names_of(session, Kind.QUEUE)]
+        if request.kind is Kind.QUEUE and name:
+            _objects(session, Kind.QUEUE, name)  # raises for a queue that there is not
+        request = request._replace(settings=take_limits(session, request, queues))
+        if not request.settings:
+            return
     if request.kind is Kind.QUEUE:
         _change_queue(session, request, name)
     elif request.kind is Kind.NODE:
@@ -116,6 +127,13 @@ def _change_server(session: Session, request: Request) -> None:
 
 
 def _change_queue(session: Session, request: Request, name: str) -> None:
+    from hpcbatch.client.partition_admin import (
+        SiteQueueError,
+        change_partition,
+        forget_partition,
+        is_made,
+        remove_partition,
+    )
     from hpcbatch.client.queue_admin import create_queue, delete_queue, switch_queue
     from hpcbatch.client.queues import list_queues, names_its_queues
     from hpcbatch.dialects.pbs.qmgr_change import queue_change
@@ -123,23 +141,48 @@ def _change_queue(session: Session, request: Request, name: str) -> None:
     queues = list_queues(session.api)
     if request.verb in {Verb.CREATE, Verb.DELETE}:
         chosen = _chosen(queues, name) if request.verb is Verb.DELETE else []
-        if names_its_queues(session.api):
-            raise unauthorized("queues are those that the site's administrator names in site.yaml (docs/site.md)")
+        is_named = names_its_queues(session.api)
         if request.verb is Verb.CREATE:
             wanted = queue_change(request.settings, request.verb)
-            create_queue(session.api, name, enabled=bool(wanted.enabled), started=bool(wanted.started))
+            enabled, started = bool(wanted.enabled), bool(wanted.started)
+            if is_named:
+                _make_named(session, name, wanted)
+            else:
+                create_queue(session.api, name, enabled=enabled, started=started)
+                if wanted.limits:
+                    change_partition(session.api, name, wanted.limits)
             return
         for queue in chosen:
             _check_empty(session, queue)
             try:
-                delete_queue(session.api, queue.name)
+                if is_named or is_made(session.api, queue.name):
+                    remove_partition(session.api, queue.name)
+                else:
+                    delete_queue(session.api, queue.name)
+                    forget_partition(session.api, queue.name)
             except NotFoundError:
                 raise _UNKNOWN_QUEUE from None
+            except SiteQueueError:
+                raise unauthorized("the site's administrator names it in site.yaml (docs/site.md)") from None
         return
     wanted = queue_change(request.settings, request.verb)
     for queue in _chosen(queues, name):
+        if wanted.limits:
+            change_partition(session.api, queue.name, wanted.limits)
         if wanted.enabled is not None or wanted.started is not None:
             switch_queue(session.api, queue, queues, enabled=wanted.enabled, started=wanted.started)
+
+
+def _make_named(session: Session, name: str, wanted: QueueChange) -> None:
+    """Where the site names its queues: on the default queue's Volcano Queue."""
+    from hpcbatch.client.partition_admin import make_partition
+    from hpcbatch.client.queue_admin import switch_queue
+    from hpcbatch.client.queues import list_queues
+
+    make_partition(session.api, name, wanted.limits)
+    queues = list_queues(session.api)
+    for queue in (queue for queue in queues if queue.name == name):
+        switch_queue(session.api, queue, queues, enabled=bool(wanted.enabled), started=bool(wanted.started))
 
 
 def _chosen(queues: list[QueueRow], name: str) -> list[QueueRow]:
@@ -159,7 +202,7 @@ def _check_empty(session: Session, queue: QueueRow) -> None:
 
 
 def _change_node(session: Session, request: Request, name: str) -> None:
-    from hpcbatch.client.node_admin import mark_node
+    from hpcbatch.client.node_admin import drain_node
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.dialects.pbs.qmgr_change import node_change
 
@@ -177,7 +220,7 @@ def _change_node(session: Session, request: Request, name: str) -> None:
     wanted = node_change(request.settings, request.verb)
     for node in [name] if name else known:
         try:
-            mark_node(
+            drain_node(
                 session.api, node, offline=wanted.offline, comment=wanted.comment, user=session.user, now=session.now
             )
         except NotFoundError:

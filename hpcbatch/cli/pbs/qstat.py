@@ -290,7 +290,10 @@ def _show_queues(session: Session, options: QstatOptions) -> int:
         )
         sys.stdout.write(text)
     elif options.full:
+        from hpcbatch.cli.pbs.qmgr_limits import with_limits
+
         attributes = {queue.name: queue_attributes(queue, counts[queue.name]) for queue in shown}
+        attributes = with_limits(session, attributes, of_server=False)
         sys.stdout.write(_formatted(session, options, attributes, heading="Queue", key="Queue"))
     else:
         sys.stdout.write(format_queues(shown, counts))

@@ -15,23 +15,30 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    from hpcbatch.dialects.slurm.sacctmgr_options import read_command
+    from hpcbatch.dialects.slurm.sacctmgr_options import Listing, asks_nothing, read_command
 
-    listing = read_command(sys.argv[1:])
-    if listing is None:
+    request = read_command(sys.argv[1:])
+    if request is None:
         return 0
-    from hpcbatch.client.listing import list_rows
-    from hpcbatch.dialects.slurm.associations import directory
+    if not isinstance(request, Listing):
+        from hpcbatch.cli.slurm.sacctmgr_change import change
+
+        return change(session, request, asks=not asks_nothing(sys.argv[1:]))
+    from hpcbatch.cli.slurm.account_directory import read_directory
+    from hpcbatch.client.accounts import may_change_accounts
+    from hpcbatch.dialects.slurm.associations import Directory
     from hpcbatch.dialects.slurm.sacctmgr import Site, format_configuration, format_listing
 
     server = urlsplit(session.connection.server)
-    rows = list_rows(session.api, session.namespace) if listing.entity in _FROM_JOBS else []
-    site = Site(session.server, server.hostname or "", server.port or 443, directory(rows))
-    if listing.entity == "configuration":
+    directory = read_directory(session) if request.entity in _OF_ACCOUNTS else Directory()
+    site = Site(session.server, server.hostname or "", server.port or 443, directory)
+    if request.entity == "configuration":
         sys.stdout.write(format_configuration(site, session.now, session.zone))
-    else:
-        sys.stdout.writelines(format_listing(listing, site))
+        return 0
+    if request.entity == "user" and may_change_accounts(session.api):
+        site = site._replace(administrators=frozenset({session.user}))
+    sys.stdout.writelines(format_listing(request, site))
     return 0
 
 
-_FROM_JOBS = frozenset({"account", "association", "qos", "user"})
+_OF_ACCOUNTS = frozenset({"account", "association", "cluster", "qos", "user"})

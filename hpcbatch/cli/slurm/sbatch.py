@@ -43,9 +43,9 @@ def _body(session: Session) -> int:
         show(session, wanted.submission, "sbatch", is_quiet=wanted.quiet)
         return 0
     if wanted.test_only:
-        from hpcbatch.cli.explanation import test_only
+        from hpcbatch.cli.slurm.sbatch_test import tested
 
-        return test_only(session, wanted.submission.spec)
+        return tested(session, wanted.submission)
     wanted = _with_submit_line(session, wanted, arguments)
     try:
         if wanted.priority or wanted.submission.spec.nice < 0:

@@ -56,6 +56,10 @@ def execute(session: Session, command: ScontrolCommand) -> int:
             return _show_nodes(session, command)
         case Verb.SHOW_PARTITION:
             return _show_partitions(session, command)
+        case Verb.WRITE_CONFIG:
+            from hpcbatch.cli.slurm.scontrol_show import write_config
+
+            return write_config(session, command)
         case Verb.PING:
             return _ping(session)
         case Verb.NOTHING | Verb.INTERACTIVE:
@@ -192,7 +196,7 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
         raise not_found("Partition", command.operand)
     _tell_update(session, command, len(known))
     for name, queue in known.items():
-        if command.operand in {"", name}:
+        if command.operand == name or (not command.operand and (command.shows_hidden or not queue.is_hidden)):
             sys.stdout.write(format_partition(queue, nodes, command.one_line))
     return 0
 

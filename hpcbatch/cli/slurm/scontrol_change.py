@@ -39,6 +39,15 @@ class _Target(NamedTuple):
 
 def change(session: Session, command: ScontrolCommand) -> int:
     """One bad id does not stop the others."""
+    if command.verb in {Verb.CREATE, Verb.DELETE}:
+        from hpcbatch.cli.slurm import scontrol_partition
+
+        act = (
+            scontrol_partition.create_partition if command.verb is Verb.CREATE else scontrol_partition.delete_partition
+        )
+        return act(session, command.words)
+    if command.verb is Verb.RECONFIGURE:
+        return _reconfigure(session)
     update: Update | None = None
     if command.verb is Verb.UPDATE:
         from hpcbatch.dialects.slurm.node_update import is_of_nodes
@@ -63,7 +72,7 @@ def change(session: Session, command: ScontrolCommand) -> int:
             return update_steps(session, command.words)
 
         update = read_update(command.words)
-    act = _update_with(session, update) if update is not None else _acts(session, command)[command.verb]
+    perform = _update_with(session, update) if update is not None else _acts(session, command)[command.verb]
     changed: list[Object] = []
     code = 0
     ids = _ids(session, command, update)
@@ -71,7 +80,7 @@ def change(session: Session, command: ScontrolCommand) -> int:
         ids.reverse()
     for text in ids:
         try:
-            changed += act(_target(session, text))
+            changed += perform(_target(session, text))
         except NO_CONNECTION:
             raise
         except HpcBatchError as error:
@@ -82,6 +91,19 @@ def change(session: Session, command: ScontrolCommand) -> int:
     if changed:
         settle(session.api, changed)
     return code
+
+
+def _reconfigure(session: Session) -> int:
+    """The controller reads the site's file whenever that changes: told is whether what there is of it is in force."""
+    from hpcbatch.client.queues import site_problem
+    from hpcbatch.dialects.slurm.scontrol_admin import refusal
+
+    if not may_change_all(session.api):
+        raise refusal("reconfigure", "reconfigure", [])
+    if problem := site_problem(session.api):
+        text = f"slurm_reconfigure error: Unspecified error\nscontrol: hpcbatch: site.yaml: {problem}"
+        raise SlurmUsageError(text)
+    return 0
 
 
 def _ids(session: Session, command: ScontrolCommand, update: Update | None) -> list[str]:

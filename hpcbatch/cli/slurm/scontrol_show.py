@@ -58,11 +58,34 @@ def _licenses(session: Session, command: ScontrolCommand) -> int:
     return 0
 
 
+def write_config(session: Session, command: ScontrolCommand) -> int:
+    """To a file that is named, or a new one beside where slurm.conf would be."""
+    from pathlib import Path
+
+    from hpcbatch.dialects.slurm.errors import SlurmUsageError
+    from hpcbatch.dialects.slurm.scontrol_config import as_file
+
+    stamp = session.now.astimezone(session.zone).strftime("%Y%m%d%H%M%S")
+    usual = Path(session.environ.get("SLURM_CONF", "slurm.conf"))
+    path = Path(command.words[0]) if command.words else usual.with_name(f"slurm.conf.{stamp}")
+    try:
+        path.write_text(as_file(_config_text(session, command)))
+    except OSError as error:
+        raise SlurmUsageError(f"Could not create file {path}: {error.strerror}") from None
+    print(f"Slurm config saved to {path.absolute()}")
+    return 0
+
+
 def _config(session: Session, command: ScontrolCommand) -> int:
+    sys.stdout.write(_config_text(session, command))
+    return 0
+
+
+def _config_text(session: Session, command: ScontrolCommand) -> str:
     from urllib.parse import urlsplit
 
     from hpcbatch.client.nodes import list_nodes
-    from hpcbatch.client.queues import list_licenses, list_settings
+    from hpcbatch.client.queues import list_licenses, list_settings, read_enforced, read_priority
     from hpcbatch.dialects.slurm.scontrol_config import Cluster, format_config
 
     settings, server = list_settings(session.api), urlsplit(session.connection.server)
@@ -74,19 +97,20 @@ def _config(session: Session, command: ScontrolCommand) -> int:
         licenses=list_licenses(session.api),
         kill_delay_s=settings.get("killDelaySeconds"),
         max_array_size=settings.get("maxArraySize"),
+        refuses_oversize=bool(settings.get("refuseOversize")),
+        enforced=read_enforced(session.api),
+        priority=read_priority(session.api),
     )
-    sys.stdout.write(format_config(cluster, session.now, session.zone, command.time_format))
-    return 0
+    return format_config(cluster, session.now, session.zone, command.time_format)
 
 
 def _associations(session: Session, command: ScontrolCommand) -> int:
+    from hpcbatch.cli.slurm.account_directory import read_directory
     from hpcbatch.cli.unix_names import uid_of
-    from hpcbatch.client.listing import list_rows
     from hpcbatch.dialects.slurm.assoc_mgr import format_state, read_words
-    from hpcbatch.dialects.slurm.associations import directory
 
     wanted = read_words(command.words)
-    found = directory(list_rows(session.api, session.namespace))
+    found = read_directory(session)
     sys.stdout.write(format_state(found, wanted, session.server, uid_of, one_line=command.one_line))
     return 0
 

@@ -1,12 +1,16 @@
-"""`sshare`: the shares of accounts and users, as Slurm shows them without fair sharing."""
+"""`sshare`: the shares of accounts and users, and what they have used."""
 
 from __future__ import annotations
 
 import sys
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.slurm.common import check_cluster_names, describe
+
+if TYPE_CHECKING:
+    from hpcbatch.dialects.slurm.sshare import Fairness
 
 
 def main() -> None:
@@ -17,13 +21,28 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.slurm import sshare
 
     options = sshare.read_options(sys.argv[1:], session.user)
-    from hpcbatch.client.listing import list_rows
-    from hpcbatch.dialects.slurm.associations import directory
+    from hpcbatch.cli.slurm.account_directory import read_directory
     from hpcbatch.dialects.slurm.clusters import heading
 
     check_cluster_names(session, "sshare", options.clusters)
     if options.clusters is not None:
         sys.stdout.write(heading(session.server))
-    found = directory(list_rows(session.api, session.namespace))
-    sys.stdout.writelines(sshare.format_shares(found, options, session.server))
+    found = read_directory(session)
+    sys.stdout.writelines(sshare.format_shares(found, options, session.server, _fairness(session)))
     return 0
+
+
+def _fairness(session: Session) -> Fairness | None:
+    """None at a site where nothing is counted, or that has set up no accounts."""
+    from hpcbatch.client.accounts import read_accounts
+    from hpcbatch.client.queues import read_priority
+
+    config = read_priority(session.api)
+    accounts = read_accounts(session.api) if config.is_multifactor or config.formula else None
+    if accounts is None or accounts.is_bare:
+        return None
+    from hpcbatch.client.priorities import Ranks
+    from hpcbatch.dialects.slurm.sshare import Fairness, Standing
+
+    shares = Ranks(session.api, session.namespace, accounts, config, session.now).shares()
+    return Fairness({number: Standing(*share) for number, share in shares.items()}, config.is_fair_tree)

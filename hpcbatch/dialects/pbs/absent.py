@@ -49,7 +49,6 @@ COMMANDS: Mapping[str, Absent] = {
     "pbsdsh": Absent(
         _OUTSIDE, "in a script it starts programs on the hosts of the job; `srun` does so from a login, too"
     ),
-    "pbsfs": Absent(_NOT_HERE, "there is no fairshare: Volcano shares out by queues' weights"),
     "pbsrun": Absent(_NOT_HERE, _ON_MPI),
     "pbsrun_unwrap": Absent(_NOT_HERE, _ON_MPI),
     "pbsrun_wrap": Absent(_NOT_HERE, _ON_MPI),

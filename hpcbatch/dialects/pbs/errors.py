@@ -53,6 +53,8 @@ PBSE_INVALNODEPLACE = 15110
 PBSE_PLACENOSELECT = 15111
 PBSE_DUPRESC = 15116
 PBSE_HISTJOBID = 15139
+PBSE_ENTLIMCT = 15142
+PBSE_ENTLIMRESC = 15143
 PBSE_UNKNODE = 15062
 PBSE_NODEEXIST = 15066
 PBSE_NOHISTARRAYSUBJOB = 15159
@@ -99,11 +101,17 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.UNKNOWN_LICENSE: ("Unknown resource Resource_List.{}", PBSE_UNKRESC & 0xFF),
     RefusalCode.UNKNOWN_ACCOUNT: ("Invalid account", PBSE_BADATVAL & 0xFF),
     RefusalCode.UNKNOWN_QOS: ("Invalid quality of service", PBSE_BADATVAL & 0xFF),
+    RefusalCode.ACCOUNT_POLICY: (_OVER_LIMIT, PBSE_EXCQRESC & 0xFF),
+    RefusalCode.JOBS_LIMIT: ("", PBSE_ENTLIMCT & 0xFF),
+    RefusalCode.AMOUNT_LIMIT: ("", PBSE_ENTLIMRESC & 0xFF),
     RefusalCode.UNKNOWN_RESERVATION: (_UNKNOWN_QUEUE, PBSE_UNKQUE & 0xFF),  # a reservation is a queue
     RefusalCode.IGNORED: ("", PBSE_BADATVAL & 0xFF),
+    RefusalCode.TEST_ONLY: ("", PBSE_BADATVAL & 0xFF),  # no command of PBS tests a job
     RefusalCode.DEADLINE: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.MIN_WALLTIME: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.USER_DISABLED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
+    RefusalCode.QUEUE_ACCESS: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
+    RefusalCode.GROUP_NOT_ALLOWED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
     RefusalCode.BAD_DEPENDENCY: ("Invalid request", PBSE_IVALREQ & 0xFF),
     RefusalCode.CIRCULAR_DEPENDENCY: (_BAD_DEPENDENCY, PBSE_BADDEPEND & 0xFF),
     RefusalCode.STARTED: ("Cannot modify attribute while job running  {}", PBSE_MODATRRUN & 0xFF),

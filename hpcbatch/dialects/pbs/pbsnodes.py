@@ -96,8 +96,9 @@ def parse_pbsnodes(argv: Sequence[str]) -> PbsnodesOptions:
 
 
 def node_state(node: NodeRow) -> str:
-    """`free`, `job-busy`, or `down` and `offline`, joined by a comma where both hold."""
-    marks = ([] if node.ready else ["down"]) + ([] if node.schedulable else ["offline"])
+    """`free`, `job-busy`, or `down` and `offline`, joined by a comma where both hold; one that fails is offline."""
+    is_offline = node.is_drained or "fail" in node.marks
+    marks = ["down"] * node.is_down + ["offline"] * is_offline
     if marks:
         return ",".join(marks)
     return "job-busy" if node.cpus and node.cpus_used >= node.cpus else "free"

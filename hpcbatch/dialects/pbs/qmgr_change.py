@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from hpcbatch.dialects.pbs.errors import PBSE_ATTRRO, PBSE_BADATVAL, PBSE_NOATTR, PBSE_PERM
 from hpcbatch.dialects.pbs.qmgr_attributes import PUBLIC, READ_ONLY, Kind, set_elsewhere
 from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
+from hpcbatch.dialects.pbs.values import parse_duration, parse_size
 from hpcbatch.errors import HpcBatchError
 
 _TRUE, _FALSE = frozenset({"true", "t", "1", "y"}), frozenset({"false", "f", "0", "n"})
+
+
+_LIMITS: Mapping[str, tuple[str, Callable[[str], int]]] = {
+    "resources_max.walltime": ("maxWalltimeSeconds", parse_duration),
+    "resources_default.walltime": ("defaultWalltimeSeconds", parse_duration),
+    "resources_max.ncpus": ("maxCPUs", int),
+    "resources_max.nodect": ("maxNodes", int),
+    "resources_min.nodect": ("minNodes", int),
+    "default_chunk.mem": ("defaultMemoryPerNodeBytes", lambda text: parse_size(text).bytes),
+}
+"""What operators set of a queue's limits and defaults: keys of model.queue_fields."""
 
 
 class QmgrError(HpcBatchError):
@@ -24,6 +37,8 @@ class QmgrError(HpcBatchError):
 class QueueChange(NamedTuple):
     enabled: bool | None = None
     started: bool | None = None
+    limits: Mapping[str, int | None] = MappingProxyType({})
+    """By the keys of model.queue_fields; None takes a limit off."""
 
 
 class NodeChange(NamedTuple):
@@ -39,8 +54,11 @@ def queue_change(settings: Sequence[Setting], verb: Verb) -> QueueChange:
     """Raises QmgrError for what is not set here; nothing is changed then."""
     enabled: bool | None = None
     started: bool | None = None
+    limits: dict[str, int | None] = {}
     for setting in settings:
-        if setting.name in {"enabled", "started"} and not setting.resource:
+        if (limit := _LIMITS.get(str(setting))) is not None:
+            limits[limit[0]] = None if verb is Verb.UNSET else _amount(setting, limit[1])
+        elif setting.name in {"enabled", "started"} and not setting.resource:
             switch = False if verb is Verb.UNSET else _boolean(setting)
             enabled, started = (switch, started) if setting.name == "enabled" else (enabled, switch)
         elif setting.name == "queue_type" and verb is not Verb.UNSET:
@@ -48,7 +66,17 @@ def queue_change(settings: Sequence[Setting], verb: Verb) -> QueueChange:
                 raise _illegal(setting, "all queues are execution queues here")
         else:
             raise _not_set(Kind.QUEUE, setting)
-    return QueueChange(enabled, started)
+    return QueueChange(enabled, started, limits)
+
+
+def _amount(setting: Setting, read: Callable[[str], int]) -> int:
+    try:
+        amount = read(setting.value)
+    except (HpcBatchError, ValueError):
+        amount = -1
+    if setting.op != "=" or amount < 0:
+        raise _illegal(setting)
+    return amount
 
 
 def node_change(settings: Sequence[Setting], verb: Verb) -> NodeChange:

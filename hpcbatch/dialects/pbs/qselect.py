@@ -75,7 +75,7 @@ _TIMES: dict[str, Callable[[JobRow], datetime | None]] = {
     "m": lambda row: row.end_time or row.start_time or row.submit_time,
     "q": lambda row: row.submit_time,
     "s": lambda row: row.start_time,
-    "t": lambda _row: None,  # nothing is estimated
+    "t": lambda row: row.planned_start,
 }
 _HOLDS_BITS = {"u": 1, "o": 2, "s": 4, "p": 8, "n": 0}
 _CHECKPOINT = re.compile(r"[nsu]|[cw](?:=[0-9]+)?")

@@ -5,14 +5,16 @@ Widths, headings and blanks are those of OpenPBS 23.06.06 (its qstat.c), as scri
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.states import comment, elapsed_s, exec_host, letter
 from hpcbatch.dialects.pbs.values import size_of_bytes
 from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState
 from hpcbatch.units import hms
 
 _HEADER = """\
@@ -24,6 +26,8 @@ Job id                         Name            User             Time Use S Queue
 -----------------------------  --------------- ---------------  -------- - ---------------
 """
 _BLANK = " -- "
+_ESTIMATED = frozenset({JobState.QUEUED, JobState.SUSPENDED})
+_YEARS = 5
 _LINE = 78
 _IPV4 = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 
@@ -82,13 +86,13 @@ def format_alternate(
     if not rows:
         return ""
     lines = [_alternate_header(server, wide=wide, estimates=estimates)] if header else []
-    for row in rows:
+    for row in sorted(rows, key=_by_estimate) if estimates else rows:
         asked = row.mem_bytes
         mem = _BLANK if asked is None else memory(asked, gigabytes=gigabytes, megawords=megawords)
         walltime = _BLANK if row.walltime_s is None else hms(row.walltime_s)
         used = elapsed_s(row, now)
-        time = "--" if estimates else _BLANK if used is None else hms(used)
-        tail = f"{mem:>6.6} {walltime:>5.5} {letter(row, living)} {time:>5.5}"
+        time = _estimate(row, now, timezone, wide=wide) if estimates else _BLANK if used is None else hms(used)
+        tail = f"{mem:>6.6} {walltime:>5.5} {letter(row, living)} {time if wide and estimates else f'{time:>5.5}'}"
         session = _BLANK if row.session_id is None else str(row.session_id)
         tasks = str(row.cpus) if row.cpus else _BLANK
         job_id = row_id(row)
@@ -108,6 +112,31 @@ def format_alternate(
             limit = 114 if wide else 74
             lines.append(f"   {text if len(text) <= limit else text[: limit - 4] + '...'}\n")
     return "".join(lines)
+
+
+def _estimate(row: JobRow, now: datetime, timezone: tzinfo | None, *, wide: bool) -> str:
+    """When a queued job is expected to start: in five characters the time, the day and hour, the month or the year, as
+    far away as it is. Source: OpenPBS, cnvt_est_start_time().
+    """
+    if row.planned_start is None or row.planned_start < now or row.state not in _ESTIMATED:
+        return "--"
+    when, today = row.planned_start.astimezone(timezone), now.astimezone(timezone)
+    if wide:
+        return f"{when:%a %b %d %H:%M}"
+    if when.date() == today.date():
+        return f"{when:%H:%M}"
+    if when - today < timedelta(days=7):
+        return f"{f'{when:%a}'[:2]} {when:%H}"
+    if when.year == today.year:
+        return f"{when:%b}"
+    return str(when.year) if when.year - today.year < _YEARS else ">5yrs"
+
+
+def _by_estimate(row: JobRow) -> tuple[bool, float]:
+    """Jobs that have started go first, by their start, then those whose start is expected. Source: cmp_est_time()."""
+    if row.start_time is not None:
+        return False, row.start_time.timestamp()
+    return True, math.inf if row.planned_start is None else row.planned_start.timestamp()
 
 
 def _alternate_header(server: str, *, wide: bool, estimates: bool) -> str:

@@ -132,10 +132,21 @@ def full_attributes(
         ("argument_list", _tagged("Argument", spec.command[1:])),
         *array_attributes(record, own or {}),
         ("history_timestamp", None if status.end_time is None else str(int(status.end_time.timestamp()))),
+        ("estimated", _estimated(record, timezone)),
         ("project", asked.get("project", DEFAULT_PROJECT)),
         ("Submit_Host", spec.submit_host),
     ]
     return [(name, value) for name, value in found if value]
+
+
+def _estimated(record: JobRecord, timezone: tzinfo | None) -> dict[str, str] | None:
+    """When and where it is expected to start; None where that is not planned."""
+    status = record.status
+    if status.planned_start is None:
+        return None
+    nodes = [f"({node})" for node in status.planned_nodes.split(",") if node]
+    where = {"exec_vnode": "+".join(nodes)} if nodes else {}
+    return where | {"start_time": ctime(status.planned_start, timezone)}
 
 
 def hold_types(record: JobRecord) -> str:

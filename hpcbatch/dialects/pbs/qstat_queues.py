@@ -158,7 +158,13 @@ def _limits(queue: QueueRow) -> Attributes:
     by_default = {"walltime": None if default_s is None else hms(default_s)}
     default_mem = queue.default_mem_per_node_bytes
     of_a_chunk = {"mem": None if default_mem is None else _kb(default_mem)}
-    tables = (("resources_max", most), ("resources_default", by_default), ("default_chunk", of_a_chunk))
+    least = {"nodect": None if queue.min_nodes is None else str(queue.min_nodes)}
+    tables = (
+        ("resources_max", most),
+        ("resources_min", least),
+        ("resources_default", by_default),
+        ("default_chunk", of_a_chunk),
+    )
     found = [(name, {key: text for key, text in table.items() if text is not None}) for name, table in tables]
     return [(name, table) for name, table in found if table]
 

@@ -1,4 +1,6 @@
-"""`scontrol show assoc_mgr`: accounts, users and qualities of service as slurmctld keeps them. There are no limits."""
+"""`scontrol show assoc_mgr`: accounts, users and qualities of service as slurmctld keeps them. What jobs use of a limit
+is not counted here: it is shown as 0.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,11 @@ from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.associations import ROOT, Association, Directory
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.model.account_limits import Limits
+from hpcbatch.model.accounts import PARENT_SHARES, Qos
 
-_TRES = ",".join(f"{name}=N(0)" for name in ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages"))
-_LIMITS = (f"GrpTRES={_TRES}", f"GrpTRESMins={_TRES}", f"GrpTRESRunMins={_TRES}")
-_NO_SHARES = "SharesRaw/Norm/Level/Factor=1/18446744073709551616.00/1/0.00"
+_TRES = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
+_NO_SHARES = "18446744073709551616.00/1/0.00"
 """Without priority/multifactor: the real one prints so."""
 
 
@@ -69,11 +72,7 @@ def format_state(
         ]
         parts.append(_section("Association Records", "associations", found))
     if "qos" in wanted.sections:
-        found = [
-            between.join(_qos(name, number, one_line=one_line))
-            for number, name in enumerate(directory.qos, start=1)
-            if _fits(name, wanted.qos)
-        ]
+        found = [between.join(_qos(qos, one_line=one_line)) for qos in directory.qos if _fits(qos.name, wanted.qos)]
         parts.append(_section("QOS Records", "QOS", found))
     gap = "" if one_line else "\n"
     text = f"Current Association Manager state\n{gap}"
@@ -98,42 +97,75 @@ def _user(name: str, account: str, shown: str) -> str:
 
 
 def _association(one: Association, directory: Directory, cluster: str, user: str) -> list[str]:
-    parent = f"{one.parent}(1)" if one.parent else ""
+    above = next((each.number for each in directory.associations if each.account == one.parent and not each.user), 1)
+    parent = f"{one.parent}({above})" if one.parent else ""
     is_default = bool(one.user) and directory.default_accounts.get(one.user) == one.account
+    limits, shares = one.effective.limits, one.effective.shares
+    priority = limits.count("Priority") or 0
+    raw = 2**31 - 1 if shares == PARENT_SHARES else shares
     return [
-        f"ClusterName={cluster} Account={one.account} UserName={user} Partition= Priority=0 ID={one.number}",
-        _NO_SHARES,
+        f"ClusterName={cluster} Account={one.account} UserName={user} Partition={one.partition} Priority={priority} "
+        f"ID={one.number}",
+        f"SharesRaw/Norm/Level/Factor={raw}/{_NO_SHARES}",
         "UsageRaw/Norm/Efctv=0.00/1.00/0.00",
         f"ParentAccount={parent} Lft={one.number} DefAssoc={'Yes' if is_default else 'No'}",
-        "GrpJobs=N(0) GrpJobsAccrue=N(0)",
-        "GrpSubmitJobs=N(0) GrpWall=N(0.00)",
-        *_LIMITS,
-        "MaxJobs= MaxJobsAccrue= MaxSubmitJobs= MaxWallPJ=",
-        "MaxTRESPJ=",
-        "MaxTRESPN=",
-        "MaxTRESMinsPJ=",
-        "MinPrioThresh=",
+        f"{_used('GrpJobs', limits)} {_used('GrpJobsAccrue', limits)}",
+        f"{_used('GrpSubmitJobs', limits)} {_used('GrpWall', limits, '0.00')}",
+        *(_all_tres(word, limits) for word in ("GrpTRES", "GrpTRESMins", "GrpTRESRunMins")),
+        f"{_own('MaxJobs', limits)} {_own('MaxJobsAccrue', limits)} {_own('MaxSubmitJobs', limits)} "
+        f"MaxWallPJ={_count('MaxWallDurationPerJob', limits)}",
+        f"MaxTRESPJ={_tres('MaxTRESPerJob', limits)}",
+        f"MaxTRESPN={_tres('MaxTRESPerNode', limits)}",
+        f"MaxTRESMinsPJ={_tres('MaxTRESMinsPerJob', limits)}",
+        f"MinPrioThresh={_count('MinPrioThreshold', limits)}",
     ]
 
 
-def _qos(name: str, number: int, *, one_line: bool) -> list[str]:
+def _qos(qos: Qos, *, one_line: bool) -> list[str]:
     nobody = (
         ["Account Limits=No Accounts", "User Limits=No Users"]
         if one_line
         else ["Account Limits", "    No Accounts", "User Limits", "    No Users"]
     )
+    limits = qos.limits
+    groups = ("GrpJobs", "GrpJobsAccrue", "GrpSubmitJobs")
     return [
-        f"QOS={name}({number})",
+        f"QOS={qos.name}({qos.number})",
         "UsageRaw=0.000000",
-        "GrpJobs=N(0) GrpJobsAccrue=N(0) GrpSubmitJobs=N(0) GrpWall=N(0.00)",
-        *_LIMITS,
-        "MaxWallPJ=",
-        "MaxTRESPJ=",
-        "MaxTRESPN=",
-        "MaxTRESMinsPJ=",
-        "MinPrioThresh= ",
-        "MinTRESPJ=",
-        "PreemptMode=OFF",
-        "Priority=0",
+        " ".join((*(_used(word, limits) for word in groups), _used("GrpWall", limits, "0.00"))),
+        *(_all_tres(word, limits) for word in ("GrpTRES", "GrpTRESMins", "GrpTRESRunMins")),
+        f"MaxWallPJ={_count('MaxWallDurationPerJob', limits)}",
+        f"MaxTRESPJ={_tres('MaxTRESPerJob', limits)}",
+        f"MaxTRESPN={_tres('MaxTRESPerNode', limits)}",
+        f"MaxTRESMinsPJ={_tres('MaxTRESMinsPerJob', limits)}",
+        f"MinPrioThresh={_count('MinPrioThreshold', limits)} ",
+        f"MinTRESPJ={_tres('MinTRESPerJob', limits)}",
+        f"PreemptMode={qos.preempt_mode or 'OFF'}",
+        f"Priority={limits.count('Priority') or 0}",
         *nobody,
     ]
+
+
+def _count(word: str, limits: Limits) -> str:
+    count = limits.count(word)
+    return "" if count is None else str(count)
+
+
+def _used(word: str, limits: Limits, used: str = "0") -> str:
+    return f"{word}={_count(word, limits) or 'N'}({used})"
+
+
+def _own(word: str, limits: Limits) -> str:
+    count = _count(word, limits)
+    return f"{word}={count}" + ("(0)" if count else "")
+
+
+def _tres(word: str, limits: Limits) -> str:
+    return ",".join(f"{name}={amount}" for name, amount in limits.amounts(word).items())
+
+
+def _all_tres(word: str, limits: Limits) -> str:
+    """Every resource, with N for no limit."""
+    amounts = limits.amounts(word)
+    names = (*_TRES, *(name for name in amounts if name not in _TRES))
+    return f"{word}=" + ",".join(f"{name}={amounts.get(name, 'N')}(0)" for name in names)

@@ -62,6 +62,7 @@ COMPLETED = "Job/step already completing or completed"
 TRANSITION = "Job can not be altered now, try again later"
 NOT_PENDING = "Job is no longer pending execution"
 DENIED = "Access/permission denied"
+POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 NO_CONTROLLER = "Unable to contact slurm controller (connect failure)"
 
 SUBMIT_TEXT: dict[RefusalCode, str] = {
@@ -81,10 +82,16 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.UNKNOWN_LICENSE: "Invalid license specification",
     RefusalCode.UNKNOWN_ACCOUNT: "Invalid account or account/partition combination specified",
     RefusalCode.UNKNOWN_QOS: "Invalid qos specification",
+    RefusalCode.ACCOUNT_POLICY: POLICY,
+    RefusalCode.JOBS_LIMIT: POLICY,
+    RefusalCode.AMOUNT_LIMIT: POLICY,
     RefusalCode.UNKNOWN_RESERVATION: "Requested reservation is invalid",
     RefusalCode.IGNORED: "Requested operation not supported on this system",
+    RefusalCode.TEST_ONLY: "Requested operation not supported on this system",  # sbatch --test-only reads the message
     RefusalCode.DEADLINE: "Requested time limit is invalid (missing or exceeds some limit)",
     RefusalCode.USER_DISABLED: DENIED,
+    RefusalCode.QUEUE_ACCESS: DENIED,
+    RefusalCode.GROUP_NOT_ALLOWED: "User's group not permitted to use this partition",
     RefusalCode.BAD_DEPENDENCY: "Job dependency problem",
     RefusalCode.CIRCULAR_DEPENDENCY: "Circular job dependency",
     RefusalCode.STARTED: NOT_PENDING,

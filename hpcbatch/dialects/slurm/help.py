@@ -61,7 +61,7 @@ Parallel run options:
       --strict                refuse the job if any option has no effect here
   -t, --time=minutes          time limit
       --time-min=minutes      least time limit, down to which it may be lowered
-      --test-only             check the script, submit nothing
+      --test-only             say when it would start, submit nothing
   -v, --verbose               verbose mode
   -W, --wait                  wait for completion of submitted job
       --wrap=command          submit a sh script that runs this command
@@ -213,7 +213,7 @@ Valid <COMMAND> values are:
   completing                  jobs that are ending
   listpids [ID]               processes of jobs on this host
   pidinfo PID                 within a job: the job of a process, and when its time is over
-  reconfigure                 refused: site.yaml is read anew by itself
+  reconfigure                 whether site.yaml, which is read by itself, is in force
   version                     output version information"""
 
 SINFO_USAGE = """\
@@ -376,7 +376,16 @@ Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]
 SPRIO_HELP = f"""\
 {SPRIO_USAGE}
 
-  Jobs have no factors of priority here; the options are read and change nothing."""
+  -j, --jobs=LIST         these jobs
+  -u, --users=LIST        jobs of these users
+  -p, --partition=LIST    jobs in these partitions
+  -l, --long              all factors
+  -n, --norm              factors from 0 to 1, without their weights
+  -w, --weights           the weights
+  -o, --format=FORMAT     %[[.]width]letter: i r u o y Y S a A b B f F j J p P q Q N t T c
+  -S, --sort=LIST         letters of --format, - before one reverses it
+  -h, --noheader          no heading
+      --federation, --local, --sibling, -v   change nothing: there is one cluster"""
 
 STRIGGER_USAGE = "Usage: strigger [--set | --get | --clear | --version] [-aAbBcCdDefFgGhHiIjnNopQrtuv]"
 

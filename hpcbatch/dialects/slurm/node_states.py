@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from hpcbatch.model.node_features import features_of
 from hpcbatch.model.row import NodeRow, QueueRow
 
 
@@ -16,24 +18,55 @@ class NodeState:
     upper: str
     rank: int
 
+    @property
+    def base(self) -> str:
+        """Without flags: IDLE, MIXED, ALLOCATED or DOWN."""
+        return self.upper.partition("+")[0].rstrip("*")
 
-DRAINING = NodeState("drng", "draining", "MIXED+DRAIN", 6)
-DRAINED = NodeState("drain", "drained", "IDLE+DRAIN", 5)
-MIXED = NodeState("mix", "mixed", "MIXED", 4)
-ALLOCATED = NodeState("alloc", "allocated", "ALLOCATED", 3)
-IDLE = NodeState("idle", "idle", "IDLE", 2)
-DOWN = NodeState("down*", "down*", "DOWN*+NOT_RESPONDING", 1)
+    @property
+    def flags(self) -> frozenset[str]:
+        return frozenset(self.upper.split("+")[1:])
+
+    @property
+    def is_other(self) -> bool:
+        """Neither allocated nor idle, as sinfo -s counts."""
+        return self.base == "DOWN" or (self.base == "IDLE" and bool(self.flags))
+
+
+_BASE = {
+    "MIXED": NodeState("mix", "mixed", "MIXED", 4),
+    "ALLOCATED": NodeState("alloc", "allocated", "ALLOCATED", 3),
+    "IDLE": NodeState("idle", "idle", "IDLE", 2),
+    "DOWN": NodeState("down", "down", "DOWN", 1),
+}
+_FLAGGED = {"DRAIN": (("drng", "draining"), ("drain", "drained")), "FAIL": (("failg", "failing"), ("fail", "fail"))}
+"""What a flag makes of a node with jobs, and of one without. Source: node_state_string(), 22.05."""
 
 
 def node_state(node: NodeRow) -> NodeState:
-    """The state of a node: down when it does not answer, drained or draining when it takes no new pods."""
-    if not node.ready:
-        return DOWN
-    if not node.schedulable:
-        return DRAINING if node.cpus_used else DRAINED
+    """The state of a node: down when it does not answer or is said to be, drained or failing when marked so."""
+    shown = _BASE[_base(node)]
+    flags = [flag for flag, is_set in (("DRAIN", node.is_drained), ("FAIL", "fail" in node.marks)) if is_set]
+    star = "" if node.ready else "*"
+    upper = "+".join([shown.upper + star, *flags, *(["NOT_RESPONDING"] if star else [])])
+    compact, long, rank = shown.compact, shown.long, shown.rank
+    if flags:
+        has_jobs = shown.upper in {"MIXED", "ALLOCATED"}
+        compact, long = _FLAGGED[flags[0]][not has_jobs]
+        rank = 6 if has_jobs else 5
+    return NodeState(compact + star, long + star, upper, rank)
+
+
+def _base(node: NodeRow) -> str:
+    if node.is_down:
+        return "DOWN"
     if node.cpus_used == 0:
-        return IDLE
-    return ALLOCATED if node.cpus_used >= node.cpus else MIXED
+        return "IDLE"
+    return "ALLOCATED" if node.cpus_used >= node.cpus else "MIXED"
+
+
+def features(node: NodeRow, *values: str, none: str = "(null)") -> str:
+    return ",".join(features_of(node.labels, *values)) or none
 
 
 def availability(queue: QueueRow) -> tuple[str, str]:
@@ -43,39 +76,44 @@ def availability(queue: QueueRow) -> tuple[str, str]:
     return ("DRAIN", "drain") if queue.is_started else ("INACTIVE", "inact")
 
 
-ASKED: dict[str, frozenset[NodeState]] = {
-    "alloc": frozenset({ALLOCATED, MIXED}),
-    "allocated": frozenset({ALLOCATED, MIXED}),
-    "mix": frozenset({MIXED}),
-    "mixed": frozenset({MIXED}),
-    "idle": frozenset({IDLE}),
-    "down": frozenset({DOWN}),
-    "no_respond": frozenset({DOWN}),
-    "drain": frozenset({DRAINED, DRAINING}),
-    "drained": frozenset({DRAINED}),
-    "draining": frozenset({DRAINING}),
-    "drng": frozenset({DRAINING}),
-    **dict.fromkeys(
-        (
-            "comp",
-            "completing",
-            "fail",
-            "future",
-            "maint",
-            "reserved",
-            "resv",
-            "unk",
-            "unknown",
-            "reboot",
-            "planned",
-            "perfctrs",
-            "cloud",
-            "powering_down",
-            "powered_down",
-            "power_down",
-            "powering_up",
-        ),
-        frozenset(),
-    ),
+_Test = Callable[[NodeState], bool]
+_NONE = (
+    *("comp", "completing", "future", "maint", "reserved", "resv", "unk", "unknown", "reboot", "planned", "perfctrs"),
+    *("cloud", "powering_down", "powered_down", "power_down", "powering_up"),
+)
+
+
+def _is_allocated(state: NodeState) -> bool:
+    return state.base in {"ALLOCATED", "MIXED"}
+
+
+def _is_mixed(state: NodeState) -> bool:
+    return state.base == "MIXED"
+
+
+def _is_drained(state: NodeState) -> bool:
+    return "DRAIN" in state.flags and not _is_allocated(state)
+
+
+def _is_draining(state: NodeState) -> bool:
+    return "DRAIN" in state.flags and _is_allocated(state)
+
+
+ASKED: Mapping[str, _Test] = {
+    "alloc": _is_allocated,
+    "allocated": _is_allocated,
+    "mix": _is_mixed,
+    "mixed": _is_mixed,
+    "idle": lambda state: state.base == "IDLE",
+    "down": lambda state: state.base == "DOWN",
+    "no_respond": lambda state: "NOT_RESPONDING" in state.flags,
+    "drain": lambda state: "DRAIN" in state.flags,
+    "drained": _is_drained,
+    "draining": _is_draining,
+    "drng": _is_draining,
+    "fail": lambda state: "FAIL" in state.flags,
+    "failing": lambda state: "FAIL" in state.flags and _is_allocated(state),
+    **dict.fromkeys(_NONE, lambda _: False),
 }
-"""What `sinfo -t NAME` selects; the states that our nodes never have select none."""
+"""What `sinfo -t NAME` selects, drained nodes as idle ones too; the states that our nodes never have select none.
+Source: _filter_out() of sinfo.c, 22.05."""

@@ -9,12 +9,32 @@ from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.hostlist import expand
 from hpcbatch.dialects.slurm.update import is_tag, pairs_of
 from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.node_features import is_feature_name
+from hpcbatch.model.node_marks import Mark
 
 ALL = "ALL"
-_STATES = {"DRAIN": True, "RESUME": False, "UNDRAIN": False}
-"""Each may be cut short; whether the node takes no jobs from then on."""
-_NOT_HERE = ("CANCEL_REBOOT", "DOWN", "FAIL", "FUTURE", "IDLE", "NORESP", "POWER_DOWN", "POWER_UP")
-_TAGS = {"NodeName": 5, "State": 1, "Reason": 1}
+_EVERY = frozenset(Mark)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Which marks a state sets, and which it takes off."""
+
+    add: frozenset[Mark] = frozenset()
+    remove: frozenset[Mark] = frozenset()
+
+
+_STATES = {
+    "DRAIN": _State(add=frozenset({Mark.DRAIN}), remove=frozenset({Mark.FAIL})),
+    "DOWN": _State(add=frozenset({Mark.DOWN})),
+    "FAIL": _State(add=frozenset({Mark.FAIL}), remove=frozenset({Mark.DRAIN})),
+    "RESUME": _State(remove=_EVERY),
+    "UNDRAIN": _State(remove=frozenset({Mark.DRAIN})),
+    "IDLE": _State(remove=_EVERY),
+}
+"""Each may be cut short. Source: update_node() of node_mgr.c, 22.05."""
+_NOT_HERE = ("CANCEL_REBOOT", "FUTURE", "NORESP", "POWER_DOWN", "POWER_UP")
+_TAGS = {"NodeName": 1, "State": 1, "Reason": 1, "ActiveFeatures": 3, "Features": 1, "AvailableFeatures": 3}
 """With the length down to which they may be cut short. Source: scontrol_update_node(), 22.05."""
 
 
@@ -22,8 +42,13 @@ _TAGS = {"NodeName": 5, "State": 1, "Reason": 1}
 class NodeUpdate:
     names: tuple[str, ...]
     """ALL alone: every node."""
-    offline: bool | None = None
+    add: frozenset[Mark] = frozenset()
+    remove: frozenset[Mark] = frozenset()
     reason: str | None = None
+    available: tuple[str, ...] | None = None
+    """Features that the nodes could have; None: as before."""
+    active: tuple[str, ...] | None = None
+    """Those of them that they have; None: all."""
 
 
 def is_of_nodes(words: Sequence[str]) -> bool:
@@ -33,34 +58,55 @@ def is_of_nodes(words: Sequence[str]) -> bool:
 def read_node_update(words: Sequence[str]) -> NodeUpdate:
     """Raises SlurmUsageError with the real texts, exit 1."""
     names: tuple[str, ...] = ()
-    offline: bool | None = None
+    state: _State | None = None
     reason: str | None = None
+    available: tuple[str, ...] | None = None
+    active: tuple[str, ...] | None = None
     for tag, value, _ in pairs_of(words):
         name = next((name for name, least in _TAGS.items() if is_tag(tag, name, least)), None)
         if name == "NodeName":
             names = tuple(expand(value))
         elif name == "State":
-            offline = _read_state(value)
+            state = _read_state(value)
         elif name == "Reason":
             reason = value
+        elif name == "ActiveFeatures":
+            active = _read_features(value)
+        elif name is not None:
+            available = _read_features(value)
         else:
             raise NotSupportedError(f"scontrol update of a node's {tag} is not supported yet")
     if not names:
         raise SlurmUsageError("No node names given")
-    if offline and not reason:
+    if state is None:
+        return NodeUpdate(names=names, reason=reason, available=available, active=active)
+    if state.add and not reason:
         raise SlurmUsageError("You must specify a reason when DOWNING or DRAINING a node. Request denied")
-    if offline is False and reason is None:
+    if not state.add and reason is None:
         reason = ""  # as in Slurm: a node that is back in use has no reason
-    return NodeUpdate(names=names, offline=offline, reason=reason)
+    return NodeUpdate(
+        names=names, add=state.add, remove=state.remove, reason=reason, available=available, active=active
+    )
 
 
-def _read_state(value: str) -> bool:
+def _read_features(value: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name for name in value.split(",") if name))
+    if wrong := [name for name in names if not is_feature_name(name)]:
+        raise SlurmUsageError(
+            "slurm_update error: Invalid feature specification\n"
+            f"scontrol: hpcbatch: {wrong[0]} cannot be a part of a label of Kubernetes"
+        )
+    return names
+
+
+def _read_state(value: str) -> _State:
     upper = value.upper()
-    for name, offline in _STATES.items():
+    for name, state in _STATES.items():
         if upper and name.startswith(upper):
-            return offline
+            return state
     if upper and any(name.startswith(upper) for name in _NOT_HERE):
-        raise NotSupportedError(f"scontrol update State={value} is not supported: a node is drained and resumed here")
+        raise NotSupportedError(f"scontrol update State={value} is not supported: nodes neither boot nor sleep here")
+    names = ", ".join(_STATES)
     raise SlurmUsageError(
-        f"Invalid input: State={value}\nRequest aborted\nscontrol: hpcbatch: states that can be set are DRAIN, RESUME"
+        f"Invalid input: State={value}\nRequest aborted\nscontrol: hpcbatch: states that can be set are {names}"
     )

@@ -124,7 +124,7 @@ OPTIONS: tuple[SbatchOption, ...] = (
             "requeue SBATCH_REQUEUE | the job may be queued again",
             "signal= SBATCH_SIGNAL | a signal before the time limit",
             "sockets-per-node= | sockets of a node, for --gpus-per-socket and the number of tasks",
-            "test-only | the script is checked, and nothing is submitted",
+            "test-only | says when and where the job would start; nothing is submitted",
             "threads-per-core= SBATCH_THREADS_PER_CORE | threads of a core to which the tasks are bound",
             "time= -t SBATCH_TIMELIMIT | the time limit",
             "strict +strict | the job is refused if any option would be ignored",

@@ -27,7 +27,7 @@ from hpcbatch.record.rows import row_of
 _SIGTERM = 15
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_ASSIGNED = "None assigned"
-_REQUEUED = "RQ"
+_REQUEUED, _LOST = "RQ", "NF"
 _WAITING = frozenset({"PD", "SE"})
 
 
@@ -118,7 +118,7 @@ def _past_entries(record: JobRecord, arrays: dict[int, JobRecord]) -> Iterator[_
             max_rss_bytes=None,
         )
         for entry in _entries(replace(record, status=status), arrays, set()):
-            yield entry._replace(state=_REQUEUED)
+            yield entry._replace(state=_LOST if run.lost and not run.was_preempted else _REQUEUED)
 
 
 def _entries(record: JobRecord, arrays: dict[int, JobRecord], apart: set[int]) -> Iterator[_Entry]:
@@ -288,7 +288,8 @@ def _state_text(entry: _Entry, facts: Facts) -> str:
 
 def _exit(entry: _Entry) -> tuple[int, int]:
     status = entry.record.status
-    if not status.state.is_final or entry.state in {"CA", "PD", _REQUEUED}:
+    is_past = entry.state == _REQUEUED or (entry.state == _LOST and status.reason is Reason.NONE)
+    if not status.state.is_final or is_past or entry.state in {"CA", "PD"}:
         return 0, 0
     return states.exit_status(
         status.state, status.reason, status.exit_code, status.exit_signal, status.start_time is not None

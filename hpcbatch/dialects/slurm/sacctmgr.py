@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
-from hpcbatch.dialects.slurm.associations import DEFAULT_QOS, ROOT, Association, Directory
-from hpcbatch.dialects.slurm.clock import stamp
+from hpcbatch.dialects.slurm.associations import ROOT, Association, Directory
+from hpcbatch.dialects.slurm.clock import full, stamp
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION
 from hpcbatch.dialects.slurm.field_table import table
 from hpcbatch.dialects.slurm.sacctmgr_fields import FORMATS, WITH_ASSOCIATIONS, headings
+from hpcbatch.dialects.slurm.sacctmgr_limits import limit_columns
 from hpcbatch.dialects.slurm.sacctmgr_options import Listing
+from hpcbatch.model.accounts import PARENT_SHARES, Qos
 
 _RPC = "9728"
 """The protocol of Slurm 22.05."""
@@ -30,6 +32,8 @@ class Site(NamedTuple):
     host: str
     port: int
     directory: Directory
+    administrators: frozenset[str] = frozenset()
+    """Users of whom it is known that they may change accounts."""
 
 
 def format_listing(listing: Listing, site: Site) -> Iterator[str]:
@@ -70,8 +74,7 @@ def _rows(listing: Listing, site: Site) -> Iterable[Row]:
         case "qos":
             return _qos_rows(site)
         case "cluster":
-            one = {"Cluster": site.cluster, "ControlHost": site.host, "ControlPort": str(site.port), "RPC": _RPC}
-            return [{**one, "Share": "1", "QOS": DEFAULT_QOS}]
+            return [_cluster(site)]
         case "tres":
             return [
                 {"Type": kind, "Name": "disk" if kind == "fs" else "", "ID": str(number)}
@@ -81,16 +84,34 @@ def _rows(listing: Listing, site: Site) -> Iterable[Row]:
             return []  # nothing of the kind is kept
 
 
-def _association(one: Association, site: Site) -> dict[str, str]:
+def _cluster(site: Site) -> Row:
+    root = next((one for one in site.directory.associations if one.account == ROOT and not one.user), None)
+    limits = {} if root is None else _association(root, site)
+    one = {"Cluster": site.cluster, "ControlHost": site.host, "ControlPort": str(site.port), "RPC": _RPC}
+    return {**limits, **one}
+
+
+def _association(one: Association, site: Site, *, own: bool = False) -> dict[str, str]:
+    shown = one.own if own else one.effective
     return {
         "Cluster": site.cluster,
         "Account": one.account,
         "User": one.user,
-        "Share": "1",
-        "QOS": DEFAULT_QOS,
+        "Partition": one.partition,
+        "Share": "parent" if shown.shares == PARENT_SHARES else str(shown.shares),
+        "QOS": ",".join(sorted(shown.qos or ())),
+        "Def QOS": shown.default_qos,
         "ID": str(one.number),
         "ParentName": one.parent,
+        "ParentID": _parent_number(one, site),
+        **limit_columns(shown.limits),
     }
+
+
+def _parent_number(one: Association, site: Site) -> str:
+    above = one.account if one.user else one.parent
+    found = (str(each.number) for each in site.directory.associations if each.account == above and not each.user)
+    return next(found, "") if above else ""
 
 
 def _association_rows(listing: Listing, site: Site) -> Iterator[Row]:
@@ -99,10 +120,9 @@ def _association_rows(listing: Listing, site: Site) -> Iterator[Row]:
         defaults = site.directory.default_accounts
         found = tuple(sorted((one for one in found if defaults.get(one.user) == one.account), key=_user_of))
     for one in found:
-        row = _association(one, site)
+        row = _association(one, site, own=listing.own_limits)
         if listing.tree:
-            depth = (one.account != ROOT) + bool(one.user)
-            row["Account"] = " " * depth + one.account
+            row["Account"] = " " * one.depth + one.account
         yield row
 
 
@@ -111,30 +131,47 @@ def _user_of(one: Association) -> str:
 
 
 def _user_rows(site: Site) -> Iterator[Row]:
+    coordinated: dict[str, list[str]] = {}
+    for account in site.directory.accounts.values():
+        for user in account.coordinators:
+            coordinated.setdefault(user, []).append(account.name)
     for one in sorted(site.directory.associations, key=lambda one: (one.user, one.account)):
         if one.user:
             row = _association(one, site)
-            admin = "Administrator" if one.user == ROOT else "None"
-            yield {**row, "Def Acct": site.directory.default_accounts[one.user], "Admin": admin}
+            admin = "Administrator" if one.user == ROOT or one.user in site.administrators else "None"
+            own = {"Def Acct": site.directory.default_accounts.get(one.user, ""), "Admin": admin}
+            yield {**row, **own, "Coord Accounts": ",".join(sorted(coordinated.get(one.user, ())))}
 
 
 def _account_rows(site: Site) -> Iterator[Row]:
     for one in sorted(site.directory.associations, key=lambda one: (one.account, bool(one.user), -one.number)):
-        described = "default root account" if one.account == ROOT else one.account
-        yield {**_association(one, site), "Descr": described, "Org": one.account}
+        account = site.directory.accounts[one.account]
+        described = {"Descr": account.description, "Org": account.organization}
+        if one.account == ROOT:
+            described = {"Descr": "default root account", "Org": ROOT}
+        yield {**_association(one, site), **described, "Coord Accounts": ",".join(account.coordinators)}
 
 
 def _qos_rows(site: Site) -> Iterator[Row]:
-    for number, name in enumerate(site.directory.qos, start=1):
-        yield {
-            "Name": name,
-            "Priority": "0",
-            "GraceTime": "00:00:00",
-            "PreemptMode": "cluster",
-            "UsageFactor": "1.000000",
-            "Descr": "Normal QOS default" if name == DEFAULT_QOS else name,
-            "ID": str(number),
-        }
+    return (_qos(qos) for qos in site.directory.qos)
+
+
+def _qos(qos: Qos) -> Row:
+    return {
+        **limit_columns(qos.limits),
+        "Name": qos.name,
+        "Priority": str(qos.limits.count("Priority") or 0),
+        "GraceTime": full(qos.grace_s),
+        "Preempt": ",".join(qos.preempt),
+        "PreemptMode": (qos.preempt_mode or "cluster").lower(),
+        "PreemptExemptTime": "" if qos.preempt_exempt_s is None else full(qos.preempt_exempt_s),
+        "Flags": ",".join(qos.flags),
+        "UsageFactor": f"{qos.usage_factor:.6f}",
+        "UsageThres": "" if qos.usage_threshold is None else f"{qos.usage_threshold:.6f}",
+        "LimitFactor": "" if qos.limit_factor is None else f"{qos.limit_factor:.6f}",
+        "Descr": qos.description,
+        "ID": str(qos.number),
+    }
 
 
 def format_configuration(site: Site, now: datetime, tz: tzinfo) -> str:

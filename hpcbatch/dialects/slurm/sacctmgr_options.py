@@ -9,7 +9,9 @@ from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsage
 from hpcbatch.dialects.slurm.field_table import Style
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SACCTMGR_HELP, SACCTMGR_USAGE
+from hpcbatch.dialects.slurm.sacctmgr_change import Request, read_change
 from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.account_change import Action, Entity
 
 PARSER = Parser(
     "sacctmgr",
@@ -55,7 +57,6 @@ _ENTITIES = (
     ("tres", 2, "tres"),
 )
 """What can be listed, and the least letters of it. Source: _show_it() of sacctmgr.c, in its order."""
-_CHANGED = ("account", "cluster", "coordinator", "federation", "qos", "resource", "user")
 _FLAGS = {
     "where": 5,
     "set": 3,
@@ -99,7 +100,7 @@ No valid entity in modify command
 Input line must include "Account", "Cluster", "Federation", "Job", "QOS", "Resource" or "User\""""
 _NO_RIGHT = "Your user doesn't have privilege to perform this action"
 _DENIED = " Error with request: Access/permission denied"
-_HERE = "sacctmgr: hpcbatch: there is no database of accounts to change: accounts are those that jobs name"
+_HERE = "sacctmgr: hpcbatch: the accounts are kept in ConfigMap hpcbatch-accounts, of which kubectl saves a copy"
 _REFUSED = {
     "problem": f"sacctmgr: error: Access/permission denied\n{_DENIED}",
     "runaway": "sacctmgr: error: You must have an AdminLevel>=Operator to fix runaway jobs",
@@ -119,11 +120,13 @@ class Listing:
     wanted: Mapping[str, frozenset[str]] = field(default_factory=dict)
     with_associations: bool = False
     only_defaults: bool = False
+    own_limits: bool = False
+    """Without those that it has from above."""
     tree: bool = False
 
 
-def read_command(argv: Sequence[str]) -> Listing | None:
-    """None: there is nothing to do. Raises SlurmUsageError with the real texts, also for what would change anything."""
+def read_command(argv: Sequence[str]) -> Listing | Request | None:
+    """None: there is nothing to do. Raises SlurmUsageError with the real texts."""
     given, operands = PARSER.parse(argv, permute=True)
     asked = {option.option.name for option in given}
     for name, text in (("help", SACCTMGR_HELP), ("usage", SACCTMGR_USAGE), ("version", VERSION_TEXT)):
@@ -137,8 +140,57 @@ def read_command(argv: Sequence[str]) -> Listing | None:
         parsable = next((option.option.name for option in reversed(given) if option.option.name.startswith("pars")), "")
         style = Style("noheader" not in asked, "|" if parsable else None, parsable == "parsable")
         return _listing(rest, style, with_associations="associations" in asked)
-    _other(command, rest, words[0])
+    for action, names in _ACTIONS.items():
+        if any(_is(command, name, least) for name, least in names):
+            if "readonly" in asked:
+                raise SlurmUsageError("Can't run this command in readonly mode.")
+            return _change(action, rest)
+    _other(command, words[0])
     return None
+
+
+def asks_nothing(argv: Sequence[str]) -> bool:
+    """Whether changes are committed at once (-i)."""
+    return any(option.option.name == "immediate" for option in PARSER.parse(argv, permute=True)[0])
+
+
+_ACTIONS = {
+    Action.ADD: (("add", 3), ("create", 3)),
+    Action.MODIFY: (("modify", 1), ("update", 1)),
+    Action.DELETE: (("delete", 3), ("remove", 3)),
+}
+_CHANGEABLE = (
+    ("accounts", 1, Entity.ACCOUNT),
+    ("acct", 4, Entity.ACCOUNT),
+    ("coordinators", 2, Entity.COORDINATOR),
+    ("qos", 1, Entity.QOS),
+    ("users", 1, Entity.USER),
+)
+_ONE_CLUSTER = {
+    "cluster": "there is one cluster, by the name of the kubeconfig's",
+    "federation": "there is one cluster",
+    "resource": "licences stand in site.yaml",
+    "job": "jobs are changed by scontrol update",
+}
+
+
+def _change(action: Action, words: Sequence[str]) -> Request:
+    name = words[0].lower() if words else ""
+    entity = next((entity for full, least, entity in _CHANGEABLE if _is(name, full, least)), None)
+    if entity is not None and not (action is Action.MODIFY and entity is Entity.COORDINATOR):
+        return read_change(action, entity, words[1:])
+    for full, why in _ONE_CLUSTER.items():
+        if name and (full.startswith(name) or name == f"{full}s") and (full != "job" or action is Action.MODIFY):
+            raise SlurmUsageError(f"{denied(action, full)}\nsacctmgr: hpcbatch: {why}")
+    raise SlurmUsageError(_MODIFY_TEXT if action is Action.MODIFY else _CHANGE_TEXT.format(action.value))
+
+
+def denied(action: Action, entity: Entity | str) -> str:
+    """What users are told who may not change it."""
+    name = entity.value if isinstance(entity, Entity) else entity
+    if action is Action.ADD:
+        return f" Problem adding {_PLURALS.get(name, name)}: Access/permission denied"
+    return f"sacctmgr: error: {_NO_RIGHT}\n{_DENIED}"
 
 
 def _is(word: str, name: str, least: int) -> bool:
@@ -178,6 +230,7 @@ def _listing(words: Sequence[str], style: Style, *, with_associations: bool) -> 
         wanted=wanted,
         with_associations=with_associations or "withassoc" in flags,
         only_defaults="onlydefaults" in flags,
+        own_limits=bool(flags & {"woplimits", "wopinfo"}),
         tree="tree" in flags,
     )
 
@@ -201,27 +254,14 @@ def _field_of(entity: str, key: str, word: str) -> str:
     raise SlurmUsageError(f" Unknown condition: {word}\n Use keyword 'set' to modify value")
 
 
-def _other(command: str, rest: Sequence[str], word: str) -> None:
-    """Requests that list nothing. Raises SlurmUsageError, or SlurmAnswer for help and version."""
-    name = rest[0].lower() if rest else ""
+def _other(command: str, word: str) -> None:
+    """Requests that list and change nothing. Raises SlurmUsageError, or SlurmAnswer for help and version."""
     if _is(command, "help", 2):
         raise SlurmAnswer(SACCTMGR_HELP)
     if _is(command, "version", 4):
         raise SlurmAnswer(VERSION_TEXT)
     if any(_is(command, full, least) for full, least in _SILENT.items()):
         return
-    if _is(command, "add", 3) or _is(command, "create", 3):
-        raise SlurmUsageError(_added(name, rest[1:]))
-    if _is(command, "modify", 1) or _is(command, "update", 1):
-        if not any(_is(name, entity, 1) for entity in (*_CHANGED, "job", "users", "accounts")) or name == "coordinator":
-            raise SlurmUsageError(_MODIFY_TEXT)
-        if "set" not in (each.lower() for each in rest[1:]):
-            raise SlurmUsageError(" You didn't give me anything to set")
-        raise SlurmUsageError(f"sacctmgr: error: {_NO_RIGHT}\n{_DENIED}\n{_HERE}")
-    if _is(command, "delete", 3) or _is(command, "remove", 3):
-        if not any(_is(name, entity, 1) for entity in (*_CHANGED, "users", "accounts")):
-            raise SlurmUsageError(_CHANGE_TEXT.format("delete"))
-        raise SlurmUsageError(f"sacctmgr: error: {_NO_RIGHT}\n{_DENIED}\n{_HERE}")
     for full, (least, text) in _OTHERS.items():
         if _is(command, full, least):
             raise SlurmUsageError(f"{text}\n{_HERE}")
@@ -239,12 +279,3 @@ _OTHERS = {
     "shutdown": (4, " Problem shutting down server: Access/permission denied"),
 }
 _PLURALS = {"user": "users", "account": "accounts", "cluster": "clusters", "qos": "QOS"}
-
-
-def _added(name: str, rest: Sequence[str]) -> str:
-    entity = next((entity for entity in _CHANGED if _is(name, entity, 1) or _is(name, f"{entity}s", 1)), None)
-    if entity is None:
-        return _CHANGE_TEXT.format("add")
-    if not rest:
-        return f" Need name of {entity} to add."
-    return f" Problem adding {_PLURALS.get(entity, entity)}: Access/permission denied\n{_HERE}"

@@ -12,12 +12,13 @@ from hpcbatch.dialects.slurm.dependency import format_dependency
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION, SlurmAnswer
 from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB, size
-from hpcbatch.dialects.slurm.node_states import availability, node_state
+from hpcbatch.dialects.slurm.node_states import availability, features, node_state
 from hpcbatch.dialects.slurm.output import shown_input, shown_paths
 from hpcbatch.dialects.slurm.placement_values import format_licenses
 from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
 from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.model.array import shown_number
+from hpcbatch.model.node_features import ACTIVE, AVAILABLE
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
@@ -91,6 +92,7 @@ def _job_lines(
     contiguous = int(any(text.startswith("--conti") for text in spec.ignored))
     kills = None if spec.dependency is None else spec.dependency.kill_if_never
     told = states.system_comment(status.state, status.reason, status.message)
+    planned = f" SchedNodeList={compress(row.planned_nodes)}" if row.planned_nodes else ""
     return [
         f"JobId={shown_number(record.job_id, spec.member_of)} {in_array}JobName={spec.name}",
         f"UserId={status.owner}({status.uid}) GroupId={group or status.gid}({status.gid}) MCS_label=N/A",
@@ -106,7 +108,7 @@ def _job_lines(
         f"Partition={_partitions(record)} AllocNode:Sid={spec.submit_host}:{status.session_id or 0}",
         f"ReqNodeList={compress(spec.required_hosts) or '(null)'} "
         f"ExcNodeList={compress(spec.excluded_hosts) or '(null)'}",
-        f"NodeList={compress(hosts)}",
+        f"NodeList={compress(hosts)}{planned}",
         *([f"BatchHost={hosts[0]}"] if hosts else []),
         *_sizes(record),
         f"Features={given.get('constraint', '(null)')} DelayBoot={full(0)}",
@@ -195,8 +197,8 @@ def format_node(
     lines = [
         f"NodeName={node.name} Arch={arch} CoresPerSocket={node.cpus} ",
         f"CPUAlloc={node.cpus_used} CPUEfctv={node.cpus} CPUTot={node.cpus} CPULoad=N/A",
-        "AvailableFeatures=(null)",
-        "ActiveFeatures=(null)",
+        f"AvailableFeatures={features(node, ACTIVE, AVAILABLE)}",
+        f"ActiveFeatures={features(node, ACTIVE)}",
         "Gres=(null)",
         f"NodeAddr={node.name} NodeHostName={node.name} Version={SLURM_VERSION}",
         "OS=Linux",
@@ -231,12 +233,13 @@ def format_partition(queue: QueueRow, nodes: Sequence[NodeRow], one_line: bool =
     )
     lines = [
         f"PartitionName={queue.name}",
-        "AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL",
+        f"AllowGroups={_all(queue.allow_groups)} {_accounts(queue)} AllowQos=ALL",
         f"AllocNodes=ALL Default={'YES' if queue.is_default else 'NO'} QoS=N/A",
-        f"DefaultTime={default} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
-        f"MaxNodes={most} MaxTime={longest} MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
+        f"DefaultTime={default} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden={_yes(queue.is_hidden)}",
+        f"MaxNodes={most} MaxTime={longest} MinNodes={queue.min_nodes or 0} LLN=NO MaxCPUsPerNode=UNLIMITED",
         f"Nodes={compress([node.name for node in nodes]) or '(null)'}",
-        "PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
+        f"PriorityJobFactor={queue.priority_job_factor} PriorityTier={queue.priority_tier} "
+        f"RootOnly={_yes(queue.root_only)} ReqResv=NO OverSubscribe=NO",
         "OverTimeLimit=NONE PreemptMode=OFF",
         f"State={availability(queue)[0]} TotalCPUs={cpus} TotalNodes={len(nodes)} SelectTypeParameters=NONE",
         "JobDefaults=(null)",
@@ -244,6 +247,20 @@ def format_partition(queue: QueueRow, nodes: Sequence[NodeRow], one_line: bool =
         f"TRES=cpu={cpus},mem={mem_mb}M,node={len(nodes)},billing={cpus}",
     ]
     return " ".join(lines) + "\n" if one_line else "\n   ".join(lines) + "\n\n"
+
+
+def _all(names: Sequence[str] | None) -> str:
+    return "ALL" if names is None else ",".join(names)
+
+
+def _accounts(queue: QueueRow) -> str:
+    if queue.deny_accounts and queue.allow_accounts is None:
+        return f"DenyAccounts={','.join(queue.deny_accounts)}"
+    return f"AllowAccounts={_all(queue.allow_accounts)}"
+
+
+def _yes(is_so: bool) -> str:
+    return "YES" if is_so else "NO"
 
 
 def not_found(kind: str, name: str) -> SlurmAnswer:

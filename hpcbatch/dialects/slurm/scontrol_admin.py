@@ -23,7 +23,7 @@ class Request(NamedTuple):
 
 
 _SITE = "the site's administrator changes hpcbatch's site.yaml, which is read anew by itself"
-_OBJECTS = "partitions are Volcano Queues: kubectl and site.yaml make and remove them"
+_OBJECTS = "there are no reservations"
 REQUESTS: Mapping[str, Request] = {
     "abort": Request(5, 0, 0, f"slurm_shutdown error: {_INVALID_USER}", "there is no slurmctld"),
     "cancel_reboot": Request(
@@ -96,6 +96,12 @@ _NO_ENTITY = {
     "create": "scontrol: error: Invalid creation entity: {0}",
     "delete": "scontrol: error: Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'",
 }
+
+
+def entity_of(words: Sequence[str]) -> str | None:
+    """What `create` and `delete` are about: of a partition also where other words come first."""
+    found = [_entity(word) for word in words]
+    return "partition" if "partition" in found and "reservation" not in found[:1] else next(iter(found), None)
 
 
 def _entity(word: str) -> str | None:

@@ -43,6 +43,10 @@ class Verb(StrEnum):
     RESUME = "resume"
     TOP = "top"
     UPDATE = "update"
+    CREATE = "create"
+    DELETE = "delete"
+    RECONFIGURE = "reconfigure"
+    WRITE_CONFIG = "write config"
     PING = "ping"
     VERSION = "version"
     COMPLETING = "completing"
@@ -63,7 +67,7 @@ class ScontrolCommand:
     ids: tuple[str, ...] = ()
     """As written."""
     words: tuple[str, ...] = ()
-    """What stands behind `update`."""
+    """What stands behind `update`, `create` and `delete`."""
     is_incomplete: bool = False
     """requeue: only jobs that run."""
     is_special: bool = False
@@ -73,6 +77,8 @@ class ScontrolCommand:
     verbose: bool = False
     time_format: str = ""
     clusters: str | None = None
+    shows_hidden: bool = False
+    """-a: hidden partitions, too."""
 
 
 PARSER = Parser(
@@ -127,6 +133,7 @@ _WORDS = {
     "listpids": (0, 2),
     **dict.fromkeys(("top", "wait_job", "pidinfo"), (1, 1)),
     "write": (1, 3),
+    "reconfigure": (0, 64),
 }
 """How many words stand behind a keyword; of the others at least one."""
 _VERBS = {"holdu": Verb.UHOLD}
@@ -186,7 +193,8 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     words = [argv[index] for index in operands]
     clusters = next((option.value for option in reversed(given) if option.option.name == "clusters"), None)
     time_format = environ.get("SLURM_TIME_FORMAT", "")
-    options = _Options("oneliner" in asked, "quiet" in asked, "verbose" in asked, time_format, clusters)
+    shows_hidden = "all" in asked or ("SCONTROL_ALL" in environ and "hide" not in asked)
+    options = _Options("oneliner" in asked, "quiet" in asked, "verbose" in asked, time_format, clusters, shows_hidden)
     if not words:
         return options.command(Verb.INTERACTIVE)
     keyword, rest = _keyword(words), words[1:]
@@ -203,7 +211,7 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     if keyword == "write":
         return _write(rest, options)
     verb = _VERBS.get(keyword) or Verb(keyword)
-    if verb is Verb.UPDATE:
+    if verb in {Verb.UPDATE, Verb.CREATE, Verb.DELETE, Verb.RECONFIGURE}:
         return options.command(verb, words=rest)
     if verb in {Verb.WAIT_JOB, Verb.LISTPIDS, Verb.PIDINFO}:
         return options.command(verb, words=rest)
@@ -246,6 +254,7 @@ class _Options:
     verbose: bool
     time_format: str
     clusters: str | None
+    shows_hidden: bool
 
     def command(
         self,
@@ -269,6 +278,7 @@ class _Options:
             verbose=self.verbose,
             time_format=self.time_format,
             clusters=self.clusters,
+            shows_hidden=self.shows_hidden,
         )
 
 
@@ -278,10 +288,14 @@ def _keyword(words: Sequence[str]) -> str:
     for keyword, least in (*_KEYWORDS.items(), *_MODES.items()):
         if _is(word, keyword, least):
             return keyword
-    from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS, refusal
+    from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS, entity_of, refusal
 
     for keyword, request in REQUESTS.items():
         if _is(word, keyword, request.least):
+            if keyword in {"create", "delete"} and entity_of(words[1:]) == "partition":
+                return keyword
+            if keyword == "reconfigure":
+                return keyword
             raise refusal(keyword, word, words[1:])
     if any(_is(word, keyword, least) for keyword, least in _NOT_YET.items()):
         raise NotSupportedError(f"scontrol {word.lower()} is not supported yet")
@@ -297,10 +311,9 @@ def _is(word: str, keyword: str, least: int) -> bool:
 def _write(rest: Sequence[str], options: _Options) -> ScontrolCommand:
     what, *words = rest
     if _is(what, "config", 5):
-        raise SlurmUsageError(
-            "Could not create file /etc/slurm/slurm.conf: Permission denied\n"
-            "scontrol: hpcbatch: there is no slurm.conf; `scontrol show config` prints what is so here"
-        )
+        if len(words) > 1:
+            raise SlurmUsageError("too many arguments for keyword:write")
+        return options.command(Verb.WRITE_CONFIG, words=words)
     if not _is(what, "batch_script", 5):
         raise SlurmUsageError(f"invalid write argument:{what}")
     return options.command(Verb.WRITE_SCRIPT if words else Verb.NOTHING, words=words)

@@ -5,14 +5,16 @@ What hpcbatch does not have is `(null)`; where Slurm writes a number it has the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
-from hpcbatch.dialects.slurm.clock import stamp
+from hpcbatch.dialects.slurm.clock import full, stamp
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION
 from hpcbatch.dialects.slurm.scontrol_show import format_ping
 from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE
+from hpcbatch.model.priority import PriorityConfig
 
 _ORDER = """
 AccountingStorageBackupHost AccountingStorageEnforce AccountingStorageHost AccountingStorageExternalHost
@@ -66,7 +68,6 @@ _FIXED = {
     "DefMemPerNode": "UNLIMITED",
     "DisableRootJobs": "No",
     "EioTimeout": "60",
-    "EnforcePartLimits": "NO",
     "EpilogMsgTime": "2000 usec",
     "ExtSensorsType": "ext_sensors/none",
     "ExtSensorsFreq": "0 sec",
@@ -144,6 +145,35 @@ _FIXED = {
 }
 
 
+_PRIORITY = """
+PriorityDecayHalfLife PriorityCalcPeriod PriorityFavorSmall PriorityFlags PriorityMaxAge PriorityUsageResetPeriod
+PriorityType PriorityWeightAge PriorityWeightAssoc PriorityWeightFairShare PriorityWeightJobSize PriorityWeightPartition
+PriorityWeightQOS PriorityWeightTRES
+"""
+"""With priority/multifactor."""
+
+
+def _priority(config: PriorityConfig) -> dict[str, str]:
+    flags = [] if config.is_fair_tree else ["NO_FAIR_TREE"]
+    flags += ["SMALL_RELATIVE_TO_TIME"] if config.is_size_relative else []
+    return {
+        "PriorityDecayHalfLife": full(config.half_life_s),
+        "PriorityCalcPeriod": "00:00:00",
+        "PriorityFavorSmall": "Yes" if config.favors_small else "No",
+        "PriorityFlags": ",".join(flags),
+        "PriorityMaxAge": full(config.max_age_s),
+        "PriorityUsageResetPeriod": "NONE",
+        "PriorityType": "priority/multifactor",
+        "PriorityWeightAge": str(config.weight_age),
+        "PriorityWeightAssoc": str(config.weight_assoc),
+        "PriorityWeightFairShare": str(config.weight_fair_share),
+        "PriorityWeightJobSize": str(config.weight_job_size),
+        "PriorityWeightPartition": str(config.weight_partition),
+        "PriorityWeightQOS": str(config.weight_qos),
+        "PriorityWeightTRES": ",".join(f"{name}={weight:g}" for name, weight in config.weight_tres.items()) or "(null)",
+    }
+
+
 class Cluster(NamedTuple):
     """What is known of the cluster."""
 
@@ -156,6 +186,9 @@ class Cluster(NamedTuple):
     kill_delay_s: int | None
     max_array_size: int | None
     """None: its controller does not tell, as older ones do not."""
+    refuses_oversize: bool = False
+    enforced: tuple[str, ...] = ()
+    priority: PriorityConfig = PriorityConfig()
 
 
 def format_config(cluster: Cluster, now: datetime, tz: tzinfo, time_format: str = "") -> str:
@@ -166,6 +199,7 @@ def format_config(cluster: Cluster, now: datetime, tz: tzinfo, time_format: str 
         "ClusterName": cluster.name,
         "KillWait": "N/A" if cluster.kill_delay_s is None else f"{cluster.kill_delay_s} sec",
         "Licenses": licenses or "(null)",
+        "EnforcePartLimits": "ANY" if cluster.refuses_oversize else "NO",
         "MaxArraySize": "N/A" if cluster.max_array_size is None else str(cluster.max_array_size + 1),
         "MaxNodeCount": str(cluster.nodes),
         "MinJobAge": f"{int(MIN_JOB_AGE.total_seconds())} sec",
@@ -173,6 +207,28 @@ def format_config(cluster: Cluster, now: datetime, tz: tzinfo, time_format: str 
         "SlurmctldPort": str(cluster.port),
         "SLURM_VERSION": SLURM_VERSION,
     }
+    values["AccountingStorageEnforce"] = ",".join(cluster.enforced) or "none"
+    names = _ORDER.split()
+    if cluster.priority.is_multifactor:
+        at = names.index("PriorityType")
+        names[at : at + 1] = _PRIORITY.split()
+        values |= _priority(cluster.priority)
     lines = [f"Configuration data as of {stamp(now, tz, time_format)}"]
-    lines += [f"{name:<23} = {values.get(name, '(null)')}" for name in _ORDER.split()]
+    lines += [f"{name:<23} = {values.get(name, '(null)')}" for name in names]
     return "\n".join(lines) + "\n\n" + format_ping(cluster.name, up=True)
+
+
+_UNIT = re.compile(r"(\d+) (?:sec|usec|min|days?)")
+
+
+def as_file(shown: str) -> str:
+    """What `show config` prints as slurm.conf has it: what has no value is commented out."""
+    heading, *lines = shown.partition("\n\n")[0].splitlines()
+    text = [f"# {heading}"]
+    for line in lines:
+        name, _, value = line.partition("=")
+        name, value = name.strip().partition("[")[0], value.strip()
+        match = _UNIT.fullmatch(value)
+        has_value = value not in {"(null)", "N/A", "none", ""}
+        text.append(f"{'' if has_value else '#'}{name}={match[1] if match else value}")
+    return "\n".join(text) + "\n"

@@ -14,8 +14,9 @@ from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SINFO_HELP, SINFO_USAGE
 from hpcbatch.dialects.slurm.hostlist import compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB
-from hpcbatch.dialects.slurm.node_states import ASKED, DOWN, DRAINED, NodeState, availability, node_state
+from hpcbatch.dialects.slurm.node_states import ASKED, NodeState, availability, features, node_state
 from hpcbatch.dialects.slurm.values import leading_number
+from hpcbatch.model.node_features import ACTIVE, AVAILABLE
 from hpcbatch.model.row import NodeRow, QueueRow
 
 DEFAULT_FORMAT = "%9P %.5a %.10l %.6D %.6t %N"
@@ -72,13 +73,18 @@ class SinfoOptions:
     """Of -O; goes over `format`."""
     partitions: tuple[str, ...] | None = None
     nodes: frozenset[str] | None = None
-    states: frozenset[NodeState] | None = None
+    states: tuple[str, ...] | None = None
+    """Keys of ASKED. None: not restricted."""
+    every_state: bool = False
+    """The nodes that have all these states, `down&drain`, and not those that have one of them."""
     responding: bool | None = None
     """-r: only those that answer; -d: only those that do not."""
     by_node: bool = False
     exact: bool = False
     reasons: bool = False
     long: bool = False
+    shows_hidden: bool = False
+    """-a: hidden partitions, too."""
     no_header: bool = False
     time_format: str = ""
     sort: str | None = None
@@ -113,7 +119,7 @@ class _Group:
     def count(self) -> tuple[int, int, int, int]:
         """Nodes that are allocated, idle, other, and all of them."""
         states = [node_state(node) for node in self.nodes]
-        other = sum(state.rank in {DOWN.rank, DRAINED.rank} for state in states)
+        other = sum(state.is_other for state in states)
         idle = sum(state.compact == "idle" for state in states)
         return len(states) - other - idle, idle, other, len(states)
 
@@ -135,7 +141,7 @@ def _sct(group: _Group) -> str:
 
 def _since(group: _Group) -> str:
     shown = group.nodes[0].comment_time if group.nodes else None
-    if shown is None and group.nodes and group.state in {DOWN, DRAINED}:
+    if shown is None and group.nodes and group.state is not None and group.state.is_other:
         shown = group.nodes[0].since
     return stamp(shown, group.tz, group.time_format, none="Unknown")
 
@@ -164,14 +170,14 @@ def _default_time(group: _Group) -> str:
 
 
 def _job_size(group: _Group) -> str:
-    most = group.queue.max_nodes
-    return "1" if most == 1 else f"1-{'infinite' if most is None else most}"
+    least, most = group.queue.min_nodes or 1, group.queue.max_nodes
+    return str(least) if most == least else f"{least}-{'infinite' if most is None else most}"
 
 
 LETTERS: dict[str, tuple[str, _Value]] = {
     "a": ("AVAIL", lambda g: availability(g.queue)[1]),
     "A": ("NODES(A/I)", lambda g: _slashed(g.count()[:2])),
-    "b": ("ACTIVE_FEATURES", _fixed("(null)")),
+    "b": ("ACTIVE_FEATURES", lambda g: features(g.nodes[0], ACTIVE) if g.nodes else "(null)"),
     "B": ("MAX_CPUS_PER_NODE", _fixed("UNLIMITED")),
     "c": ("CPUS", lambda g: g.common(lambda node: node.cpus)),
     "C": ("CPUS(A/I/O/T)", lambda g: _slashed(g.cpus())),
@@ -179,13 +185,13 @@ LETTERS: dict[str, tuple[str, _Value]] = {
     "D": ("NODES", lambda g: str(len(g.nodes))),
     "e": ("FREE_MEM", lambda g: g.common(lambda node: max(0, node.mem_bytes - node.mem_used_bytes) // MIB)),
     "E": ("REASON", lambda g: (g.nodes[0].comment if g.nodes else "") or "none"),
-    "f": ("AVAIL_FEATURES", _fixed("(null)")),
+    "f": ("AVAIL_FEATURES", lambda g: features(g.nodes[0], ACTIVE, AVAILABLE) if g.nodes else "(null)"),
     "F": ("NODES(A/I/O/T)", lambda g: _slashed(g.count())),
-    "g": ("GROUPS", _fixed("all")),
+    "g": ("GROUPS", lambda g: "all" if g.queue.allow_groups is None else ",".join(g.queue.allow_groups)),
     "G": ("GRES", _fixed("(null)")),
     "h": ("OVERSUBSCRIBE", _fixed("NO")),
     "H": ("TIMESTAMP", _since),
-    "I": ("PRIO_JOB_FACTOR", _fixed("1")),
+    "I": ("PRIO_JOB_FACTOR", lambda g: str(g.queue.priority_job_factor)),
     "l": ("TIMELIMIT", _limit),
     "L": ("DEFAULTTIME", _default_time),
     "m": ("MEMORY", lambda g: g.common(lambda node: node.mem_bytes // MIB)),
@@ -194,9 +200,9 @@ LETTERS: dict[str, tuple[str, _Value]] = {
     "N": ("NODELIST", _node_list),
     "o": ("NODE_ADDR", _host_names),
     "O": ("CPU_LOAD", _fixed("N/A")),
-    "p": ("PRIO_TIER", _fixed("1")),
+    "p": ("PRIO_TIER", lambda g: str(g.queue.priority_tier)),
     "P": ("PARTITION", lambda g: g.queue.name + "*" * g.queue.is_default),
-    "r": ("ROOT", _fixed("no")),
+    "r": ("ROOT", lambda g: "yes" if g.queue.root_only else "no"),
     "R": ("PARTITION", lambda g: g.queue.name),
     "s": ("JOB_SIZE", _job_size),
     "S": ("ALLOCNODES", _fixed("all")),
@@ -272,6 +278,7 @@ NAMES = {
 
 _PER_STATE, _PER_HOST = frozenset({*"tTEHu", "statecomplete"}), frozenset("no")
 _PER_REASON = frozenset("EHuU")
+_PER_FEATURE = frozenset("fb")
 _PER_SIZE = frozenset("ceYmzX")
 
 
@@ -284,18 +291,20 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> SinfoOption
             raise SlurmAnswer(text)
     if "iterate" in asked and leading_number(asked["iterate"]) <= 0:
         raise SlurmUsageError(f"sinfo: error: Error: invalid entry for --iterate={asked['iterate']}")
-    partitions = asked.get("partition", environ.get("SINFO_PARTITION"))
+    partitions = _partitions(asked, environ)
     options = SinfoOptions(
         format=_default_format(asked),
         partitions=tuple(filter(None, partitions.split(","))) if partitions else None,
         nodes=frozenset(expand(asked["nodes"])) if asked.get("nodes") else None,
         states=_states(asked["states"]) if asked.get("states") else None,
+        every_state="&" in asked.get("states", ""),
         responding=True if "responding" in asked else False if "dead" in asked else None,
         by_node="Node" in asked,
         exact="exact" in asked,
         reasons="list-reasons" in asked,
         long="long" in asked,
         no_header="noheader" in asked,
+        shows_hidden=bool(partitions) or "all" in asked or ("SINFO_ALL" in environ and "hide" not in asked),
         time_format=environ.get("SLURM_TIME_FORMAT", ""),
         sort=asked.get("sort", environ.get("SINFO_SORT")),
         clusters=asked.get("clusters"),
@@ -310,6 +319,16 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> SinfoOption
     return options if form is None else replace(options, format=form)
 
 
+def _partitions(asked: Mapping[str, str], environ: Mapping[str, str]) -> str | None:
+    """Raises SlurmUsageError where both -a and -p are given. Source: parse_command_line(), 22.05."""
+    conflict = "sinfo: error: Conflicting options, {} and {}, specified. Please choose one or the other."
+    if "SINFO_ALL" in environ and "SINFO_PARTITION" in environ:
+        raise SlurmUsageError(conflict.format("SINFO_ALL", "SINFO_PARTITION"))
+    if "all" in asked and "partition" in asked:
+        raise SlurmUsageError(conflict.format("-a", "-p"))
+    return asked.get("partition", None if "all" in asked else environ.get("SINFO_PARTITION"))
+
+
 def _default_format(asked: Mapping[str, str]) -> str:
     if "summarize" in asked:
         return SUMMARY_FORMAT
@@ -320,8 +339,8 @@ def _default_format(asked: Mapping[str, str]) -> str:
     return LONG_FORMAT if "long" in asked else DEFAULT_FORMAT
 
 
-def _states(text: str) -> frozenset[NodeState] | None:
-    names = [name.strip().lower().rstrip("*") for name in text.split(",") if name.strip()]
+def _states(text: str) -> tuple[str, ...] | None:
+    names = [name.strip().lower().rstrip("*") for name in text.replace("&", ",").split(",") if name.strip()]
     if "all" in names:
         return None
     for name in names:
@@ -329,7 +348,7 @@ def _states(text: str) -> frozenset[NodeState] | None:
             raise SlurmUsageError(
                 f'sinfo: error: Bad state string: "{name}"\nsinfo: error: valid states: {",".join(ASKED)}'
             )
-    return frozenset().union(*(ASKED[name] for name in names))
+    return tuple(names)
 
 
 def columns_of(options: SinfoOptions) -> list[Column]:
@@ -379,6 +398,7 @@ def _groups(
     chosen = sorted((node for node in nodes if _is_selected(node, options)), key=lambda node: node.name)
     if options.reasons:
         chosen = [node for node in chosen if node.comment and not (node.ready and node.schedulable)]
+    queues = [queue for queue in queues if options.shows_hidden or not queue.is_hidden]
     kept = [queue for queue in queues if options.partitions is None or queue.name in options.partitions]
     groups: list[_Group] = []
     for queue in kept:
@@ -451,7 +471,10 @@ def _is_selected(node: NodeRow, options: SinfoOptions) -> bool:
         return False
     if options.responding is not None and node.ready is not options.responding:
         return False
-    return options.states is None or node_state(node) in options.states
+    if options.states is None:
+        return True
+    state = node_state(node)
+    return (all if options.every_state else any)(ASKED[name](state) for name in options.states)
 
 
 def _likeness(node: NodeRow, keys: set[str], options: SinfoOptions) -> tuple[object, ...]:
@@ -460,9 +483,12 @@ def _likeness(node: NodeRow, keys: set[str], options: SinfoOptions) -> tuple[obj
         return (node.name,)
     likeness: list[object] = []
     if keys & _PER_STATE:
-        likeness.append(node_state(node).rank)
+        likeness.append(node_state(node).compact)
     if keys & _PER_REASON:
         likeness += [node.comment, node.comment_by, node.comment_time]
+    if keys & _PER_FEATURE:
+        likeness.append(features(node, ACTIVE, AVAILABLE))
+        likeness.append(features(node, ACTIVE))
     if options.exact and keys & _PER_SIZE:
         likeness += [node.cpus, node.mem_bytes]
     return tuple(likeness)

@@ -8,11 +8,12 @@ from typing import Any
 from hpcbatch.dialects.slurm.data import epoch
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION
 from hpcbatch.dialects.slurm.memory import MIB, size
-from hpcbatch.dialects.slurm.node_states import node_state
+from hpcbatch.dialects.slurm.node_states import features, node_state
+from hpcbatch.model.node_features import ACTIVE, AVAILABLE
 from hpcbatch.model.row import NodeRow, QueueRow
 
 _ARCH = {"amd64": "x86_64", "arm64": "aarch64"}
-_FLAGS = {"DRAIN": "DRAIN", "NOT_RESPONDING": "NOT_RESPONDING"}
+_FLAGS = {"DRAIN": "DRAIN", "FAIL": "FAIL", "NOT_RESPONDING": "NOT_RESPONDING"}
 
 
 def node(row: NodeRow, queues: Sequence[QueueRow]) -> dict[str, Any]:
@@ -32,8 +33,8 @@ def node(row: NodeRow, queues: Sequence[QueueRow]) -> dict[str, Any]:
         "free_memory": max(0, total_mb - used_mb),
         "cpus": row.cpus,
         "last_busy": epoch(row.since),
-        "features": "",
-        "active_features": "",
+        "features": features(row, ACTIVE, AVAILABLE, none=""),
+        "active_features": features(row, ACTIVE, none=""),
         "gres": "",
         "gres_drained": "N/A",
         "gres_used": "",

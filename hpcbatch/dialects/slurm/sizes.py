@@ -88,7 +88,7 @@ def size_of(request: Request, nodes: tuple[int, int] | None, *, in_component: bo
         if nodes is not None and count > nodes[1]:
             raise not_available()
     if count > MAX_CHUNKS:
-        raise failed("Node count specification invalid")
+        raise failed("More processors requested than permitted")  # as slurmctld has it, who counts CPUs first
     return Size(_scattered(request, gres, count, tasks), Arrangement.SCATTER)
 
 

@@ -189,7 +189,7 @@ LETTERS: dict[str, Field] = {
     "x": Field("EXC_NODES", _fixed("")),
     "X": Field("CORE_SPEC", NA),
     "y": Field("NICE", lambda row, _: str(row.nice)),
-    "Y": Field("SCHEDNODES", NULL),
+    "Y": Field("SCHEDNODES", lambda row, _: compress(row.planned_nodes) or "(null)"),
     "z": Field("S:C:T", _fixed("*:*:*")),
     "Z": Field("WORK_DIR", lambda row, _: row.work_dir),
 }

@@ -1,5 +1,5 @@
-"""sshare: accounts, their users and their shares. Nothing is counted against a share: jobs start in the order of their
-numbers and priorities, as with Slurm's priority/basic, of which this is what sshare shows.
+"""sshare: accounts, their users, their shares, and what they have used. At a site without priority/multifactor nothing
+is counted against a share, which is what Slurm shows then.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer
 from hpcbatch.dialects.slurm.field_table import Style, headings, list_of_fields, style_of, table
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SSHARE_HELP
+from hpcbatch.dialects.slurm.sacctmgr_values import format_tres
+from hpcbatch.model.accounts import PARENT_SHARES
 
 PARSER = Parser(
     "sshare",
@@ -97,11 +99,54 @@ def read_options(argv: Sequence[str], user: str) -> SshareOptions:
     )
 
 
-def format_shares(directory: Directory, options: SshareOptions, cluster: str) -> Iterator[str]:
+class Fairness(NamedTuple):
+    """How associations stand, by number; None: nothing is counted."""
+
+    shares: Mapping[int, Standing] | None = None
+    is_fair_tree: bool = True
+
+
+class Standing(NamedTuple):
+    """Of an association; the numbers are those of Slurm's columns."""
+
+    norm_shares: float
+    raw_usage: float
+    norm_usage: float
+    effective_usage: float
+    factor: float
+    level_fs: float
+
+
+def format_shares(
+    directory: Directory, options: SshareOptions, cluster: str, fairness: Fairness | None = None
+) -> Iterator[str]:
     """The lines. Raises SlurmUsageError for a field that there is not."""
-    columns = headings(options.fields, _FIELDS, "sshare")
-    rows = [_row(one, cluster, options) for one in directory.associations if _is_selected(one, options)]
+    fields = options.fields
+    if fairness is not None and not fairness.is_fair_tree and fields == _LONG:
+        fields = fields.replace("LevelFS,", "")
+    columns = headings(fields, _FIELDS, "sshare")
+    chosen = [one for one in directory.associations if _is_selected(one, options)]
+    rows = [{**_row(one, cluster, options), **_counted(one, fairness)} for one in chosen]
     return table(columns, ([row.get(column.name, "") for column in columns] for row in rows), options.style)
+
+
+def _counted(one: Association, fairness: Fairness | None) -> dict[str, str]:
+    if fairness is None or fairness.shares is None:
+        return {}
+    share = fairness.shares[one.number]
+    has_factor = bool(one.user) or not fairness.is_fair_tree
+    is_parent = one.own.shares == PARENT_SHARES
+    is_root = one.account == ROOT and not one.user
+    return {
+        "RawShares": "" if is_root else "parent" if is_parent else str(one.own.shares),
+        "NormShares": f"{share.norm_shares:.6f}",
+        "RawUsage": f"{share.raw_usage:.0f}",
+        "NormUsage": f"{share.norm_usage:.6f}",
+        "EffectvUsage": f"{share.effective_usage:.6f}",
+        "FairShare": f"{share.factor:.6f}" if has_factor else "",
+        "LevelFS": "" if is_root or is_parent else f"{share.level_fs:.6f}",
+        "GrpTRESMins": format_tres(one.own.limits.amounts("GrpTRESMins")),
+    }
 
 
 def _is_selected(one: Association, options: SshareOptions) -> bool:
@@ -113,8 +158,9 @@ def _is_selected(one: Association, options: SshareOptions) -> bool:
 
 
 def _row(one: Association, cluster: str, options: SshareOptions) -> dict[str, str]:
-    above = options.accounts is None and one.account != ROOT  # the root account is shown above the others
-    depth = 0 if options.users_only else above + bool(one.user)
+    depth = 0 if options.users_only else one.depth
+    if options.accounts is not None and not options.users_only:
+        depth = int(bool(one.user))  # the accounts above are not shown
     return {
         "Account": " " * depth + one.account,
         "User": one.user,

@@ -202,8 +202,8 @@ def used_s(row: JobRow, now: datetime) -> int:
 
 
 def expected_start(row: JobRow) -> datetime | None:
-    """When it started, or at the earliest will: known for a begin time only."""
-    return row.start_time or (row.begin_time if row.state is JobState.WAITING else None)
+    """When it started, or will by the plan; with a begin time to come, not before that."""
+    return row.start_time or (row.begin_time if row.state is JobState.WAITING else row.planned_start)
 
 
 def expected_end(row: JobRow) -> datetime | None:

@@ -53,7 +53,7 @@ from hpcbatch.engine.podhost.pod_files import (
     write_hosts,
     write_in_place,
 )
-from hpcbatch.engine.podhost.pods import Container, Message, Pod
+from hpcbatch.engine.podhost.pods import KILLED, LOST_REASON, Container, Message, Pod
 from hpcbatch.engine.podhost.root import mount_proc
 from hpcbatch.engine.podhost.streams import MESSAGE_LIMIT
 from hpcbatch.engine.podhost.volume import lay_out
@@ -359,7 +359,7 @@ class PodHost:
             pass
         del pod.containers[name]
         self._let_go(one)
-        end = one.end or {"code": 137}
+        end = one.end or ({"code": KILLED} if one.is_killed else {"code": KILLED, "error": LOST_REASON})
         code = end.get("code", 128)
         reason = end.get("error") or ("Completed" if code == 0 else "Error")
         if one.group:
@@ -401,8 +401,10 @@ class PodHost:
         self._changed_groups.clear()
 
     def _kill(self, pod: Pod, name: str) -> None:
+        one = pod.containers[name]
+        one.is_killed = True
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pod.containers[name].pid, container.KILL_ALL if self._mode == "plain" else signal.SIGKILL)
+            os.kill(one.pid, container.KILL_ALL if self._mode == "plain" else signal.SIGKILL)
 
     def _until_timer(self) -> float | None:
         due = [self._timers[0][0]] if self._timers else []

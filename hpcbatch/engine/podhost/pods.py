@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 Message = dict[str, Any]
+
+LOST_REASON: Final = "ContainerStatusUnknown"
+"""The kubelet's word for a container of which nobody knows how it ended."""
+KILLED: Final = 137
+"""The exit code of what SIGKILL ended."""
 
 
 @dataclass(slots=True)
@@ -23,6 +28,8 @@ class Container:
     memory_events: str = ""
     is_over: bool = False
     """It held more than its limit, and processes of it were killed."""
+    is_killed: bool = False
+    """The pod host has killed its init."""
     text: bytes = b""
     """A line of its report that is not yet complete."""
     end: Message = field(default_factory=dict)

@@ -86,6 +86,8 @@ class Found:
         """Limits and defaults of queues that have none of their own."""
         self.values: dict[str, tuple[Any, Setting]] = {}
         """`server_name`, `default_queue`, `max_array_size`, `kill_delay_s`, `history_kept_s`."""
+        self.priority: dict[str, str] = {}
+        """Of site.yaml's `priority`, by key, as YAML."""
         self.licenses: dict[str, int] = {}
         self.gres: dict[str, Setting] = {}
         """Names that jobs count: `gpu`, `gpu:a100`, `ngpus`."""

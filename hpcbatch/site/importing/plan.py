@@ -34,6 +34,8 @@ class Plan:
     max_array_size: int | None
     kill_delay_s: int | None
     history_kept_s: int | None
+    priority: Mapping[str, str]
+    """As YAML, by key."""
     node_labels: Mapping[tuple[str, str], tuple[str, ...]]
     """Label → the nodes that have to get it."""
 
@@ -54,6 +56,7 @@ def plan(found: Found, *, checks_accounts: bool = False) -> Plan:
         max_array_size=_value(found, "max_array_size"),
         kill_delay_s=_value(found, "kill_delay_s"),
         history_kept_s=_value(found, "history_kept_s"),
+        priority=found.priority,
         node_labels={label: tuple(sorted(nodes, key=_natural)) for label, nodes in labels.items() if nodes},
     )
 

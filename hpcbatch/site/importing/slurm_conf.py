@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from hpcbatch.site.importing import names, slurm_keys, slurm_rows
+from hpcbatch.site.importing import names, slurm_keys, slurm_priority, slurm_rows
 from hpcbatch.site.importing.found import Found, Place, Setting
 from hpcbatch.site.importing.values import hosts, split, whole
 
@@ -214,4 +214,5 @@ _CARRIED: Final = {
     "grestypes": _gres_types,
     "defmempernode": slurm_rows.everywhere,
     "maxmempernode": slurm_rows.everywhere,
+    **slurm_priority.READERS,
 }

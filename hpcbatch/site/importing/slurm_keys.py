@@ -9,7 +9,6 @@ _NONE = frozenset({"", "none", "(null)", "no", "0", "off", "-1", "infinite", "un
 _SCRIPTS = "no script of the site runs before or after jobs: put it into the image, or use a policy of Kubernetes"
 _ORDER = "the order of jobs is Volcano's: its plugins drf, priority and proportion"
 _PREEMPT = "a job is never ended for another one"
-_LIMITS = "limits of accounts and users are a namespace's quota: hpcbatch user add --quota-cpus"
 _MEMORY = "limits of memory are of a node: set maxMemoryPerNode and defaultMemoryPerNode by hand"
 _POWER = "nodes are stopped and started by the cluster's own autoscaler: set autoscaling: true if there is one"
 _PLUGIN = "plugins of slurmctld and sbatch are not run: what they change can be a translation"
@@ -33,15 +32,6 @@ LEFT: Final[Mapping[str, tuple[frozenset[str], str]]] = {
     **dict.fromkeys(("jobsubmitplugins", "clifilterplugins", "nodefeaturesplugins"), (_NONE, _PLUGIN)),
     **dict.fromkeys(
         (
-            "priorityweightage",
-            "priorityweightassoc",
-            "priorityweightfairshare",
-            "priorityweightjobsize",
-            "priorityweightpartition",
-            "priorityweightqos",
-            "priorityweighttres",
-            "priorityfavorsmall",
-            "priorityflags",
             "priorityparameters",
             "prioritysitefactorplugin",
             "priorityusageresetperiod",
@@ -49,11 +39,9 @@ LEFT: Final[Mapping[str, tuple[frozenset[str], str]]] = {
         ),
         (_NONE, _ORDER),
     ),
-    "prioritytype": (_NONE | {"priority/basic"}, _ORDER),
     "preempttype": (_NONE | {"preempt/none"}, _PREEMPT),
     "preemptmode": (_NONE, _PREEMPT),
     "preemptexempttime": (_NONE, _PREEMPT),
-    "accountingstorageenforce": (_NONE, _LIMITS),
     "maxjobcount": (_NONE, "the number of jobs is limited by a user's quota: hpcbatch user add --quota-jobs"),
     "defmempercpu": (_NONE, _MEMORY),
     "maxmempercpu": (_NONE, _MEMORY),
@@ -99,7 +87,7 @@ batchstarttimeout bcastexclude bcastparameters cachegroups certgentype certmgrty
 communicationparameters completewait controladdr controlmachine corespecplugin cpufreqdef cpufreqgovernors
 credtype cryptotype debugflags defaultstoragehost defaultstorageloc defaultstoragepass defaultstorageport
 defaultstoragetype defaultstorageuser dependencyparameters downnodes dynallocport eiotimeout epilogmsgtime
-epilogtimeout extsensorsfreq extsensorstype fairsharedampeningfactor fastschedule firstjobid frontendname
+epilogtimeout extsensorsfreq extsensorstype fastschedule firstjobid frontendname
 getenvtimeout gresplugins groupupdateforce groupupdatetime hashplugin healthcheckinterval healthchecknodestate
 healthcheckprogram httpparsertype interactivestepoptions jobacctgatherfrequency jobacctgatherparams
 jobacctgathertype jobcheckpointdir jobcompenvs jobcomphost jobcomploc jobcompparams jobcomppass jobcompport
@@ -108,7 +96,7 @@ jobcredentialpubliccertificate jobfileappend killonbadexit launchparameters laun
 maildomain maxbatchrequeue maxdbdmsgs maxnodecount maxstepcount maxtaskspernode mcsparameters memlimitenforce
 messagetimeout metricstype mpidefault mpiparams msgaggregationparams namespaceplugin namespacetype parameters
 plugindir plugstackconfig powerparameters powerplugin preemptexempt preemptparameters prepparameters prepplugins
-prioritycalcperiod prioritydecayhalflife prioritymaxage prioritysitefactorparameters proctracktype
+prioritycalcperiod prioritysitefactorparameters proctracktype
 prologepilogtimeout prologflags prologtimeout propagateprioprocess propagateresourcelimits
 propagateresourcelimitsexcept rebootprogram reconfigflags requeueexit requeueexithold resumefailprogram
 resumerate resumetimeout resvoverrun returntoservice routeplugin salloccommand sallocdefaultcommand

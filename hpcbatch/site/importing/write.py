@@ -40,6 +40,8 @@ def site_yaml(plan: Plan, found: Found, files: Sequence[str], image: str | None)
         lines.append(f"killDelay: {plan.kill_delay_s}")
     if plan.history_kept_s is not None:
         lines.append(f"historyKept: {plan.history_kept_s}")
+    if plan.priority:
+        lines += ["priority:", *(f"  {key}: {value}" for key, value in plan.priority.items())]
     if plan.queues:
         lines.append("queues:")
         for queue in plan.queues:

@@ -380,3 +380,43 @@ def test_a_least_walltime_and_a_deadline() -> None:
     with pytest.raises(RefusedError, match=r"cannot be kept with a walltime of 00:01:01$") as raised:
         check_deadline(spec(deadline=deadline, min_walltime_s=61), 90, NOW)
     assert raised.value.code == RefusalCode.MIN_WALLTIME
+
+
+@pytest.mark.parametrize(
+    ("queue", "account", "code"),
+    [
+        ({"allow_accounts": ("a", "b")}, "b", None),
+        ({"allow_accounts": ("a", "b")}, "c", RefusalCode.UNKNOWN_ACCOUNT),
+        ({"allow_accounts": ("a", "b")}, None, RefusalCode.UNKNOWN_ACCOUNT),
+        ({"deny_accounts": ("c",)}, "c", RefusalCode.UNKNOWN_ACCOUNT),
+        ({"deny_accounts": ("c",)}, None, None),
+        ({"allow_groups": ("nobody",)}, None, RefusalCode.GROUP_NOT_ALLOWED),
+        ({"allow_groups": (str(ALICE.gid),)}, None, None),
+        ({"root_only": True}, None, RefusalCode.QUEUE_ACCESS),
+        ({"min_nodes": 2}, None, RefusalCode.NODE_LIMIT),
+    ],
+)
+def test_who_may_use_a_queue(queue: dict[str, Any], account: str | None, code: RefusalCode | None) -> None:
+    site = SiteConfig(operator_queues=(QueueConfig(name="default", volcano_queue="default", **queue),))
+    if code is None:
+        assert grant(spec(account=account), site=site).walltime_s is None
+        return
+    with pytest.raises(RefusedError) as raised:
+        grant(spec(account=account), site=site)
+    assert raised.value.code is code
+
+
+@pytest.mark.parametrize(
+    ("chunk", "code"),
+    [({"cpus": 99}, RefusalCode.CPU_LIMIT), ({"cpus": 1, "count": 3}, RefusalCode.NODE_LIMIT), ({"cpus": 1}, None)],
+)
+def test_jobs_larger_than_their_partition(chunk: dict[str, int], code: RefusalCode | None) -> None:
+    site = SiteConfig(refuses_oversize=True)
+    job = replace(spec(**chunk), dialect=Dialect.SLURM, arrangement=Arrangement.SCATTER)
+    (queue,) = asked_queues(job, site).queues
+    if code is None:
+        admit(job, queue, site, ALICE, volcano_state="Open", nodes=UNEVEN)
+        return
+    with pytest.raises(RefusedError) as raised:
+        admit(job, queue, site, ALICE, volcano_state="Open", nodes=UNEVEN)
+    assert raised.value.code is code

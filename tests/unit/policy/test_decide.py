@@ -14,6 +14,16 @@ from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Observed, PodView, Waiting
 from tests.unit.policy.job_seen import END, ENDED, NOW, RUNNING, START, ended_with, pod, seen
 
+SET_DOWN = JobStatus(
+    state=JobState.EXITING,
+    reason=Reason.NODE_LOST,
+    message="node n1 was set down",
+    owner="alice",
+    layout=(Chunk(),),
+    start_time=START,
+    run_count=1,
+)
+
 
 @pytest.mark.parametrize(
     ("observed", "state", "reason", "flag"),
@@ -88,6 +98,37 @@ from tests.unit.policy.job_seen import END, ENDED, NOW, RUNNING, START, ended_wi
             "OutputFailed",
             "",
             id="never ran: no output file",
+        ),
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING, pod(1, started_at=START, is_set_down=True)]),
+            "Exiting",
+            "NodeLost",
+            "",
+            id="a node is set down",
+        ),
+        pytest.param(
+            seen(phase="Running", pods=[RUNNING], status=SET_DOWN), "Exiting", "NodeLost", "terminate", id="ends"
+        ),
+        pytest.param(
+            seen(phase="Terminated", pods=[ENDED], status=SET_DOWN),
+            "Queued",
+            "NodeLost",
+            "delete",
+            id="set down: again",
+        ),
+        pytest.param(
+            seen(phase="Terminated", pods=[ENDED], status=SET_DOWN, spec={"rerunnable": False}),
+            "Failed",
+            "NodeLost",
+            "",
+            id="set down and not rerunnable",
+        ),
+        pytest.param(
+            seen(phase="Running", pods=[pod(phase="Pending", is_set_down=True)]),
+            "Queued",
+            "None",
+            "terminate",
+            id="set down before the job has begun",
         ),
         pytest.param(
             seen(phase="Terminated", pods=[replace(ENDED, report=None, is_lost=True)]),

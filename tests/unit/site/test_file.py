@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
+from hpcbatch.model.site import Launcher, Policy, QueueConfig, SiteConfig, Volume
 from hpcbatch.site import file as site_file
 from hpcbatch.site.file import CLUSTER_DEFAULTS, SiteFileError, read_config, read_site
 from hpcbatch.site.modules import MODULE_KEYS
@@ -137,6 +137,10 @@ def test_no_durations(text: str) -> None:
         ("loginShell: false", "login_shell", False),
         ("judgeWRF: false", "judges_wrf", False),
         ("autoscaling: true", "autoscaling", True),
+        ("autoscaling: true", "policy", Policy.VOLCANO),
+        ("policy: volcano", "policy", Policy.VOLCANO),
+        ("policy: backfill", "policy", Policy.BACKFILL),
+        ("backfillDepth: 10000", "backfill_depth", 10000),
         ("sshPort: 2222", "ssh_port", 2222),
         ("killDelay: 0", "kill_delay_s", 0),
         ("interactiveIdleLimit: 30m", "interactive_idle_limit_s", 1800),
@@ -178,6 +182,9 @@ VOLUME = "volumes:\n- name: v\n  mountPath: /v\n  emptyDir: {}\n"
         ("sshPort: 0x16", ["3:10: sshPort: expected a whole number"]),
         ("mountPasswd: yes", ["3:14: mountPasswd: expected true or false, found 'yes'"]),
         ("launcher: both", ["3:11: launcher: expected shared or dedicated"]),
+        ("policy: fifo", ["3:9: policy: expected backfill or volcano, found 'fifo'"]),
+        ("autoscaling: true\npolicy: backfill", ["4:9: policy: with autoscaling: true only volcano"]),
+        ("backfillDepth: 0", ["3:16: backfillDepth: expected a whole number from 1 to 10000"]),
         ("launcherCPU: -1", ["3:14: launcherCPU: expected CPUs such as"]),
         ("queues: {}", ["3:9: queues: expected a list, found keys and values"]),
         ("queues:\n- q", ["4:3: queues[0]: expected keys and values, found 'q'", "no default"]),

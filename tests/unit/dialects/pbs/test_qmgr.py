@@ -94,6 +94,10 @@ def test_queue_changes() -> None:
     settings = [Setting("enabled", value="T"), Setting("started", value="0"), Setting("queue_type", value="e")]
     assert queue_change(settings, Verb.SET) == QueueChange(True, False)
     assert queue_change([Setting("enabled")], Verb.UNSET) == QueueChange(False, None)
+    limits = [Setting("resources_max", "walltime", value="1:00:00"), Setting("default_chunk", "mem", value="1gb")]
+    values = {"maxWalltimeSeconds": 3600, "defaultMemoryPerNodeBytes": 1 << 30}
+    assert queue_change(limits, Verb.SET) == QueueChange(limits=values)
+    assert queue_change([Setting("resources_max", "ncpus")], Verb.UNSET) == QueueChange(limits={"maxCPUs": None})
 
 
 def test_node_changes() -> None:
@@ -111,6 +115,12 @@ def test_node_changes() -> None:
     [
         (queue_change, Setting("enabled", value="perhaps"), 15014, "Illegal attribute or resource value  enabled"),
         (queue_change, Setting("queue_type", value="Route"), 15014, "Illegal attribute or resource value  queue_type"),
+        (
+            queue_change,
+            Setting("resources_max", "nodect", value="many"),
+            15014,
+            "Illegal attribute or resource value  resources_max.nodect",
+        ),
         (
             queue_change,
             Setting("resources_max", "mem", value="1gb"),

@@ -1,15 +1,13 @@
-"""scontrol update of a partition."""
+"""scontrol create, update and delete of a partition."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
-from hpcbatch.dialects.slurm.partition_update import check_others, is_of_partitions, read_partition_update
-from hpcbatch.model.row import QueueRow
-
-OPEN = QueueRow(name="q", is_default=True, is_open=True)
-LIMITED = OPEN._replace(max_walltime_s=3600, default_walltime_s=60)
+from hpcbatch.dialects.slurm.partition_update import is_of_partitions, read_partition_delete, read_partition_update
 
 
 @pytest.mark.parametrize(
@@ -18,13 +16,58 @@ LIMITED = OPEN._replace(max_walltime_s=3600, default_walltime_s=60)
 )
 def test_states(state: str, enabled: bool, started: bool) -> None:
     update = read_partition_update(["PartitionName=q", f"State={state}"])
-    assert (update.name, update.enabled, update.started, update.others) == ("q", enabled, started, ())
+    assert (update.name, update.enabled, update.started, update.change) == ("q", enabled, started, {})
 
 
-def test_what_is_no_state() -> None:
+@pytest.mark.parametrize(
+    ("words", "change"),
+    [
+        (["MaxTime=30", "DefaultTime=1:00:00"], {"maxWalltimeSeconds": 1800, "defaultWalltimeSeconds": 3600}),
+        (["MaxTime=UNLIMITED", "DefaultTime=NONE"], {"maxWalltimeSeconds": None, "defaultWalltimeSeconds": None}),
+        (["MaxNodes=4", "MinNodes=2"], {"maxNodes": 4, "minNodes": 2}),
+        (["MaxNodes=infinite", "MinNodes=0"], {"maxNodes": None, "minNodes": None}),
+        (["Default=YES", "Hidden=y", "RootOnly=no"], {"default": True, "hidden": True, "rootOnly": False}),
+        (["AllowAccounts=a,b", "AllowGroups=ALL"], {"allowAccounts": ["a", "b"], "allowGroups": None}),
+        (["DenyAccounts=c"], {"denyAccounts": ["c"]}),
+        (["Priority=7"], {"priorityTier": 7, "priorityJobFactor": 7}),
+        (["PriorityTier=2", "PriorityJobFactor=3"], {"priorityTier": 2, "priorityJobFactor": 3}),
+        (["DefMemPerNode=1024", "MaxMemPerNode=UNLIMITED"], None),
+        (["OverSubscribe=NO", "PreemptMode=off"], {}),
+        (["Nodes=ALL"], {"nodes": None}),
+    ],
+)
+def test_changes(words: list[str], change: dict[str, Any] | None) -> None:
+    memory = {"defaultMemoryPerNodeBytes": 1 << 30, "maxMemoryPerNodeBytes": None}
+    assert read_partition_update(["part=q", *words]).change == (memory if change is None else change)
+
+
+def test_nodes() -> None:
+    update = read_partition_update(["PartitionName=q", "Nodes=n[1-2],n7"])
+    assert (update.nodes, update.change) == (("n1", "n2", "n7"), {"nodes": []})
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("State=OFF", "Invalid input: State=OFF\nAcceptable State values are UP, DOWN, DRAIN and INACTIVE"),
+        ("MaxTime=x", "scontrol: error: Invalid input MaxTime=x"),
+        (
+            "Hidden=x",
+            "scontrol: error: Invalid input: Hidden=x\nscontrol: error: Acceptable Hidden values are YES and NO",
+        ),
+        ("PriorityTier=x", "scontrol: error: Invalid PriorityTier value: x"),
+        ("Nonsense=1", "Update of this parameter is not supported: Nonsense=1\nRequest aborted"),
+        (
+            "LLN=YES",
+            "slurm_update error: Requested operation not supported on this system\n"
+            "scontrol: hpcbatch: LLN of a partition is always NO here",
+        ),
+    ],
+)
+def test_refused(word: str, text: str) -> None:
     with pytest.raises(SlurmUsageError) as error:
-        read_partition_update(["part=q", "State=OFF"])
-    assert error.value.text == "Invalid input: State=OFF\nAcceptable State values are UP, DOWN, DRAIN and INACTIVE"
+        read_partition_update(["part=q", word])
+    assert error.value.text == text
 
 
 def test_which_updates_are_meant() -> None:
@@ -33,25 +76,6 @@ def test_which_updates_are_meant() -> None:
     assert not is_of_partitions(["Partition=q", "job=1"])
 
 
-@pytest.mark.parametrize(
-    ("queue", "word", "is_so"),
-    [
-        (OPEN, "MaxTime=-1", True),
-        (OPEN, "MaxTime=UNLIMITED", True),
-        (OPEN, "DefaultTime=-1", True),
-        (OPEN, "MaxTime=30", False),
-        (OPEN, "Hidden=no", True),
-        (OPEN, "Nonsense=1", False),
-        (LIMITED, "MaxTime=01:00:00", True),
-        (LIMITED, "MaxTime=-1", False),
-        (LIMITED, "DefaultTime=-1", False),
-    ],
-)
-def test_what_the_file_says(queue: QueueRow, word: str, is_so: bool) -> None:
-    update = read_partition_update(["PartitionName=q", word])
-    if is_so:
-        check_others(update, queue, [])
-        return
-    with pytest.raises(SlurmUsageError) as error:
-        check_others(update, queue, [])
-    assert error.value.text.startswith("slurm_update error: Requested operation not supported on this system\n")
+@pytest.mark.parametrize("words", [["PartitionName=q"], ["partition", "q"]])
+def test_delete(words: list[str]) -> None:
+    assert read_partition_delete(words) == "q"

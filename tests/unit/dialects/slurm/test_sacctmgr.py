@@ -9,7 +9,9 @@ import pytest
 from hpcbatch.dialects.slurm.associations import directory
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.sacctmgr import Site, format_configuration, format_listing
-from hpcbatch.dialects.slurm.sacctmgr_options import read_command
+from hpcbatch.dialects.slurm.sacctmgr_change import Request
+from hpcbatch.dialects.slurm.sacctmgr_options import denied, read_command
+from hpcbatch.dialects.slurm.sacctmgr_report import check as check_request
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.row import JobRow
 from tests.unit.dialects.slurm.jobs import NOW, ROWS
@@ -25,8 +27,11 @@ SITE = Site("real", "127.0.0.1", 6817, directory(jobs(("alice", "phys"), ("teste
 
 
 def answer(argv: tuple[str, ...], site: Site = SITE) -> str:
-    listing = read_command(argv)
-    return "" if listing is None else "".join(format_listing(listing, site))
+    asked = read_command(argv)
+    if isinstance(asked, Request):
+        check_request(asked, site.cluster)
+        raise SlurmUsageError(denied(asked.change.action, asked.change.entity))
+    return "" if asked is None else "".join(format_listing(asked, site))
 
 
 @pytest.mark.parametrize("case", cases("sacctmgr.txt"))
@@ -54,18 +59,17 @@ def test_default_account_and_qos_are_those_of_jobs() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("add user x account=phys", " Problem adding users: Access/permission denied"),
-        ("-i create account x", " Problem adding accounts: Access/permission denied"),
-        ("remove account phys", "sacctmgr: error: Your user doesn't have privilege to perform this action"),
+        ("add cluster x", " Problem adding clusters: Access/permission denied"),
+        ("modify resource m set count=3", "sacctmgr: error: Your user doesn't have privilege to perform this action"),
         ("dump real", " Your uid is not in the accounting system, can't dump cluster."),
     ],
 )
-def test_what_would_change_something_is_refused_with_the_reason(words: str, why: str) -> None:
+def test_what_is_not_in_the_store_is_refused_with_the_reason(words: str, why: str) -> None:
     with pytest.raises(SlurmUsageError) as error:
         read_command(words.split())
     first, *_, last = error.value.text.splitlines()
     assert first == why
-    assert last == "sacctmgr: hpcbatch: there is no database of accounts to change: accounts are those that jobs name"
+    assert last.startswith("sacctmgr: hpcbatch: ")
 
 
 def test_answers() -> None:

@@ -192,7 +192,7 @@ CONTRADICTIONS = [
         "--gres=gpu:a:1,gpu:b:1 --gpus=2",
         f"sbatch: error: Invalid GRES specification (with and without type identification)\nsbatch: error: {GRES}",
     ),
-    ("-N 200000", f"{NOT_AVAILABLE[:43]} Node count specification invalid"),
+    ("-N 200000", f"{NOT_AVAILABLE[:43]} More processors requested than permitted"),
     ("--gres=gpu:x:y:1", f"sbatch: error: {GRES}"),
     ("--gres=gpu:%n", f"sbatch: error: {GRES}"),
     ("--gres=", f"{NOT_AVAILABLE[:43]} {TRES}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.site import QueueConfig, Translation, Word
 from tests.unit.site.importing.reading import config, errors, found_in, left, planned
 
@@ -250,3 +251,44 @@ def test_a_dump_of_accounts() -> None:
         "a:5,7: GrpTRES, MaxJobs: limits of accounts, users and QOS are a namespace's quota: hpcbatch user add"
         " --quota-cpus",
     ]
+
+
+PRIORITY = """\
+ClusterName=pine
+SlurmctldHost=pine1
+PriorityType=priority/multifactor
+PriorityWeightAge=1000
+PriorityWeightFairshare=10000
+PriorityWeightTRES=CPU=64,Mem=2
+PriorityMaxAge=2-0
+PriorityDecayHalfLife=0
+PriorityFavorSmall=YES
+PriorityFlags=SMALL_RELATIVE_TO_TIME,NO_FAIR_TREE
+"""
+
+
+def test_who_goes_first() -> None:
+    assert config(PRIORITY).priority == PriorityConfig(
+        is_multifactor=True,
+        weight_age=1000,
+        weight_fair_share=10000,
+        weight_tres={"cpu": 64.0, "mem": 2.0},
+        max_age_s=2 * 86400,
+        half_life_s=0,
+        favors_small=True,
+        is_size_relative=True,
+        is_fair_tree=False,
+    )
+    assert config("ClusterName=pine\nSlurmctldHost=x\nPriorityType=priority/basic\n").priority == PriorityConfig()
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("PriorityFlags=MAX_TRES", "max_tres: there are no such flags here"),
+        ("PriorityWeightTRES=CPU=0.5", "weights of resources are whole numbers"),
+        ("AccountingStorageEnforce=limits", "set accountingEnforce when accounts are set up"),
+    ],
+)
+def test_what_is_not_taken_over_of_priorities(line: str, why: str) -> None:
+    assert any(why in each for each in map(str, left(f"ClusterName=pine\nSlurmctldHost=pine1\n{line}\n")))

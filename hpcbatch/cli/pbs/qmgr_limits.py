@@ -1,0 +1,50 @@
+"""qmgr's limits of the server and of queues, which stand in the site's accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session
+from hpcbatch.dialects.pbs.qmgr_parse import Request, Setting
+
+if TYPE_CHECKING:
+    from hpcbatch.dialects.pbs.qstat_full import Attributes
+    from hpcbatch.model.accounts import Accounts, ServerLimit
+
+
+def take_limits(session: Session, request: Request, queues: Sequence[str]) -> tuple[Setting, ...]:
+    """Set or unset the request's limits of these queues ("": of the server); returns its other settings.
+    Raises QmgrError for a wrong value, ForbiddenError; nothing is changed then.
+    """
+    from hpcbatch.dialects.pbs.server_limits import changed, is_limit
+
+    limits = [each for each in request.settings if is_limit(each)]
+    if not limits:
+        return request.settings
+    from dataclasses import replace
+
+    from hpcbatch.client.accounts import change_accounts
+
+    def change(accounts: Accounts) -> Accounts:
+        found: tuple[ServerLimit, ...] = accounts.server_limits
+        for queue in queues:
+            found = changed(found, limits, request.verb, queue)
+        return replace(accounts, server_limits=found)
+
+    change_accounts(session.api, change)
+    return tuple(each for each in request.settings if not is_limit(each))
+
+
+def with_limits(session: Session, objects: dict[str, Attributes], *, of_server: bool) -> dict[str, Attributes]:
+    """With the limits of the server, or of the queues by their names."""
+    from hpcbatch.client.accounts import read_accounts
+    from hpcbatch.dialects.pbs.server_limits import limit_attributes
+
+    limits = read_accounts(session.api).server_limits
+    if not limits:
+        return objects
+    return {
+        name: [*attributes, *limit_attributes(limits, "" if of_server else name)]
+        for name, attributes in objects.items()
+    }

@@ -1,0 +1,96 @@
+"""Priorities of waiting jobs and shares of users, computed from what everybody may read: records, history, accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from hpcbatch.api.client import TableApi
+from hpcbatch.client.listing import list_rows
+from hpcbatch.client.nodes import list_nodes
+from hpcbatch.model.account_tree import association_for
+from hpcbatch.model.accounts import Accounts
+from hpcbatch.model.priority import Factors, PriorityConfig
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.account_limits import Standing
+from hpcbatch.policy.fairshare import Run, Share, raw_usage, shares_of
+from hpcbatch.policy.priority import Cluster, factors_of
+
+_HALF_LIVES = 10
+"""Older usage is less than a thousandth of what it was."""
+_WAITING = frozenset({JobState.QUEUED, JobState.WAITING, JobState.HELD})
+_HELD = frozenset({Reason.HELD_BY_USER, Reason.HELD_BY_ADMIN})
+
+
+class Ranked(NamedTuple):
+    """A waiting job with its factors, from 0 to 1."""
+
+    row: JobRow
+    factors: Factors
+
+
+class Ranks(NamedTuple):
+    """From what priorities are computed."""
+
+    api: TableApi
+    namespace: str
+    accounts: Accounts
+    config: PriorityConfig
+    now: datetime
+
+    def shares(self) -> dict[int, Share]:
+        """Of all associations, by number. What a job used counts from its start to its end, or until now."""
+        half_life_s = self.config.half_life_s
+        since = self.now - timedelta(seconds=_HALF_LIVES * half_life_s) if half_life_s else None
+        rows = list_rows(self.api, self.namespace, since=since)
+        runs = (run for row in rows if (run := _run(row, self.now)) is not None)
+        usage = raw_usage(self.accounts, runs, self.now.timestamp(), half_life_s)
+        return shares_of(self.accounts, usage, self.config)
+
+    def rank(self, rows: Iterable[JobRow]) -> list[Ranked]:
+        """Those of `rows` that wait and are not held by anybody, in their order."""
+        config = self.config
+        waiting = [row for row in rows if row.state in _WAITING and row.reason not in _HELD]
+        shares = self.shares() if config.weight_fair_share and waiting else {}
+        nodes = list_nodes(self.api, self.namespace) if config.weight_job_size or config.weight_tres else []
+        cluster = Cluster(
+            cpus=sum(node.cpus for node in nodes),
+            nodes=len(nodes),
+            tres={"mem": sum(node.mem_bytes for node in nodes) >> 20},
+        )
+        return [Ranked(row, self._factors(row, cluster, shares)) for row in waiting]
+
+    def _factors(self, row: JobRow, cluster: Cluster, shares: dict[int, Share]) -> Factors:
+        one = association_for(self.accounts, row.user, row.account, row.queue) if row.account else None
+        share = None if one is None else shares.get(one.number)
+        eligible = row.eligible_time or (row.submit_time if row.state is JobState.QUEUED else None)
+        return factors_of(
+            self.config,
+            self.accounts,
+            cluster,
+            _standing(row),
+            age_s=0.0 if eligible is None else (self.now - eligible).total_seconds(),
+            nice=row.nice - row.priority,
+            fair_share=0.0 if share is None else share.factor,
+        )
+
+
+def _run(row: JobRow, now: datetime) -> Run | None:
+    """None of one that has not started, counts for no account, or is an array, whose members have rows."""
+    if row.start_time is None or not row.account or row.array_indices:
+        return None
+    end = row.end_time or now
+    return Run(row.user, row.account, row.qos, row.queue, row.cpus, row.start_time.timestamp(), end.timestamp())
+
+
+def _standing(row: JobRow) -> Standing:
+    return Standing(
+        user=row.user,
+        account=row.account,
+        qos=row.qos,
+        queue=row.queue,
+        uses={"cpu": row.cpus, "node": row.nodes, "mem": (row.mem_bytes or 0) >> 20},
+        walltime_s=row.walltime_s,
+    )

@@ -1,0 +1,357 @@
+"""Carries the plan out: a job gets its Volcano Job when the plan starts it, and loses it again where Volcano does not.
+
+The plan is made anew after each event, many at a time where they come fast. All state is in the API: a job that was
+released has a Volcano Job. What was released, but is not in the caches yet, is kept in PlanWorld; after a restart the
+caches are complete before any job is released.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from hpcbatch.api.informer import Informer
+from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.controller.node_rooms import NodeRooms
+from hpcbatch.controller.plan_world import STALLED_S, PlanWorld, Released
+from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.model.foreseen import Foreseen
+from hpcbatch.model.labels import PLANNED_ANNOTATION
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.site import Policy, SiteConfig
+from hpcbatch.model.state import Reason
+from hpcbatch.policy.observed import Waiting
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Release, Why
+from hpcbatch.policy.planned import Forecast, forecast, is_as_good, places_text, plan_id, why_held
+from hpcbatch.record.rows import row_of
+from hpcbatch.volcano.pinned import HOST, noted, pinned
+
+_LOG = logging.getLogger(__name__)
+
+Key = tuple[str, str]
+
+_SHARE: Final = 0.2
+"""Of a thread's time, what making plans may take: after one that took long the next waits."""
+_LONGEST_S: Final = 5.0
+_BEHIND_S: Final = 60.0
+"""How long a job that Volcano did not start goes behind all others."""
+_DENIED_S: Final = 25.0
+"""How long a job whose Volcano Job was refused is left out: less than until the next look at it."""
+_LATER_S: Final = 0.5
+"""What only shows something else waits so long: many plans may follow each other."""
+_ESTIMATED: Final = 64
+"""How many waiting jobs show when they may start, beside those whose start is planned."""
+_ESTIMATE_S: Final = 5.0
+_LEAST_S: Final = 1.0
+"""Between two plans that nothing but the time has brought about."""
+
+
+class _Told(NamedTuple):
+    """What a job was last told of the plan."""
+
+    why: Why | None
+    start: datetime | None
+
+
+class PlanGate:
+    """`wake` is called with each job that may start or shows something else, and a delay in seconds."""
+
+    def __init__(
+        self,
+        batchjobs: Informer,
+        volcano_jobs: Informer,
+        sites: SiteSource,
+        *,
+        nodes: Informer,
+        rooms: NodeRooms,
+        wake: Callable[[Key, float], None],
+    ) -> None:
+        self._sites, self._nodes, self._rooms, self._wake = sites, nodes, rooms, wake
+        self._lock = threading.RLock()
+        self._world = PlanWorld(batchjobs, volcano_jobs, lambda: sites.in_force.config)
+        self._plan = Plan(now_s=0.0)
+        self._releases: dict[str, Release] = {}
+        self._estimates: Mapping[str, Expected] = {}
+        self._estimate_at = float("-inf")
+        self._told: dict[str, _Told] = {}
+        self._behind: dict[str, tuple[float, str]] = {}  # until when, and why
+        self._blocked_until: dict[str, float] = {}
+        self._withdrawn: dict[str, Waiting] = {}
+        self._is_announced = self._is_estimated = True
+        self._cost_s = 0.0
+        self._made = float("-inf")  # by the monotonic clock
+        self._changed = threading.Event()
+        self._stopping = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="plan", daemon=True)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._changed.set()
+
+    # Events
+
+    def on_batchjob(self, event: WatchEvent) -> None:
+        with self._lock:
+            self._world.on_batchjob(event)
+        self._changed.set()
+
+    def on_volcano_job(self, event: WatchEvent) -> None:
+        with self._lock:
+            self._world.on_volcano_job(event)
+        self._changed.set()
+
+    def on_pod(self, event: WatchEvent) -> None:
+        with self._lock:
+            has_changed = self._world.on_pod(event)
+        if has_changed:
+            self._changed.set()
+
+    def on_node(self, event: WatchEvent) -> None:
+        with self._lock:
+            self._world.on_node(event)
+        self._changed.set()
+
+    def on_queue(self, event: WatchEvent) -> None:
+        with self._lock:
+            self._world.on_queue(event)
+        self._changed.set()
+
+    def on_site(self) -> None:
+        """The site's configuration has changed."""
+        with self._lock:
+            self._world.look_at_all()
+        self._changed.set()
+
+    # One job
+
+    def take(self, record: JobRecord) -> Waiting | None:
+        """Release the job, or say what prevents that. A job that is released stays so."""
+        site = self._sites.in_force.config
+        job_id = plan_id(record.job_id)
+        if site.policy is Policy.VOLCANO:
+            return None
+        with self._lock:
+            self._world.refresh(time.time())
+            if job_id in self._world.released:
+                return None
+            if self._blocked_until.get(job_id, 0.0) > time.monotonic():
+                return Waiting(reason=record.status.reason, message=record.status.message)
+            self._world.blocked.discard(job_id)
+            if not self._world.put_waiting(record):
+                return Waiting(reason=Reason.NEVER_FITS, message=f"queue {record.queue} cannot take it any more")
+            if self._world.is_changed and self._may_plan():
+                self._make()
+            if (release := self._releases.pop(job_id, None)) is not None:
+                self._told.pop(job_id, None)
+                self._withdrawn.pop(job_id, None)
+                self._world.put_released(record, release.places, time.time(), is_pinned=release.is_bound)
+                return None
+            self._changed.set()
+            return self._why(record, site)
+
+    def _why(self, record: JobRecord, site: SiteConfig) -> Waiting:
+        job_id = plan_id(record.job_id)
+        held = None if self._world.is_changed else self._plan.held.get(job_id)
+        if held is None:  # the next plan has it
+            self._told[job_id] = _Told(None, None)
+            return Waiting(reason=record.status.reason, message=record.status.message)
+        if held.why is Why.PRIORITY and job_id not in {*self._plan.expected, *self._estimates}:
+            self._told.pop(job_id, None)  # most jobs: they hear of it when that changes
+        else:
+            self._told[job_id] = _Told(held.why, self._forecast(record).start)
+        queue = site.queue(record.queue)
+        if queue is None:
+            return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message="")
+        if job_id in self._behind and self._behind[job_id][0] > time.monotonic():
+            return Waiting(reason=Reason.RESOURCES, message=self._behind[job_id][1])
+        return why_held(held, record, self._rooms.get(), queue=queue, site=site)
+
+    def forecast(self, record: JobRecord) -> Forecast:
+        """When and where the plan starts a waiting job; what the record shows already, where that is near enough."""
+        with self._lock:
+            return self._forecast(record)
+
+    def _forecast(self, record: JobRecord) -> Forecast:
+        job_id = plan_id(record.job_id)
+        if job_id not in self._world.waiting:
+            return Forecast()
+        expected = self._plan.expected.get(job_id) or self._estimates.get(job_id)
+        found = forecast(expected, self._plan.now_s)
+        shown = record.status.planned_start
+        if is_as_good(shown, found.start, at_s=self._plan.now_s):
+            return Forecast(shown, record.status.planned_nodes)
+        return found
+
+    def foresee(self, record: JobRecord) -> Foreseen:
+        """When and where a job would start that came now."""
+        row = row_of(record)
+        found = Foreseen(record.job_id, record.queue, row.cpus)
+        if self._sites.in_force.config.policy is Policy.VOLCANO:
+            return found
+        with self._lock:
+            self._world.refresh(time.time())
+            expected = self._world.foresee(record, _ESTIMATED, time.time())
+        if isinstance(expected, Held):
+            return found._replace(never_fits=expected.why is Why.NEVER_FITS)
+        start, nodes = forecast(expected, time.time())
+        return found if start is None else found._replace(start=start, nodes=tuple(nodes.split(",")))
+
+    def withdrawn(self, record: JobRecord) -> Waiting | None:
+        """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""
+        return self._withdrawn.get(plan_id(record.job_id))
+
+    def placed(self, record: JobRecord, volcano_job: Object) -> Object:
+        """The Volcano Job of a released job as it is to be made: with its place in the plan."""
+        with self._lock:
+            released = self._world.released.get(plan_id(record.job_id))
+            places = () if released is None else released.places
+            if released is None or not places:
+                return volcano_job
+            if released.is_pinned:
+                volcano_job = pinned(volcano_job, self._hosts({place.node for place in places}))
+        return noted(volcano_job, PLANNED_ANNOTATION, places_text(places))
+
+    def _hosts(self, names: set[str]) -> list[str]:
+        found = {name: self._nodes.get(None, name) for name in sorted(names)}
+        labels: Mapping[str, Mapping[str, str]] = {
+            name: {} if node is None else node["metadata"].get("labels") or {} for name, node in found.items()
+        }
+        return [labels[name].get(HOST, name) for name in found]
+
+    def give_back(self, record: JobRecord, *, was_denied: bool = False) -> None:
+        """The job has no Volcano Job, and gets none for now, for a reason that the plan does not know.
+        `was_denied`: the API did not take its Volcano Job.
+        """
+        job_id = plan_id(record.job_id)
+        with self._lock:
+            self._withdrawn.pop(job_id, None)
+            if was_denied:
+                self._blocked_until[job_id] = time.monotonic() + _DENIED_S
+                self._world.blocked.add(job_id)
+            self._world.forget(job_id)
+        self._changed.set()
+
+    # The plan
+
+    def _may_plan(self) -> bool:
+        return time.monotonic() - self._made >= self._cost_s * (1 / _SHARE - 1)
+
+    def _is_due(self) -> bool:
+        """Whether the time alone may have changed something."""
+        next_s = self._plan.next_s
+        is_time = self._world.starting or bool(self._behind) or (next_s is not None and next_s <= time.time())
+        return is_time and time.monotonic() - self._made >= _LEAST_S
+
+    def _make(self) -> None:
+        began, now_s = time.monotonic(), time.time()
+        world = self._world
+        for job_id in [job_id for job_id, (until, _) in self._behind.items() if until <= began]:
+            del self._behind[job_id]
+            world.last.discard(job_id)
+            if (record := world.records.get(job_id)) is not None:
+                world.put_waiting(record)
+        for job_id in [job_id for job_id, until in self._blocked_until.items() if until <= began]:
+            del self._blocked_until[job_id]
+            world.blocked.discard(job_id)
+        for released in tuple(world.stalled(now_s)):
+            self._behind[plan_id(released.record.job_id)] = began + _BEHIND_S, _stalled_text(released)
+            world.last.add(plan_id(released.record.job_id))
+        self._plan = world.plan(now_s)
+        self._releases = {release.job_id: release for release in self._plan.releases}
+        self._is_announced = self._is_estimated = False
+        self._made = time.monotonic()
+        self._cost_s = self._made - began
+
+    def look(self) -> None:
+        """Make the plan and wake the jobs that it concerns."""
+        with self._lock:
+            self._world.refresh(time.time())
+            if self._world.is_changed or self._is_due():
+                self._make()
+            elif self._is_announced and not self._may_estimate():
+                return
+            self._is_announced = True
+            if self._may_estimate():
+                self._estimate()
+            self._withdraw()
+            now = [self._world.keys[job_id] for job_id in self._releases if job_id in self._world.waiting]
+            later = [self._world.keys[job_id] for job_id in self._changes()]
+        for key in now:
+            self._wake(key, 0.0)
+        for key in later:
+            self._wake(key, _LATER_S)
+
+    def _may_estimate(self) -> bool:
+        """Now and then: it is only shown."""
+        return not self._is_estimated and time.monotonic() >= self._estimate_at
+
+    def _estimate(self) -> None:
+        began = time.monotonic()
+        self._is_estimated = True
+        self._estimates = self._world.estimate(_ESTIMATED) if len(self._world.waiting) > 1 else {}
+        took_s = time.monotonic() - began
+        self._estimate_at = began + max(_ESTIMATE_S, took_s / _SHARE**2)
+
+    def _withdraw(self) -> None:
+        """Choose those of the jobs that Volcano does not start whose place others get, or that it can never start
+        where they are pinned.
+        """
+        chosen: dict[str, Waiting] = {}
+        for job_id, released in self._world.released.items():
+            if released.is_stalled and released.waits and (job_id in self._plan.held or released.is_pinned):
+                chosen[job_id] = Waiting(reason=Reason.RESOURCES, message=_stalled_text(released))
+        for job_id in chosen.keys() - self._withdrawn.keys():
+            _LOG.warning("job %s: %s; it is planned anew", job_id, chosen[job_id].message)
+            self._wake(self._world.keys[job_id], 0.0)
+        self._withdrawn = chosen
+
+    def _changes(self) -> list[str]:
+        """The held jobs that show something else than the plan says."""
+        found, world = [], self._world
+        for job_id in {*self._plan.expected, *self._estimates, *self._told}:
+            held, record = self._plan.held.get(job_id), world.records.get(job_id)
+            told = self._told.get(job_id)
+            if record is None or held is None:
+                self._told.pop(job_id, None)
+            elif told != _Told(held.why, self._forecast(record).start):
+                found.append(job_id)
+        return found
+
+    def _run(self) -> None:
+        while not self._sites.is_in_force.wait(timeout=_SHARE):
+            if self._stopping.is_set():
+                return
+        while not self._stopping.is_set():
+            self._changed.wait(self._until_next_s())
+            self._changed.clear()
+            if self._stopping.is_set():
+                return
+            if self._sites.in_force.config.policy is Policy.VOLCANO:
+                self._stopping.wait(_SHARE)
+                continue
+            try:
+                self.look()
+            except Exception:
+                _LOG.exception("making the plan")
+                self._stopping.wait(1.0)
+            self._stopping.wait(min(_LONGEST_S, self._cost_s * (1 / _SHARE - 1)))
+
+    def _until_next_s(self) -> float:
+        with self._lock:
+            limit_s = 1.0 if self._world.starting or self._behind else 60.0
+            next_s = self._plan.next_s
+            if not self._is_estimated:
+                limit_s = min(limit_s, max(0.0, self._estimate_at - time.monotonic()))
+        return limit_s if next_s is None else min(limit_s, max(_LEAST_S, next_s - time.time()))
+
+
+def _stalled_text(released: Released) -> str:
+    nodes = ", ".join(sorted({place.node for place in released.places})[:3])
+    where = f" on {nodes}" if nodes else ""
+    text = f"Volcano has not started it{where} within {STALLED_S:.0f} s"
+    said = released.record.status.message
+    return f"{text}: {said}" if said else text

@@ -1,0 +1,398 @@
+"""What the plan is made from, kept by events: nodes, pods, jobs that wait and jobs that were released.
+
+An event only notes what has changed; `refresh` looks at that. All of it is in the API: a released job is one with a
+Volcano Job, whose annotation says where it was planned. Not safe for threads: the gate has the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from heapq import nsmallest
+
+from hpcbatch.api.informer import Informer, object_key
+from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.plan.outcome import Expected, Held, Place, Plan
+from hpcbatch.policy.plan.planner import Planner, make_plan
+from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, RunningJob, Shape, Snapshot, Vector, WaitingJob
+from hpcbatch.policy.planned import (
+    BoundPod,
+    added,
+    bound_pod,
+    capability_limits,
+    ends_s,
+    node_of,
+    placed_by,
+    places_of,
+    plan_id,
+    running_job,
+    shape_of,
+    waiting_job,
+)
+from hpcbatch.record.batchjob import record_from
+from hpcbatch.record.rows import UNREADABLE
+from hpcbatch.units import parse_rfc3339
+from hpcbatch.volcano import job_names
+
+Key = tuple[str, str]
+
+STALLED_S = 30.0
+"""A released job without nodes after this time is planned anew: Volcano does not start it."""
+_KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.BROKEN})
+
+
+@dataclass(slots=True)
+class Released:
+    """A job that has a Volcano Job, or is just getting it."""
+
+    record: JobRecord
+    shape: Shape | None
+    places: tuple[Place, ...]
+    released_s: float
+    is_fresh: bool
+    """The caches do not show its Volcano Job yet."""
+    was_bound: bool = False
+    """All its pods have had their nodes."""
+    is_stalled: bool = False
+    is_pinned: bool = False
+    pods: tuple[BoundPod, ...] = ()
+
+    @property
+    def waits(self) -> bool:
+        """Volcano has placed none of its pods."""
+        return not self.was_bound and not self.pods
+
+    @property
+    def size(self) -> int:
+        return 0 if self.shape is None else sum(part.count for part in self.shape.parts)
+
+
+class PlanWorld:
+    def __init__(self, batchjobs: Informer, volcano_jobs: Informer, site: Callable[[], SiteConfig]) -> None:
+        self._batchjobs, self._volcano_jobs, self._site = batchjobs, volcano_jobs, site
+        self.released: dict[str, Released] = {}
+        self.waiting: dict[str, WaitingJob] = {}
+        self.records: dict[str, JobRecord] = {}
+        """Of those that wait."""
+        self.keys: dict[str, Key] = {}
+        """The BatchJobs of both, by the plan's names."""
+        self.last: set[str] = set()
+        """Jobs that go behind all others: Volcano did not start them."""
+        self.blocked: set[str] = set()
+        """Jobs that cannot start for a reason that no plan knows."""
+        self._ids: dict[Key, str] = {}
+        self._node_objects: dict[str, Object] = {}
+        self._nodes: dict[str, Node] = {}
+        self._pods: dict[Key, BoundPod] = {}
+        self._on_node: dict[str, dict[Key, BoundPod]] = {}
+        self._of_job: dict[str, dict[Key, BoundPod]] = {}
+        self._limits: dict[str, tuple[Limit, ...]] = {}
+        self._running: dict[str, RunningJob] = {}
+        self._changed_jobs: set[Key] = set()
+        self._changed_nodes: set[str] = set()
+        self._changed_released: set[str] = set()
+        self._planner = Planner(Snapshot(now_s=0.0))
+        self._planned_s = 0.0
+        self.is_changed = True
+
+    # Events
+
+    def on_batchjob(self, event: WatchEvent) -> None:
+        self._changed_jobs.add(object_key(event.object))
+
+    def on_volcano_job(self, event: WatchEvent) -> None:
+        number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
+        if (key := self.keys.get(number)) is not None:
+            self._changed_jobs.add(key)
+
+    def on_node(self, event: WatchEvent) -> None:
+        name = event.object["metadata"]["name"]
+        if event.type == "DELETED":
+            self._node_objects.pop(name, None)
+        else:
+            self._node_objects[name] = event.object
+        self._changed_nodes.add(name)
+
+    def on_queue(self, event: WatchEvent) -> None:
+        """Of a Volcano Queue."""
+        name = event.object["metadata"]["name"]
+        before = self._limits.pop(name, ())
+        if event.type != "DELETED" and (limits := capability_limits(event.object)):
+            self._limits[name] = limits
+        if self._limits.get(name, ()) != before:
+            self._planner.set_limits(self._all_limits())
+            self.is_changed = True
+
+    def _all_limits(self) -> tuple[Limit, ...]:
+        return tuple(limit for limits in self._limits.values() for limit in limits)
+
+    def on_pod(self, event: WatchEvent) -> bool:
+        """Whether anything has changed by it."""
+        key = object_key(event.object)
+        before = self._pods.pop(key, None)
+        number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
+        after = None if event.type == "DELETED" else bound_pod(event.object, number)
+        if after is not None:
+            self._pods[key] = after
+        if before == after:
+            return False
+        for pod in (before, after):
+            if pod is not None:
+                self._changed_nodes.add(pod.node)
+                self._changed_released.add(pod.job_id)
+        if before is not None:
+            _remove(self._on_node, before.node, key)
+            _remove(self._of_job, before.job_id, key)
+        if after is not None:
+            self._on_node.setdefault(after.node, {})[key] = after
+            self._of_job.setdefault(after.job_id, {})[key] = after
+        return True
+
+    def look_at_all(self) -> None:
+        """The site has changed."""
+        self._changed_jobs.update(object_key(obj) for obj in self._batchjobs.items())
+
+    # What has changed
+
+    def refresh(self, now_s: float) -> None:
+        """Bring everything up to the last event."""
+        for key in tuple(self._changed_jobs):
+            self._changed_jobs.discard(key)
+            self._look_at_job(key, now_s)
+        for job_id in self._changed_released:
+            self._set_running(job_id, now_s)
+        self._changed_released.clear()
+        for name in self._changed_nodes:
+            self._set_node(name)
+        self._changed_nodes.clear()
+
+    def _look_at_job(self, key: Key, now_s: float) -> None:
+        obj = self._batchjobs.get(*key)
+        status = {} if obj is None else obj.get("status") or {}
+        number = str(status.get("jobId", ""))
+        known = self._ids.get(key)
+        is_over = obj is None or not number or "array" in obj["spec"] or JobState(status["state"]).is_final
+        if known is not None and (is_over or known != number):
+            self.forget(known)
+        if is_over or obj is None:
+            return
+        self._ids[key], self.keys[number] = number, key
+        state, has_one = JobState(status["state"]), bool(status.get("volcanoJob"))
+        if state is not JobState.QUEUED and not has_one and status.get("startTime") is None:
+            self.forget(number)
+            return
+        released = self.released.get(number)
+        if not has_one and released is not None and released.is_fresh:
+            return  # its Volcano Job is being made
+        try:
+            record = record_from(obj)
+        except UNREADABLE:
+            self.forget(number)
+            return
+        if has_one or state is not JobState.QUEUED:
+            self._keep_released(number, record, now_s)
+        elif Reason(status.get("reason", Reason.NONE)) in _KEPT_BY_OTHERS or number in self.blocked:
+            self.forget(number)
+        else:
+            self.put_waiting(record)
+
+    def put_waiting(self, record: JobRecord) -> bool:
+        """The job waits for the plan; False if it cannot be planned at all."""
+        job_id, site = plan_id(record.job_id), self._site()
+        queue = site.queue(record.queue)
+        try:
+            if queue is None:
+                raise HpcBatchError(f"no queue {record.queue}")
+            wanted = waiting_job(record, queue, site, is_last=job_id in self.last)
+        except (HpcBatchError, ValueError):
+            self.forget(job_id)
+            return False
+        self._drop_released(job_id)
+        self.records[job_id] = record
+        self.keys[job_id] = record.namespace, record.object_name
+        self._ids[record.namespace, record.object_name] = job_id
+        if self.waiting.get(job_id) != wanted:
+            self.waiting[job_id] = wanted
+            self._planner.put_waiting(wanted)
+            self.is_changed = True
+        return True
+
+    def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
+        """The job gets its Volcano Job now."""
+        self._put(record, Released(record, self._shape(record), places, now_s, True, is_pinned=is_pinned), now_s)
+
+    def _keep_released(self, job_id: str, record: JobRecord, now_s: float) -> None:
+        released = self.released.get(job_id)
+        if released is None:
+            volcano_job = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
+            metadata = {} if volcano_job is None else volcano_job["metadata"]
+            since = metadata.get("creationTimestamp")
+            made_s = now_s if since is None else parse_rfc3339(since).timestamp()
+            places = places_of((metadata.get("annotations") or {}).get(PLANNED_ANNOTATION, ""))
+            released = Released(record, self._shape(record), places, made_s, is_fresh=False)
+            released.was_bound = record.status.start_time is not None
+            self._put(record, released, now_s)
+            return
+        released.is_fresh = False
+        released.record = record
+        released.was_bound = released.was_bound or record.status.start_time is not None
+        self._set_running(job_id, now_s)
+
+    def _put(self, record: JobRecord, released: Released, now_s: float) -> None:
+        job_id, key = plan_id(record.job_id), (record.namespace, record.object_name)
+        self.waiting.pop(job_id, None)
+        self.records.pop(job_id, None)
+        self.released[job_id] = released
+        self.keys[job_id], self._ids[key] = key, job_id
+        self._changed_nodes.update(pod.node for pod in self._of_job.get(job_id, {}).values())
+        self._set_running(job_id, now_s)
+
+    def _shape(self, record: JobRecord) -> Shape | None:
+        site = self._site()
+        queue = site.queue(record.queue)
+        try:
+            return None if queue is None else shape_of(record.status.layout, queue, site, record)
+        except (HpcBatchError, ValueError):
+            return None
+
+    def _set_running(self, job_id: str, now_s: float) -> None:
+        released = self.released.get(job_id)
+        if released is not None:
+            released.pods = tuple(self._of_job.get(job_id, {}).values())
+            if len(released.pods) >= released.size:
+                released.was_bound = True
+        if released is None or (released.is_stalled and released.waits):
+            return
+        placed: dict[str, Vector] = {}
+        for pod in released.pods:
+            placed[pod.node] = added(placed.get(pod.node, {}), pod.takes)
+        if not released.was_bound and released.shape is not None:
+            for node, vector in placed_by(released.shape, released.places).items():
+                there = placed.get(node, {})
+                placed[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
+        ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
+        job = running_job(released.record, placed, ends, self._site())
+        if self._running.get(job_id) != job:
+            self._running[job_id] = job
+            self._planner.put_running(job)
+            self.is_changed = True
+
+    def _set_node(self, name: str) -> None:
+        obj = self._node_objects.get(name)
+        if obj is None:
+            if self._nodes.pop(name, None) is not None:
+                self._planner.drop_node(name)
+                self.is_changed = True
+            return
+        others = [pod.takes for pod in self._on_node.get(name, {}).values() if pod.job_id not in self.released]
+        node = node_of(obj, others)
+        if self._nodes.get(name) != node:
+            self._nodes[name] = node
+            self._planner.put_node(node)
+            self.is_changed = True
+
+    def forget(self, job_id: str) -> None:
+        """The job neither waits for the plan nor holds anything by it."""
+        self._drop_released(job_id)
+        self.records.pop(job_id, None)
+        if self.waiting.pop(job_id, None) is not None:
+            self._planner.drop_job(job_id)
+            self.is_changed = True
+        if (key := self.keys.pop(job_id, None)) is not None:
+            self._ids.pop(key, None)
+
+    def _drop_released(self, job_id: str) -> None:
+        released = self.released.pop(job_id, None)
+        if released is not None:
+            # pods that still end there are nobody's from now on
+            self._changed_nodes.update(pod.node for pod in released.pods)
+            self._running.pop(job_id, None)
+            self._planner.drop_job(job_id)
+            self.is_changed = True
+
+    # Jobs that Volcano does not start
+
+    def stalled(self, now_s: float) -> Iterator[Released]:
+        """Those that have just been found to be so."""
+        for job_id, released in self.released.items():
+            if released.waits and not released.is_stalled and not released.is_fresh:
+                is_lost = any(not self._is_open(place.node) for place in released.places)
+                if is_lost or now_s - released.released_s >= STALLED_S:
+                    released.is_stalled = True
+                    self._plan_anew(job_id, released)
+                    yield released
+
+    def _plan_anew(self, job_id: str, released: Released) -> None:
+        """It waits again, behind all others, as long as Volcano does not start it."""
+        site = self._site()
+        queue = site.queue(released.record.queue)
+        self._running.pop(job_id, None)
+        self._planner.drop_job(job_id)
+        if queue is not None and released.shape is not None:
+            self._planner.put_waiting(waiting_job(released.record, queue, site, is_last=True))
+        self.is_changed = True
+
+    @property
+    def starting(self) -> bool:
+        """Whether there are jobs that Volcano is about to start."""
+        return any(one.waits and not one.is_stalled for one in self.released.values())
+
+    def _is_open(self, name: str) -> bool:
+        node = self._nodes.get(name)
+        return node is not None and node.is_open
+
+    def estimate(self, most: int) -> Mapping[JobId, Expected]:
+        """When the first jobs in the order would start if each of them were planned, by the same rules."""
+        return self._all_planned(self._first(most), self._planned_s).expected
+
+    def foresee(self, record: JobRecord, most: int, now_s: float) -> Expected | Held | None:
+        """When the job would start that does not wait yet, or why that is not known."""
+        site = self._site()
+        queue = site.queue(record.queue)
+        try:
+            job = None if queue is None else waiting_job(record, queue, site)
+        except (HpcBatchError, ValueError):
+            return None
+        if job is None:
+            return None
+        if record.spec.begin_time is not None:
+            job = replace(job, earliest_s=record.spec.begin_time.timestamp())
+        plan = self._all_planned([*self._first(most), job], now_s)
+        released = next((one for one in plan.releases if one.job_id == job.job_id), None)
+        if released is not None:
+            return Expected(start_s=now_s, shape=released.shape, places=released.places)
+        return plan.expected.get(job.job_id) or plan.held.get(job.job_id)
+
+    def _first(self, most: int) -> list[WaitingJob]:
+        return nsmallest(most, self.waiting.values(), key=lambda job: (job.order, job.job_id))
+
+    def _all_planned(self, jobs: Iterable[WaitingJob], now_s: float) -> Plan:
+        """A plan in which each of the jobs that cannot start yet is planned."""
+        return make_plan(
+            Snapshot(
+                now_s=now_s,
+                nodes=tuple(self._nodes.values()),
+                running=tuple(self._running.values()),
+                waiting=tuple(jobs),
+                limits=self._all_limits(),
+                depth=None,
+            )
+        )
+
+    def plan(self, now_s: float) -> Plan:
+        self._planned_s = max(self._planned_s, now_s)  # the machine's clock may be set back
+        self._planner.depth = self._site().backfill_depth
+        self.is_changed = False
+        return self._planner.plan(self._planned_s)
+
+
+def _remove(pods: dict[str, dict[Key, BoundPod]], name: str, key: Key) -> None:
+    if (some := pods.get(name)) is not None:
+        some.pop(key, None)
+        if not some:
+            del pods[name]

@@ -1,0 +1,109 @@
+"""The jobs that have not ended, as limits of submission count them: the cache's, and those that were admitted since."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hpcbatch.api.informer import Informer
+from hpcbatch.api.port import Object
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.state import WAITING, JobState
+from hpcbatch.policy.account_limits import Standing
+from hpcbatch.record.batchjob import altered_spec
+
+_MIB = 2**20
+
+
+class Standings:
+    """Whoever admits a job that a limit concerns holds `lock` from counting until the record is written."""
+
+    def __init__(self, batchjobs: Informer) -> None:
+        self._batchjobs = batchjobs
+        self.lock = threading.RLock()
+        self._admitted: dict[tuple[str, str], Object] = {}
+
+    def add(self, obj: Object) -> None:
+        """A record that was admitted just now."""
+        self._admitted[obj["metadata"]["namespace"], obj["metadata"]["name"]] = obj
+
+    def others(self) -> Sequence[Standing]:
+        """Of all jobs that have not ended; the members of an array stand in it."""
+        for key in list(self._admitted):
+            cached = self._batchjobs.get(*key)
+            uid = self._admitted[key]["metadata"]["uid"]
+            is_seen = cached is not None and "jobId" in cached.get("status", {})
+            if is_seen or (cached is not None and cached["metadata"]["uid"] != uid):
+                del self._admitted[key]
+        objects = [*self._batchjobs.items(), *self._admitted.values()]
+        return [found for obj in objects if (found := _standing(obj)) is not None]
+
+
+def _standing(obj: Object) -> Standing | None:
+    """None of one that is not admitted, has ended, or is a member of an array. Reads what it needs alone: there may be
+    ten thousands of these.
+    """
+    status: Mapping[str, Any] = obj.get("status", {})
+    if "jobId" not in status or "memberOf" in obj["spec"]:
+        return None
+    state = JobState(status["state"])
+    if state.is_final:
+        return None
+    spec = altered_spec(obj["spec"], status.get("altered", {}))
+    attributes = spec.get("attributes", {})
+    jobs, waiting = 1, int(state in WAITING)
+    if array := status.get("array"):
+        waiting = len(Indices.parse(array.get("pending", "")))
+        jobs = waiting + len(Indices.parse(array.get("active", "")))
+    return Standing(
+        user=str(status.get("owner", "")),
+        groups=tuple(str(each["name"]) for each in status.get("groups", ())),
+        project=str(attributes.get("project", "")),
+        account=str(spec.get("account", "")),
+        qos=str(attributes.get("qos", "")),
+        queue=str(status.get("queue", "")),
+        jobs=jobs,
+        waiting=waiting,
+        uses=_uses(status.get("layout") or spec.get("chunks", ())),
+        walltime_s=status.get("walltimeSeconds"),
+    )
+
+
+def _uses(chunks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    uses = {"cpu": 0, "mem": 0, "node": 0}
+    for chunk in chunks:
+        count = int(chunk.get("count", 1))
+        uses["node"] += count
+        uses["cpu"] += count * int(chunk.get("cpus", 1))
+        uses["mem"] += count * (int(chunk.get("memBytes", 0)) // _MIB)
+        for name, amount in chunk.get("resources", {}).items():
+            uses[_tres(name)] = uses.get(_tres(name), 0) + count * int(amount)
+    return uses
+
+
+def _tres(name: str) -> str:
+    """A resource of the site as Slurm names it; PBS's ngpus are its GPUs."""
+    return f"gres/{'gpu' if name == 'ngpus' else name}"
+
+
+def standing_of(record: JobRecord) -> Standing:
+    """Of one that is about to be admitted."""
+    members = 1 if record.spec.array is None else len(record.spec.array.indices)
+    uses = {"cpu": record.cpus, "mem": (record.mem_bytes or 0) // _MIB, "node": sum(c.count for c in record.layout)}
+    for chunk in record.layout:
+        for name, amount in chunk.resources:
+            uses[_tres(name)] = uses.get(_tres(name), 0) + chunk.count * amount
+    return Standing(
+        user=record.status.owner,
+        groups=tuple(name for _, name in record.status.groups),
+        project=record.spec.attributes.get("project", ""),
+        account=record.spec.account or "",
+        qos=record.spec.attributes.get("qos", ""),
+        queue=record.queue,
+        jobs=members,
+        waiting=members,
+        uses=uses,
+        walltime_s=record.walltime_s,
+    )

@@ -1,0 +1,55 @@
+"""Who goes first: a site's weights, and what they make of a job. The words are Slurm's priority/multifactor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+DAY_S = 86400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityConfig:
+    """Weights are of factors from 0 to 1."""
+
+    is_multifactor: bool = False
+    """False: in the order of submission, by --nice and -p (Slurm's priority/basic)."""
+    weight_age: int = 0
+    weight_assoc: int = 0
+    weight_fair_share: int = 0
+    weight_job_size: int = 0
+    weight_partition: int = 0
+    weight_qos: int = 0
+    weight_tres: Mapping[str, float] = field(default_factory=dict)
+    """By Slurm's names of resources."""
+    max_age_s: int = 7 * DAY_S
+    """When the factor of age is 1."""
+    favors_small: bool = False
+    is_size_relative: bool = False
+    """The factor of size is divided by the walltime in minutes (SMALL_RELATIVE_TO_TIME)."""
+    half_life_s: int = 7 * DAY_S
+    """After which usage counts half; 0: for ever in full."""
+    is_fair_tree: bool = True
+    damping: int = 1
+    """FairShareDampeningFactor; not of Fair Tree."""
+    partition_factors: Mapping[str, int] = field(default_factory=dict)
+    """PriorityJobFactor of partitions; the others have 1."""
+    formula: str = ""
+    """PBS's job_sort_formula: what it gives is a job's priority instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factors:
+    """From 0 to 1 each; `tres` by resource."""
+
+    age: float = 0.0
+    assoc: float = 0.0
+    fair_share: float = 0.0
+    job_size: float = 0.0
+    partition: float = 0.0
+    qos: float = 0.0
+    tres: Mapping[str, float] = field(default_factory=dict)
+    site: int = 0
+    """Added as it is."""
+    nice: int = 0
+    """Deducted as it is."""

@@ -1,0 +1,95 @@
+"""Limits of what runs at a time, as counters that jobs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from hpcbatch.policy.plan.snapshot import JOBS, NODES, Limit, Owner, RunningJob, Scope, Shape, Vector
+
+CounterKey = tuple[int, tuple[str, ...]]
+"""The limit's index, and the values of the names that it counts apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """That a job adds `amount` to a counter. Not compared by its limit, whose index the key has."""
+
+    key: CounterKey
+    amount: int
+    limit: Limit
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.amount))
+
+
+class Limits:
+    """The counters, with what runs now."""
+
+    def __init__(self, limits: Iterable[Limit]) -> None:
+        self.limits = tuple(limits)
+        self.used: dict[CounterKey, int] = {}
+        self._of_owner: dict[tuple[Owner, str], tuple[CounterKey, ...]] = {}
+        self._of_running: dict[str, list[Count]] = {}
+
+    def counts(self, owner: Owner, shape: Shape, uses: Vector | None) -> tuple[Count, ...]:
+        """Of a waiting job in one of its shapes."""
+        if not self.limits:
+            return ()
+        return tuple(
+            Count(key, amount, self.limits[key[0]])
+            for key in self._keys(owner, shape.queue or owner.queue)
+            if (amount := _used(self.limits[key[0]].what, uses, shape))
+        )
+
+    def put_running(self, job: RunningJob) -> None:
+        self.drop_running(job.job_id)
+        found = []
+        for key in self._keys(job.owner, job.owner.queue):
+            amount = _used_running(self.limits[key[0]].what, job)
+            found.append(Count(key, amount, self.limits[key[0]]))
+            self.used[key] = self.used.get(key, 0) + amount
+        if found:
+            self._of_running[job.job_id] = found
+
+    def drop_running(self, job_id: str) -> None:
+        for count in self._of_running.pop(job_id, ()):
+            self.used[count.key] -= count.amount
+            if not self.used[count.key]:
+                del self.used[count.key]
+
+    def _keys(self, owner: Owner, queue: str) -> tuple[CounterKey, ...]:
+        found = self._of_owner.get((owner, queue))
+        if found is None:
+            if len(self._of_owner) > 100_000:
+                self._of_owner = {}
+            names = {scope: owner.names(scope) for scope in Scope} | {Scope.QUEUE: (queue,)}
+            found = tuple(
+                (index, values)
+                for index, limit in enumerate(self.limits)
+                if _concerns(limit, names)
+                for values in product(*(names[scope] for scope in limit.per))
+            )
+            self._of_owner[owner, queue] = found
+        return found
+
+
+def _concerns(limit: Limit, names: Mapping[Scope, tuple[str, ...]]) -> bool:
+    return all(name in names[scope] for scope, name in limit.of.items()) and not any(
+        name in apart for scope, apart in limit.apart_from.items() for name in names[scope]
+    )
+
+
+def _used(what: str, uses: Vector | None, shape: Shape) -> int:
+    return shape.total(what) if uses is None else uses.get(what, 1 if what == JOBS else 0)
+
+
+def _used_running(what: str, job: RunningJob) -> int:
+    if what == JOBS:
+        return (job.uses or {}).get(JOBS, 1)
+    if job.uses is not None:
+        return job.uses.get(what, 0)
+    if what == NODES:
+        return len(job.placed)
+    return sum(vector.get(what, 0) for vector in job.placed.values())

@@ -1,0 +1,158 @@
+"""Makes plans: from a snapshot, or from the plan before and what has happened since.
+
+The rules. Jobs are considered in their order. One that its limits hold back is passed over, and so is one that could
+not run if all open nodes were empty. One that fits now, for all of its walltime, is released. The first ones that do
+not, as many as `Snapshot.depth`, get a planned start: the first time at which, as far as the ends of running jobs tell,
+their nodes are free. All jobs after those are released only if they leave these nodes free at these times, and keep out
+of reservations. So a job is never planned later because of one after it. The depth counts in each reservation apart.
+A planned job counts for its limits too, from its planned start on.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable
+
+from hpcbatch.policy.plan.compiled import Compiler, JobClass, Key
+from hpcbatch.policy.plan.estate import Estate
+from hpcbatch.policy.plan.limits import Limits
+from hpcbatch.policy.plan.outcome import Plan
+from hpcbatch.policy.plan.rooms import Rooms
+from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Reservation, RunningJob, Snapshot, WaitingJob
+from hpcbatch.policy.plan.walk import walk
+
+_FORGET_EVERY = 20_000
+
+
+def make_plan(snapshot: Snapshot) -> Plan:
+    return Planner(snapshot).plan(snapshot.now_s)
+
+
+class Planner:
+    """Keeps what plans need between events. `plan` after any of them is what `make_plan` says of the same state."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.depth = snapshot.depth
+        self.waiting: dict[JobId, WaitingJob] = {}
+        self.asleep: list[tuple[float, JobId]] = []
+        """Waiting jobs with a time before which they do not start, by that time."""
+        self.class_of: dict[JobId, tuple[JobClass, object]] = {}
+        self.orders: dict[str, list[Key]] = {}
+        """By reservation: its waiting jobs, in the order of priority."""
+        self._limits_are = snapshot.limits
+        self._events = 0
+        self._build(snapshot.nodes, snapshot.running, snapshot.waiting, snapshot.reservations)
+
+    def plan(self, now_s: float) -> Plan:
+        """`now_s` does not go back."""
+        self.rooms.changed(self.estate.refresh(now_s))
+        awake = bisect_right(self.asleep, (now_s, "\U0010ffff"))
+        for _, job_id in self.asleep[:awake]:
+            self._enlist(self.waiting[job_id])
+        del self.asleep[:awake]
+        return walk(self, now_s)
+
+    def put_waiting(self, job: WaitingJob) -> None:
+        """A new one, or another version of one that waits or ran."""
+        self.drop_job(job.job_id)
+        self.waiting[job.job_id] = job
+        insort(self.asleep, (job.earliest_s, job.job_id))
+
+    def put_running(self, job: RunningJob) -> None:
+        """One that was released, or other places or another end of one that runs."""
+        self.drop_job(job.job_id)
+        self.estate.put_running(job)
+        self.limits.put_running(job)
+
+    def drop_job(self, job_id: JobId) -> None:
+        """It has ended, or does not wait any longer. Of one that is unknown nothing happens."""
+        job = self.waiting.pop(job_id, None)
+        if job is not None:
+            found = self.class_of.pop(job_id, None)
+            if found is None:
+                self.asleep.remove((job.earliest_s, job_id))
+            else:
+                found[0].drop(_key(job))
+                order = self.orders[job.reservation]
+                del order[bisect_left(order, _key(job))]
+                if not found[0].keys:
+                    del self.compiler.classes[found[1]]
+        self.estate.drop_running(job_id)
+        self.limits.drop_running(job_id)
+        self._events += 1
+        if self._events % _FORGET_EVERY == 0:
+            self.compiler.forget_unused()
+            classes = self.compiler.classes.values()
+            self.rooms.forget_unused(kind for one in classes for option in one.options for kind, _ in option.parts)
+
+    def put_node(self, node: Node) -> None:
+        """A new one, or another version of one."""
+        if not self.estate.knows(node):
+            self._rebuild(nodes=[*(one for one in self.estate.nodes.values() if one.name != node.name), node])
+            return
+        self.estate.put_node(node)
+        self._sift(node.name)
+
+    def drop_node(self, name: str) -> None:
+        spots = [pool[name] for pool in self.estate.pools.values() if name in pool]
+        self.estate.drop_node(name)
+        for spot in spots:
+            for only in self.compiler.filters.values():
+                only.drop(spot)
+        self.rooms.changed(spots)
+
+    def set_reservations(self, reservations: Iterable[Reservation]) -> None:
+        """All of them; costs as much as a first plan."""
+        self._rebuild(reservations=tuple(reservations))
+
+    def set_limits(self, limits: Iterable[Limit]) -> None:
+        """All of them; costs as much as a first plan."""
+        self._limits_are = tuple(limits)
+        self._rebuild()
+
+    def _sift(self, name: str) -> None:
+        for pool in self.estate.pools.values():
+            if name in pool:
+                for only in self.compiler.filters.values():
+                    only.put(pool[name])
+
+    def _rebuild(
+        self, *, nodes: Iterable[Node] | None = None, reservations: Iterable[Reservation] | None = None
+    ) -> None:
+        estate = self.estate
+        self._build(
+            estate.nodes.values() if nodes is None else nodes,
+            list(estate.running.values()),
+            list(self.waiting.values()),
+            estate.reservations if reservations is None else reservations,
+        )
+
+    def _build(
+        self,
+        nodes: Iterable[Node],
+        running: Iterable[RunningJob],
+        waiting: Iterable[WaitingJob],
+        reservations: Iterable[Reservation],
+    ) -> None:
+        self.estate = Estate(nodes, reservations)
+        self.limits = Limits(self._limits_are)
+        self.compiler = Compiler(self.estate, self.limits)
+        self.rooms = Rooms(self.estate)
+        self.waiting, self.class_of, self.orders = {}, {}, {}
+        for job in running:
+            self.estate.put_running(job)
+            self.limits.put_running(job)
+        for waiter in waiting:
+            self.waiting[waiter.job_id] = waiter
+        self.asleep = sorted((job.earliest_s, job.job_id) for job in self.waiting.values())
+
+    def _enlist(self, job: WaitingJob) -> None:
+        key = self.compiler.class_key(job)
+        found = self.compiler.class_of(key, job)
+        found.put(_key(job), job.least_s, self.compiler.counts(job))
+        insort(self.orders.setdefault(job.reservation, []), _key(job))
+        self.class_of[job.job_id] = (found, key)
+
+
+def _key(job: WaitingJob) -> Key:
+    return job.order, job.job_id

@@ -1,0 +1,219 @@
+"""How many pods of a kind find room from now on: on each node, kept from plan to plan and corrected where nodes change.
+
+While a plan is made, its releases and planned starts occupy room too; `end` takes them back.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from hpcbatch.policy.plan.compiled import Kind, Option, shares_of
+from hpcbatch.policy.plan.estate import Estate, Spot
+from hpcbatch.policy.plan.timeline import Amounts, Timeline, minus, plus
+
+Placing = tuple[int, Spot, int]
+"""The part's index, where, how many pods."""
+_LONG_LOG = 50_000
+
+
+class View:
+    """The pods of one kind that fit on each spot where any do."""
+
+    __slots__ = ("cursor", "fits", "total")
+
+    def __init__(self, fits: dict[Spot, int], cursor: int) -> None:
+        self.fits = fits
+        self.total = sum(fits.values())
+        self.cursor = cursor
+        """How much of the log of changes it has seen."""
+
+    def put(self, spot: Spot, count: int) -> None:
+        self.total += count - self.fits.get(spot, 0)
+        if count:
+            self.fits[spot] = count
+        else:
+            self.fits.pop(spot, None)
+
+    def count(self, *, is_scattered: bool) -> int:
+        return len(self.fits) if is_scattered else self.total
+
+
+class Rooms:
+    def __init__(self, estate: Estate) -> None:
+        self._estate = estate
+        self._log: list[Spot] = []
+        self._now: dict[Kind, View] = {}
+        self._until: dict[tuple[Kind, float], View] = {}
+        self._planned: dict[Spot, Timeline] = {}
+        self._uneven: dict[str, set[Spot]] = {}
+        self.starts: dict[str, list[float]] = {}
+        """By pool, the times to come at which room on some node shrinks: reservations, planned starts."""
+        self.now_s = 0.0
+
+    def changed(self, spots: Iterable[Spot]) -> None:
+        self._log.extend(spots)
+
+    def begin(self, now_s: float) -> None:
+        self.now_s = now_s
+        if len(self._log) > _LONG_LOG:
+            self._log, self._now = [], {}
+        self.starts, self._uneven = {"": []}, {}
+        for found in self._estate.reservations:
+            for pool, time in (("", found.start_s), ("", found.end_s), (found.name, found.end_s)):
+                if time > now_s and time not in self.starts.setdefault(pool, []):
+                    insort(self.starts[pool], time)
+        if self._estate.reservations:
+            for spot in self._estate.spots():
+                if not spot.is_even:
+                    self._uneven.setdefault(spot.pool, set()).add(spot)
+
+    def end(self) -> None:
+        self._log.extend(self._planned)
+        self._planned, self._until = {}, {}
+
+    def forget_unused(self, kinds: Iterable[Kind]) -> None:
+        used = set(kinds)
+        self._now = {kind: view for kind, view in self._now.items() if kind in used}
+
+    def timeline(self, spot: Spot) -> Timeline:
+        return self._planned.get(spot) or spot.timeline
+
+    def special(self, pool: str) -> set[Spot]:
+        """The spots of a pool on which this plan or a reservation takes room."""
+        return {*self._uneven.get(pool, ()), *(spot for spot in self._planned if spot.pool == pool)}
+
+    def shrinks(self, pool: str, end_s: float) -> bool:
+        """Whether room shrinks somewhere before `end_s`."""
+        starts = self.starts.get(pool)
+        return bool(starts) and starts[0] < end_s if starts else False
+
+    def now(self, kind: Kind) -> View:
+        """What fits at this moment, for however short a time."""
+        view = self._now.get(kind)
+        if view is None:
+            free = ((spot, self._free(spot)) for spot in kind.filter.able)
+            view = View({spot: count for spot, room in free if (count := kind.fits(room))}, len(self._log))
+            self._now[kind] = view
+        elif view.cursor < len(self._log):
+            for spot in dict.fromkeys(self._log[view.cursor :]):
+                view.put(spot, kind.fits(self._free(spot)) if spot in kind.filter.able else 0)
+            view.cursor = len(self._log)
+        return view
+
+    def until(self, kind: Kind, end_s: float) -> View:
+        """What fits from now until `end_s`."""
+        starts = self.starts.get(kind.filter.pool, [])
+        at = bisect_left(starts, end_s)
+        if at == 0:
+            return self.now(kind)
+        horizon_s = starts[at] if at < len(starts) else math.inf
+        view = self._until.get((kind, horizon_s))
+        if view is None:
+            fits = self.now(kind).fits.copy()
+            view = View(fits, len(self._log))
+            special = self._uneven.get(kind.filter.pool, set())
+            if len(fits) < len(special) + len(self._planned):
+                concerned = [spot for spot in fits if spot in special or spot in self._planned]
+            else:
+                concerned = [spot for spot in {*special, *self._planned} if spot in fits]
+            for spot in concerned:
+                view.put(spot, kind.fits(self.timeline(spot).lowest(self.now_s, horizon_s)))
+            self._until[kind, horizon_s] = view
+        elif view.cursor < len(self._log):
+            for spot in dict.fromkeys(self._log[view.cursor :]):
+                is_able = spot in kind.filter.able
+                view.put(spot, kind.fits(self.timeline(spot).lowest(self.now_s, horizon_s)) if is_able else 0)
+            view.cursor = len(self._log)
+        return view
+
+    def place_now(self, option: Option, end_s: float) -> list[Placing] | None:
+        """Where the pods go if the job runs from now until `end_s`: where something begins later, so that longer jobs
+        find room elsewhere; then on the fullest nodes.
+        """
+        views = [self.until(kind, end_s) for kind, _ in option.parts]
+        if any(
+            view.count(is_scattered=option.is_scattered) < count
+            for view, (_, count) in zip(views, option.parts, strict=True)
+        ):
+            return None
+        pool = option.pool
+        uneven, planned = self._uneven.get(pool, set()), self._planned
+
+        def preference(spot: Spot, count: int) -> tuple[bool, int, str]:
+            return spot not in uneven and spot not in planned, count, spot.name
+
+        return place(
+            option,
+            [view.fits for view in views],
+            lambda spot: self.timeline(spot).lowest(self.now_s, end_s),
+            preference,
+        )
+
+    def occupy(self, option: Option, placed: Sequence[Placing], start_s: float, end_s: float) -> None:
+        for spot, amounts in taken(option, placed).items():
+            self._planned[spot] = self.timeline(spot).with_occupant(start_s, end_s, amounts)
+            self._log.append(spot)
+        if start_s > self.now_s:
+            starts = self.starts.setdefault(option.pool, [])
+            if start_s not in starts:
+                insort(starts, start_s)
+
+    def _free(self, spot: Spot) -> Amounts:
+        planned = self._planned.get(spot)
+        return spot.free_now if planned is None else planned.at(self.now_s)
+
+
+def place(
+    option: Option,
+    fits: Sequence[Mapping[Spot, int]],
+    free: Callable[[Spot], Amounts],
+    preference: Callable[[Spot, int], tuple[float, int, str]],
+) -> list[Placing] | None:
+    """Places for all pods, by `fits` of each part alone. Parts with the least choice go first."""
+    if len(option.parts) == 1:
+        return _place(option, 0, fits[0], preference)
+    placed: list[Placing] = []
+    for part in sorted(range(len(option.parts)), key=lambda index: (len(fits[index]), index)):
+        left = fits[part]
+        if placed:
+            kind, left = option.parts[part][0], dict(left)
+            for spot, amounts in taken(option, placed).items():
+                if spot in left:
+                    count = 0 if option.is_scattered else kind.fits(minus(free(spot), (0, *amounts[1:])))
+                    left[spot] = count
+                    if not count:
+                        del left[spot]
+        more = _place(option, part, left, preference)
+        if more is None:
+            return None
+        placed += more
+    return placed
+
+
+def _place(
+    option: Option, part: int, fits: Mapping[Spot, int], preference: Callable[[Spot, int], tuple[float, int, str]]
+) -> list[Placing] | None:
+    left = option.parts[part][1]
+    placed: list[Placing] = []
+    if left == 1 and fits:
+        best = min(fits, key=lambda spot: preference(spot, fits[spot]))
+        return [(part, best, 1)]
+    for spot in sorted(fits, key=lambda spot: preference(spot, fits[spot])):
+        count = min(left, 1 if option.is_scattered else fits[spot])
+        placed.append((part, spot, count))
+        left -= count
+        if not left:
+            return placed
+    return None
+
+
+def taken(option: Option, placed: Sequence[Placing]) -> dict[Spot, Amounts]:
+    """What the job takes of each spot, its shares too."""
+    found: dict[Spot, Amounts] = {}
+    for part, spot, count in placed:
+        amounts = tuple([amount * count for amount in option.parts[part][0].amounts])
+        before = found.get(spot)
+        found[spot] = (shares_of(option), *amounts[1:]) if before is None else plus(before, amounts)
+    return found

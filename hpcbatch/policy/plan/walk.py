@@ -1,0 +1,340 @@
+"""One plan: the waiting jobs in the order of priority, and what becomes of each. The rules are told in planner.py.
+
+Not each job is looked at. Room only shrinks while a plan is made, so when a job finds none, neither do the rest of its
+class, or those of them that would run as long; they are passed over together.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from hpcbatch.policy.plan.compiled import Counts, JobClass, Key, Option
+from hpcbatch.policy.plan.earliest import earliest
+from hpcbatch.policy.plan.limits import Count, CounterKey
+from hpcbatch.policy.plan.outcome import Expected, Held, Place, Plan, Release, Why
+from hpcbatch.policy.plan.rooms import Placing
+from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, WaitingJob
+
+if TYPE_CHECKING:
+    from hpcbatch.policy.plan.planner import Planner
+
+_SHOWN_ENDS = 3
+Uses = tuple[Count, ...]
+
+
+def walk(planner: Planner, now_s: float) -> Plan:
+    planner.rooms.begin(now_s)
+    try:
+        found = _Walk(planner, now_s)
+        found.run()
+    finally:
+        planner.rooms.end()
+    return Plan(
+        now_s=now_s,
+        releases=tuple(found.releases.values()),
+        held=_HeldView(found, planner),
+        expected=found.expected,
+        next_s=found.next_s(),
+    )
+
+
+class _Walk:
+    def __init__(self, planner: Planner, now_s: float) -> None:
+        self.now_s = now_s
+        self.releases: dict[JobId, Release] = {}
+        self.expected: dict[JobId, Expected] = {}
+        self.own: dict[JobId, Held] = {}
+        """Of jobs that were looked at one by one."""
+        self.failed: dict[JobClass, list[tuple[float, Held]]] = {}
+        """Why the jobs of a class that would run so long or longer do not start."""
+        self.last_planned: dict[str, JobId] = {}
+        """By pool."""
+        self._planner = planner
+        self._estate = planner.estate
+        self._rooms = planner.rooms
+        self._planned: dict[str, int] = {}
+        self._limited: set[Counts] = set()
+        self._used = planner.limits.used
+        self._released_uses: dict[CounterKey, int] = {}
+        self._planned_uses: dict[CounterKey, list[tuple[float, int]]] = {}
+
+    def run(self) -> None:
+        for pool, order in sorted(self._planner.orders.items(), reverse=True):  # "", all the others, comes last
+            held = self._refusal(pool, order)
+            if held is not None:
+                self.own.update(held)
+            else:
+                self._backfill(pool, self._plan_first(pool, order))
+
+    def _refusal(self, pool: str, order: list[Key]) -> dict[JobId, Held] | None:
+        """If the reservation is gone."""
+        if pool in self._estate.pools:
+            return None
+        return {job_id: Held(why=Why.RESERVATION_OVER, reservation=pool) for _, job_id in order}
+
+    def _plan_first(self, pool: str, order: list[Key]) -> Key | None:
+        """Decide on the first jobs, one by one, until as many are planned as the depth says. Returns the last one's
+        place; None: that was all."""
+        for key in order:
+            if not self._has_depth(pool):
+                return key
+            job = self._planner.waiting[key[1]]
+            found = self._planner.class_of[job.job_id][0]
+            if self._failed_before(found, job.least_s) is not None:
+                continue
+            held = self._refusal_of(found)
+            if held is not None:
+                self.failed[found] = [(0.0, held)]
+                continue
+            counts = found.counts[bisect_left(found.keys, key)]
+            if not self._is_limited(counts):
+                self._decide(job, found, counts)
+        return None
+
+    def _refusal_of(self, found: JobClass) -> Held | None:
+        """Why no job of the class can start at any time."""
+        never = found.never_fits()
+        if never is not None:
+            return Held(why=never)
+        known = [one for one in self._estate.reservations if one.name == found.pool]
+        if known and not any(one.may_use(found.owner) for one in known):
+            return Held(why=Why.RESERVATION_DENIED, reservation=found.pool)
+        return None
+
+    def _decide(self, job: WaitingJob, found: JobClass, counts: Counts) -> None:
+        """Release the job, plan its start, or note why it does neither."""
+        limited: Limit | None = None
+        allowed: list[tuple[Option, Uses]] = []
+        for option, uses in zip(found.options, counts, strict=True):
+            limit = self._limit(uses, job.least_s)
+            if limit is None and self._room_now(option):
+                limit = self._release(job, option, uses)
+                if job.job_id in self.releases:
+                    return
+            if limit is None:
+                allowed.append((option, uses))
+            limited = limited or limit
+        if not allowed:
+            self.own[job.job_id] = Held(why=Why.LIMIT, limit=limited)
+        elif not self._plan(job, allowed, found.pool):
+            self._fail(found, job.least_s, self._unplanned(found.pool))
+
+    def _backfill(self, pool: str, last: Key | None) -> None:
+        """Release what does not delay the planned starts, of the jobs from `last` on."""
+        if last is None:
+            return
+        heap: list[tuple[Key, int, int, JobClass]] = []
+        for number, found in enumerate(self._planner.compiler.classes.values()):
+            if found.pool == pool and found.keys[-1] >= last and any(map(self._room_now, found.options)):
+                at = self._next_allowed(found, bisect_left(found.keys, last))
+                if at is not None:
+                    heap.append((found.keys[at], number, at, found))
+        heapq.heapify(heap)
+        while heap:
+            _, number, at, found = heap[0]
+            following = self._try(found, at)
+            if following is None:
+                heapq.heappop(heap)
+            else:
+                heapq.heapreplace(heap, (found.keys[following], number, following, found))
+
+    def _try(self, found: JobClass, at: int) -> int | None:
+        """Release the job at `at` of a class, if possible. Returns which of them could be the next; None: none."""
+        if not any(map(self._room_now, found.options)):
+            return None
+        job = self._planner.waiting[found.keys[at][1]]
+        limited = False
+        for option, uses in zip(found.options, found.counts[at], strict=True):
+            limit = self._limit(uses, job.least_s)
+            if limit is None and self._room_now(option):
+                limit = self._release(job, option, uses)
+            if job.job_id in self.releases:
+                return self._next_allowed(found, at + 1)
+            if limit is not None:
+                self.own[job.job_id] = Held(why=Why.LIMIT, limit=limit)
+                limited = True
+        following = at + 1 if limited else found.after(at, job.least_s)
+        return None if following is None else self._next_allowed(found, following)
+
+    def _next_allowed(self, found: JobClass, at: int) -> int | None:
+        """The first at `at` or after it that no limit holds back, whatever its walltime."""
+        counts = found.counts
+        for index in range(at, len(counts)):
+            if not self._is_limited(counts[index]):
+                return index
+        return None
+
+    def _is_limited(self, counts: Counts) -> bool:
+        if counts in self._limited:
+            return True
+        if not all(self._limit(uses, 0.0) for uses in counts):
+            return False
+        self._limited.add(counts)
+        return True
+
+    def _failed_before(self, found: JobClass, least_s: float) -> Held | None:
+        """Why a job of the class that would run no longer does not start."""
+        return next((held for time, held in self.failed.get(found, ()) if time <= least_s), None)
+
+    def _fail(self, found: JobClass, least_s: float, held: Held) -> None:
+        self.failed.setdefault(found, []).insert(0, (least_s, held))
+
+    def next_s(self) -> float | None:
+        """When time alone changes the plan."""
+        times = [expected.start_s for expected in self.expected.values()]
+        times += [time for found in self._estate.reservations for time in (found.start_s, found.end_s)]
+        times += [time for time, _ in self._planner.asleep[:1]]
+        return min((time for time in times if self.now_s < time < math.inf), default=None)
+
+    def _has_depth(self, pool: str) -> bool:
+        depth = self._planner.depth
+        return depth is None or self._planned.get(pool, 0) < depth
+
+    def _room_now(self, option: Option) -> bool:
+        """Whether the nodes have room at this moment; what they have later is not considered."""
+        return all(
+            self._rooms.now(kind).count(is_scattered=option.is_scattered) >= count for kind, count in option.parts
+        )
+
+    def _release(self, job: WaitingJob, option: Option, uses: Uses) -> Limit | None:
+        """Start the job, if it finds room for all of its time, or as much as it can do with. Returns the limit that
+        forbids it all the same."""
+        for walltime_s in self._walltimes(job, option.pool):
+            limit = self._limit(uses, walltime_s)
+            placed = None if limit else self._rooms.place_now(option, self.now_s + walltime_s)
+            if placed is None:
+                continue
+            counted = _counted(job, uses, placed)
+            limit = self._limit(counted, walltime_s) if counted != uses else None
+            if limit is not None:
+                return limit
+            end_s = self.now_s + walltime_s
+            self.releases[job.job_id] = Release(
+                job_id=job.job_id,
+                shape=option.index,
+                places=_places(placed),
+                is_bound=bool(option.pool) or self._rooms.shrinks(option.pool, end_s),
+                walltime_s=walltime_s,
+            )
+            self._rooms.occupy(option, placed, self.now_s, end_s)
+            for count in counted:
+                self._released_uses[count.key] = self._released_uses.get(count.key, 0) + count.amount
+            return None
+        return None
+
+    def _walltimes(self, job: WaitingJob, pool: str) -> Iterator[float]:
+        """The times for which the job may run, the longest first: between them nothing begins."""
+        yield job.walltime_s
+        least_s = job.min_walltime_s
+        if least_s is None or least_s >= job.walltime_s:
+            return
+        starts = self._rooms.starts.get(pool, [])
+        for index in range(bisect_left(starts, self.now_s + job.walltime_s) - 1, -1, -1):
+            if starts[index] - self.now_s < least_s:
+                return
+            yield starts[index] - self.now_s
+
+    def _plan(self, job: WaitingJob, allowed: list[tuple[Option, Uses]], pool: str) -> bool:
+        best: tuple[float, Option, Uses, list[Placing]] | None = None
+        for option, uses in allowed:
+            found = earliest(option, job.walltime_s, self._estate, self._rooms)
+            if found is not None and (best is None or found[0] < best[0]):
+                best = found[0], option, uses, found[1]
+        if best is None:
+            return False
+        start_s, option, uses, placed = best
+        self.expected[job.job_id] = Expected(start_s=start_s, shape=option.index, places=_places(placed))
+        self.own[job.job_id] = self._next(job, start_s, placed)
+        self._rooms.occupy(option, placed, start_s, start_s + job.walltime_s)
+        for count in _counted(job, uses, placed):
+            self._planned_uses.setdefault(count.key, []).append((start_s, count.amount))
+        self._planned[pool] = self._planned.get(pool, 0) + 1
+        self.last_planned[pool] = job.job_id
+        return True
+
+    def _next(self, job: WaitingJob, start_s: float, placed: list[Placing]) -> Held:
+        """Why a job with a planned start does not start now."""
+        for found in self._estate.reservations:
+            is_own = job.reservation == found.name
+            if start_s == (found.start_s if is_own else found.end_s) and any(p[1].name in found.nodes for p in placed):
+                return Held(why=Why.RESERVATION, reservation=found.name)
+        ends = sorted(
+            {(end_s, job_id) for _, spot, _ in placed for job_id, (end_s, _) in spot.jobs.items() if end_s <= start_s},
+            reverse=True,
+        )
+        before = self.last_planned.get(job.reservation)
+        if not ends and before is not None:
+            return Held(why=Why.PRIORITY, waits_for=(before,))
+        return Held(why=Why.RESOURCES, waits_for=tuple(job_id for _, job_id in ends[:_SHOWN_ENDS]))
+
+    def _unplanned(self, pool: str) -> Held:
+        """Of a job for which no time is found."""
+        if pool:
+            return Held(why=Why.RESERVATION_OVER, reservation=pool)
+        return Held(why=Why.RESOURCES)
+
+    def _limit(self, uses: Uses, walltime_s: float) -> Limit | None:
+        """The limit that forbids the job to start now. Planned jobs count for jobs that still run when they start."""
+        for count in uses:
+            used = self._used.get(count.key, 0) + self._released_uses.get(count.key, 0)
+            if count.key in self._planned_uses:
+                used += self._planned_use(count.key, walltime_s)
+            if used + count.amount > count.limit.amount:
+                return count.limit
+        return None
+
+    def _planned_use(self, key: CounterKey, walltime_s: float) -> int:
+        end_s = self.now_s + walltime_s
+        return sum(amount for start_s, amount in self._planned_uses.get(key, ()) if start_s < end_s)
+
+    def held(self, job_id: JobId) -> Held:
+        """Of a job that is not released."""
+        if job_id in self.own:
+            return self.own[job_id]
+        known = self._planner.class_of.get(job_id)
+        if known is None:
+            return Held(why=Why.BEGIN_TIME)
+        found, job = known[0], self._planner.waiting[job_id]
+        held = self._failed_before(found, job.least_s)
+        if held is not None:
+            return held
+        counts = found.counts[bisect_left(found.keys, (job.order, job_id))]
+        limits = [self._limit(uses, 0.0) for uses in counts]
+        if all(limits):
+            return Held(why=Why.LIMIT, limit=limits[0])
+        last = self.last_planned.get(found.pool)
+        behind = Held(why=Why.PRIORITY, waits_for=() if last is None else (last,))
+        return self._refusal_of(found) or behind
+
+
+def _counted(job: WaitingJob, uses: Uses, placed: list[Placing]) -> Uses:
+    """With the number of nodes, now that it is known."""
+    if job.uses is not None or not any(count.limit.what == NODES for count in uses):
+        return uses
+    nodes = len({spot for _, spot, _ in placed})
+    return tuple(Count(c.key, nodes, c.limit) if c.limit.what == NODES else c for c in uses)
+
+
+def _places(placed: list[Placing]) -> tuple[Place, ...]:
+    return tuple(Place(part=part, node=spot.name, count=count) for part, spot, count in placed)
+
+
+class _HeldView(Mapping[JobId, Held]):
+    def __init__(self, found: _Walk, planner: Planner) -> None:
+        self._walk = found
+        self._planner = planner
+
+    def __getitem__(self, job_id: JobId) -> Held:
+        if job_id in self._walk.releases or job_id not in self._planner.waiting:
+            raise KeyError(job_id)
+        return self._walk.held(job_id)
+
+    def __iter__(self) -> Iterator[JobId]:
+        return (job_id for job_id in self._planner.waiting if job_id not in self._walk.releases)
+
+    def __len__(self) -> int:
+        return len(self._planner.waiting) - len(self._walk.releases)

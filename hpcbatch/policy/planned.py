@@ -1,0 +1,301 @@
+"""Between jobs and the plan: what the plan is made from, and what it means for a job. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
+from hpcbatch.model.spec import Sharing
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.observed import Waiting
+from hpcbatch.policy.order import line_place
+from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
+from hpcbatch.policy.plan.snapshot import (
+    LabelTest,
+    Limit,
+    Node,
+    Owner,
+    Part,
+    RunningJob,
+    Scope,
+    Shape,
+    Vector,
+    WaitingJob,
+)
+from hpcbatch.policy.room import fits_now
+from hpcbatch.policy.views import is_ready, takes_pods
+from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
+from hpcbatch.units import cpu_milli, memory_bytes
+from hpcbatch.volcano.pod_needs import node_selector, node_terms
+from hpcbatch.volcano.translate import weight_in
+
+Object = dict[str, Any]
+
+ENDLESS_S: Final = 366 * 86400.0
+"""What a job without a walltime counts as, in seconds."""
+_UNKNOWN_S: Final = 300 * 86400.0
+"""A start that is planned later than this depends on a job without a walltime: nobody knows it."""
+_START_UP_S: Final = 10.0
+"""Between the release of a job and the start of its script, in seconds; images take longer when they are new."""
+_GRACE_S: Final = 5.0
+"""The runner's own work after the last KILL, in seconds."""
+_NODES_SHOWN: Final = 256
+
+
+# Into the plan
+
+
+def plan_id(job_id: int) -> str:
+    return str(job_id)
+
+
+def seconds(when: datetime) -> float:
+    """The plan's clock."""
+    return when.timestamp()
+
+
+def shape_of(layout: Sequence[Chunk], queue: QueueConfig, site: SiteConfig, record: JobRecord) -> Shape:
+    """The job's pods. Raises HpcBatchError for something that the site does not have (any more)."""
+    parts = [
+        Part(
+            count=chunk.count,
+            needs=_positive({**amounts_of(chunk, site), "pods": 1}),
+            labels=node_selector(chunk, queue, site),
+            terms=_terms(node_terms(chunk, site)),
+        )
+        for chunk in layout
+    ]
+    # beside one that computes where these must not share nodes, which a shape does not tell apart
+    if site.launcher is Launcher.DEDICATED and not record.spec.is_scattered:
+        needs = {"cpu": site.launcher_cpu_milli, "pods": 1}
+        parts.append(Part(count=1, needs=_positive(needs), labels=dict(queue.node_selector)))
+    return Shape(
+        parts=tuple(parts),
+        is_scattered=record.spec.is_scattered,
+        is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE,
+    )
+
+
+def waiting_job(record: JobRecord, queue: QueueConfig, site: SiteConfig, *, is_last: bool = False) -> WaitingJob:
+    """A job that may start as far as anything but other jobs is concerned. `is_last` puts it behind all that are not.
+    Raises HpcBatchError as `shape_of`.
+    """
+    member = record.spec.member_of
+    array_id, index = (None, None) if member is None else (member.array_id, member.index)
+    return WaitingJob(
+        job_id=plan_id(record.job_id),
+        order=(float(is_last), *line_place(weight_in(queue, record.spec), record.job_id, array_id, index)),
+        shapes=(shape_of(record.status.layout, queue, site, record),),
+        walltime_s=holds_nodes_s(record, site),
+        owner=owner_of(record, site),
+    )
+
+
+def owner_of(record: JobRecord, site: SiteConfig) -> Owner:
+    status, account, queue = record.status, record.spec.account, site.queue(record.queue)
+    return Owner(
+        user=status.owner,
+        groups=tuple(name for _, name in status.groups),
+        accounts=(account,) if account else (),
+        queue=record.queue,
+        qos=() if queue is None else (_of_volcano_queue(queue.volcano_queue),),
+    )
+
+
+def _of_volcano_queue(name: str) -> str:
+    """What the plan has for a Volcano Queue among the names of QOS, which have no colon."""
+    return f"queue:{name}"
+
+
+def capability_limits(queue: Object) -> tuple[Limit, ...]:
+    """What the jobs in a Volcano Queue may use together."""
+    name = queue["metadata"]["name"]
+    capability = amounts((queue.get("spec") or {}).get("capability") or {})
+    return tuple(
+        Limit(code=f"Volcano Queue {name}", what=what, amount=amount, of={Scope.QOS: _of_volcano_queue(name)})
+        for what, amount in sorted(capability.items())
+    )
+
+
+def holds_nodes_s(record: JobRecord, site: SiteConfig) -> float:
+    """From its release to the last moment at which it can hold its nodes."""
+    if record.walltime_s is None:
+        return ENDLESS_S
+    return _START_UP_S + record.walltime_s + site.kill_delay_s + _GRACE_S
+
+
+def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: float) -> float:
+    """The last moment at which a job that was released can hold its nodes. A suspended one holds them until somebody
+    resumes it.
+    """
+    status = record.status
+    if status.state is JobState.SUSPENDED:
+        return now_s + ENDLESS_S
+    length_s = holds_nodes_s(record, site)
+    if status.start_time is None:
+        return released_s + length_s
+    began = status.start_time
+    stopped_s = status.suspended_s(began, datetime.fromtimestamp(max(now_s, seconds(began)), UTC))
+    return seconds(began) + length_s - _START_UP_S + stopped_s
+
+
+def running_job(record: JobRecord, placed: Mapping[str, Vector], ends: float, site: SiteConfig) -> RunningJob:
+    return RunningJob(
+        job_id=plan_id(record.job_id),
+        placed=placed,
+        ends_s=ends,
+        owner=owner_of(record, site),
+        is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE,
+    )
+
+
+def placed_by(shape: Shape, places: Iterable[Place]) -> dict[str, Vector]:
+    """What the job takes of each node there."""
+    found: dict[str, Vector] = {}
+    for place in places:
+        if place.part < len(shape.parts):
+            needs = shape.parts[place.part].needs
+            more = {name: amount * place.count for name, amount in needs.items()}
+            found[place.node] = added(found.get(place.node, {}), more)
+    return found
+
+
+def places_text(places: Iterable[Place]) -> str:
+    """`0:node-0*2 0:node-1*2`: how an object keeps them."""
+    return " ".join(f"{place.part}:{place.node}*{place.count}" for place in places)
+
+
+def places_of(text: str) -> tuple[Place, ...]:
+    """The reverse of `places_text`; nothing for a text that it never made."""
+    found = []
+    for word in text.split():
+        part, _, rest = word.partition(":")
+        node, _, count = rest.rpartition("*")
+        if not (part.isdigit() and count.isdigit() and node):
+            return ()
+        found.append(Place(part=int(part), node=node, count=int(count)))
+    return tuple(found)
+
+
+class BoundPod(NamedTuple):
+    """A pod that takes something of a node."""
+
+    node: str
+    job_id: str
+    """The plan's name of its job; "": it belongs to none of ours."""
+    takes: Vector
+
+
+def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
+    """None for one that has no node, or has ended and so holds nothing of it."""
+    node = pod["spec"].get("nodeName")
+    if not node or (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}:
+        return None
+    takes: dict[str, int] = {"pods": 1}
+    requests = [container.get("resources", {}).get("requests") or {} for container in pod["spec"]["containers"]]
+    for part in (*requests, pod["spec"].get("overhead") or {}):
+        takes = added(takes, amounts(part))
+    return BoundPod(node, job_id, _positive(takes))
+
+
+def node_of(node: Object, others: Iterable[Vector]) -> Node:
+    """A node for the plan. `others` is what pods there take that belong to no running job of ours."""
+    has = amounts(node["status"]["allocatable"])
+    for taken in others:
+        for name, amount in taken.items():
+            if name in has:
+                has[name] = max(0, has[name] - amount)
+    return Node(
+        name=node["metadata"]["name"],
+        has=has,
+        labels=node["metadata"].get("labels") or {},
+        is_open=is_ready(node) and takes_pods(node),
+    )
+
+
+def amounts(quantities: Mapping[str, Any]) -> dict[str, int]:
+    """Kubernetes' quantities as the plan counts them."""
+    return {
+        name: cpu_milli(text) if name == "cpu" else memory_bytes(text)
+        for name, text in quantities.items()
+        if name in {"cpu", "memory", "ephemeral-storage", "pods"} or "/" in name
+    }
+
+
+def added(one: Vector, other: Vector) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {*one, *other}}
+
+
+def _positive(vector: Vector) -> dict[str, int]:
+    return {name: amount for name, amount in vector.items() if amount}
+
+
+def _terms(terms: Iterable[Mapping[str, Any]]) -> tuple[tuple[LabelTest, ...], ...]:
+    return tuple(
+        tuple(
+            LabelTest(key=line["key"], values=frozenset(line["values"]), is_in=line["operator"] == "In")
+            for line in term["matchExpressions"]
+        )
+        for term in terms
+    )
+
+
+# Out of the plan
+
+
+class Forecast(NamedTuple):
+    """When and where a waiting job is expected to start."""
+
+    start: datetime | None = None
+    nodes: str = ""
+
+
+def forecast(expected: Expected | None, now_s: float) -> Forecast:
+    """To the precision that listings need, so that a record does not change with every plan."""
+    if expected is None or expected.start_s - now_s > _UNKNOWN_S:
+        return Forecast()
+    start = datetime.fromtimestamp(round(expected.start_s), UTC)
+    names = sorted({place.node for place in expected.places})
+    return Forecast(start, ",".join(names[:_NODES_SHOWN]))
+
+
+def is_as_good(shown: datetime | None, now: datetime | None, *, at_s: float) -> bool:
+    """Whether the start that a record shows still tells what the plan says: exact where it is near, roughly where it
+    is far.
+    """
+    if shown is None or now is None:
+        return shown is now
+    ahead_s = seconds(now) - at_s
+    return abs((now - shown).total_seconds()) <= max(5.0, ahead_s / 20)
+
+
+def why_held(
+    held: Held, record: JobRecord, rooms: Sequence[NodeRoom], *, queue: QueueConfig, site: SiteConfig
+) -> Waiting:
+    """What a job shows that does not start now. `rooms` are the nodes that are open, with all pods on them."""
+    layout, is_scattered = record.status.layout, record.spec.is_scattered
+    match held.why:
+        case Why.RESOURCES | Why.NODE_DOWN | Why.NEVER_FITS:
+            return explain(layout, rooms, is_scattered=is_scattered, queue=queue, site=site)
+        case Why.LIMIT:
+            return Waiting(reason=Reason.RESOURCES, message=_limit_text(held, shape_of(layout, queue, site, record)))
+        case Why.BEGIN_TIME:
+            return Waiting(reason=Reason.BEGIN_TIME, message="")
+        case _:
+            fits = fits_now(layout, rooms, is_scattered=is_scattered, queue=queue, site=site)
+            # PBS names the top job only where the job itself would have room
+            return Waiting(reason=Reason.PRIORITY, message="" if fits else "Not enough free nodes available")
+
+
+def _limit_text(held: Held, shape: Shape) -> str:
+    """As PBS says it of a resource: R required, T in all."""
+    if (limit := held.limit) is None:
+        return ""
+    unit = 1000 if limit.what == "cpu" else 1
+    name = {"cpu": "ncpus", "memory": "mem"}.get(limit.what, limit.what)
+    required, total = shape.total(limit.what) / unit, limit.amount / unit
+    return f"{limit.code} has reached its limit on resource {name} (R: {required:g} T: {total:g})"

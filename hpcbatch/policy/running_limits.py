@@ -1,0 +1,129 @@
+"""The limits of what runs at a time, for the planner: those of accounts, qualities of service and PBS.
+
+A job that is over a limit by itself never runs; `never_because` says so. What the planner counts is named as in its
+vectors: `cpu` in thousandths, `memory` in bytes, extended resources in pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from hpcbatch.model.account_tree import inherited
+from hpcbatch.model.accounts import Accounts, Association, Qos, ServerLimit
+from hpcbatch.policy.account_limits import Standing, group_reason, own_limits, per_reason, place_of
+from hpcbatch.policy.plan.snapshot import JOBS, NODES, Limit, Scope
+from hpcbatch.policy.submission import ALL, GENERIC, LIMITS, MEBIBYTE, is_same_limit
+
+_SCOPES: Final = {"u": Scope.USER, "g": Scope.GROUP}
+
+
+def running_limits(
+    accounts: Accounts, enforced: frozenset[str], resources: Mapping[str, str] | None = None
+) -> tuple[Limit, ...]:
+    """`resources`: a site's name of a resource → Kubernetes' extended resource."""
+    known = resources or {}
+    found: list[Limit] = []
+    if LIMITS in enforced:
+        for qos in accounts.qos.values():
+            found += _of_qos(qos, known)
+        for one in accounts.associations:
+            found += _of_association(one, inherited(accounts, one).limits.count("MaxJobs"), known)
+    found += _of_server(accounts.server_limits, known)
+    return tuple(found)
+
+
+def never_because(accounts: Accounts, enforced: frozenset[str], job: Standing) -> str:
+    """The reason of a limit that the job alone is over; "" if there is none."""
+    return next(iter(own_limits(place_of(accounts, job), job)), "") if LIMITS in enforced else ""
+
+
+def _counted(tres: str, amount: int, resources: Mapping[str, str]) -> tuple[str, int] | None:
+    """What the planner counts, and how much of it; None: it counts no such thing."""
+    match tres.partition("/"):
+        case "cpu", _, _:
+            return "cpu", amount * 1000
+        case "mem", _, _:
+            return "memory", amount * MEBIBYTE
+        case "node", _, _:
+            return NODES, amount
+        case "gres" | "license", _, name:
+            return resources.get(name, name), amount
+        case _:
+            return None
+
+
+def _of_qos(qos: Qos, resources: Mapping[str, str]) -> Iterator[Limit]:
+    of = {Scope.QOS: qos.name}
+    for word, per, code in (
+        ("GrpJobs", (), "QOSGrpJobsLimit"),
+        ("MaxJobsPerUser", (Scope.USER,), "QOSMaxJobsPerUserLimit"),
+        ("MaxJobsPerAccount", (Scope.ACCOUNT,), "MaxJobsPerAccount"),
+    ):
+        if (most := qos.limits.count(word)) is not None:
+            yield Limit(code=code, what=JOBS, amount=most, of=of, per=per)
+    for word, per, kind in (
+        ("GrpTRES", (), ""),
+        ("MaxTRESPerUser", (Scope.USER,), "User"),
+        ("MaxTRESPerAccount", (Scope.ACCOUNT,), "Account"),
+    ):
+        for tres, amount in qos.limits.amounts(word).items():
+            code = per_reason("QOS", tres, kind) if kind else group_reason("QOS", tres)
+            if counted := _counted(tres, amount, resources):
+                yield Limit(code=code, what=counted[0], amount=counted[1], of=of, per=per)
+
+
+def _of_association(one: Association, max_jobs: int | None, resources: Mapping[str, str]) -> Iterator[Limit]:
+    """`max_jobs` is that of a user, who may have it from the account."""
+    of = {Scope.ACCOUNT: one.account} | ({Scope.USER: one.user} if one.user else {})
+    of |= {Scope.QUEUE: one.partition} if one.partition else {}
+    if (most := one.limits.count("GrpJobs")) is not None:
+        yield Limit(code="AssocGrpJobsLimit", what=JOBS, amount=most, of=of)
+    if max_jobs is not None and one.user:
+        yield Limit(code="AssocMaxJobsLimit", what=JOBS, amount=max_jobs, of=of)
+    for tres, amount in one.limits.amounts("GrpTRES").items():
+        if counted := _counted(tres, amount, resources):
+            yield Limit(code=group_reason("Assoc", tres), what=counted[0], amount=counted[1], of=of)
+
+
+def _of_server(limits: tuple[ServerLimit, ...], resources: Mapping[str, str]) -> Iterator[Limit]:
+    for limit in limits:
+        if limit.word not in {"max_run", "max_run_res"} or limit.kind not in {"o", *_SCOPES}:
+            continue
+        counted = (JOBS, limit.amount) if not limit.resource else _pbs_amount(limit, resources)
+        of = {Scope.QUEUE: limit.queue} if limit.queue else {}
+        if limit.name == ALL or limit.kind == "o":
+            yield Limit(code=comment(limit), what=counted[0], amount=counted[1], of=of)
+            continue
+        scope = _SCOPES[limit.kind]
+        if limit.name != GENERIC:
+            yield Limit(code=comment(limit), what=counted[0], amount=counted[1], of={**of, scope: limit.name})
+            continue
+        named = frozenset(each.name for each in limits if is_same_limit(each, limit) and each.name != GENERIC)
+        apart = {scope: named} if named else {}
+        yield Limit(code=comment(limit), what=counted[0], amount=counted[1], of=of, per=(scope,), apart_from=apart)
+
+
+def _pbs_amount(limit: ServerLimit, resources: Mapping[str, str]) -> tuple[str, int]:
+    match limit.resource:
+        case "ncpus":
+            return "cpu", limit.amount * 1000
+        case "mem":
+            return "memory", limit.amount
+        case "nodect":
+            return NODES, limit.amount
+        case name:
+            return resources.get(name, name), limit.amount
+
+
+def comment(limit: ServerLimit) -> str:
+    """PBS's comment of a job that the limit holds back, without `Not Running: `."""
+    whose = {"u": "User", "g": "Group", "p": "Project"}.get(limit.kind, "")
+    where = f"queue {limit.queue}" if limit.queue else "server"
+    if limit.resource:
+        if not whose:
+            return f"{where.capitalize()} job limit has been reached on resource {limit.resource}"
+        return f"{whose} has reached {where} limit on resource {limit.resource}"
+    if not whose:
+        return f"{where.capitalize()} job limit has been reached."
+    return f"{whose} has reached {where} running job limit."

@@ -1,0 +1,135 @@
+"""Why a job has not started: its place, what it waits for, who is before it, what would start it sooner. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
+
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.order import line_place, weight_of
+from hpcbatch.units import counted, hms
+
+_AROUND_S = 60
+"""What a run takes of its nodes beside its walltime, rounded up."""
+_SHOWN = 3
+
+
+def why(row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None) -> str:
+    """One paragraph about a job. `rows` are all jobs that the reader may see, times are shown in `zone`."""
+    name = f"Job {_id(row)}"
+    if row.state.is_final:
+        return f"{name} has ended: {_said(row) or row.state.value}."
+    if row.state in {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING}:
+        return f"{name} has started{_at(row.start_time, zone)}{_on(row.hosts)}."
+    if row.reason is Reason.STARTING:
+        return f"{name} has its nodes, and its pods are being started. {_sentence(row.message)}".rstrip()
+    if (kept := _kept_back(row, zone)) is not None:
+        return f"{name} {kept}"
+    return " ".join([f"{name} {_place(row, rows)}.", *_waits_for(row), *_start(row, zone), *_sooner(row, rows, now)])
+
+
+def _kept_back(row: JobRow, zone: tzinfo | None) -> str | None:
+    """What follows the job's name, of one that something else keeps back than the jobs before it."""
+    match row.reason:
+        case Reason.HELD_BY_USER:
+            return "is held by its user: it can start once that is taken back (qrls, scontrol release)."
+        case Reason.HELD_BY_ADMIN:
+            return "is held by an operator, who alone can take that back."
+        case Reason.DEPENDENCY:
+            return f"waits for other jobs: {row.dependency or _said(row)}. It gets its place in line after that."
+        case Reason.DEPENDENCY_NEVER:
+            return f"can never start: what it waits for cannot happen any more ({row.dependency or _said(row)})."
+        case Reason.BEGIN_TIME:
+            return f"is not to start before its begin time{_at(row.begin_time, zone)}."
+        case Reason.ARRAY_LIMIT:
+            return "waits until fewer members of its array run: as many run as its limit allows."
+        case Reason.LICENSES:
+            return f"waits for licences that other jobs hold. {_sentence(row.message)}".rstrip()
+        case Reason.QUEUE_UNAVAILABLE:
+            return f"waits for its queue {row.queue}. {_sentence(row.message)}".rstrip()
+        case Reason.NEVER_FITS:
+            return f"can never start as it is: ask for less, or for other nodes. {_sentence(row.message)}".rstrip()
+        case _:
+            return f"waits. {_sentence(_said(row))}".rstrip() if row.state is not JobState.QUEUED else None
+
+
+def _place(row: JobRow, rows: Sequence[JobRow]) -> str:
+    waiting = sorted((one for one in rows if _is_in_line(one)), key=_order)
+    before = [one for one in waiting if _order(one) < _order(row) and one.queue == row.queue]
+    total = len([one for one in waiting if one.queue == row.queue and one.job_id != row.job_id]) + 1
+    text = f"is number {len(before) + 1} of {total} that wait in queue {row.queue}"
+    if not before:
+        return text
+    nearest = before[-_SHOWN:]
+    names = ", ".join(f"{_id(one)} of {one.user} ({counted(one.cpus, 'CPU')})" for one in nearest)
+    return f"{text}, behind {names}{' and others' if len(before) > len(nearest) else ''}"
+
+
+def _waits_for(row: JobRow) -> list[str]:
+    match row.reason:
+        case Reason.PRIORITY if row.message:
+            return ["There is no room for it, and jobs before it wait for the same nodes."]
+        case Reason.PRIORITY:
+            return ["There is room for it now, but a job before it would start later if it took that."]
+        case Reason.RESOURCES:
+            return [f"It waits for nodes. {_sentence(row.message)}".rstrip()]
+        case _:
+            return [_sentence(_said(row))] if _said(row) else ["It is about to be planned."]
+
+
+def _start(row: JobRow, zone: tzinfo | None) -> list[str]:
+    if row.planned_start is None:
+        return ["When it starts is not known yet."]
+    return [f"By the others' walltimes it is expected to start{_at(row.planned_start, zone)}{_on(row.planned_nodes)}."]
+
+
+def _sooner(row: JobRow, rows: Sequence[JobRow], now: datetime) -> list[str]:
+    """What the user could do."""
+    found = []
+    before = (one for one in rows if _is_in_line(one) and _order(one) < _order(row))
+    planned = [one.planned_start for one in before if one.planned_start is not None]
+    left_s = int((min(planned) - now).total_seconds()) - _AROUND_S if planned else 0
+    if row.reason is Reason.PRIORITY and not row.message and left_s > 0:
+        found.append(f"With a walltime of at most {hms(left_s)} it could start at once.")
+    elif row.reason in {Reason.PRIORITY, Reason.RESOURCES}:
+        found.append("It starts sooner if jobs end before their walltimes, and the less it asks for.")
+    if row.walltime_s is None:
+        found.append("It has no walltime: with one it could start where there is room for so long.")
+    return found
+
+
+def _is_in_line(row: JobRow) -> bool:
+    in_line = row.reason in {Reason.PRIORITY, Reason.RESOURCES, Reason.NONE}
+    return row.state is JobState.QUEUED and in_line and not row.array_indices
+
+
+def _order(row: JobRow) -> tuple[float, ...]:
+    return line_place(weight_of(row), row.job_id, row.array_id, row.array_index)
+
+
+def _id(row: JobRow) -> str:
+    if row.array_indices:
+        return f"{row.job_id}[]"
+    return str(row.job_id) if row.array_id is None else f"{row.array_id}[{row.array_index}]"
+
+
+def _said(row: JobRow) -> str:
+    reason = "" if row.reason is Reason.NONE else row.reason.value
+    return ": ".join(filter(None, (reason, row.message)))
+
+
+def _sentence(text: str) -> str:
+    return f"{text.rstrip('.')}." if text else ""
+
+
+def _at(when: datetime | None, zone: tzinfo | None) -> str:
+    return "" if when is None else f" {when.astimezone(zone):%Y-%m-%d %H:%M:%S}"
+
+
+def _on(nodes: Iterable[str]) -> str:
+    names = list(dict.fromkeys(nodes))
+    if not names:
+        return ""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f" on {', '.join(names[:_SHOWN])}{more}"

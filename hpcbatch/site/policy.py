@@ -1,0 +1,23 @@
+"""The part of the site file that says who decides which waiting job starts next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hpcbatch.model.site import Policy
+from hpcbatch.site.yaml_fields import Fields, UnfitError, text
+
+if TYPE_CHECKING:
+    import yaml
+
+
+def read_policy(fields: Fields, default: Policy, *, autoscaling: bool) -> Policy:
+    def read(node: yaml.Node) -> Policy:
+        value = text(node)
+        if value not in set(Policy):
+            raise UnfitError(f"expected {' or '.join(Policy)}, found {value!r}")
+        if autoscaling and value == Policy.BACKFILL:
+            raise UnfitError("with autoscaling: true only volcano: no node is added for a job that is kept back")
+        return Policy(value)
+
+    return fields.take("policy", read, Policy.VOLCANO if autoscaling else default)

@@ -1,0 +1,333 @@
+"""Who gets a Volcano Job: the plan with events by hand, no thread, no API."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import pytest
+
+from hpcbatch.api.informer import Informer, object_key
+from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.controller import plan_gate
+from hpcbatch.controller.node_rooms import NodeRooms
+from hpcbatch.controller.plan_gate import PlanGate
+from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.site import Policy, SiteConfig
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.batchjob import full_status_to_json
+from hpcbatch.record.manifest import to_manifest
+from hpcbatch.site.file import Site
+from hpcbatch.volcano.pinned import HOST
+
+NS = "ns"
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look makes its plan, however long the one before took."""
+    monkeypatch.setattr(plan_gate, "_SHARE", 1.0)
+    monkeypatch.setattr(plan_gate, "_LEAST_S", 0.0)
+
+
+class Cache:
+    """Implements what the gate calls of Informer."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], Object] = {}
+
+    def get(self, namespace: str | None, name: str) -> Object | None:
+        return self.objects.get((namespace or "", name))
+
+    def items(self) -> tuple[Object, ...]:
+        return tuple(self.objects.values())
+
+
+@dataclass
+class Sites:
+    config: SiteConfig = field(default_factory=lambda: SiteConfig(default_queue="q"))
+    is_in_force: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def in_force(self) -> Site:
+        return Site(config=self.config)
+
+
+class World:
+    """`nodes` of two CPUs each."""
+
+    def __init__(self, nodes: int = 2, **site: Any) -> None:
+        self.sites = Sites(SiteConfig(default_queue="q", **site))
+        self.batchjobs, self.volcano_jobs, self.nodes, self.pods = Cache(), Cache(), Cache(), Cache()
+        self.woken: list[str] = []
+        self.gate = self.start()
+        for index in range(nodes):
+            self.put_node(f"n{index}")
+
+    def start(self) -> PlanGate:
+        """A gate that knows nothing but what is in the caches."""
+        nodes, pods = cast(Informer, self.nodes), cast(Informer, self.pods)
+        gate = PlanGate(
+            cast(Informer, self.batchjobs),
+            cast(Informer, self.volcano_jobs),
+            cast(SiteSource, self.sites),
+            nodes=nodes,
+            rooms=NodeRooms(nodes, pods),
+            wake=lambda key, _: self.woken.append(key[1]),
+        )
+        for obj in self.nodes.items():
+            gate.on_node(WatchEvent("ADDED", obj))
+        for obj in self.volcano_jobs.items():
+            gate.on_volcano_job(WatchEvent("ADDED", obj))
+        for obj in self.pods.items():
+            gate.on_pod(WatchEvent("ADDED", obj))
+        for obj in self.batchjobs.items():
+            gate.on_batchjob(WatchEvent("ADDED", obj))
+        self.gate = gate
+        return gate
+
+    def put_node(self, name: str, **spec: Any) -> None:
+        obj = {
+            "metadata": {"name": name, "labels": {HOST: f"{name}.site"}},
+            "spec": spec,
+            "status": {
+                "allocatable": {"cpu": "2", "memory": "8Gi", "pods": "110"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+        self.nodes.objects["", name] = obj
+        self.gate.on_node(WatchEvent("MODIFIED", obj))
+
+    def put_pod(self, job: JobRecord, node: str, index: int = 0, phase: str = "Running") -> None:
+        obj = {
+            "metadata": {
+                "namespace": NS,
+                "name": f"job-{job.job_id}-{index}",
+                "labels": {JOB_ID_LABEL: str(job.job_id)},
+            },
+            "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": "1"}}}]},
+            "status": {"phase": phase},
+        }
+        self.pods.objects[object_key(obj)] = obj
+        self.gate.on_pod(WatchEvent("MODIFIED", obj))
+
+    def written(self, job: JobRecord, volcano_job: str = "") -> None:
+        """The caches show the record."""
+        obj = to_manifest(job.spec, name=job.object_name, submission_secret="s")
+        obj["metadata"] |= {"namespace": NS, "creationTimestamp": "2026-11-25T12:00:00Z", "uid": "u"}
+        obj["status"] = full_status_to_json(job, volcano_job=volcano_job)
+        self.batchjobs.objects[object_key(obj)] = obj
+        self.gate.on_batchjob(WatchEvent("MODIFIED", obj))
+
+    def made(self, job: JobRecord, since: str = "2999-01-01T00:00:00Z") -> Object:
+        """Its Volcano Job is made."""
+        name = f"job-{job.job_id}"
+        bare = {
+            "metadata": {"namespace": NS, "name": name, "labels": {JOB_ID_LABEL: str(job.job_id)}},
+            "spec": {"tasks": [{"template": {"spec": {}}}]},
+        }
+        obj = self.gate.placed(job, bare)
+        obj = {**obj, "metadata": {**obj["metadata"], "creationTimestamp": since}}
+        self.volcano_jobs.objects[NS, name] = obj
+        self.written(job, name)
+        return obj
+
+
+def job(number: int, cpus: int = 1, count: int = 1, walltime_s: int | None = 3600, **changes: Any) -> JobRecord:
+    layout = (Chunk(count=count, cpus=cpus),)
+    spec = JobSpec(dialect=Dialect.PBS, name="j", chunks=layout, server="s", **changes)
+    status = JobStatus(owner="ann", layout=layout, walltime_s=walltime_s)
+    return JobRecord(job_id=number, namespace=NS, object_name=f"pbs-{number}", spec=spec, status=status, queue="q")
+
+
+def full(world: World) -> list[JobRecord]:
+    """Four jobs that fill two nodes."""
+    jobs = [job(number) for number in range(1, 5)]
+    for index, one in enumerate(jobs):
+        assert world.gate.take(one) is None
+        world.made(one)
+        world.put_pod(one, f"n{index // 2}")
+    return jobs
+
+
+def test_on_an_idle_system_nobody_waits_for_a_plan() -> None:
+    world = World()
+    assert world.gate.take(job(1)) is None
+    assert world.gate.take(job(1)) is None, "a second look, after a failure"
+
+
+def test_a_wide_job_is_not_overtaken() -> None:
+    world = World()
+    first = full(world)
+    wide, later = job(5, cpus=2, count=2), job(6, walltime_s=7200)
+    for one, reason in ((wide, Reason.RESOURCES), (later, Reason.PRIORITY)):
+        held = world.gate.take(one)
+        assert held is not None and held.reason is reason
+        world.written(one)
+    for one in first[:2]:
+        world.put_pod(one, "n0", phase="Succeeded")
+    held = world.gate.take(later)
+    assert held is not None and held.reason is Reason.PRIORITY
+    short = job(7, walltime_s=60)
+    assert world.gate.take(short) is None, "it is over before the others are"
+    for one in first[2:]:
+        world.put_pod(one, "n1", phase="Succeeded")
+    world.gate.give_back(short)
+    world.woken.clear()
+    world.gate.look()
+    assert world.woken[0] == "pbs-5"
+    assert world.gate.take(wide) is None
+
+
+def test_the_start_is_told_and_stays_while_it_is_about_right() -> None:
+    world = World()
+    full(world)
+    wide = job(5, cpus=2, count=2)
+    world.gate.take(wide)
+    first = world.gate.forecast(wide)
+    assert first.start is not None and first.nodes == "n0,n1"
+    shown = replace(wide, status=replace(wide.status, planned_start=first.start, planned_nodes=first.nodes))
+    world.gate.look()
+    assert world.gate.forecast(shown) == first
+    assert world.gate.forecast(job(1)) == (None, ""), "it runs"
+
+
+def test_those_behind_the_planned_ones_have_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_gate, "_ESTIMATED", 2)
+    world = World()
+    full(world)
+    jobs = [job(5, cpus=2, count=2), job(6, cpus=2, count=2), job(7, cpus=2, count=2)]
+    for one in jobs:
+        assert world.gate.take(one) is not None
+    world.gate.look()
+    first, second, third = (world.gate.forecast(one).start for one in jobs)
+    assert first is not None and second is not None and third is None
+    assert (second - first).total_seconds() == pytest.approx(3600 + 25, abs=1)
+    assert {"pbs-6"} <= set(world.woken)
+
+
+def test_a_new_gate_has_the_same_plan() -> None:
+    world = World()
+    full(world)
+    wide, later = job(5, cpus=2, count=2), job(6, walltime_s=7200)
+    for one in (wide, later):
+        world.gate.take(one)
+        world.written(one)
+    for number in (1, 2):
+        world.put_pod(job(number), "n0", phase="Succeeded")
+    world.start()
+    held = world.gate.take(later)
+    assert held is not None and held.reason is Reason.PRIORITY
+
+
+def test_a_released_job_keeps_its_place_until_it_has_nodes() -> None:
+    world = World(1)
+    assert world.gate.take(job(1, cpus=2)) is None
+    world.written(job(1, cpus=2))  # an older event: its Volcano Job is being made
+    assert world.gate.take(job(2)) is not None
+    made = world.made(job(1, cpus=2))
+    assert made["metadata"]["annotations"] == {PLANNED_ANNOTATION: "0:n0*1"}
+    assert world.gate.take(job(2)) is not None
+    world.start()
+    assert world.gate.take(job(2)) is not None, "the Volcano Job says where it is planned"
+    world.gate.give_back(job(1, cpus=2))
+    assert world.gate.take(job(2)) is None
+
+
+def test_only_who_might_delay_a_planned_start_is_pinned() -> None:
+    world = World(3)
+    free = job(1)
+    assert world.gate.take(free) is None
+    assert "affinity" not in world.made(free)["spec"]["tasks"][0]["template"]["spec"]
+    world.put_pod(free, "n0")
+    long = job(2, cpus=2, walltime_s=600)
+    assert world.gate.take(long) is None
+    world.made(long)
+    world.put_pod(long, "n1")
+    top = job(3, cpus=2, count=2)
+    assert world.gate.take(top) is not None
+    beside = job(4, walltime_s=7200)
+    assert world.gate.take(beside) is None
+    affinity = world.made(beside)["spec"]["tasks"][0]["template"]["spec"]["affinity"]["nodeAffinity"]
+    (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term == {"matchExpressions": [{"key": HOST, "operator": "In", "values": ["n0.site"]}]}
+
+
+def test_what_volcano_does_not_start_goes_behind_all_others() -> None:
+    world = World(1)
+    stuck = job(1, cpus=2)
+    assert world.gate.take(stuck) is None
+    world.made(stuck, since="2020-01-01T00:00:00Z")
+    world.start()
+    world.gate.look()
+    assert world.gate.withdrawn(stuck) is None, "nobody else wants its place"
+    assert world.gate.take(job(2)) is None
+    world.gate.look()
+    why = world.gate.withdrawn(stuck)
+    assert why is not None and why.message == "Volcano has not started it on n0 within 30 s"
+    world.written(stuck)
+    held = world.gate.take(stuck)
+    assert held is not None and held.message == why.message
+
+
+def test_a_node_of_its_own_is_lost() -> None:
+    world = World(2)
+    pair = job(1, cpus=2, count=2)
+    assert world.gate.take(pair) is None
+    world.made(pair)
+    world.put_node("n1", unschedulable=True)
+    world.gate.look()
+    assert world.gate.withdrawn(pair) is not None
+
+
+def test_a_refused_one_has_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(1)
+    refused = job(1, cpus=2)
+    assert world.gate.take(refused) is None
+    world.gate.give_back(refused, was_denied=True)
+    world.written(refused)
+    assert world.gate.take(job(2)) is None
+    world.gate.give_back(job(2))
+    assert world.gate.take(refused) is not None
+    monkeypatch.setattr(time, "monotonic", lambda: 10.0**9)
+    assert world.gate.take(refused) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [(JobState.HELD, Reason.HELD_BY_USER), (JobState.QUEUED, Reason.LICENSES), (JobState.DELETED, Reason.NONE)],
+)
+def test_who_cannot_start_has_no_place(state: JobState, reason: Reason) -> None:
+    world = World()
+    full(world)
+    wide = job(5, cpus=2, count=2)
+    world.gate.take(wide)
+    world.put_pod(job(1), "n0", phase="Succeeded")
+    later = job(6, walltime_s=7200)
+    assert world.gate.take(later) is not None
+    world.written(replace(wide, status=replace(wide.status, state=state, reason=reason)))
+    assert world.gate.take(later) is None
+
+
+def test_the_capability_of_a_volcano_queue_is_kept_to() -> None:
+    world = World(2)
+    queue = {"metadata": {"name": "q"}, "spec": {"capability": {"cpu": "2"}}}
+    world.gate.on_queue(WatchEvent("ADDED", queue))
+    assert world.gate.take(job(1)) is None
+    assert world.gate.take(job(2)) is None
+    held = world.gate.take(job(3))
+    assert held is not None and "has reached its limit" in held.message
+    world.gate.on_queue(WatchEvent("DELETED", queue))
+    assert world.gate.take(job(3)) is None
+
+
+def test_volcano_decides_alone() -> None:
+    world = World(1, policy=Policy.VOLCANO)
+    assert [world.gate.take(job(number, cpus=2)) for number in (1, 2, 3)] == [None] * 3

@@ -1,0 +1,30 @@
+"""The planner in virtual time decides as EASY and conservative backfilling by the book do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bench.policy import book, lublin
+from bench.policy.replay import replay
+from bench.policy.trace import Trace
+
+
+@pytest.fixture(name="trace", params=[1, 2])
+def _trace(request: pytest.FixtureRequest) -> Trace:
+    return lublin.generate(300, 64, seed=request.param, load=1.2)
+
+
+def test_easy(trace: Trace) -> None:
+    assert replay(trace) == book.easy(trace)
+    assert replay(trace, per_node=1) == book.easy(trace)
+
+
+def test_easy_if_users_ask_for_more_than_they_use(trace: Trace) -> None:
+    more = replace(trace, jobs=tuple(replace(job, requested_s=3 * job.run_s) for job in trace.jobs))
+    assert replay(more) == book.easy(more)
+
+
+def test_conservative(trace: Trace) -> None:
+    assert replay(trace, depth=None) == book.conservative(trace)

@@ -1,0 +1,232 @@
+"""Jobs, nodes and pods as the plan has them, and what the plan means for a job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbatch.model.array import Membership
+from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import JobRecord, JobStatus, Suspension
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
+from hpcbatch.model.spec import JobSpec, Sharing
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy import planned
+from hpcbatch.policy.observed import Waiting
+from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
+from hpcbatch.policy.plan.snapshot import LabelTest
+from hpcbatch.policy.waiting import NodeRoom
+
+SITE = SiteConfig(node_properties={"ib": {"net": "ib"}}, kill_delay_s=30)
+QUEUE = QueueConfig(name="q", volcano_queue="q", node_selector={"kind": "batch"})
+NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
+GI = 1 << 30
+
+
+def job(number: int = 7, *chunks: Chunk, **changes: Any) -> JobRecord:
+    status = {name: changes.pop(name) for name in tuple(changes) if name in JobStatus.__dataclass_fields__}
+    layout = chunks or (Chunk(cpus=2),)
+    spec = JobSpec(dialect=Dialect.PBS, name="j", chunks=layout, server="s", **changes)
+    return JobRecord(
+        job_id=number,
+        namespace="ns",
+        object_name=f"pbs-{number}",
+        spec=spec,
+        status=JobStatus(owner="ann", layout=layout, **status),
+        queue="q",
+    )
+
+
+def test_chunks_become_parts() -> None:
+    chunk = Chunk(count=3, cpus=2, mem_bytes=GI, resources=(("gpu", 1),), hosts=("a", "b"), properties=("ib",))
+    shape = planned.shape_of((chunk,), QUEUE, SITE, job())
+    (part,) = shape.parts
+    assert (part.count, part.needs) == (3, {"cpu": 2000, "memory": GI, "nvidia.com/gpu": 1, "pods": 1})
+    assert part.labels == {"kind": "batch", "net": "ib"}
+    assert part.terms == ((LabelTest(key="kubernetes.io/hostname", values=frozenset({"a", "b"})),),)
+    assert not shape.is_scattered and not shape.is_exclusive
+
+
+def test_what_of_the_launcher() -> None:
+    site = replace(SITE, launcher=Launcher.DEDICATED, launcher_cpu_milli=100)
+    launcher = planned.shape_of((Chunk(),), QUEUE, site, job()).parts[-1]
+    assert (launcher.count, launcher.needs) == (1, {"cpu": 100, "pods": 1})
+    exclusive = planned.shape_of((Chunk(),), QUEUE, SITE, job(sharing=Sharing.EXCLUSIVE))
+    assert exclusive.is_exclusive
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (job(9, priority=5), job(3)),
+        (job(3), job(4, nice=1)),
+        (job(3), job(20)),
+        (job(99, member_of=Membership(array_id=5, array_name="a", index=0)), job(6)),
+        (
+            job(70, member_of=Membership(array_id=5, array_name="a", index=1)),
+            job(60, member_of=Membership(array_id=5, array_name="a", index=2)),
+        ),
+    ],
+    ids=["priority", "nice", "number", "a member in its array's place", "members by index"],
+)
+def test_order(first: JobRecord, second: JobRecord) -> None:
+    orders = [planned.waiting_job(record, QUEUE, SITE).order for record in (first, second)]
+    assert orders[0] < orders[1]
+    assert planned.waiting_job(first, QUEUE, SITE, is_last=True).order > orders[1]
+
+
+def test_how_long_a_job_holds_its_nodes() -> None:
+    assert planned.holds_nodes_s(job(walltime_s=600), SITE) == 10 + 600 + 30 + 5
+    assert planned.holds_nodes_s(job(), SITE) == planned.ENDLESS_S
+
+
+def test_when_a_released_job_ends() -> None:
+    now_s, released_s = NOW.timestamp(), NOW.timestamp() - 100
+    started = NOW - timedelta(seconds=60)
+
+    def end(record: JobRecord) -> float:
+        return planned.ends_s(record, SITE, released_s=released_s, now_s=now_s) - now_s
+
+    assert end(job(walltime_s=600)) == -100 + 10 + 635, "not started yet"
+    assert end(job(walltime_s=600, start_time=started, state=JobState.RUNNING)) == -60 + 635
+    suspension = Suspension(start_time=NOW - timedelta(seconds=40), end_time=NOW - timedelta(seconds=10))
+    went_on = job(walltime_s=600, start_time=started, state=JobState.RUNNING, suspensions=(suspension,))
+    assert end(went_on) == -60 + 635 + 30
+    assert end(job(walltime_s=600, start_time=started, state=JobState.SUSPENDED)) == planned.ENDLESS_S
+
+
+NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,20}[a-z0-9])?", fullmatch=True)
+
+
+@given(st.lists(st.builds(Place, part=st.integers(0, 99), node=NAMES, count=st.integers(1, 999))).map(tuple))
+def test_places_are_read_as_written(places: tuple[Place, ...]) -> None:
+    assert planned.places_of(planned.places_text(places)) == places
+
+
+@given(st.text(max_size=40))
+def test_any_text_of_places_is_read_or_ignored(text: str) -> None:
+    assert isinstance(planned.places_of(text), tuple)
+
+
+def test_places_take_of_their_nodes() -> None:
+    shape = planned.shape_of((Chunk(cpus=2), Chunk(count=2, cpus=1)), QUEUE, SITE, job())
+    places = (Place(part=0, node="a", count=1), Place(part=1, node="a", count=1), Place(part=1, node="b", count=1))
+    assert planned.placed_by(shape, places) == {"a": {"cpu": 3000, "pods": 2}, "b": {"cpu": 1000, "pods": 1}}
+    assert planned.placed_by(shape, (Place(part=5, node="a", count=1),)) == {}
+
+
+def pod(phase: str = "Running", **spec: Any) -> dict[str, Any]:
+    containers = [{"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}, {"resources": {}}]
+    return {
+        "metadata": {"name": "p"},
+        "spec": {"nodeName": "a", "containers": containers, **spec},
+        "status": {"phase": phase},
+    }
+
+
+def test_bound_pods() -> None:
+    assert planned.bound_pod(pod(), "7") == ("a", "7", {"cpu": 500, "memory": GI, "pods": 1})
+    heavy = planned.bound_pod(pod(overhead={"cpu": "250m"}), "")
+    assert heavy is not None and heavy.takes["cpu"] == 750
+    assert planned.bound_pod(pod("Succeeded"), "7") is None
+    assert planned.bound_pod(pod(nodeName=""), "7") is None
+
+
+def node(*, ready: str = "True", **spec: Any) -> dict[str, Any]:
+    allocatable = {"cpu": "4", "memory": "8Gi", "pods": "110", "hugepages-2Mi": "0", "nvidia.com/gpu": "2"}
+    conditions = [{"type": "Ready", "status": ready}]
+    return {
+        "metadata": {"name": "a", "labels": {"kind": "batch"}},
+        "spec": spec,
+        "status": {"allocatable": allocatable, "conditions": conditions},
+    }
+
+
+def test_nodes_without_what_others_take() -> None:
+    found = planned.node_of(node(), [{"cpu": 500, "pods": 1}, {"cpu": 4000, "memory": GI}])
+    assert found.has == {"cpu": 0, "memory": 7 * GI, "pods": 109, "nvidia.com/gpu": 2}
+    assert found.is_open and found.labels == {"kind": "batch"}
+
+
+@pytest.mark.parametrize(
+    "closed",
+    [
+        node(ready="False"),
+        node(ready="Unknown"),
+        node(unschedulable=True),
+        node(taints=[{"key": "k", "effect": "NoSchedule"}]),
+    ],
+)
+def test_closed_nodes(closed: dict[str, Any]) -> None:
+    assert not planned.node_of(closed, ()).is_open
+
+
+def test_forecasts() -> None:
+    places = (Place(part=0, node="b", count=1), Place(part=0, node="a", count=2))
+    expected = Expected(start_s=NOW.timestamp() + 99.7, shape=0, places=places)
+    assert planned.forecast(expected, NOW.timestamp()) == (NOW + timedelta(seconds=100), "a,b")
+    assert planned.forecast(None, NOW.timestamp()) == (None, "")
+    unknown = replace(expected, start_s=NOW.timestamp() + planned.ENDLESS_S)
+    assert planned.forecast(unknown, NOW.timestamp()) == (None, ""), "it depends on a job without a walltime"
+
+
+@pytest.mark.parametrize(
+    ("shown_s", "now_s", "is_good"),
+    [
+        (None, None, True),
+        (None, 10, False),
+        (10, None, False),
+        (10, 14, True),
+        (10, 16, False),
+        (3600, 3700, True),
+        (3600, 3900, False),
+    ],
+)
+def test_a_record_is_not_written_with_each_plan(shown_s: int | None, now_s: int | None, is_good: bool) -> None:
+    shown, now = (None if s is None else NOW + timedelta(seconds=s) for s in (shown_s, now_s))
+    assert planned.is_as_good(shown, now, at_s=NOW.timestamp()) is is_good
+
+
+ROOMS = [NodeRoom(labels={"kind": "batch"}, has={"cpu": 4000, "memory": GI}, used={"cpu": 2000})]
+
+
+@pytest.mark.parametrize(
+    ("held", "cpus", "reason", "message"),
+    [
+        (Held(why=Why.PRIORITY), 2, Reason.PRIORITY, ""),
+        (Held(why=Why.PRIORITY), 3, Reason.PRIORITY, "Not enough free nodes available"),
+        (Held(why=Why.RESERVATION, reservation="r"), 2, Reason.PRIORITY, ""),
+        (Held(why=Why.RESOURCES), 3, Reason.RESOURCES, "ncpus (R: 3 A: 2 T: 4)"),
+        (Held(why=Why.NEVER_FITS), 5, Reason.NEVER_FITS, "ncpus (R: 5 A: 2 T: 4)"),
+        (Held(why=Why.BEGIN_TIME), 2, Reason.BEGIN_TIME, ""),
+    ],
+)
+def test_what_a_held_job_shows(held: Held, cpus: int, reason: Reason, message: str) -> None:
+    why = planned.why_held(held, job(7, Chunk(cpus=cpus)), ROOMS, queue=QUEUE, site=SITE)
+    assert why.reason is reason
+    assert why.message.endswith(message) and bool(why.message) is bool(message)
+
+
+def test_the_capability_of_a_volcano_queue_is_a_limit() -> None:
+    queue = {"metadata": {"name": "q"}, "spec": {"capability": {"cpu": "4", "memory": "8Gi"}}}
+    cpu, memory = planned.capability_limits(queue)
+    assert (cpu.what, cpu.amount, memory.what, memory.amount) == ("cpu", 4000, "memory", 8 * GI)
+    assert set(cpu.of.values()) == set(planned.owner_of(job(), SiteConfig()).qos)
+    assert planned.capability_limits({"metadata": {"name": "q"}}) == ()
+    why = planned.why_held(
+        Held(why=Why.LIMIT, limit=cpu), job(7, Chunk(count=2, cpus=3)), ROOMS, queue=QUEUE, site=SITE
+    )
+    assert why == (
+        Waiting(reason=Reason.RESOURCES, message="Volcano Queue q has reached its limit on resource ncpus (R: 6 T: 4)")
+    )
+
+
+@pytest.mark.parametrize("why", list(Why))
+def test_every_why_has_a_reason(why: Why) -> None:
+    planned.why_held(Held(why=why), job(), ROOMS, queue=QUEUE, site=SITE)

@@ -1,0 +1,99 @@
+"""The limits that the planner gets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hpcbatch.model.account_limits import Limits
+from hpcbatch.model.accounts import Association, Qos, ServerLimit, first_accounts
+from hpcbatch.policy.account_limits import Standing
+from hpcbatch.policy.plan.snapshot import JOBS, NODES, Limit, Scope
+from hpcbatch.policy.running_limits import never_because, running_limits
+
+LIMITS = frozenset({"associations", "limits"})
+
+
+def test_of_accounts_and_their_users() -> None:
+    begun = first_accounts()
+    root = Association(
+        number=1, account="root", limits=Limits({"GrpJobs": 9, "MaxJobs": 2}, {"GrpTRES": {"cpu": 8, "mem": 2}})
+    )
+    accounts = replace(begun, associations=(root, begun.associations[1]))
+    of = {Scope.ACCOUNT: "root"}
+    assert running_limits(accounts, LIMITS) == (
+        Limit(code="AssocGrpJobsLimit", what=JOBS, amount=9, of=of),
+        Limit(code="AssocGrpCpuLimit", what="cpu", amount=8000, of=of),
+        Limit(code="AssocGrpMemLimit", what="memory", amount=2 * 2**20, of=of),
+        Limit(code="AssocMaxJobsLimit", what=JOBS, amount=2, of={**of, Scope.USER: "root"}),
+    )
+    assert running_limits(accounts, frozenset()) == ()
+
+
+def test_of_a_quality_of_service() -> None:
+    limits = Limits({"MaxJobsPerUser": 2, "GrpJobs": 5}, {"MaxTRESPerUser": {"node": 2, "gres/gpu": 1}})
+    qos = {**first_accounts().qos, "high": Qos(number=2, name="high", limits=limits)}
+    of, per = {Scope.QOS: "high"}, (Scope.USER,)
+    assert running_limits(replace(first_accounts(), qos=qos), LIMITS, {"gpu": "nvidia.com/gpu"}) == (
+        Limit(code="QOSGrpJobsLimit", what=JOBS, amount=5, of=of),
+        Limit(code="QOSMaxJobsPerUserLimit", what=JOBS, amount=2, of=of, per=per),
+        Limit(code="QOSMaxNodePerUserLimit", what=NODES, amount=2, of=of, per=per),
+        Limit(code="QOSMaxGRESPerUser", what="nvidia.com/gpu", amount=1, of=of, per=per),
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (
+            [("max_run", "", "q", "u", "PBS_GENERIC", 5), ("max_run", "", "q", "u", "ann", 9)],
+            [
+                Limit(
+                    code="User has reached queue q running job limit.",
+                    what=JOBS,
+                    amount=5,
+                    of={Scope.QUEUE: "q"},
+                    per=(Scope.USER,),
+                    apart_from={Scope.USER: frozenset({"ann"})},
+                ),
+                Limit(
+                    code="User has reached queue q running job limit.",
+                    what=JOBS,
+                    amount=9,
+                    of={Scope.QUEUE: "q", Scope.USER: "ann"},
+                ),
+            ],
+        ),
+        (
+            [("max_run_res", "ncpus", "", "g", "PBS_GENERIC", 4)],
+            [
+                Limit(
+                    code="Group has reached server limit on resource ncpus",
+                    what="cpu",
+                    amount=4000,
+                    per=(Scope.GROUP,),
+                )
+            ],
+        ),
+        (
+            [("max_run", "", "", "o", "PBS_ALL", 3)],
+            [Limit(code="Server job limit has been reached.", what=JOBS, amount=3)],
+        ),
+    ],
+)
+def test_of_pbs(limits: list[tuple[str, str, str, str, str, int]], expected: list[Limit]) -> None:
+    given = tuple(
+        ServerLimit(word=word, resource=resource, queue=queue, kind=kind, name=name, amount=amount)
+        for word, resource, queue, kind, name, amount in limits
+    )
+    assert running_limits(replace(first_accounts(), server_limits=given), frozenset()) == tuple(expected)
+
+
+def test_a_job_that_never_runs() -> None:
+    limits = Limits({}, {"MaxTRESPerJob": {"cpu": 4}})
+    accounts = replace(first_accounts(), qos={"normal": Qos(number=1, name="normal", limits=limits)})
+    job = Standing(user="bob", uses={"cpu": 5})
+    assert never_because(accounts, LIMITS, job) == "QOSMaxCpuPerJobLimit"
+    assert never_because(accounts, frozenset(), job) == ""
+    assert never_because(accounts, LIMITS, replace(job, uses={"cpu": 4})) == ""

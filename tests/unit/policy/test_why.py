@@ -1,0 +1,91 @@
+"""A paragraph on why a job has not started."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.why import why
+from hpcbatch.record.rows import row_of
+
+NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
+SOON = NOW + timedelta(minutes=20)
+
+
+def row(number: int, reason: Reason = Reason.NONE, state: JobState = JobState.QUEUED, **changes: Any) -> JobRow:
+    spec = JobSpec(dialect=Dialect.PBS, name="j", chunks=(Chunk(cpus=2),), server="s")
+    status = JobStatus(owner="ann", layout=spec.chunks, state=state, reason=reason)
+    record = JobRecord(job_id=number, namespace="ns", object_name="o", spec=spec, status=status, queue="q")
+    return row_of(record)._replace(**{"walltime_s": 3600, **changes})
+
+
+TOP = row(
+    3,
+    Reason.RESOURCES,
+    message="Insufficient amount of resource: ncpus (R: 6 A: 0 T: 6)",
+    planned_start=SOON,
+    planned_nodes=("n1", "n2"),
+)
+LINE = [TOP, row(4, Reason.PRIORITY), row(9, Reason.PRIORITY, priority=5), row(1, state=JobState.RUNNING)]
+
+
+def said(one: JobRow) -> str:
+    return why(one, LINE, NOW, UTC)
+
+
+def test_the_next_one() -> None:
+    assert said(TOP) == (
+        "Job 3 is number 2 of 3 that wait in queue q, behind 9 of ann (2 CPUs). It waits for nodes. Insufficient "
+        "amount of resource: ncpus (R: 6 A: 0 T: 6). By the others' walltimes it is expected to start 2026-11-25 "
+        "12:20:00 on n1, n2. It starts sooner if jobs end before their walltimes, and the less it asks for."
+    )
+
+
+def test_one_that_has_room_and_may_not_take_it() -> None:
+    assert said(LINE[1]) == (
+        "Job 4 is number 3 of 3 that wait in queue q, behind 9 of ann (2 CPUs), 3 of ann (2 CPUs). There is room for "
+        "it now, but a job before it would start later if it took that. When it starts is not known yet. With a "
+        "walltime of at most 00:19:00 it could start at once."
+    )
+
+
+def test_one_without_a_walltime() -> None:
+    assert "It has no walltime" in said(row(5, Reason.PRIORITY, message="no room", walltime_s=None))
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [
+        (row(2, state=JobState.FINISHED), "has ended: Finished."),
+        (row(2, Reason.NON_ZERO_EXIT, JobState.FAILED), "has ended: NonZeroExit."),
+        (row(2, state=JobState.RUNNING, start_time=NOW, hosts=("n1", "n1")), "has started 2026-11-25 12:00:00 on n1."),
+        (row(2, Reason.STARTING), "has its nodes, and its pods are being started."),
+        (row(2, Reason.HELD_BY_USER, JobState.HELD), "is held by its user"),
+        (row(2, Reason.HELD_BY_ADMIN, JobState.HELD), "is held by an operator"),
+        (row(2, Reason.DEPENDENCY, JobState.HELD, dependency="afterok:1"), "waits for other jobs: afterok:1."),
+        (row(2, Reason.BEGIN_TIME, JobState.WAITING, begin_time=SOON), "begin time 2026-11-25 12:20:00."),
+        (row(2, Reason.LICENSES, message="few"), "waits for licences that other jobs hold. few."),
+        (
+            row(2, Reason.NEVER_FITS, message="too much"),
+            "for less, or for other nodes. too much.",
+        ),
+        (row(2, Reason.QUEUE_UNAVAILABLE, message="it is closed"), "waits for its queue q. it is closed."),
+    ],
+)
+def test_others(one: JobRow, text: str) -> None:
+    assert text in said(one)
+
+
+@pytest.mark.parametrize("state", list(JobState))
+@pytest.mark.parametrize("reason", list(Reason))
+def test_something_is_said_of_every_job(state: JobState, reason: Reason) -> None:
+    text = said(row(2, reason, state))
+    assert text.startswith("Job 2 ") and text.endswith(".") and "  " not in text
