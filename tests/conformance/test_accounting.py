@@ -26,7 +26,7 @@ def test_a_job_is_known_from_its_id_on(site: Site) -> None:
     assert sacct(site, "-X", "-j", job, "-o", "JobIdRaw,JobName,State,Start,NodeList") == [
         [job, "held", "PENDING", "Unknown", "None assigned"]
     ]
-    assert [job] in sacct(site, "-X", "-s", "PD", "-o", "jobid")
+    assert [job] not in sacct(site, "-X", "-s", "PD", "-o", "jobid"), "what was never eligible is shown by its id only"
     site.run("scancel", job)
     ((state, start, end, elapsed),) = sacct(site, "-X", "-j", job, "-o", "state,start,end,elapsed")
     assert re.fullmatch(r"CANCELLED by \d+", state)

@@ -190,5 +190,7 @@ def test_output_when_the_job_runs_again(site: Site, dialect: str) -> None:
     site.wait_state(job, "R")
     environment = {**(site.admin_env or site.env)}
     subprocess.run([str(BIN / "qrerun"), job], env=environment, check=True, timeout=60)
+    if dialect == "slurm":
+        site.start_again_now(job)
     assert site.wait_end(job)["Exit_status"] == 0
     assert site.read("out").splitlines().count("run") == (2 if dialect == "pbs" else 1)
