@@ -441,7 +441,7 @@ class Controller:
             else:
                 status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
                 # who goes first is a matter of the plan, which wakes those that it concerns
-                look_s = None if obstacle.reason is Reason.PRIORITY else _WAITING_LOOK_S
+                look_s = None if obstacle.reason in {Reason.PRIORITY, Reason.LIMIT} else _WAITING_LOOK_S
                 decision = replace(decision, status=status, look_again_s=look_s or decision.look_again_s)
         elif seen.volcano_job is None:
             self._licenses.give_back(record.job_id)

@@ -26,7 +26,7 @@ from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Release, Why
-from hpcbatch.policy.planned import Forecast, forecast, is_as_good, places_text, plan_id, why_held
+from hpcbatch.policy.planned import Forecast, forecast, is_as_good, never_runs, places_text, plan_id, why_held
 from hpcbatch.record.rows import row_of
 from hpcbatch.volcano.pinned import HOST, noted, pinned
 
@@ -54,6 +54,7 @@ class _Told(NamedTuple):
     """What a job was last told of the plan."""
 
     why: Why | None
+    limit: str
     start: datetime | None
 
 
@@ -72,7 +73,7 @@ class PlanGate:
     ) -> None:
         self._sites, self._nodes, self._rooms, self._wake = sites, nodes, rooms, wake
         self._lock = threading.RLock()
-        self._world = PlanWorld(batchjobs, volcano_jobs, lambda: sites.in_force.config)
+        self._world = PlanWorld(batchjobs, volcano_jobs, lambda: sites.in_force.config, lambda: sites.accounts.in_force)
         self._plan = Plan(now_s=0.0)
         self._releases: dict[str, Release] = {}
         self._estimates: Mapping[str, Expected] = {}
@@ -121,9 +122,7 @@ class PlanGate:
         self._changed.set()
 
     def on_site(self) -> None:
-        """The site's configuration has changed."""
-        with self._lock:
-            self._world.look_at_all()
+        """The site's configuration, or its accounts, have changed."""
         self._changed.set()
 
     # One job
@@ -141,6 +140,9 @@ class PlanGate:
             if self._blocked_until.get(job_id, 0.0) > time.monotonic():
                 return Waiting(reason=record.status.reason, message=record.status.message)
             self._world.blocked.discard(job_id)
+            if code := self._world.never_because(record):
+                self._world.forget(job_id)
+                return never_runs(code)
             if not self._world.put_waiting(record):
                 return Waiting(reason=Reason.NEVER_FITS, message=f"queue {record.queue} cannot take it any more")
             if self._world.is_changed and self._may_plan():
@@ -157,18 +159,21 @@ class PlanGate:
         job_id = plan_id(record.job_id)
         held = None if self._world.is_changed else self._plan.held.get(job_id)
         if held is None:  # the next plan has it
-            self._told[job_id] = _Told(None, None)
+            self._told[job_id] = _Told(None, "", None)
             return Waiting(reason=record.status.reason, message=record.status.message)
         if held.why is Why.PRIORITY and job_id not in {*self._plan.expected, *self._estimates}:
             self._told.pop(job_id, None)  # most jobs: they hear of it when that changes
         else:
-            self._told[job_id] = _Told(held.why, self._forecast(record).start)
+            self._told[job_id] = self._to_tell(held, record)
         queue = site.queue(record.queue)
         if queue is None:
             return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message="")
         if job_id in self._behind and self._behind[job_id][0] > time.monotonic():
             return Waiting(reason=Reason.RESOURCES, message=self._behind[job_id][1])
         return why_held(held, record, self._rooms.get(), queue=queue, site=site)
+
+    def _to_tell(self, held: Held, record: JobRecord) -> _Told:
+        return _Told(held.why, "" if held.limit is None else held.limit.code, self._forecast(record).start)
 
     def forecast(self, record: JobRecord) -> Forecast:
         """When and where the plan starts a waiting job; what the record shows already, where that is near enough."""
@@ -317,7 +322,7 @@ class PlanGate:
             told = self._told.get(job_id)
             if record is None or held is None:
                 self._told.pop(job_id, None)
-            elif told != _Told(held.why, self._forecast(record).start):
+            elif told != self._to_tell(held, record):
                 found.append(job_id)
         return found
 

@@ -69,6 +69,7 @@ REASON: dict[Reason, str] = {
     Reason.PREEMPTED: "None",
     Reason.WITHDRAWN: "None",
     Reason.LICENSES: "Licenses",
+    Reason.LIMIT: "QOSResourceLimit",  # of one of PBS; those of Slurm have a word each: shown_reason
     Reason.BEGIN_TIME: "BeginTime",
     Reason.QUEUE_UNAVAILABLE: "PartitionInactive",
     Reason.STARTING: "None",
@@ -122,10 +123,10 @@ def long(state: JobState, reason: Reason) -> str:
 
 def shown_reason(state: JobState, reason: Reason, message: str) -> str:
     """What stands behind `Reason=`: a running job has none, one whose pods do not start has Kubernetes' word for it,
-    with which `message` begins: `ErrImagePull: …`.
+    with which `message` begins: `ErrImagePull: …`. So does that of a limit: `AssocMaxJobsLimit: …`.
     """
     word = message.partition(":")[0]
-    if state is JobState.QUEUED and reason is Reason.STARTING and word.isalpha():
+    if state is JobState.QUEUED and reason in {Reason.STARTING, Reason.LIMIT} and word.isalpha():
         return word
     return "None" if state in {JobState.RUNNING, JobState.EXITING, JobState.FINISHED} else REASON[reason]
 

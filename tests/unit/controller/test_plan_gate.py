@@ -15,6 +15,8 @@ from hpcbatch.controller import plan_gate
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.model.account_limits import WORDS, Limits
+from hpcbatch.model.accounts import Accounts, Qos, first_accounts
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
@@ -22,6 +24,7 @@ from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.observed import Waiting
 from hpcbatch.record.batchjob import full_status_to_json
 from hpcbatch.record.manifest import to_manifest
 from hpcbatch.site.file import Site
@@ -51,9 +54,15 @@ class Cache:
 
 
 @dataclass
+class Accounting:
+    in_force: Accounts = field(default_factory=first_accounts)
+
+
+@dataclass
 class Sites:
     config: SiteConfig = field(default_factory=lambda: SiteConfig(default_queue="q"))
     is_in_force: threading.Event = field(default_factory=threading.Event)
+    accounts: Accounting = field(default_factory=Accounting)
 
     @property
     def in_force(self) -> Site:
@@ -314,6 +323,62 @@ def test_who_cannot_start_has_no_place(state: JobState, reason: Reason) -> None:
     assert world.gate.take(later) is not None
     world.written(replace(wide, status=replace(wide.status, state=state, reason=reason)))
     assert world.gate.take(later) is None
+
+
+def with_limit(most: int, word: str = "MaxJobsPerUser") -> Accounts:
+    limits = Limits({word: most}) if word in WORDS else Limits({}, {"MaxTRESPerJob": {word: most}})
+    return replace(first_accounts(), qos={"normal": Qos(number=1, name="normal", limits=limits)})
+
+
+def test_a_limit_of_what_runs_is_kept_to() -> None:
+    world = World(2, accounting_enforce=frozenset({"limits"}))
+    world.sites.accounts.in_force = with_limit(1)
+    first, second = job(1), job(2)
+    assert world.gate.take(first) is None
+    world.made(first)
+    world.put_pod(first, "n0")
+    world.gate.take(second)
+    world.gate.look()
+    held = world.gate.take(second)
+    assert held == Waiting(reason=Reason.LIMIT, message="QOSMaxJobsPerUserLimit: no more than 1 job at a time")
+    world.written(replace(second, status=replace(second.status, reason=held.reason, message=held.message)))
+    world.start()
+    assert world.gate.take(second) is not None, "after a restart, too"
+    world.woken.clear()
+    world.put_pod(first, "n0", phase="Succeeded")
+    world.written(replace(first, status=replace(first.status, state=JobState.FINISHED)))
+    world.gate.look()
+    assert world.woken == ["pbs-2"]
+    assert world.gate.take(second) is None
+
+
+def test_a_limit_is_set_and_taken_away_while_jobs_wait() -> None:
+    world = World(2, accounting_enforce=frozenset({"limits"}))
+    first, second = job(1), job(2)
+    assert world.gate.take(first) is None
+    world.made(first)
+    world.sites.accounts.in_force = with_limit(1)
+    assert world.gate.take(second) is not None
+    world.sites.accounts.in_force = first_accounts()
+    assert world.gate.take(second) is None
+
+
+def test_a_job_over_a_limit_never_starts_and_is_in_nobodys_way() -> None:
+    world = World(2, accounting_enforce=frozenset({"limits"}))
+    world.sites.accounts.in_force = with_limit(1, "cpu")
+    wide = job(1, cpus=2)
+    expected = Waiting(
+        reason=Reason.LIMIT,
+        message="QOSMaxCpuPerJobLimit: the job alone is over this limit, and so never starts",
+    )
+    assert world.gate.take(wide) == expected
+    world.written(replace(wide, status=replace(wide.status, reason=expected.reason, message=expected.message)))
+    world.gate.look()
+    assert world.gate.take(wide) == expected
+    assert world.gate.take(job(2)) is None
+    world.sites.accounts.in_force = with_limit(2, "cpu")
+    world.gate.look()
+    assert world.gate.take(wide) is None
 
 
 def test_the_capability_of_a_volcano_queue_is_kept_to() -> None:

@@ -41,6 +41,8 @@ def test_tables_are_total() -> None:
         (JobState.QUEUED, Reason.STARTING, "what no program says", "None"),
         (JobState.QUEUED, Reason.RESOURCES, "exceeded quota: q", "Resources"),
         (JobState.RUNNING, Reason.STARTING, "ErrImagePull: x", "None"),
+        (JobState.QUEUED, Reason.LIMIT, "AssocMaxJobsLimit: no more than 1 job at a time", "AssocMaxJobsLimit"),
+        (JobState.QUEUED, Reason.LIMIT, "User has reached server running job limit.", "QOSResourceLimit"),
         (JobState.FAILED, Reason.LAUNCH_FAILED, "pod x: ErrImagePull: x", "JobLaunchFailure"),
     ],
 )
