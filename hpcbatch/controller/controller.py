@@ -27,6 +27,7 @@ from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.observer import Observer
 from hpcbatch.controller.open_requests import OpenRequests
 from hpcbatch.controller.own_writes import LAG_S, OwnWrites
+from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.pod_requests import PodRequests
 from hpcbatch.controller.records import Admitted, remove, write_status
@@ -134,6 +135,7 @@ class Controller:
             self._sites,
             nodes=self._nodes,
             rooms=rooms,
+            usage=PastUsage(self._batchjobs, history),
             wake=self._queue.add_after,
         )
         self._intake.foresee = self._plan.foresee

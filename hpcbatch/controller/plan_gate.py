@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
+from hpcbatch.controller.past_usage import PastUsage
+from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.controller.plan_world import STALLED_S, PlanWorld, Released
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.model.foreseen import Foreseen
@@ -46,6 +48,10 @@ _LATER_S: Final = 0.5
 _ESTIMATED: Final = 64
 """How many waiting jobs show when they may start, beside those whose start is planned."""
 _ESTIMATE_S: Final = 5.0
+_RANKED_S: Final = 30.0
+"""How often waiting jobs are put in order anew, where that depends on time."""
+_RANK_SHARE: Final = 0.05
+"""Of a thread's time, what this may take."""
 _LEAST_S: Final = 1.0
 """Between two plans that nothing but the time has brought about."""
 
@@ -69,11 +75,20 @@ class PlanGate:
         *,
         nodes: Informer,
         rooms: NodeRooms,
+        usage: PastUsage,
         wake: Callable[[Key, float], None],
     ) -> None:
         self._sites, self._nodes, self._rooms, self._wake = sites, nodes, rooms, wake
         self._lock = threading.RLock()
-        self._world = PlanWorld(batchjobs, volcano_jobs, lambda: sites.in_force.config, lambda: sites.accounts.in_force)
+        self._world = PlanWorld(
+            batchjobs,
+            volcano_jobs,
+            lambda: sites.in_force.config,
+            lambda: sites.accounts.in_force,
+            PlanOrder(usage),
+        )
+        self._usage, self._ranked = usage, float("-inf")
+        self._rank_cost_s = 0.0
         self._plan = Plan(now_s=0.0)
         self._releases: dict[str, Release] = {}
         self._estimates: Mapping[str, Expected] = {}
@@ -140,6 +155,9 @@ class PlanGate:
             if self._blocked_until.get(job_id, 0.0) > time.monotonic():
                 return Waiting(reason=record.status.reason, message=record.status.message)
             self._world.blocked.discard(job_id)
+            if site.priority.by_share and self._ranked < 0:
+                self._changed.set()  # what is in the history has not been counted yet; its event puts it in line
+                return Waiting(reason=record.status.reason, message=record.status.message)
             if code := self._world.never_because(record):
                 self._world.forget(job_id)
                 return never_runs(code)
@@ -271,6 +289,30 @@ class PlanGate:
         self._made = time.monotonic()
         self._cost_s = self._made - began
 
+    def _until_rank_s(self) -> float:
+        """Seconds until the waiting jobs are put in order anew: ages and shares change with time."""
+        if not self._sites.in_force.config.priority.changes_with_time:
+            return float("inf")
+        return self._ranked + max(_RANKED_S, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
+
+    def rank(self) -> None:
+        """Put the waiting jobs in the order of their ranks as they are now."""
+        began, config = time.monotonic(), self._sites.in_force.config.priority
+        if config.by_share:
+            self._usage.load(config)  # without the lock: a database may be slow
+        with self._lock:
+            self._world.refresh(time.time())
+            self._world.rank_anew(time.time())
+            self._ranked = time.monotonic()
+            self._rank_cost_s = self._ranked - began
+
+    def _try_to_rank(self) -> None:
+        try:
+            self.rank()
+        except Exception:
+            _LOG.exception("putting waiting jobs in order anew: they keep the order that they have")
+            self._ranked = time.monotonic()
+
     def look(self) -> None:
         """Make the plan and wake the jobs that it concerns."""
         with self._lock:
@@ -339,6 +381,8 @@ class PlanGate:
                 self._stopping.wait(_SHARE)
                 continue
             try:
+                if self._until_rank_s() <= 0:
+                    self._try_to_rank()
                 self.look()
             except Exception:
                 _LOG.exception("making the plan")
@@ -349,6 +393,7 @@ class PlanGate:
         with self._lock:
             limit_s = 1.0 if self._world.starting or self._behind else 60.0
             next_s = self._plan.next_s
+            limit_s = min(limit_s, max(0.0, self._until_rank_s()))
             if not self._is_estimated:
                 limit_s = min(limit_s, max(0.0, self._estimate_at - time.monotonic()))
         return limit_s if next_s is None else min(limit_s, max(_LEAST_S, next_s - time.time()))

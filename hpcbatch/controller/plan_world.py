@@ -12,6 +12,7 @@ from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
@@ -29,6 +30,7 @@ from hpcbatch.policy.planned import (
     capability_limits,
     ends_s,
     node_of,
+    order_of,
     placed_by,
     places_of,
     plan_id,
@@ -36,6 +38,7 @@ from hpcbatch.policy.planned import (
     shape_of,
     waiting_job,
 )
+from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
@@ -82,7 +85,9 @@ class PlanWorld:
         volcano_jobs: Informer,
         site: Callable[[], SiteConfig],
         accounts: Callable[[], Accounts],
+        order: PlanOrder,
     ) -> None:
+        self.order = order
         self._batchjobs, self._volcano_jobs, self._site, self._accounts = batchjobs, volcano_jobs, site, accounts
         self._owners = Owners(first_accounts(), frozenset())
         self._seen_site: SiteConfig | None = None
@@ -129,6 +134,7 @@ class PlanWorld:
         else:
             self._node_objects[name] = event.object
         self._changed_nodes.add(name)
+        self.order.on_node(event)
 
     def on_queue(self, event: WatchEvent) -> None:
         """Of a Volcano Queue."""
@@ -171,6 +177,7 @@ class PlanWorld:
         if accounts is self._owners.accounts and site is self._seen_site:
             return
         self._owners, self._seen_site = Owners(accounts, site.accounting_enforce), site
+        self.order.set(site.ranked_by, self._owners)
         limits = running_limits(accounts, site.accounting_enforce, site.resources)
         if limits != self._of_accounts:
             self._of_accounts = limits
@@ -183,6 +190,9 @@ class PlanWorld:
     def refresh(self, now_s: float) -> None:
         """Bring everything up to the last event."""
         self._look_at_site()
+        if self.order.is_outdated:
+            self.order.rank_as_of(now_s)
+            self._put_in_order(None)
         for key in tuple(self._changed_jobs):
             self._changed_jobs.discard(key)
             self._look_at_job(key, now_s)
@@ -251,9 +261,35 @@ class PlanWorld:
             self.is_changed = True
         return True
 
+    def rank_anew(self, now_s: float) -> None:
+        """Put the waiting jobs in the order of their ranks as they are now. Nothing changes for the plan where that is
+        the order that they have.
+        """
+        self._look_at_site()
+        before = self.order.ranking
+        self.order.rank_as_of(now_s)
+        self._put_in_order(before)
+
+    def _put_in_order(self, before: Ranking | None) -> None:
+        site, orders = self._site(), {}
+        for job_id in self.waiting:
+            record = self.records[job_id]
+            if (queue := site.queue(record.queue)) is not None:
+                orders[job_id] = order_of(record, queue, rank=self.order.rank(record), is_last=job_id in self.last)
+        as_before = sorted(orders, key=lambda job_id: (self.waiting[job_id].order, job_id))
+        if before is not None and as_before == sorted(orders, key=lambda job_id: (orders[job_id], job_id)):
+            self.order.ranking = before  # so that jobs which come have their places by ranks of the same time
+            return
+        for job_id, order in orders.items():
+            if order != self.waiting[job_id].order:
+                self.waiting[job_id] = replace(self.waiting[job_id], order=order)
+                self._planner.put_waiting(self.waiting[job_id])
+                self.is_changed = True
+
     def _waiting_job(self, record: JobRecord, queue: QueueConfig, *, is_last: bool = False) -> WaitingJob:
         site = self._site()
-        return waiting_job(record, queue, site, self._owners.owner_of(record, site), is_last=is_last)
+        owner, rank = self._owners.owner_of(record, site), self.order.rank(record)
+        return waiting_job(record, queue, site, owner, rank=rank, is_last=is_last)
 
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
         """The job gets its Volcano Job now."""

@@ -84,16 +84,20 @@ def shape_of(layout: Sequence[Chunk], queue: QueueConfig, site: SiteConfig, reco
 
 
 def waiting_job(
-    record: JobRecord, queue: QueueConfig, site: SiteConfig, owner: Owner, *, is_last: bool = False
+    record: JobRecord,
+    queue: QueueConfig,
+    site: SiteConfig,
+    owner: Owner,
+    *,
+    rank: float | None = None,
+    is_last: bool = False,
 ) -> WaitingJob:
-    """A job that may start as far as anything but other jobs is concerned. `is_last` puts it behind all that are not.
-    Raises HpcBatchError as `shape_of`.
+    """A job that may start as far as anything but other jobs is concerned. `rank` and
+    `is_last` are those of `order_of`. Raises HpcBatchError as `shape_of`.
     """
-    member = record.spec.member_of
-    array_id, index = (None, None) if member is None else (member.array_id, member.index)
     return WaitingJob(
         job_id=plan_id(record.job_id),
-        order=(float(is_last), *line_place(weight_in(queue, record.spec), record.job_id, array_id, index)),
+        order=order_of(record, queue, rank=rank, is_last=is_last),
         shapes=(shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(record, site),
         owner=owner,
@@ -278,6 +282,16 @@ def why_held(
             fits = fits_now(layout, rooms, is_scattered=is_scattered, queue=queue, site=site)
             # PBS names the top job only where the job itself would have room
             return Waiting(reason=Reason.PRIORITY, message="" if fits else "Not enough free nodes available")
+
+
+def order_of(record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool) -> tuple[float, ...]:
+    """A job's place, the smallest first: behind all others with `is_last`; by the queue's tier; by `rank`, the larger
+    first (None: this site has none); by the weight that users and operators give; in the order of submission.
+    """
+    ranks = () if rank is None else (float(-queue.priority_tier), -rank)
+    member = record.spec.member_of
+    array_id, index = (None, None) if member is None else (member.array_id, member.index)
+    return (float(is_last), *ranks, *line_place(weight_in(queue, record.spec), record.job_id, array_id, index))
 
 
 def never_runs(code: str) -> Waiting:

@@ -344,3 +344,47 @@ def test_pbs_limits_what_runs(admin: Site, name: str) -> None:
     as_operator(admin, "qmgr", "-c", "unset server max_run")
     admin.wait_state(second, "R")
     admin.run("qdel", first, second)
+
+
+def test_a_higher_quality_of_service_starts_first(admin: Site, name: str) -> None:
+    sacctmgr(admin, f"-i add qos {name} Priority=100")
+    in_force(admin, name)
+    prioritise(admin, "weightQOS: 1000, weightAge: 1")
+    full = admin.sbatch("-N", "3", "-n", "6", "--exclusive", "-t", "10", "-o", "/dev/null", "--wrap", "sleep 600")
+    admin.wait_state(full, "R")
+    note = f"echo NAME >>{admin.work}/order"
+    wide = ("-N", "3", "-n", "6", "--exclusive", "-t", "1", "-o", "/dev/null")
+    low = admin.sbatch(*wide, "--wrap", note.replace("NAME", "low"))
+    high = admin.sbatch(*wide, "-q", name, "--wrap", note.replace("NAME", "high"))
+    wait_for("the later one's reason", lambda: shown_reason(admin, high) == "PD Resources")
+    wait_for("the earlier one's reason", lambda: shown_reason(admin, low) == "PD Priority")
+    admin.run("scancel", full)
+    for job in (low, high):
+        assert admin.wait_end(job, limit_s=120)["Exit_status"] == 0
+    assert admin.read("order").split() == ["high", "low"]
+
+
+def test_a_formula_orders_jobs(admin: Site) -> None:
+    configure(admin, f"{HEAD}priority: {{formula: 'walltime'}}\n")
+    wait_for("the formula", lambda: "walltime" in json.dumps(published(admin)))
+    full = admin.qsub(
+        "-l",
+        "select=3:ncpus=2,walltime=10:00",
+        "-l",
+        "place=scatter",
+        "-o",
+        "/dev/null",
+        "-j",
+        "oe",
+        stdin="sleep 600\n",
+    )
+    admin.wait_state(full, "R")
+    wide = ("-l", "place=scatter", "-o", "/dev/null", "-j", "oe")
+    note = f"echo NAME >>{admin.work}/order\n"
+    short = admin.qsub("-l", "select=3:ncpus=2,walltime=1:00", *wide, stdin=note.replace("NAME", "short"))
+    long = admin.qsub("-l", "select=3:ncpus=2,walltime=5:00", *wide, stdin=note.replace("NAME", "long"))
+    wait_for("the later one's reason", lambda: shown_reason(admin, long) == "PD Resources")
+    admin.run("qdel", full)
+    for job in (short, long):
+        assert admin.wait_end(job, limit_s=120)["Exit_status"] == 0
+    assert admin.read("order").split() == ["long", "short"]

@@ -83,6 +83,29 @@ def test_order(first: JobRecord, second: JobRecord) -> None:
     assert planned.waiting_job(first, QUEUE, SITE, Owner(), is_last=True).order > orders[1]
 
 
+LOW = replace(QUEUE, name="low", priority_tier=1)
+HIGH = replace(QUEUE, name="high", priority_tier=2)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((job(9), HIGH, 1.0), (job(3), LOW, 100.0)),
+        ((job(9), QUEUE, 5.5), (job(3, priority=9), QUEUE, 5.0)),
+        ((job(9, priority=5), QUEUE, 5.0), (job(3), QUEUE, 5.0)),
+        ((job(3), QUEUE, 5.0), (job(20), QUEUE, 5.0)),
+    ],
+    ids=["the tier", "the rank", "the weight", "the number"],
+)
+def test_order_by_rank(
+    first: tuple[JobRecord, QueueConfig, float], second: tuple[JobRecord, QueueConfig, float]
+) -> None:
+    orders = [planned.order_of(record, queue, rank=rank, is_last=False) for record, queue, rank in (first, second)]
+    assert orders[0] < orders[1]
+    last = planned.order_of(first[0], first[1], rank=first[2], is_last=True)
+    assert last > orders[1]
+
+
 def test_how_long_a_job_holds_its_nodes() -> None:
     assert planned.holds_nodes_s(job(walltime_s=600), SITE) == 10 + 600 + 30 + 5
     assert planned.holds_nodes_s(job(), SITE) == planned.ENDLESS_S
