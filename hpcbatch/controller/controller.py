@@ -42,8 +42,9 @@ from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.queue_switches import Switches, switches_of
+from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.array_gate import array_gate
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
@@ -412,6 +413,7 @@ class Controller:
 
     def _reconcile_array(self, job: Admitted) -> float | None:
         gate = array_gate(job.record, self._dependents, datetime.now(UTC))
+        gate = replace(gate, status=self._ranked(job.record, gate.status))
         if gate.status != job.record.status:
             written = write_status(self._api, job.obj, replace(job.record, status=gate.status))
             self._own_writes.add(written)
@@ -420,6 +422,10 @@ class Controller:
             job = Admitted(written, record_from(written))
         look_again_s = self._arrays.reconcile(job.obj, job.record, gate.obstacle, gate.ready)
         return min((s for s in (look_again_s, gate.look_again_s) if s is not None), default=None)
+
+    def _ranked(self, record: JobRecord, status: JobStatus) -> JobStatus:
+        """With the priority that a waiting job has now."""
+        return replace(status, rank=self._plan.rank_of(record)) if status.state in WAITING else status
 
     # Running
 
@@ -451,6 +457,7 @@ class Controller:
         status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
         start, nodes = self._plan.forecast(record) if status.state is JobState.QUEUED else Forecast()
         status = replace(status, planned_start=start, planned_nodes=nodes)
+        status = self._ranked(record, status)
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
         if is_waiting and not self._start_bar.withdraw(record):

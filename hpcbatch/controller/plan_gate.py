@@ -28,7 +28,16 @@ from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Release, Why
-from hpcbatch.policy.planned import Forecast, forecast, is_as_good, never_runs, places_text, plan_id, why_held
+from hpcbatch.policy.planned import (
+    Forecast,
+    forecast,
+    is_as_good,
+    never_runs,
+    places_text,
+    plan_id,
+    shown_rank,
+    why_held,
+)
 from hpcbatch.record.rows import row_of
 from hpcbatch.volcano.pinned import HOST, noted, pinned
 
@@ -50,6 +59,8 @@ _ESTIMATED: Final = 64
 _ESTIMATE_S: Final = 5.0
 _RANKED_S: Final = 30.0
 """How often waiting jobs are put in order anew, where that depends on time."""
+_SHOWN_ANEW: Final = 200
+"""How many jobs at a time show their new priority."""
 _RANK_SHARE: Final = 0.05
 """Of a thread's time, what this may take."""
 _LEAST_S: Final = 1.0
@@ -223,6 +234,13 @@ class PlanGate:
         start, nodes = forecast(expected, time.time())
         return found if start is None else found._replace(start=start, nodes=tuple(nodes.split(",")))
 
+    def rank_of(self, record: JobRecord) -> int | None:
+        """The priority that a waiting job shows; what the record shows already, where that is about right."""
+        if self._sites.in_force.config.policy is Policy.VOLCANO:
+            return None
+        with self._lock:
+            return shown_rank(record.status.rank, self._world.rank(record))
+
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""
         return self._withdrawn.get(plan_id(record.job_id))
@@ -303,8 +321,15 @@ class PlanGate:
         with self._lock:
             self._world.refresh(time.time())
             self._world.rank_anew(time.time())
+            shown_otherwise = [
+                self._world.keys[job_id]
+                for job_id, rank in self._world.ranks()
+                if shown_rank(shown := self._world.records[job_id].status.rank, rank) != shown
+            ]
             self._ranked = time.monotonic()
             self._rank_cost_s = self._ranked - began
+        for key in shown_otherwise[:_SHOWN_ANEW]:
+            self._wake(key, _LATER_S)
 
     def _try_to_rank(self) -> None:
         try:

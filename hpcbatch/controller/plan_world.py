@@ -270,6 +270,14 @@ class PlanWorld:
         self.order.rank_as_of(now_s)
         self._put_in_order(before)
 
+    def rank(self, record: JobRecord) -> float | None:
+        self._look_at_site()
+        return self.order.rank(record)
+
+    def ranks(self) -> Iterator[tuple[str, float | None]]:
+        """Of the waiting jobs."""
+        return ((job_id, self.order.rank(record)) for job_id, record in self.records.items())
+
     def _put_in_order(self, before: Ranking | None) -> None:
         site, orders = self._site(), {}
         for job_id in self.waiting:

@@ -294,6 +294,16 @@ def order_of(record: JobRecord, queue: QueueConfig, *, rank: float | None, is_la
     return (float(is_last), *ranks, *line_place(weight_in(queue, record.spec), record.job_id, array_id, index))
 
 
+def shown_rank(shown: int | None, rank: float | None) -> int | None:
+    """What a record shows of a rank: what it does already if that is right to a hundredth, so that not every job's
+    record is written as it ages.
+    """
+    if rank is None:
+        return None
+    now = int(min(max(rank, 0.0), 2.0**32 - 1))
+    return shown if shown is not None and abs(shown - now) * 100 < now else now
+
+
 def never_runs(code: str) -> Waiting:
     """What a job shows that a limit never lets run. `code`: the limit's."""
     return Waiting(reason=Reason.LIMIT, message=f"{code}: the job alone is over this limit, and so never starts")

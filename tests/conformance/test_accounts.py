@@ -358,6 +358,8 @@ def test_a_higher_quality_of_service_starts_first(admin: Site, name: str) -> Non
     high = admin.sbatch(*wide, "-q", name, "--wrap", note.replace("NAME", "high"))
     wait_for("the later one's reason", lambda: shown_reason(admin, high) == "PD Resources")
     wait_for("the earlier one's reason", lambda: shown_reason(admin, low) == "PD Priority")
+    assert admin.run("squeue", "-h", "-t", "PD", "-o", "%i %Q").stdout == f"{high} 1000\n{low} 1\n"
+    assert " Priority=1000 " in admin.run("scontrol", "show", "job", high).stdout
     admin.run("scancel", full)
     for job in (low, high):
         assert admin.wait_end(job, limit_s=120)["Exit_status"] == 0

@@ -155,6 +155,14 @@ def priority(job_id: int, state: JobState, priority: int, reason: Reason = Reaso
     return 0 if is_held else max(1, FIRST_PRIORITY - job_id + priority)
 
 
+def priority_of(row: JobRow) -> int:
+    """As `priority`; where the site's has factors, that by which the job waits or has started."""
+    number = own_number(row)
+    if row.rank is None:
+        return priority(number, row.state, row.priority - row.nice, row.reason)
+    return max(1, row.rank) if priority(number, row.state, 0, row.reason) else 0
+
+
 def exit_status(
     state: JobState, reason: Reason, exit_code: int | None, exit_signal: int | None, started: bool
 ) -> tuple[int, int]:

@@ -282,3 +282,19 @@ def test_a_limit_holds_back(limit: Limit, message: str) -> None:
 @pytest.mark.parametrize("why", list(Why))
 def test_every_why_has_a_reason(why: Why) -> None:
     planned.why_held(Held(why=why), job(), ROOMS, queue=QUEUE, site=SITE)
+
+
+@pytest.mark.parametrize(
+    ("shown", "rank", "expected"),
+    [
+        (None, None, None),
+        (5, None, None),
+        (None, 7.9, 7),
+        (1000, 1005.0, 1000),
+        (1000, 1020.0, 1020),
+        (3, -4.0, 0),
+        (0, 0.0, 0),
+    ],
+)
+def test_a_shown_priority_is_about_right(shown: int | None, rank: float | None, expected: int | None) -> None:
+    assert planned.shown_rank(shown, rank) == expected
