@@ -107,7 +107,7 @@ def _is_in_line(row: JobRow) -> bool:
 
 
 def _order(row: JobRow) -> tuple[float, ...]:
-    return line_place(weight_of(row), row.job_id, row.array_id, row.array_index)
+    return -float(row.rank or 0), *line_place(weight_of(row), row.job_id, row.array_id, row.array_index)
 
 
 def _id(row: JobRow) -> str:
