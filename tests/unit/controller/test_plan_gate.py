@@ -482,6 +482,32 @@ def test_the_capability_of_a_volcano_queue_is_kept_to() -> None:
     assert world.gate.take(job(3)) is None
 
 
+def test_volcano_knows_no_limits() -> None:
+    world = World(2, accounting_enforce=frozenset({"limits"}), policy=Policy.VOLCANO, **by_priority(weight_age=1))
+    world.sites.accounts.in_force = with_limit(1)
+    assert [world.gate.take(job(number)) for number in (1, 2)] == [None, None]
+    assert world.gate.rank_of(job(1)) is None
+
+
+def test_a_changed_priority_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(2, **by_priority(weight_age=1000, max_age_s=1000))
+    full(world)
+    one = eligible(job(5), 100)
+    world.gate.take(one)
+    shown = world.gate.rank_of(one)
+    assert shown is not None and 99 <= shown <= 110
+    world.written(replace(one, status=replace(one.status, rank=shown)))
+    world.gate.rank()
+    world.woken.clear()
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 500)
+    other = eligible(job(6, nice=-50), 0)
+    world.gate.take(other)
+    world.written(other)
+    world.gate.rank()
+    assert "pbs-6" in world.woken, "its record shows none yet"
+
+
 def test_volcano_decides_alone() -> None:
     world = World(1, policy=Policy.VOLCANO)
     assert [world.gate.take(job(number, cpus=2)) for number in (1, 2, 3)] == [None] * 3
