@@ -38,8 +38,8 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
         body["problem"] = problem
     if site.node_features:
         body["features"] = sorted(site.node_features)
-    if site.priority.is_multifactor or site.priority.formula:
-        body["priority"] = priority_to_json(site.priority)
+    if site.priority.ranks:
+        body["priority"] = priority_to_json(site.ranked_by)
     if site.accounting_enforce:
         body["accountingEnforce"] = sorted(site.accounting_enforce)
     if site.licenses:

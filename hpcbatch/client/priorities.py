@@ -15,11 +15,9 @@ from hpcbatch.model.priority import Factors, PriorityConfig
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.account_limits import Standing
-from hpcbatch.policy.fairshare import Run, Share, raw_usage, shares_of
+from hpcbatch.policy.fairshare import HALF_LIVES, Share, raw_usage, run_of, shares_of
 from hpcbatch.policy.priority import Cluster, factors_of
 
-_HALF_LIVES = 10
-"""Older usage is less than a thousandth of what it was."""
 _WAITING = frozenset({JobState.QUEUED, JobState.WAITING, JobState.HELD})
 _HELD = frozenset({Reason.HELD_BY_USER, Reason.HELD_BY_ADMIN})
 
@@ -43,9 +41,9 @@ class Ranks(NamedTuple):
     def shares(self) -> dict[int, Share]:
         """Of all associations, by number. What a job used counts from its start to its end, or until now."""
         half_life_s = self.config.half_life_s
-        since = self.now - timedelta(seconds=_HALF_LIVES * half_life_s) if half_life_s else None
+        since = self.now - timedelta(seconds=HALF_LIVES * half_life_s) if half_life_s else None
         rows = list_rows(self.api, self.namespace, since=since)
-        runs = (run for row in rows if (run := _run(row, self.now)) is not None)
+        runs = (run for row in rows if (run := run_of(row, self.now)) is not None)
         usage = raw_usage(self.accounts, runs, self.now.timestamp(), half_life_s)
         return shares_of(self.accounts, usage, self.config)
 
@@ -53,7 +51,7 @@ class Ranks(NamedTuple):
         """Those of `rows` that wait and are not held by anybody, in their order."""
         config = self.config
         waiting = [row for row in rows if row.state in _WAITING and row.reason not in _HELD]
-        shares = self.shares() if config.weight_fair_share and waiting else {}
+        shares = self.shares() if config.by_share and waiting else {}
         nodes = list_nodes(self.api, self.namespace) if config.weight_job_size or config.weight_tres else []
         cluster = Cluster(
             cpus=sum(node.cpus for node in nodes),
@@ -75,14 +73,6 @@ class Ranks(NamedTuple):
             nice=row.nice - row.priority,
             fair_share=0.0 if share is None else share.factor,
         )
-
-
-def _run(row: JobRow, now: datetime) -> Run | None:
-    """None of one that has not started, counts for no account, or is an array, whose members have rows."""
-    if row.start_time is None or not row.account or row.array_indices:
-        return None
-    end = row.end_time or now
-    return Run(row.user, row.account, row.qos, row.queue, row.cpus, row.start_time.timestamp(), end.timestamp())
 
 
 def _standing(row: JobRow) -> Standing:

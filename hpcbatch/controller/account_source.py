@@ -7,6 +7,7 @@ ConfigMap hpcbatch-accounts-in-force, for a start while the other is bad.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 
 from hpcbatch.api.account_text import accounts_from_json
@@ -35,6 +36,8 @@ class AccountSource:
         self._in_force = first_accounts()
         self._text: str | None = None
         self._tried: tuple[str, str] | None = None
+        self.is_in_force = threading.Event()
+        """Set once the ConfigMap has been looked at: before that `in_force` may lack limits."""
         self._queue: WorkQueue[str] = WorkQueue()
         self.informer = Informer(
             api,
@@ -65,11 +68,13 @@ class AccountSource:
         found = self.informer.get(SYSTEM_NAMESPACE, ACCOUNTS_CONFIGMAP)
         if found is None:
             self._make(ACCOUNTS_CONFIGMAP, "")  # operators may write this one, and make none
+            self.is_in_force.set()
             return
         text = str((found.get("data") or {}).get(ACCOUNTS_KEY, ""))
         problem = self._try(text)
         if problem and self._text is None:
             self._take_kept()
+        self.is_in_force.set()
         current = (found["metadata"].get("annotations") or {}).get(SITE_ERROR_ANNOTATION, "")
         if current != problem:
             version = found["metadata"]["resourceVersion"]

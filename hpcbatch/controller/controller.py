@@ -27,6 +27,7 @@ from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.observer import Observer
 from hpcbatch.controller.open_requests import OpenRequests
 from hpcbatch.controller.own_writes import LAG_S, OwnWrites
+from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.pod_requests import PodRequests
 from hpcbatch.controller.records import Admitted, remove, write_status
@@ -41,8 +42,9 @@ from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.queue_switches import Switches, switches_of
+from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.array_gate import array_gate
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
@@ -134,6 +136,7 @@ class Controller:
             self._sites,
             nodes=self._nodes,
             rooms=rooms,
+            usage=PastUsage(self._batchjobs, history),
             wake=self._queue.add_after,
         )
         self._intake.foresee = self._plan.foresee
@@ -410,6 +413,7 @@ class Controller:
 
     def _reconcile_array(self, job: Admitted) -> float | None:
         gate = array_gate(job.record, self._dependents, datetime.now(UTC))
+        gate = replace(gate, status=self._ranked(job.record, gate.status))
         if gate.status != job.record.status:
             written = write_status(self._api, job.obj, replace(job.record, status=gate.status))
             self._own_writes.add(written)
@@ -418,6 +422,10 @@ class Controller:
             job = Admitted(written, record_from(written))
         look_again_s = self._arrays.reconcile(job.obj, job.record, gate.obstacle, gate.ready)
         return min((s for s in (look_again_s, gate.look_again_s) if s is not None), default=None)
+
+    def _ranked(self, record: JobRecord, status: JobStatus) -> JobStatus:
+        """With the priority that a waiting job has now."""
+        return replace(status, rank=self._plan.rank_of(record)) if status.state in WAITING else status
 
     # Running
 
@@ -441,7 +449,7 @@ class Controller:
             else:
                 status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
                 # who goes first is a matter of the plan, which wakes those that it concerns
-                look_s = None if obstacle.reason is Reason.PRIORITY else _WAITING_LOOK_S
+                look_s = None if obstacle.reason in {Reason.PRIORITY, Reason.LIMIT} else _WAITING_LOOK_S
                 decision = replace(decision, status=status, look_again_s=look_s or decision.look_again_s)
         elif seen.volcano_job is None:
             self._licenses.give_back(record.job_id)
@@ -449,6 +457,7 @@ class Controller:
         status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
         start, nodes = self._plan.forecast(record) if status.state is JobState.QUEUED else Forecast()
         status = replace(status, planned_start=start, planned_nodes=nodes)
+        status = self._ranked(record, status)
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
         if is_waiting and not self._start_bar.withdraw(record):

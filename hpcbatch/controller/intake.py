@@ -17,7 +17,7 @@ from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.numbers import JobNumbers
 from hpcbatch.controller.records import owner_reference, remove, write_status
 from hpcbatch.controller.site_source import SiteSource
-from hpcbatch.controller.standings import Standings, standing_of
+from hpcbatch.controller.standings import Standings
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
 from hpcbatch.model.array import ArrayStatus
@@ -33,6 +33,7 @@ from hpcbatch.policy.account_limits import Standing, max_walltime_s, place_of
 from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.holds import behind_others, hold_reason
+from hpcbatch.policy.owners import standing_of
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.submission import LIMITS, check_submission, has_limits, settle
 from hpcbatch.policy.views import node_rooms

@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
+from hpcbatch.controller.past_usage import PastUsage
+from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.controller.plan_world import STALLED_S, PlanWorld, Released
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.model.foreseen import Foreseen
@@ -26,7 +28,16 @@ from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Release, Why
-from hpcbatch.policy.planned import Forecast, forecast, is_as_good, places_text, plan_id, why_held
+from hpcbatch.policy.planned import (
+    Forecast,
+    forecast,
+    is_as_good,
+    never_runs,
+    places_text,
+    plan_id,
+    shown_rank,
+    why_held,
+)
 from hpcbatch.record.rows import row_of
 from hpcbatch.volcano.pinned import HOST, noted, pinned
 
@@ -46,6 +57,12 @@ _LATER_S: Final = 0.5
 _ESTIMATED: Final = 64
 """How many waiting jobs show when they may start, beside those whose start is planned."""
 _ESTIMATE_S: Final = 5.0
+_RANKED_S: Final = 30.0
+"""How often waiting jobs are put in order anew, where that depends on time."""
+_SHOWN_ANEW: Final = 200
+"""How many jobs at a time show their new priority."""
+_RANK_SHARE: Final = 0.05
+"""Of a thread's time, what this may take."""
 _LEAST_S: Final = 1.0
 """Between two plans that nothing but the time has brought about."""
 
@@ -54,6 +71,7 @@ class _Told(NamedTuple):
     """What a job was last told of the plan."""
 
     why: Why | None
+    limit: str
     start: datetime | None
 
 
@@ -68,11 +86,20 @@ class PlanGate:
         *,
         nodes: Informer,
         rooms: NodeRooms,
+        usage: PastUsage,
         wake: Callable[[Key, float], None],
     ) -> None:
         self._sites, self._nodes, self._rooms, self._wake = sites, nodes, rooms, wake
         self._lock = threading.RLock()
-        self._world = PlanWorld(batchjobs, volcano_jobs, lambda: sites.in_force.config)
+        self._world = PlanWorld(
+            batchjobs,
+            volcano_jobs,
+            lambda: sites.in_force.config,
+            lambda: sites.accounts.in_force,
+            PlanOrder(usage),
+        )
+        self._usage, self._ranked = usage, float("-inf")
+        self._rank_cost_s = 0.0
         self._plan = Plan(now_s=0.0)
         self._releases: dict[str, Release] = {}
         self._estimates: Mapping[str, Expected] = {}
@@ -121,9 +148,7 @@ class PlanGate:
         self._changed.set()
 
     def on_site(self) -> None:
-        """The site's configuration has changed."""
-        with self._lock:
-            self._world.look_at_all()
+        """The site's configuration, or its accounts, have changed."""
         self._changed.set()
 
     # One job
@@ -141,6 +166,12 @@ class PlanGate:
             if self._blocked_until.get(job_id, 0.0) > time.monotonic():
                 return Waiting(reason=record.status.reason, message=record.status.message)
             self._world.blocked.discard(job_id)
+            if site.priority.by_share and self._ranked < 0:
+                self._changed.set()  # what is in the history has not been counted yet; its event puts it in line
+                return Waiting(reason=record.status.reason, message=record.status.message)
+            if code := self._world.never_because(record):
+                self._world.forget(job_id)
+                return never_runs(code)
             if not self._world.put_waiting(record):
                 return Waiting(reason=Reason.NEVER_FITS, message=f"queue {record.queue} cannot take it any more")
             if self._world.is_changed and self._may_plan():
@@ -157,18 +188,21 @@ class PlanGate:
         job_id = plan_id(record.job_id)
         held = None if self._world.is_changed else self._plan.held.get(job_id)
         if held is None:  # the next plan has it
-            self._told[job_id] = _Told(None, None)
+            self._told[job_id] = _Told(None, "", None)
             return Waiting(reason=record.status.reason, message=record.status.message)
         if held.why is Why.PRIORITY and job_id not in {*self._plan.expected, *self._estimates}:
             self._told.pop(job_id, None)  # most jobs: they hear of it when that changes
         else:
-            self._told[job_id] = _Told(held.why, self._forecast(record).start)
+            self._told[job_id] = self._to_tell(held, record)
         queue = site.queue(record.queue)
         if queue is None:
             return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message="")
         if job_id in self._behind and self._behind[job_id][0] > time.monotonic():
             return Waiting(reason=Reason.RESOURCES, message=self._behind[job_id][1])
         return why_held(held, record, self._rooms.get(), queue=queue, site=site)
+
+    def _to_tell(self, held: Held, record: JobRecord) -> _Told:
+        return _Told(held.why, "" if held.limit is None else held.limit.code, self._forecast(record).start)
 
     def forecast(self, record: JobRecord) -> Forecast:
         """When and where the plan starts a waiting job; what the record shows already, where that is near enough."""
@@ -199,6 +233,13 @@ class PlanGate:
             return found._replace(never_fits=expected.why is Why.NEVER_FITS)
         start, nodes = forecast(expected, time.time())
         return found if start is None else found._replace(start=start, nodes=tuple(nodes.split(",")))
+
+    def rank_of(self, record: JobRecord) -> int | None:
+        """The priority that a waiting job shows; what the record shows already, where that is about right."""
+        if self._sites.in_force.config.policy is Policy.VOLCANO:
+            return None
+        with self._lock:
+            return shown_rank(record.status.rank, self._world.rank(record))
 
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""
@@ -266,6 +307,37 @@ class PlanGate:
         self._made = time.monotonic()
         self._cost_s = self._made - began
 
+    def _until_rank_s(self) -> float:
+        """Seconds until the waiting jobs are put in order anew: ages and shares change with time."""
+        if not self._sites.in_force.config.priority.changes_with_time:
+            return float("inf")
+        return self._ranked + max(_RANKED_S, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
+
+    def rank(self) -> None:
+        """Put the waiting jobs in the order of their ranks as they are now."""
+        began, config = time.monotonic(), self._sites.in_force.config.priority
+        if config.by_share:
+            self._usage.load(config)  # without the lock: a database may be slow
+        with self._lock:
+            self._world.refresh(time.time())
+            self._world.rank_anew(time.time())
+            shown_otherwise = [
+                self._world.keys[job_id]
+                for job_id, rank in self._world.ranks()
+                if shown_rank(shown := self._world.records[job_id].status.rank, rank) != shown
+            ]
+            self._ranked = time.monotonic()
+            self._rank_cost_s = self._ranked - began
+        for key in shown_otherwise[:_SHOWN_ANEW]:
+            self._wake(key, _LATER_S)
+
+    def _try_to_rank(self) -> None:
+        try:
+            self.rank()
+        except Exception:
+            _LOG.exception("putting waiting jobs in order anew: they keep the order that they have")
+            self._ranked = time.monotonic()
+
     def look(self) -> None:
         """Make the plan and wake the jobs that it concerns."""
         with self._lock:
@@ -317,7 +389,7 @@ class PlanGate:
             told = self._told.get(job_id)
             if record is None or held is None:
                 self._told.pop(job_id, None)
-            elif told != _Told(held.why, self._forecast(record).start):
+            elif told != self._to_tell(held, record):
                 found.append(job_id)
         return found
 
@@ -334,6 +406,8 @@ class PlanGate:
                 self._stopping.wait(_SHARE)
                 continue
             try:
+                if self._until_rank_s() <= 0:
+                    self._try_to_rank()
                 self.look()
             except Exception:
                 _LOG.exception("making the plan")
@@ -344,6 +418,7 @@ class PlanGate:
         with self._lock:
             limit_s = 1.0 if self._world.starting or self._behind else 60.0
             next_s = self._plan.next_s
+            limit_s = min(limit_s, max(0.0, self._until_rank_s()))
             if not self._is_estimated:
                 limit_s = min(limit_s, max(0.0, self._estimate_at - time.monotonic()))
         return limit_s if next_s is None else min(limit_s, max(_LEAST_S, next_s - time.time()))

@@ -12,11 +12,14 @@ from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.accounts import Accounts, first_accounts
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
-from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Expected, Held, Place, Plan
 from hpcbatch.policy.plan.planner import Planner, make_plan
 from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, RunningJob, Shape, Snapshot, Vector, WaitingJob
@@ -27,6 +30,7 @@ from hpcbatch.policy.planned import (
     capability_limits,
     ends_s,
     node_of,
+    order_of,
     placed_by,
     places_of,
     plan_id,
@@ -34,6 +38,8 @@ from hpcbatch.policy.planned import (
     shape_of,
     waiting_job,
 )
+from hpcbatch.policy.ranking import Ranking
+from hpcbatch.policy.running_limits import running_limits
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.units import parse_rfc3339
@@ -73,8 +79,19 @@ class Released:
 
 
 class PlanWorld:
-    def __init__(self, batchjobs: Informer, volcano_jobs: Informer, site: Callable[[], SiteConfig]) -> None:
-        self._batchjobs, self._volcano_jobs, self._site = batchjobs, volcano_jobs, site
+    def __init__(
+        self,
+        batchjobs: Informer,
+        volcano_jobs: Informer,
+        site: Callable[[], SiteConfig],
+        accounts: Callable[[], Accounts],
+        order: PlanOrder,
+    ) -> None:
+        self.order = order
+        self._batchjobs, self._volcano_jobs, self._site, self._accounts = batchjobs, volcano_jobs, site, accounts
+        self._owners = Owners(first_accounts(), frozenset())
+        self._seen_site: SiteConfig | None = None
+        self._of_accounts: tuple[Limit, ...] = ()
         self.released: dict[str, Released] = {}
         self.waiting: dict[str, WaitingJob] = {}
         self.records: dict[str, JobRecord] = {}
@@ -117,6 +134,7 @@ class PlanWorld:
         else:
             self._node_objects[name] = event.object
         self._changed_nodes.add(name)
+        self.order.on_node(event)
 
     def on_queue(self, event: WatchEvent) -> None:
         """Of a Volcano Queue."""
@@ -129,7 +147,7 @@ class PlanWorld:
             self.is_changed = True
 
     def _all_limits(self) -> tuple[Limit, ...]:
-        return tuple(limit for limits in self._limits.values() for limit in limits)
+        return (*self._of_accounts, *(limit for limits in self._limits.values() for limit in limits))
 
     def on_pod(self, event: WatchEvent) -> bool:
         """Whether anything has changed by it."""
@@ -153,14 +171,28 @@ class PlanWorld:
             self._of_job.setdefault(after.job_id, {})[key] = after
         return True
 
-    def look_at_all(self) -> None:
-        """The site has changed."""
+    def _look_at_site(self) -> None:
+        """No job is looked at before the site and the accounts in force have been."""
+        accounts, site = self._accounts(), self._site()
+        if accounts is self._owners.accounts and site is self._seen_site:
+            return
+        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce), site
+        self.order.set(site.ranked_by, self._owners)
+        limits = running_limits(accounts, site.accounting_enforce, site.resources)
+        if limits != self._of_accounts:
+            self._of_accounts = limits
+            self._planner.set_limits(self._all_limits())
+            self.is_changed = True
         self._changed_jobs.update(object_key(obj) for obj in self._batchjobs.items())
 
     # What has changed
 
     def refresh(self, now_s: float) -> None:
         """Bring everything up to the last event."""
+        self._look_at_site()
+        if self.order.is_outdated:
+            self.order.rank_as_of(now_s)
+            self._put_in_order(None)
         for key in tuple(self._changed_jobs):
             self._changed_jobs.discard(key)
             self._look_at_job(key, now_s)
@@ -201,14 +233,21 @@ class PlanWorld:
         else:
             self.put_waiting(record)
 
+    def never_because(self, record: JobRecord) -> str:
+        """The limit that the job alone is over; "": none."""
+        return self._owners.never_because(record)
+
     def put_waiting(self, record: JobRecord) -> bool:
         """The job waits for the plan; False if it cannot be planned at all."""
         job_id, site = plan_id(record.job_id), self._site()
+        if self.never_because(record):
+            self.forget(job_id)
+            return False
         queue = site.queue(record.queue)
         try:
             if queue is None:
                 raise HpcBatchError(f"no queue {record.queue}")
-            wanted = waiting_job(record, queue, site, is_last=job_id in self.last)
+            wanted = self._waiting_job(record, queue, is_last=job_id in self.last)
         except (HpcBatchError, ValueError):
             self.forget(job_id)
             return False
@@ -221,6 +260,44 @@ class PlanWorld:
             self._planner.put_waiting(wanted)
             self.is_changed = True
         return True
+
+    def rank_anew(self, now_s: float) -> None:
+        """Put the waiting jobs in the order of their ranks as they are now. Nothing changes for the plan where that is
+        the order that they have.
+        """
+        self._look_at_site()
+        before = self.order.ranking
+        self.order.rank_as_of(now_s)
+        self._put_in_order(before)
+
+    def rank(self, record: JobRecord) -> float | None:
+        self._look_at_site()
+        return self.order.rank(record)
+
+    def ranks(self) -> Iterator[tuple[str, float | None]]:
+        """Of the waiting jobs."""
+        return ((job_id, self.order.rank(record)) for job_id, record in self.records.items())
+
+    def _put_in_order(self, before: Ranking | None) -> None:
+        site, orders = self._site(), {}
+        for job_id in self.waiting:
+            record = self.records[job_id]
+            if (queue := site.queue(record.queue)) is not None:
+                orders[job_id] = order_of(record, queue, rank=self.order.rank(record), is_last=job_id in self.last)
+        as_before = sorted(orders, key=lambda job_id: (self.waiting[job_id].order, job_id))
+        if before is not None and as_before == sorted(orders, key=lambda job_id: (orders[job_id], job_id)):
+            self.order.ranking = before  # so that jobs which come have their places by ranks of the same time
+            return
+        for job_id, order in orders.items():
+            if order != self.waiting[job_id].order:
+                self.waiting[job_id] = replace(self.waiting[job_id], order=order)
+                self._planner.put_waiting(self.waiting[job_id])
+                self.is_changed = True
+
+    def _waiting_job(self, record: JobRecord, queue: QueueConfig, *, is_last: bool = False) -> WaitingJob:
+        site = self._site()
+        owner, rank = self._owners.owner_of(record, site), self.order.rank(record)
+        return waiting_job(record, queue, site, owner, rank=rank, is_last=is_last)
 
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
         """The job gets its Volcano Job now."""
@@ -276,7 +353,8 @@ class PlanWorld:
                 there = placed.get(node, {})
                 placed[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
-        job = running_job(released.record, placed, ends, self._site())
+        owner = self._owners.owner_of(released.record, self._site())
+        job = running_job(released.record, placed, ends, owner)
         if self._running.get(job_id) != job:
             self._running[job_id] = job
             self._planner.put_running(job)
@@ -334,7 +412,7 @@ class PlanWorld:
         self._running.pop(job_id, None)
         self._planner.drop_job(job_id)
         if queue is not None and released.shape is not None:
-            self._planner.put_waiting(waiting_job(released.record, queue, site, is_last=True))
+            self._planner.put_waiting(self._waiting_job(released.record, queue, is_last=True))
         self.is_changed = True
 
     @property
@@ -355,7 +433,7 @@ class PlanWorld:
         site = self._site()
         queue = site.queue(record.queue)
         try:
-            job = None if queue is None else waiting_job(record, queue, site)
+            job = None if queue is None else self._waiting_job(record, queue)
         except (HpcBatchError, ValueError):
             return None
         if job is None:

@@ -83,7 +83,7 @@ class SiteSource:
         self._event: tuple[str, str | None] | None = None
         self._annotation: tuple[str, str | None] | None = None
         self.is_in_force = threading.Event()
-        """Set once a configuration is in force."""
+        """Set once a configuration is in force, and accounts are."""
         self._queue: WorkQueue[str] = WorkQueue()
         self.informer = Informer(
             api,
@@ -129,7 +129,8 @@ class SiteSource:
         self.accounts.stop()
 
     def _look(self, _key: str) -> None:
-        while not (self.informer.synced.wait(timeout=0.2) and self.partitions.synced.wait(timeout=0.2)):
+        needed = self.informer.synced, self.partitions.synced, self.accounts.is_in_force
+        while not all(each.wait(timeout=0.2) for each in needed):
             if self._queue.stopped:
                 return
         configmap = self.informer.get(SYSTEM_NAMESPACE, SITE_CONFIGMAP)

@@ -9,9 +9,9 @@ from typing import Any
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object
 from hpcbatch.model.indices import Indices
-from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.policy.account_limits import Standing
+from hpcbatch.policy.owners import tres_name
 from hpcbatch.record.batchjob import altered_spec
 
 _MIB = 2**20
@@ -79,31 +79,5 @@ def _uses(chunks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         uses["cpu"] += count * int(chunk.get("cpus", 1))
         uses["mem"] += count * (int(chunk.get("memBytes", 0)) // _MIB)
         for name, amount in chunk.get("resources", {}).items():
-            uses[_tres(name)] = uses.get(_tres(name), 0) + count * int(amount)
+            uses[tres_name(name)] = uses.get(tres_name(name), 0) + count * int(amount)
     return uses
-
-
-def _tres(name: str) -> str:
-    """A resource of the site as Slurm names it; PBS's ngpus are its GPUs."""
-    return f"gres/{'gpu' if name == 'ngpus' else name}"
-
-
-def standing_of(record: JobRecord) -> Standing:
-    """Of one that is about to be admitted."""
-    members = 1 if record.spec.array is None else len(record.spec.array.indices)
-    uses = {"cpu": record.cpus, "mem": (record.mem_bytes or 0) // _MIB, "node": sum(c.count for c in record.layout)}
-    for chunk in record.layout:
-        for name, amount in chunk.resources:
-            uses[_tres(name)] = uses.get(_tres(name), 0) + chunk.count * amount
-    return Standing(
-        user=record.status.owner,
-        groups=tuple(name for _, name in record.status.groups),
-        project=record.spec.attributes.get("project", ""),
-        account=record.spec.account or "",
-        qos=record.spec.attributes.get("qos", ""),
-        queue=record.queue,
-        jobs=members,
-        waiting=members,
-        uses=uses,
-        walltime_s=record.walltime_s,
-    )

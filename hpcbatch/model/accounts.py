@@ -107,8 +107,13 @@ class Accounts:
     """Of each user."""
     server_limits: tuple[ServerLimit, ...] = ()
     next_number: int = 3
+    _found: Mapping[tuple[str, str, str], Association] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
+        found = {(one.account, one.user, one.partition): one for one in self.associations}
+        object.__setattr__(self, "_found", found)
         if ROOT not in self.accounts or NORMAL not in self.qos:
             raise HpcBatchError(f"there is no account {ROOT} or no quality of service {NORMAL}")
         for account in self.accounts.values():
@@ -122,7 +127,7 @@ class Accounts:
                     raise HpcBatchError(f"there is no quality of service {name}")
             if one.account not in self.accounts:
                 raise HpcBatchError(f"there is no account {one.account}")
-        if len({(one.account, one.user, one.partition) for one in self.associations}) < len(self.associations):
+        if len(found) < len(self.associations):
             raise HpcBatchError("an association is there twice")
 
     def _check_line(self, account: Account) -> None:
@@ -147,11 +152,8 @@ class Accounts:
         return next(iter(self.find(account=name)), None) or _missing(name)
 
     def find(self, *, account: str, user: str = "", partition: str = "") -> Iterator[Association]:
-        return (
-            one
-            for one in self.associations
-            if one.account == account and one.user == user and one.partition == partition
-        )
+        found = self._found.get((account, user, partition))
+        return iter(() if found is None else (found,))
 
     def children(self, account: str) -> tuple[str, ...]:
         """The accounts right below, by name."""

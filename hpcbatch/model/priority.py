@@ -37,6 +37,26 @@ class PriorityConfig:
     formula: str = ""
     """PBS's job_sort_formula: what it gives is a job's priority instead."""
 
+    @property
+    def ranks(self) -> bool:
+        """Whether jobs start by rank. False: by their weights, then in the order in which they came."""
+        return self.is_multifactor or bool(self.formula)
+
+    @property
+    def by_share(self) -> bool:
+        return "fairshare" in self.formula if self.formula else self.is_multifactor and bool(self.weight_fair_share)
+
+    @property
+    def by_size(self) -> bool:
+        """Whether the cluster's size matters."""
+        return self.is_multifactor and not self.formula and bool(self.weight_job_size or self.weight_tres)
+
+    @property
+    def changes_with_time(self) -> bool:
+        """Whether the ranks of two jobs may change places while nothing happens."""
+        by_age = "eligible_time" in self.formula if self.formula else self.is_multifactor and bool(self.weight_age)
+        return by_age or self.by_share
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factors:

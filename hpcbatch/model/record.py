@@ -171,6 +171,11 @@ class JobStatus:
         default="",
         metadata=stored("plannedNodes", string(most=65536), description="Where it is expected to start."),
     )
+    rank: int | None = field(
+        default=None,
+        metadata=stored("rank", integer(0, 2**32 - 1), description="Its priority, where the site's has factors."),
+    )
+    """As of the last look, about right; of a job that has started, that by which it did."""
     start_time: datetime | None = field(default=None, metadata=stored("startTime", TIME))
     end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
     exit_code: int | None = field(default=None, metadata=stored("exitCode", integer(0, 255)))

@@ -85,6 +85,8 @@ class JobRow(NamedTuple):
     """When it is expected to start, while it waits."""
     planned_nodes: tuple[str, ...] = ()
     """The nodes that it is expected to start on."""
+    rank: int | None = None
+    """Its priority, where the site's has factors."""
 
 
 class Column(NamedTuple):
@@ -229,6 +231,7 @@ COLUMNS: Final = (
         {"planned_start": parse_time},
         description="When it is expected to start",
     ),
+    Column("Rank", "integer", ".status.rank", {"rank": _same}),
     Column("PlannedNodes", "string", ".status.plannedNodes", {"planned_nodes": _names}),
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
@@ -235,6 +235,14 @@ class SiteConfig:
     """Of associations, limits and qos, what of the accounts is enforced; Slurm's AccountingStorageEnforce. `limits` and
     `qos` include `associations`."""
     priority: PriorityConfig = field(default_factory=PriorityConfig)
+    """As written; `ranked_by` is what counts."""
+
+    @property
+    def ranked_by(self) -> PriorityConfig:
+        """Who goes first, with the factors that queues have of their own."""
+        queues = (*self.queues, *self.operator_queues)
+        own = {queue.name: queue.priority_job_factor for queue in queues if queue.priority_job_factor != 1}
+        return replace(self.priority, partition_factors={**self.priority.partition_factors, **own})
 
     @property
     def ignored_options(self) -> Mapping[str, str]:

@@ -43,6 +43,7 @@ class Reason(StrEnum):
     DEPENDENCY = "Dependency"  # waits for other jobs
     DEPENDENCY_NEVER = "DependencyNeverSatisfied"
     ARRAY_LIMIT = "ArrayLimit"  # waits: the limit of its array's running members is reached
+    LIMIT = "Limit"  # waits: as much runs as a limit allows, which the message names
     LICENSES = "Licenses"  # waits: other jobs hold the licences
     BEGIN_TIME = "BeginTime"
     QUEUE_UNAVAILABLE = "QueueUnavailable"  # waits: its queue is closed, or was removed

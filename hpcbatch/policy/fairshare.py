@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from hpcbatch.model.account_tree import association_for
 from hpcbatch.model.accounts import NORMAL, PARENT_SHARES, ROOT, Accounts, Association
 from hpcbatch.model.priority import PriorityConfig
+from hpcbatch.model.row import JobRow
+
+HALF_LIVES: Final = 10
+"""Older usage is less than a thousandth of what it was."""
 
 
 class Run(NamedTuple):
@@ -27,6 +32,14 @@ class Run(NamedTuple):
     start_s: float
     end_s: float
     """Of one that runs, now."""
+
+
+def run_of(row: JobRow, now: datetime) -> Run | None:
+    """None of one that has not started, counts for no account, or is an array, whose members have rows."""
+    if row.start_time is None or not row.account or row.array_indices:
+        return None
+    end = row.end_time or now
+    return Run(row.user, row.account, row.qos, row.queue, row.cpus, row.start_time.timestamp(), end.timestamp())
 
 
 class Share(NamedTuple):

@@ -13,8 +13,11 @@ from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.order import line_place
+from hpcbatch.policy.owners import of_volcano_queue
 from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
 from hpcbatch.policy.plan.snapshot import (
+    JOBS,
+    NODES,
     LabelTest,
     Limit,
     Node,
@@ -29,7 +32,7 @@ from hpcbatch.policy.plan.snapshot import (
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.views import is_ready, takes_pods
 from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
-from hpcbatch.units import cpu_milli, memory_bytes
+from hpcbatch.units import counted, cpu_milli, memory_bytes
 from hpcbatch.volcano.pod_needs import node_selector, node_terms
 from hpcbatch.volcano.translate import weight_in
 
@@ -80,35 +83,25 @@ def shape_of(layout: Sequence[Chunk], queue: QueueConfig, site: SiteConfig, reco
     )
 
 
-def waiting_job(record: JobRecord, queue: QueueConfig, site: SiteConfig, *, is_last: bool = False) -> WaitingJob:
-    """A job that may start as far as anything but other jobs is concerned. `is_last` puts it behind all that are not.
-    Raises HpcBatchError as `shape_of`.
+def waiting_job(
+    record: JobRecord,
+    queue: QueueConfig,
+    site: SiteConfig,
+    owner: Owner,
+    *,
+    rank: float | None = None,
+    is_last: bool = False,
+) -> WaitingJob:
+    """A job that may start as far as anything but other jobs is concerned. `rank` and
+    `is_last` are those of `order_of`. Raises HpcBatchError as `shape_of`.
     """
-    member = record.spec.member_of
-    array_id, index = (None, None) if member is None else (member.array_id, member.index)
     return WaitingJob(
         job_id=plan_id(record.job_id),
-        order=(float(is_last), *line_place(weight_in(queue, record.spec), record.job_id, array_id, index)),
+        order=order_of(record, queue, rank=rank, is_last=is_last),
         shapes=(shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(record, site),
-        owner=owner_of(record, site),
+        owner=owner,
     )
-
-
-def owner_of(record: JobRecord, site: SiteConfig) -> Owner:
-    status, account, queue = record.status, record.spec.account, site.queue(record.queue)
-    return Owner(
-        user=status.owner,
-        groups=tuple(name for _, name in status.groups),
-        accounts=(account,) if account else (),
-        queue=record.queue,
-        qos=() if queue is None else (_of_volcano_queue(queue.volcano_queue),),
-    )
-
-
-def _of_volcano_queue(name: str) -> str:
-    """What the plan has for a Volcano Queue among the names of QOS, which have no colon."""
-    return f"queue:{name}"
 
 
 def capability_limits(queue: Object) -> tuple[Limit, ...]:
@@ -116,7 +109,7 @@ def capability_limits(queue: Object) -> tuple[Limit, ...]:
     name = queue["metadata"]["name"]
     capability = amounts((queue.get("spec") or {}).get("capability") or {})
     return tuple(
-        Limit(code=f"Volcano Queue {name}", what=what, amount=amount, of={Scope.QOS: _of_volcano_queue(name)})
+        Limit(code=f"Volcano Queue {name}", what=what, amount=amount, of={Scope.QOS: of_volcano_queue(name)})
         for what, amount in sorted(capability.items())
     )
 
@@ -143,12 +136,12 @@ def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: flo
     return seconds(began) + length_s - _START_UP_S + stopped_s
 
 
-def running_job(record: JobRecord, placed: Mapping[str, Vector], ends: float, site: SiteConfig) -> RunningJob:
+def running_job(record: JobRecord, placed: Mapping[str, Vector], ends: float, owner: Owner) -> RunningJob:
     return RunningJob(
         job_id=plan_id(record.job_id),
         placed=placed,
         ends_s=ends,
-        owner=owner_of(record, site),
+        owner=owner,
         is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE,
     )
 
@@ -282,7 +275,7 @@ def why_held(
         case Why.RESOURCES | Why.NODE_DOWN | Why.NEVER_FITS:
             return explain(layout, rooms, is_scattered=is_scattered, queue=queue, site=site)
         case Why.LIMIT:
-            return Waiting(reason=Reason.RESOURCES, message=_limit_text(held, shape_of(layout, queue, site, record)))
+            return _limited(held, shape_of(layout, queue, site, record))
         case Why.BEGIN_TIME:
             return Waiting(reason=Reason.BEGIN_TIME, message="")
         case _:
@@ -291,11 +284,53 @@ def why_held(
             return Waiting(reason=Reason.PRIORITY, message="" if fits else "Not enough free nodes available")
 
 
-def _limit_text(held: Held, shape: Shape) -> str:
-    """As PBS says it of a resource: R required, T in all."""
+def order_of(record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool) -> tuple[float, ...]:
+    """A job's place, the smallest first: behind all others with `is_last`; by the queue's tier; by `rank`, the larger
+    first (None: this site has none); by the weight that users and operators give; in the order of submission.
+    """
+    ranks = () if rank is None else (float(-queue.priority_tier), -rank)
+    member = record.spec.member_of
+    array_id, index = (None, None) if member is None else (member.array_id, member.index)
+    return (float(is_last), *ranks, *line_place(weight_in(queue, record.spec), record.job_id, array_id, index))
+
+
+def shown_rank(shown: int | None, rank: float | None) -> int | None:
+    """What a record shows of a rank: what it does already if that is right to a hundredth, so that not every job's
+    record is written as it ages.
+    """
+    if rank is None:
+        return None
+    now = int(min(max(rank, 0.0), 2.0**32 - 1))
+    return shown if shown is not None and abs(shown - now) * 100 < now else now
+
+
+def never_runs(code: str) -> Waiting:
+    """What a job shows that a limit never lets run. `code`: the limit's."""
+    return Waiting(reason=Reason.LIMIT, message=f"{code}: the job alone is over this limit, and so never starts")
+
+
+def _limited(held: Held, shape: Shape) -> Waiting:
     if (limit := held.limit) is None:
-        return ""
-    unit = 1000 if limit.what == "cpu" else 1
-    name = {"cpu": "ncpus", "memory": "mem"}.get(limit.what, limit.what)
-    required, total = shape.total(limit.what) / unit, limit.amount / unit
-    return f"{limit.code} has reached its limit on resource {name} (R: {required:g} T: {total:g})"
+        return Waiting(reason=Reason.LIMIT, message="")
+    if limit.of.get(Scope.QOS, "").startswith(of_volcano_queue("")):
+        # as PBS says it of a resource: R required, T in all
+        unit = 1000 if limit.what == "cpu" else 1
+        name = {"cpu": "ncpus", "memory": "mem"}.get(limit.what, limit.what)
+        required, total = shape.total(limit.what) / unit, limit.amount / unit
+        text = f"{limit.code} has reached its limit on resource {name} (R: {required:g} T: {total:g})"
+        return Waiting(reason=Reason.RESOURCES, message=text)
+    if " " in limit.code:  # PBS's own sentence
+        return Waiting(reason=Reason.LIMIT, message=limit.code)
+    return Waiting(reason=Reason.LIMIT, message=f"{limit.code}: no more than {_amount_text(limit)} at a time")
+
+
+def _amount_text(limit: Limit) -> str:
+    match limit.what:
+        case "cpu":
+            return counted(limit.amount // 1000, "CPU")
+        case "memory":
+            return f"{limit.amount >> 20} MiB of memory"
+        case _ if limit.what in {JOBS, NODES}:
+            return counted(limit.amount, limit.what.removesuffix("s"))
+        case name:
+            return f"{limit.amount} of {name}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hpcbatch.model.accounts import NORMAL, Accounts
 from hpcbatch.model.formula import evaluate
 from hpcbatch.model.priority import Factors, PriorityConfig
-from hpcbatch.policy.account_limits import Standing, place_of
+from hpcbatch.policy.account_limits import Place, Standing, place_of
 
 _MOST = 2**32 - 1
 
@@ -23,6 +24,20 @@ class Cluster:
     """Of the resources that have weights."""
 
 
+class Highest(NamedTuple):
+    """By what the factors of associations and qualities of service are measured."""
+
+    assoc: int
+    qos: int
+
+    @classmethod
+    def of(cls, accounts: Accounts) -> Highest:
+        return cls(
+            max((one.limits.count("Priority") or 0 for one in accounts.associations), default=0),
+            max((each.limits.count("Priority") or 0 for each in accounts.qos.values()), default=0),
+        )
+
+
 def factors_of(
     config: PriorityConfig,
     accounts: Accounts,
@@ -32,26 +47,27 @@ def factors_of(
     age_s: float,
     nice: int = 0,
     fair_share: float = 0.0,
+    place: Place | None = None,
+    highest: Highest | None = None,
 ) -> Factors:
     """`age_s`: how long it has been eligible; `fair_share` is the factor of its association. A factor without a weight
-    is 0.
+    is 0. Who ranks many jobs gives `place` and `highest`, which else are looked up.
     """
-    place = place_of(accounts, job)
+    place = place_of(accounts, job) if place is None else place
+    highest = Highest.of(accounts) if highest is None else highest
     own = 0 if place.own is None else place.own.limits.count("Priority") or 0
-    most_own = max((one.limits.count("Priority") or 0 for one in accounts.associations), default=0)
     qos = accounts.qos.get(job.qos or NORMAL)
     of_qos = 0 if qos is None else qos.limits.count("Priority") or 0
-    most_qos = max((each.limits.count("Priority") or 0 for each in accounts.qos.values()), default=0)
     of_partition = config.partition_factors.get(job.queue, 1)
     most_partition = max((1, *config.partition_factors.values()))
     totals = {"cpu": cluster.cpus, "node": cluster.nodes, **cluster.tres}
     return Factors(
         age=min(1.0, max(0.0, age_s) / config.max_age_s) if config.weight_age else 0.0,
-        assoc=own / most_own if config.weight_assoc and most_own else 0.0,
+        assoc=own / highest.assoc if config.weight_assoc and highest.assoc else 0.0,
         fair_share=fair_share if config.weight_fair_share or config.formula else 0.0,
         job_size=_size(config, cluster, job) if config.weight_job_size else 0.0,
         partition=of_partition / most_partition if config.weight_partition else 0.0,
-        qos=of_qos / most_qos if config.weight_qos and most_qos else 0.0,
+        qos=of_qos / highest.qos if config.weight_qos and highest.qos else 0.0,
         tres={
             name: min(1.0, job.uses.get(name, 0) / totals[name]) for name in config.weight_tres if totals.get(name, 0)
         },

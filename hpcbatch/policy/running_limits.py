@@ -1,6 +1,6 @@
 """The limits of what runs at a time, for the planner: those of accounts, qualities of service and PBS.
 
-A job that is over a limit by itself never runs; `never_because` says so. What the planner counts is named as in its
+A job that is over a limit by itself never runs: see policy.owners. What the planner counts is named as in its
 vectors: `cpu` in thousandths, `memory` in bytes, extended resources in pieces.
 """
 
@@ -11,7 +11,7 @@ from typing import Final
 
 from hpcbatch.model.account_tree import inherited
 from hpcbatch.model.accounts import Accounts, Association, Qos, ServerLimit
-from hpcbatch.policy.account_limits import Standing, group_reason, own_limits, per_reason, place_of
+from hpcbatch.policy.account_limits import group_reason, per_reason
 from hpcbatch.policy.plan.snapshot import JOBS, NODES, Limit, Scope
 from hpcbatch.policy.submission import ALL, GENERIC, LIMITS, MEBIBYTE, is_same_limit
 
@@ -31,11 +31,6 @@ def running_limits(
             found += _of_association(one, inherited(accounts, one).limits.count("MaxJobs"), known)
     found += _of_server(accounts.server_limits, known)
     return tuple(found)
-
-
-def never_because(accounts: Accounts, enforced: frozenset[str], job: Standing) -> str:
-    """The reason of a limit that the job alone is over; "" if there is none."""
-    return next(iter(own_limits(place_of(accounts, job), job)), "") if LIMITS in enforced else ""
 
 
 def _counted(tres: str, amount: int, resources: Mapping[str, str]) -> tuple[str, int] | None:

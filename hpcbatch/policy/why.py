@@ -44,6 +44,8 @@ def _kept_back(row: JobRow, zone: tzinfo | None) -> str | None:
             return f"is not to start before its begin time{_at(row.begin_time, zone)}."
         case Reason.ARRAY_LIMIT:
             return "waits until fewer members of its array run: as many run as its limit allows."
+        case Reason.LIMIT:
+            return f"is held back by a limit. {_sentence(row.message)}".rstrip()
         case Reason.LICENSES:
             return f"waits for licences that other jobs hold. {_sentence(row.message)}".rstrip()
         case Reason.QUEUE_UNAVAILABLE:
@@ -105,7 +107,7 @@ def _is_in_line(row: JobRow) -> bool:
 
 
 def _order(row: JobRow) -> tuple[float, ...]:
-    return line_place(weight_of(row), row.job_id, row.array_id, row.array_index)
+    return -float(row.rank or 0), *line_place(weight_of(row), row.job_id, row.array_id, row.array_index)
 
 
 def _id(row: JobRow) -> str:

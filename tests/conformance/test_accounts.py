@@ -267,3 +267,126 @@ def test_many_at_once_are_not_too_many(admin: Site) -> None:
     ]
     codes = [(each.communicate(timeout=60), each.returncode)[1] for each in submissions]
     assert sorted(codes) == [0] * 3 + [1] * 9
+
+
+def quick(site: Site, *options: str, sleep: str = "600") -> str:
+    return site.sbatch("-n", "1", "-o", "/dev/null", *options, "--wrap", f"sleep {sleep}")
+
+
+def shown_reason(site: Site, job: str) -> str:
+    return site.run("squeue", "-h", "-j", job, "-o", "%t %r", check=False).stdout.strip()
+
+
+def test_a_limit_of_running_jobs_holds_back(admin: Site, name: str) -> None:
+    user = admin.env["USER"]
+    sacctmgr(admin, f"-i add account {name} GrpTRES=cpu=2")
+    sacctmgr(admin, f"-i add account {name}b")
+    sacctmgr(admin, f"-i add user {user} account={name} MaxJobs=1")
+    sacctmgr(admin, f"-i add user {user} account={name}b")
+    in_force(admin, f'\\"account\\": \\"{name}b\\", \\"user\\": \\"{user}\\"')
+    enforce(admin, "limits")
+    first, second = quick(admin, "-A", name), quick(admin, "-A", name)
+    too_wide = quick(admin, "-A", name, "-n", "3")
+    other = quick(admin, "-A", f"{name}b")
+    admin.wait_state(first, "R")
+    admin.wait_state(other, "R")
+    wait_for("its reason", lambda: shown_reason(admin, second) == "PD AssocMaxJobsLimit")
+    wait_for("its reason", lambda: shown_reason(admin, too_wide) == "PD AssocGrpCpuLimit")
+    told = admin.attributes(second)["comment"]
+    assert told == "Not Running: AssocMaxJobsLimit: no more than 1 job at a time"
+    assert "AssocGrpCpuLimit: the job alone is over this limit" in admin.run("hpcbatch", "why", too_wide).stdout
+    admin.run("scancel", first)
+    admin.wait_state(second, "R")
+    sacctmgr(admin, f"-i modify account {name} set GrpTRES=cpu=-1")
+    sacctmgr(admin, f"-i modify user where name={user} account={name} set MaxJobs=-1")
+    admin.wait_state(too_wide, "R")
+    admin.run("scancel", second, too_wide, other)
+
+
+def test_a_limit_is_never_exceeded(admin: Site, name: str) -> None:
+    user = admin.env["USER"]
+    sacctmgr(admin, f"-i add qos {name} MaxJobsPerUser=2")
+    sacctmgr(admin, f"-i add account {name}")
+    sacctmgr(admin, f"-i add user {user} account={name}")
+    in_force(admin, f'\\"account\\": \\"{name}\\", \\"user\\": \\"{user}\\"')
+    enforce(admin, "limits")
+    note = f"echo + >>{admin.work}/marks; sleep 1; echo - >>{admin.work}/marks"
+    options = ("-A", name, "-q", name, "-n", "1", "-t", "1", "-o", "/dev/null")
+    submissions = [
+        subprocess.Popen(
+            admin.command("sbatch", "--parsable", *options, "--wrap", note),
+            cwd=admin.work,
+            env={**admin.env},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(12)
+    ]
+    jobs = [each.communicate(timeout=60)[0].strip() for each in submissions]
+    assert all(jobs)
+    for job in jobs:
+        assert admin.wait_end(job, limit_s=300)["Exit_status"] == 0
+    run = most = 0
+    for mark in admin.read("marks").split():
+        run += 1 if mark == "+" else -1
+        most = max(most, run)
+    assert (run, most) == (0, 2)
+
+
+def test_pbs_limits_what_runs(admin: Site, name: str) -> None:
+    as_operator(admin, "qmgr", "-c", "set server max_run = [u:PBS_GENERIC=1]")
+    in_force(admin, "PBS_GENERIC")
+    first, second = (admin.qsub("-o", "/dev/null", "-j", "oe", stdin="sleep 600\n") for _ in range(2))
+    admin.wait_state(first, "R")
+    expected = "Not Running: User has reached server running job limit."
+    wait_for("its comment", lambda: admin.attributes(second).get("comment") == expected)
+    assert shown_reason(admin, second) == "PD QOSResourceLimit"
+    as_operator(admin, "qmgr", "-c", "unset server max_run")
+    admin.wait_state(second, "R")
+    admin.run("qdel", first, second)
+
+
+def test_a_higher_quality_of_service_starts_first(admin: Site, name: str) -> None:
+    sacctmgr(admin, f"-i add qos {name} Priority=100")
+    in_force(admin, name)
+    prioritise(admin, "weightQOS: 1000, weightAge: 1")
+    full = admin.sbatch("-N", "3", "-n", "6", "--exclusive", "-t", "10", "-o", "/dev/null", "--wrap", "sleep 600")
+    admin.wait_state(full, "R")
+    note = f"echo NAME >>{admin.work}/order"
+    wide = ("-N", "3", "-n", "6", "--exclusive", "-t", "1", "-o", "/dev/null")
+    low = admin.sbatch(*wide, "--wrap", note.replace("NAME", "low"))
+    high = admin.sbatch(*wide, "-q", name, "--wrap", note.replace("NAME", "high"))
+    wait_for("the later one's reason", lambda: shown_reason(admin, high) == "PD Resources")
+    wait_for("the earlier one's reason", lambda: shown_reason(admin, low) == "PD Priority")
+    assert admin.run("squeue", "-h", "-t", "PD", "-o", "%i %Q").stdout == f"{high} 1000\n{low} 1\n"
+    assert " Priority=1000 " in admin.run("scontrol", "show", "job", high).stdout
+    admin.run("scancel", full)
+    for job in (low, high):
+        assert admin.wait_end(job, limit_s=120)["Exit_status"] == 0
+    assert admin.read("order").split() == ["high", "low"]
+
+
+def test_a_formula_orders_jobs(admin: Site) -> None:
+    configure(admin, f"{HEAD}priority: {{formula: 'walltime'}}\n")
+    wait_for("the formula", lambda: "walltime" in json.dumps(published(admin)))
+    full = admin.qsub(
+        "-l",
+        "select=3:ncpus=2,walltime=10:00",
+        "-l",
+        "place=scatter",
+        "-o",
+        "/dev/null",
+        "-j",
+        "oe",
+        stdin="sleep 600\n",
+    )
+    admin.wait_state(full, "R")
+    wide = ("-l", "place=scatter", "-o", "/dev/null", "-j", "oe")
+    note = f"echo NAME >>{admin.work}/order\n"
+    short = admin.qsub("-l", "select=3:ncpus=2,walltime=1:00", *wide, stdin=note.replace("NAME", "short"))
+    long = admin.qsub("-l", "select=3:ncpus=2,walltime=5:00", *wide, stdin=note.replace("NAME", "long"))
+    wait_for("the later one's reason", lambda: shown_reason(admin, long) == "PD Resources")
+    admin.run("qdel", full)
+    for job in (short, long):
+        assert admin.wait_end(job, limit_s=120)["Exit_status"] == 0
+    assert admin.read("order").split() == ["long", "short"]

@@ -37,7 +37,7 @@ def brings_forward(update: Update, row: JobRow) -> bool:
 
 def is_lowered(update: Update, row: JobRow) -> bool:
     """Whether an update that `brings_forward` only lowers the priority, which would not last."""
-    now = states.priority(states.own_number(row), JobState.QUEUED, row.priority - row.nice)
+    now = states.priority_of(row._replace(state=JobState.QUEUED))
     return update.priority is not None and update.priority < now and not _wants_less_nice(update, row)
 
 

@@ -267,7 +267,7 @@ def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
         allocated_nodes=row.nodes if started else 0,
         node_list=compress(tuple(dict.fromkeys(row.hosts))) if started and row.hosts else _NOT_ASSIGNED,
         reason=_reason(entry),
-        priority=states.priority(record.job_id, status.state, row.priority - row.nice, status.reason),
+        priority=states.priority_of(row),
         cpu_s=(status.cpu_used_s if status.state.is_final else status.cpu_used_s or 0) if started else 0,
     )
 

@@ -96,7 +96,7 @@ def _job_lines(
     return [
         f"JobId={shown_number(record.job_id, spec.member_of)} {in_array}JobName={spec.name}",
         f"UserId={status.owner}({status.uid}) GroupId={group or status.gid}({status.gid}) MCS_label=N/A",
-        f"Priority={states.priority(states.own_number(row), status.state, spec.priority - spec.nice, status.reason)} "
+        f"Priority={states.priority_of(row)} "
         f"Nice={spec.nice} Account={spec.account or '(null)'} QOS={given.get('qos', 'normal')}",
         f"JobState={states.long(status.state, status.reason)} "
         f"Reason={states.shown_reason(status.state, status.reason, status.message)} "

@@ -11,7 +11,7 @@ from hpcbatch.dialects.slurm.columns import Column, line, parse_format, parse_na
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.squeue_format import LETTERS, NAMES, Field, View
 from hpcbatch.dialects.slurm.squeue_options import SqueueOptions
-from hpcbatch.dialects.slurm.states import compact, expected_end, expected_start, own_number, priority, used_s
+from hpcbatch.dialects.slurm.states import compact, expected_end, expected_start, own_number, priority_of, used_s
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import WAITING, JobState
@@ -36,8 +36,8 @@ _NUMERIC: dict[str, SortKey] = {
     "L": lambda row, now: float("inf") if row.walltime_s is None else row.walltime_s - used_s(row, now),
     "m": lambda row, _: row.mem_bytes or 0,
     "M": used_s,
-    "p": lambda row, _: priority(own_number(row), row.state, row.priority - row.nice, row.reason),
-    "Q": lambda row, _: priority(own_number(row), row.state, row.priority - row.nice, row.reason),
+    "p": lambda row, _: priority_of(row),
+    "Q": lambda row, _: priority_of(row),
     "S": lambda row, _: _when(expected_start(row)),
     "V": lambda row, _: _when(row.submit_time),
 }

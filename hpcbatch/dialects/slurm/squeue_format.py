@@ -22,7 +22,7 @@ from hpcbatch.dialects.slurm.states import (
     expected_start,
     long,
     own_number,
-    priority,
+    priority_of,
     restarts,
     shown_reason,
     system_comment,
@@ -116,7 +116,7 @@ def _dependency(row: JobRow) -> str:
 
 
 def _priority(row: JobRow) -> int:
-    return priority(own_number(row), row.state, row.priority - row.nice, row.reason)
+    return priority_of(row)
 
 
 def _of_wrf(name: str) -> Value:

@@ -69,6 +69,7 @@ REASON: dict[Reason, str] = {
     Reason.PREEMPTED: "None",
     Reason.WITHDRAWN: "None",
     Reason.LICENSES: "Licenses",
+    Reason.LIMIT: "QOSResourceLimit",  # of one of PBS; those of Slurm have a word each: shown_reason
     Reason.BEGIN_TIME: "BeginTime",
     Reason.QUEUE_UNAVAILABLE: "PartitionInactive",
     Reason.STARTING: "None",
@@ -122,10 +123,10 @@ def long(state: JobState, reason: Reason) -> str:
 
 def shown_reason(state: JobState, reason: Reason, message: str) -> str:
     """What stands behind `Reason=`: a running job has none, one whose pods do not start has Kubernetes' word for it,
-    with which `message` begins: `ErrImagePull: …`.
+    with which `message` begins: `ErrImagePull: …`. So does that of a limit: `AssocMaxJobsLimit: …`.
     """
     word = message.partition(":")[0]
-    if state is JobState.QUEUED and reason is Reason.STARTING and word.isalpha():
+    if state is JobState.QUEUED and reason in {Reason.STARTING, Reason.LIMIT} and word.isalpha():
         return word
     return "None" if state in {JobState.RUNNING, JobState.EXITING, JobState.FINISHED} else REASON[reason]
 
@@ -152,6 +153,14 @@ def priority(job_id: int, state: JobState, priority: int, reason: Reason = Reaso
     """The number that squeue's %Q and scontrol show; 0 while held by somebody, not by a dependency."""
     is_held = state is JobState.HELD and reason not in {Reason.DEPENDENCY, Reason.DEPENDENCY_NEVER}
     return 0 if is_held else max(1, FIRST_PRIORITY - job_id + priority)
+
+
+def priority_of(row: JobRow) -> int:
+    """As `priority`; where the site's has factors, that by which the job waits or has started."""
+    number = own_number(row)
+    if row.rank is None:
+        return priority(number, row.state, row.priority - row.nice, row.reason)
+    return max(1, row.rank) if priority(number, row.state, 0, row.reason) else 0
 
 
 def exit_status(

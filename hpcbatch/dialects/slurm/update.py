@@ -441,6 +441,8 @@ def _with_priority(spec: JobSpec, priority: int, record: JobRecord) -> JobSpec:
         return spec
     if spec.hold or spec.admin_holds:
         raise SlurmUsageError(_HELD)
+    if record.status.rank is not None:  # its factors go on counting
+        return replace(spec, priority=spec.priority + priority - record.status.rank)
     return with_priority(spec, priority, states.own_number(row_of(record)))
 
 

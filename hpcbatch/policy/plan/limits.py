@@ -8,6 +8,7 @@ from itertools import product
 
 from hpcbatch.policy.plan.snapshot import JOBS, NODES, Limit, Owner, RunningJob, Scope, Shape, Vector
 
+_NARROW_FIRST = (Scope.USER, Scope.ACCOUNT, Scope.QOS, Scope.GROUP, Scope.QUEUE)
 CounterKey = tuple[int, tuple[str, ...]]
 """The limit's index, and the values of the names that it counts apart."""
 
@@ -30,6 +31,10 @@ class Limits:
     def __init__(self, limits: Iterable[Limit]) -> None:
         self.limits = tuple(limits)
         self.used: dict[CounterKey, int] = {}
+        self._indices: dict[tuple[Scope, str] | None, list[int]] = {}
+        for index, limit in enumerate(self.limits):
+            scope = next((each for each in _NARROW_FIRST if each in limit.of), None)
+            self._indices.setdefault(None if scope is None else (scope, limit.of[scope]), []).append(index)
         self._of_owner: dict[tuple[Owner, str], tuple[CounterKey, ...]] = {}
         self._of_running: dict[str, list[Count]] = {}
 
@@ -64,12 +69,15 @@ class Limits:
         if found is None:
             if len(self._of_owner) > 100_000:
                 self._of_owner = {}
-            names = {scope: owner.names(scope) for scope in Scope} | {Scope.QUEUE: (queue,)}
+            # PBS counts a job for its user's first group, Slurm's limits per account for the job's own
+            names = {scope: owner.names(scope) for scope in Scope}
+            names |= {Scope.QUEUE: (queue,), Scope.GROUP: owner.groups[:1]}
+            keys = [None, *((scope, name) for scope in Scope for name in names[scope])]
             found = tuple(
                 (index, values)
-                for index, limit in enumerate(self.limits)
-                if _concerns(limit, names)
-                for values in product(*(names[scope] for scope in limit.per))
+                for index in sorted(index for key in keys for index in self._indices.get(key, ()))
+                if _concerns(self.limits[index], names)
+                for values in product(*(names[scope][:1] for scope in self.limits[index].per))
             )
             self._of_owner[owner, queue] = found
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -13,15 +14,20 @@ from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller import plan_gate
 from hpcbatch.controller.node_rooms import NodeRooms
+from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.model.account_limits import WORDS, Limits
+from hpcbatch.model.accounts import Accounts, Association, Qos, first_accounts
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
+from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.observed import Waiting
 from hpcbatch.record.batchjob import full_status_to_json
 from hpcbatch.record.manifest import to_manifest
 from hpcbatch.site.file import Site
@@ -51,9 +57,15 @@ class Cache:
 
 
 @dataclass
+class Accounting:
+    in_force: Accounts = field(default_factory=first_accounts)
+
+
+@dataclass
 class Sites:
     config: SiteConfig = field(default_factory=lambda: SiteConfig(default_queue="q"))
     is_in_force: threading.Event = field(default_factory=threading.Event)
+    accounts: Accounting = field(default_factory=Accounting)
 
     @property
     def in_force(self) -> Site:
@@ -80,6 +92,7 @@ class World:
             cast(SiteSource, self.sites),
             nodes=nodes,
             rooms=NodeRooms(nodes, pods),
+            usage=PastUsage(cast(Informer, self.batchjobs), None),
             wake=lambda key, _: self.woken.append(key[1]),
         )
         for obj in self.nodes.items():
@@ -316,6 +329,147 @@ def test_who_cannot_start_has_no_place(state: JobState, reason: Reason) -> None:
     assert world.gate.take(later) is None
 
 
+def with_limit(most: int, word: str = "MaxJobsPerUser") -> Accounts:
+    limits = Limits({word: most}) if word in WORDS else Limits({}, {"MaxTRESPerJob": {word: most}})
+    return replace(first_accounts(), qos={"normal": Qos(number=1, name="normal", limits=limits)})
+
+
+def test_a_limit_of_what_runs_is_kept_to() -> None:
+    world = World(2, accounting_enforce=frozenset({"limits"}))
+    world.sites.accounts.in_force = with_limit(1)
+    first, second = job(1), job(2)
+    assert world.gate.take(first) is None
+    world.made(first)
+    world.put_pod(first, "n0")
+    world.gate.take(second)
+    world.gate.look()
+    held = world.gate.take(second)
+    assert held == Waiting(reason=Reason.LIMIT, message="QOSMaxJobsPerUserLimit: no more than 1 job at a time")
+    world.written(replace(second, status=replace(second.status, reason=held.reason, message=held.message)))
+    world.start()
+    assert world.gate.take(second) is not None, "after a restart, too"
+    world.woken.clear()
+    world.put_pod(first, "n0", phase="Succeeded")
+    world.written(replace(first, status=replace(first.status, state=JobState.FINISHED)))
+    world.gate.look()
+    assert world.woken == ["pbs-2"]
+    assert world.gate.take(second) is None
+
+
+def test_a_limit_is_set_and_taken_away_while_jobs_wait() -> None:
+    world = World(2, accounting_enforce=frozenset({"limits"}))
+    first, second = job(1), job(2)
+    assert world.gate.take(first) is None
+    world.made(first)
+    world.sites.accounts.in_force = with_limit(1)
+    assert world.gate.take(second) is not None
+    world.sites.accounts.in_force = first_accounts()
+    assert world.gate.take(second) is None
+
+
+def test_a_job_over_a_limit_never_starts_and_is_in_nobodys_way() -> None:
+    world = World(2, accounting_enforce=frozenset({"limits"}))
+    world.sites.accounts.in_force = with_limit(1, "cpu")
+    wide = job(1, cpus=2)
+    expected = Waiting(
+        reason=Reason.LIMIT,
+        message="QOSMaxCpuPerJobLimit: the job alone is over this limit, and so never starts",
+    )
+    assert world.gate.take(wide) == expected
+    world.written(replace(wide, status=replace(wide.status, reason=expected.reason, message=expected.message)))
+    world.gate.look()
+    assert world.gate.take(wide) == expected
+    assert world.gate.take(job(2)) is None
+    world.sites.accounts.in_force = with_limit(2, "cpu")
+    world.gate.look()
+    assert world.gate.take(wide) is None
+
+
+def by_priority(**weights: Any) -> dict[str, Any]:
+    return {"priority": PriorityConfig(is_multifactor=True, **weights)}
+
+
+def eligible(one: JobRecord, ago_s: float, **attributes: str) -> JobRecord:
+    when = datetime.now(UTC) - timedelta(seconds=ago_s)
+    spec = replace(one.spec, attributes={**one.spec.attributes, **attributes})
+    return replace(one, spec=spec, status=replace(one.status, eligible_time=when))
+
+
+def first_of(world: World, first: list[JobRecord], waiting: list[JobRecord]) -> str:
+    """Which of those that wait starts when one CPU is free."""
+    for one in waiting:
+        assert world.gate.take(one) is not None
+        world.written(one)
+    world.gate.rank()
+    world.put_pod(first[0], "n0", phase="Succeeded")
+    world.woken.clear()
+    world.gate.look()
+    return world.woken[0]
+
+
+def test_who_has_the_higher_quality_of_service_goes_first() -> None:
+    world = World(2, **by_priority(weight_qos=1000))
+    high = Qos(number=2, name="high", limits=Limits({"Priority": 10}))
+    world.sites.accounts.in_force = replace(first_accounts(), qos={**first_accounts().qos, "high": high})
+    first = full(world)
+    assert first_of(world, first, [job(5), job(6, attributes={"qos": "high"})]) == "pbs-6"
+
+
+@pytest.mark.parametrize(("nice", "first"), [(-300, "pbs-6"), (-100, "pbs-5")])
+def test_age_counts(nice: int, first: str) -> None:
+    """A fifth of the longest age is 200 of 1000."""
+    world = World(2, **by_priority(weight_age=1000, max_age_s=1000))
+    running = full(world)
+    assert first_of(world, running, [eligible(job(5), 200), eligible(job(6, nice=nice), 0)]) == first
+
+
+def test_age_overtakes_while_nobody_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(2, **by_priority(weight_age=1000, max_age_s=1000))
+    running = full(world)
+    # the older one is at its most already, the younger one with its nice value catches up
+    waiting = [eligible(job(5), 2000), eligible(job(6, nice=-100), 0)]
+    assert first_of(world, running, waiting) == "pbs-5"
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 950)
+    world.gate.rank()
+    world.woken.clear()
+    world.gate.look()
+    assert world.woken[0] == "pbs-6"
+
+
+def test_small_jobs_first_as_the_cluster_grows() -> None:
+    world = World(2, **by_priority(weight_job_size=1000, favors_small=True))
+    first = full(world)
+    assert first_of(world, first, [job(5, cpus=2), job(6)]) == "pbs-6"
+
+
+def test_a_formula_orders() -> None:
+    world = World(2, priority=PriorityConfig(formula="100 - ncpus + eligible_time/100"))
+    first = full(world)
+    assert first_of(world, first, [job(5), eligible(job(6), 500)]) == "pbs-6"
+
+
+def test_who_has_used_less_goes_first() -> None:
+    world = World(2, **by_priority(weight_fair_share=1000))
+    begun = first_accounts()
+    users = [Association(number=number, account="root", user=user) for number, user in ((3, "ann"), (4, "bob"))]
+    world.sites.accounts.in_force = replace(begun, associations=(*begun.associations, *users))
+    world.gate.rank()
+    jobs = [job(number, account="root") for number in range(1, 5)]
+    began = datetime.now(UTC) - timedelta(hours=1)
+    for index, one in enumerate(jobs):
+        assert world.gate.take(one) is None
+        world.made(one)
+        world.put_pod(one, f"n{index // 2}")
+        running = replace(one.status, state=JobState.RUNNING, start_time=began)
+        world.written(replace(one, status=running), f"job-{one.job_id}")
+    bob = job(6, account="root")
+    assert (
+        first_of(world, jobs, [job(5, account="root"), replace(bob, status=replace(bob.status, owner="bob"))])
+        == "pbs-6"
+    )
+
+
 def test_the_capability_of_a_volcano_queue_is_kept_to() -> None:
     world = World(2)
     queue = {"metadata": {"name": "q"}, "spec": {"capability": {"cpu": "2"}}}
@@ -326,6 +480,32 @@ def test_the_capability_of_a_volcano_queue_is_kept_to() -> None:
     assert held is not None and "has reached its limit" in held.message
     world.gate.on_queue(WatchEvent("DELETED", queue))
     assert world.gate.take(job(3)) is None
+
+
+def test_volcano_knows_no_limits() -> None:
+    world = World(2, accounting_enforce=frozenset({"limits"}), policy=Policy.VOLCANO, **by_priority(weight_age=1))
+    world.sites.accounts.in_force = with_limit(1)
+    assert [world.gate.take(job(number)) for number in (1, 2)] == [None, None]
+    assert world.gate.rank_of(job(1)) is None
+
+
+def test_a_changed_priority_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(2, **by_priority(weight_age=1000, max_age_s=1000))
+    full(world)
+    one = eligible(job(5), 100)
+    world.gate.take(one)
+    shown = world.gate.rank_of(one)
+    assert shown is not None and 99 <= shown <= 110
+    world.written(replace(one, status=replace(one.status, rank=shown)))
+    world.gate.rank()
+    world.woken.clear()
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 500)
+    other = eligible(job(6, nice=-50), 0)
+    world.gate.take(other)
+    world.written(other)
+    world.gate.rank()
+    assert "pbs-6" in world.woken, "its record shows none yet"
 
 
 def test_volcano_decides_alone() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbatch.model.accounts import first_accounts
 from hpcbatch.model.array import Membership
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
@@ -19,8 +20,9 @@ from hpcbatch.model.spec import JobSpec, Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy import planned
 from hpcbatch.policy.observed import Waiting
+from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
-from hpcbatch.policy.plan.snapshot import LabelTest
+from hpcbatch.policy.plan.snapshot import JOBS, LabelTest, Limit, Owner, Scope
 from hpcbatch.policy.waiting import NodeRoom
 
 SITE = SiteConfig(node_properties={"ib": {"net": "ib"}}, kill_delay_s=30)
@@ -76,9 +78,32 @@ def test_what_of_the_launcher() -> None:
     ids=["priority", "nice", "number", "a member in its array's place", "members by index"],
 )
 def test_order(first: JobRecord, second: JobRecord) -> None:
-    orders = [planned.waiting_job(record, QUEUE, SITE).order for record in (first, second)]
+    orders = [planned.waiting_job(record, QUEUE, SITE, Owner()).order for record in (first, second)]
     assert orders[0] < orders[1]
-    assert planned.waiting_job(first, QUEUE, SITE, is_last=True).order > orders[1]
+    assert planned.waiting_job(first, QUEUE, SITE, Owner(), is_last=True).order > orders[1]
+
+
+LOW = replace(QUEUE, name="low", priority_tier=1)
+HIGH = replace(QUEUE, name="high", priority_tier=2)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((job(9), HIGH, 1.0), (job(3), LOW, 100.0)),
+        ((job(9), QUEUE, 5.5), (job(3, priority=9), QUEUE, 5.0)),
+        ((job(9, priority=5), QUEUE, 5.0), (job(3), QUEUE, 5.0)),
+        ((job(3), QUEUE, 5.0), (job(20), QUEUE, 5.0)),
+    ],
+    ids=["the tier", "the rank", "the weight", "the number"],
+)
+def test_order_by_rank(
+    first: tuple[JobRecord, QueueConfig, float], second: tuple[JobRecord, QueueConfig, float]
+) -> None:
+    orders = [planned.order_of(record, queue, rank=rank, is_last=False) for record, queue, rank in (first, second)]
+    assert orders[0] < orders[1]
+    last = planned.order_of(first[0], first[1], rank=first[2], is_last=True)
+    assert last > orders[1]
 
 
 def test_how_long_a_job_holds_its_nodes() -> None:
@@ -217,7 +242,8 @@ def test_the_capability_of_a_volcano_queue_is_a_limit() -> None:
     queue = {"metadata": {"name": "q"}, "spec": {"capability": {"cpu": "4", "memory": "8Gi"}}}
     cpu, memory = planned.capability_limits(queue)
     assert (cpu.what, cpu.amount, memory.what, memory.amount) == ("cpu", 4000, "memory", 8 * GI)
-    assert set(cpu.of.values()) == set(planned.owner_of(job(), SiteConfig()).qos)
+    owner = Owners(first_accounts(), frozenset()).owner_of(job(), SiteConfig())
+    assert set(cpu.of.values()) < set(owner.qos)
     assert planned.capability_limits({"metadata": {"name": "q"}}) == ()
     why = planned.why_held(
         Held(why=Why.LIMIT, limit=cpu), job(7, Chunk(count=2, cpus=3)), ROOMS, queue=QUEUE, site=SITE
@@ -227,6 +253,48 @@ def test_the_capability_of_a_volcano_queue_is_a_limit() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        (Limit(code="AssocMaxJobsLimit", what=JOBS, amount=1), "AssocMaxJobsLimit: no more than 1 job at a time"),
+        (Limit(code="AssocGrpCpuLimit", what="cpu", amount=4000), "AssocGrpCpuLimit: no more than 4 CPUs at a time"),
+        (
+            Limit(code="QOSGrpMemLimit", what="memory", amount=GI, of={Scope.QOS: "high"}),
+            "QOSGrpMemLimit: no more than 1024 MiB of memory at a time",
+        ),
+        (
+            Limit(code="QOSGrpGRES", what="nvidia.com/gpu", amount=2),
+            "QOSGrpGRES: no more than 2 of nvidia.com/gpu at a time",
+        ),
+        (
+            Limit(code="User has reached server running job limit.", what=JOBS, amount=1),
+            "User has reached server running job limit.",
+        ),
+    ],
+)
+def test_a_limit_holds_back(limit: Limit, message: str) -> None:
+    held = Held(why=Why.LIMIT, limit=limit)
+    assert planned.why_held(held, job(), ROOMS, queue=QUEUE, site=SITE) == (
+        Waiting(reason=Reason.LIMIT, message=message)
+    )
+
+
 @pytest.mark.parametrize("why", list(Why))
 def test_every_why_has_a_reason(why: Why) -> None:
     planned.why_held(Held(why=why), job(), ROOMS, queue=QUEUE, site=SITE)
+
+
+@pytest.mark.parametrize(
+    ("shown", "rank", "expected"),
+    [
+        (None, None, None),
+        (5, None, None),
+        (None, 7.9, 7),
+        (1000, 1005.0, 1000),
+        (1000, 1020.0, 1020),
+        (3, -4.0, 0),
+        (0, 0.0, 0),
+    ],
+)
+def test_a_shown_priority_is_about_right(shown: int | None, rank: float | None, expected: int | None) -> None:
+    assert planned.shown_rank(shown, rank) == expected

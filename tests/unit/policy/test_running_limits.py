@@ -8,9 +8,8 @@ import pytest
 
 from hpcbatch.model.account_limits import Limits
 from hpcbatch.model.accounts import Association, Qos, ServerLimit, first_accounts
-from hpcbatch.policy.account_limits import Standing
 from hpcbatch.policy.plan.snapshot import JOBS, NODES, Limit, Scope
-from hpcbatch.policy.running_limits import never_because, running_limits
+from hpcbatch.policy.running_limits import running_limits
 
 LIMITS = frozenset({"associations", "limits"})
 
@@ -88,12 +87,3 @@ def test_of_pbs(limits: list[tuple[str, str, str, str, str, int]], expected: lis
         for word, resource, queue, kind, name, amount in limits
     )
     assert running_limits(replace(first_accounts(), server_limits=given), frozenset()) == tuple(expected)
-
-
-def test_a_job_that_never_runs() -> None:
-    limits = Limits({}, {"MaxTRESPerJob": {"cpu": 4}})
-    accounts = replace(first_accounts(), qos={"normal": Qos(number=1, name="normal", limits=limits)})
-    job = Standing(user="bob", uses={"cpu": 5})
-    assert never_because(accounts, LIMITS, job) == "QOSMaxCpuPerJobLimit"
-    assert never_because(accounts, frozenset(), job) == ""
-    assert never_because(accounts, LIMITS, replace(job, uses={"cpu": 4})) == ""

@@ -17,7 +17,7 @@ from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.named import NamedJob
 from hpcbatch.model.state import JobState, Reason
-from tests.unit.dialects.slurm.jobs import record
+from tests.unit.dialects.slurm.jobs import record, row
 
 NOW = datetime(2026, 11, 21, 2, 50, 6, tzinfo=UTC)
 
@@ -41,6 +41,8 @@ def test_tables_are_total() -> None:
         (JobState.QUEUED, Reason.STARTING, "what no program says", "None"),
         (JobState.QUEUED, Reason.RESOURCES, "exceeded quota: q", "Resources"),
         (JobState.RUNNING, Reason.STARTING, "ErrImagePull: x", "None"),
+        (JobState.QUEUED, Reason.LIMIT, "AssocMaxJobsLimit: no more than 1 job at a time", "AssocMaxJobsLimit"),
+        (JobState.QUEUED, Reason.LIMIT, "User has reached server running job limit.", "QOSResourceLimit"),
         (JobState.FAILED, Reason.LAUNCH_FAILED, "pod x: ErrImagePull: x", "JobLaunchFailure"),
     ],
 )
@@ -211,3 +213,19 @@ def test_durations_read_back(seconds: int) -> None:
 )
 def test_wait_code(state: JobState, reason: Reason, status: dict[str, Any], code: int) -> None:
     assert states.wait_code(record(1, state=state, reason=reason, **status).status) == code
+
+
+@pytest.mark.parametrize(
+    ("rank", "state", "reason", "shown"),
+    [
+        (995, JobState.QUEUED, Reason.PRIORITY, 995),
+        (0, JobState.QUEUED, Reason.PRIORITY, 1),
+        (995, JobState.HELD, Reason.HELD_BY_USER, 0),
+        (995, JobState.HELD, Reason.DEPENDENCY, 995),
+        (995, JobState.RUNNING, Reason.NONE, 995),
+        (None, JobState.QUEUED, Reason.PRIORITY, states.FIRST_PRIORITY - 7),
+    ],
+)
+def test_priorities_with_factors(rank: int | None, state: JobState, reason: Reason, shown: int) -> None:
+    one = row(record(7, state=state, reason=reason))._replace(rank=rank)
+    assert states.priority_of(one) == shown

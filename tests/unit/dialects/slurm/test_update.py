@@ -332,6 +332,9 @@ def test_priority() -> None:
         assert spec.nice == 0
     for number in (0, RELEASE):
         assert updated(f"Priority={number}", before=before) == before.spec
+    ranked = replace(before, status=replace(before.status, rank=950))
+    moved = updated("Priority=2000", before=ranked)
+    assert (moved.priority - moved.nice) - (before.spec.priority - before.spec.nice) == 2000 - 950, "factors go on"
     with pytest.raises(SlurmUsageError, match="Job is in held state, pending scheduler release"):
         updated("Priority=5", before=job("-H"))
 

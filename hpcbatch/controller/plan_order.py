@@ -1,0 +1,71 @@
+"""By what rank jobs wait: the site's weights and accounts, the cluster's size, and what users have used."""
+
+from __future__ import annotations
+
+import time
+
+from hpcbatch.api.port import WatchEvent
+from hpcbatch.controller.past_usage import PastUsage
+from hpcbatch.model.priority import PriorityConfig
+from hpcbatch.model.record import JobRecord
+from hpcbatch.policy.owners import Owners
+from hpcbatch.policy.planned import amounts
+from hpcbatch.policy.priority import Cluster, Highest
+from hpcbatch.policy.ranking import Ranking
+
+
+class PlanOrder:
+    """Ranks are as of one time, so that jobs that come later compare with those that wait. Not safe for threads."""
+
+    def __init__(self, usage: PastUsage) -> None:
+        self._usage = usage
+        self._sizes: dict[str, tuple[int, int]] = {}
+        self.ranking: Ranking | None = None
+        """None: the site is not known yet."""
+
+    def on_node(self, event: WatchEvent) -> None:
+        name = event.object["metadata"]["name"]
+        has = amounts(event.object.get("status", {}).get("allocatable") or {})
+        if event.type == "DELETED":
+            self._sizes.pop(name, None)
+        else:
+            self._sizes[name] = has.get("cpu", 0) // 1000, has.get("memory", 0) >> 20
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the cluster has another size, by which jobs are measured."""
+        one = self.ranking
+        return one is not None and one.config.by_size and one.cluster != self._cluster()
+
+    def set(self, config: PriorityConfig, owners: Owners) -> None:
+        """Other weights, or other accounts."""
+        now_s = time.time()
+        self.ranking = Ranking(
+            config=config,
+            owners=owners,
+            cluster=self._cluster(),
+            shares=self._usage.shares(owners.accounts, config, now_s) if config.by_share else {},
+            highest=Highest.of(owners.accounts),
+            at_s=now_s,
+        )
+
+    def rank_as_of(self, now_s: float) -> None:
+        if (one := self.ranking) is not None:
+            shares = self._usage.shares(one.owners.accounts, one.config, now_s) if one.config.by_share else {}
+            self.ranking = Ranking(
+                config=one.config,
+                owners=one.owners,
+                cluster=self._cluster(),
+                shares=shares,
+                highest=one.highest,
+                at_s=now_s,
+            )
+
+    def rank(self, record: JobRecord) -> float | None:
+        """Larger goes first; None where the site has no ranks."""
+        return None if self.ranking is None else self.ranking.rank(record)
+
+    def _cluster(self) -> Cluster:
+        cpus = sum(cpus for cpus, _ in self._sizes.values())
+        memory = sum(memory for _, memory in self._sizes.values())
+        return Cluster(cpus=cpus, nodes=len(self._sizes), tres={"cpu": cpus, "node": len(self._sizes), "mem": memory})

@@ -1,0 +1,110 @@
+"""Whose a job is: its place in the accounts, and the names by which limits know it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hpcbatch.model.accounts import NORMAL, Accounts
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.site import SiteConfig
+from hpcbatch.policy.account_limits import Place, Standing, own_limits, place_of
+from hpcbatch.policy.plan.snapshot import Owner
+from hpcbatch.policy.submission import LIMITS
+
+_MIB = 2**20
+_MOST_KEPT = 100_000
+
+
+class Owners:
+    """The jobs' places in one set of accounts; what jobs have in common is looked up once."""
+
+    def __init__(self, accounts: Accounts, enforced: frozenset[str]) -> None:
+        self.accounts, self._enforced = accounts, enforced
+        self._places: dict[tuple[str, str, str, str], Place] = {}
+        self._lines: dict[str, tuple[str, ...]] = {}
+
+    def standing(self, record: JobRecord) -> Standing:
+        """With the quality of service that counts for the job."""
+        return standing_of(record, self._qos(record))
+
+    def place(self, job: Standing) -> Place:
+        key = job.user, job.account, job.qos, job.queue
+        found = self._places.get(key)
+        if found is None:
+            if len(self._places) > _MOST_KEPT:
+                self._places.clear()
+            found = self._places[key] = place_of(self.accounts, job)
+        return found
+
+    def owner_of(self, record: JobRecord, site: SiteConfig) -> Owner:
+        queue = site.queue(record.queue)
+        return Owner(
+            user=record.status.owner,
+            groups=tuple(name for _, name in record.status.groups),
+            accounts=self._line(record.spec.account or ""),
+            queue=record.queue,
+            qos=(self._qos(record), *(() if queue is None else (of_volcano_queue(queue.volcano_queue),))),
+        )
+
+    def never_because(self, record: JobRecord) -> str:
+        """The reason of a limit that the job alone is over; "" if there is none."""
+        if LIMITS not in self._enforced:
+            return ""
+        job = self.standing(record)
+        return next(own_limits(self.place(job), job), "")
+
+    def _qos(self, record: JobRecord) -> str:
+        """Jobs have the one that they got when they were admitted; older ones their user's default."""
+        if given := record.spec.attributes.get("qos", ""):
+            return given
+        if not record.spec.account:
+            return NORMAL
+        own = self.place(Standing(user=record.status.owner, account=record.spec.account, queue=record.queue)).own
+        return NORMAL if own is None else own.default_qos or NORMAL
+
+    def _line(self, account: str) -> tuple[str, ...]:
+        """The account and those above it up to the root; one that is not there stands alone."""
+        found = self._lines.get(account)
+        if found is None:
+            names, above = [], account
+            while above:
+                names.append(above)
+                known = self.accounts.accounts.get(above)
+                above = "" if known is None else known.parent
+            found = self._lines[account] = tuple(names)
+        return found
+
+
+def of_volcano_queue(name: str) -> str:
+    """What the plan has for a Volcano Queue among the names of QOS, which have no colon."""
+    return f"queue:{name}"
+
+
+def standing_of(record: JobRecord, qos: str | None = None) -> Standing:
+    """As it was, or is about to be, admitted. `qos` counts instead of its own."""
+    members = 1 if record.spec.array is None else len(record.spec.array.indices)
+    return Standing(
+        user=record.status.owner,
+        groups=tuple(name for _, name in record.status.groups),
+        project=record.spec.attributes.get("project", ""),
+        account=record.spec.account or "",
+        qos=record.spec.attributes.get("qos", "") if qos is None else qos,
+        queue=record.queue,
+        jobs=members,
+        waiting=members,
+        uses=_uses(record),
+        walltime_s=record.walltime_s,
+    )
+
+
+def _uses(record: JobRecord) -> Mapping[str, int]:
+    uses = {"cpu": record.cpus, "mem": (record.mem_bytes or 0) // _MIB, "node": sum(c.count for c in record.layout)}
+    for chunk in record.layout:
+        for name, amount in chunk.resources:
+            uses[tres_name(name)] = uses.get(tres_name(name), 0) + chunk.count * amount
+    return uses
+
+
+def tres_name(resource: str) -> str:
+    """A resource of the site as Slurm names it; PBS's ngpus are its GPUs."""
+    return f"gres/{'gpu' if resource == 'ngpus' else resource}"
