@@ -449,8 +449,9 @@ class Controller:
             else:
                 status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
                 # who goes first is a matter of the plan, which wakes those that it concerns
-                look_s = None if obstacle.reason in {Reason.PRIORITY, Reason.LIMIT} else _WAITING_LOOK_S
-                decision = replace(decision, status=status, look_again_s=look_s or decision.look_again_s)
+                looks_s = [] if obstacle.reason in {Reason.PRIORITY, Reason.LIMIT} else [_WAITING_LOOK_S]
+                looks_s += [] if decision.look_again_s is None else [decision.look_again_s]
+                decision = replace(decision, status=status, look_again_s=min(looks_s, default=None))
         elif seen.volcano_job is None:
             self._licenses.give_back(record.job_id)
             self._plan.give_back(record)

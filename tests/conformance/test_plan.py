@@ -29,6 +29,7 @@ def volcano_job(site: Site, job: str) -> str:
     return found.stdout.strip()
 
 
+@pytest.mark.slow
 def test_a_wide_job_starts_before_narrow_ones_that_come_later(site: Site) -> None:
     first = [one_cpu(site, "20:00", "sleep 600\n") for _ in range(6)]
     for job in first:

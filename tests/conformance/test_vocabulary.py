@@ -126,6 +126,7 @@ def test_names_of_queues(site: Site, named: list[str]) -> None:
     assert "-p nosuch: this site has no such queue" in strict.stderr
 
 
+@pytest.mark.usefixtures("refusing")
 def test_one_unknown_queue_of_several(site: Site) -> None:
     """sbatch refuses all of it, and says which."""
     done = site.run("sbatch", "-p", "default,nosuch", "--wrap", "true", check=False)

@@ -300,7 +300,7 @@ def test_a_node_of_its_own_is_lost() -> None:
     assert world.gate.withdrawn(pair) is not None
 
 
-def test_a_refused_one_has_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_one_has_no_place() -> None:
     world = World(1)
     refused = job(1, cpus=2)
     assert world.gate.take(refused) is None
@@ -309,8 +309,9 @@ def test_a_refused_one_has_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     assert world.gate.take(job(2)) is None
     world.gate.give_back(job(2))
     assert world.gate.take(refused) is not None
-    monkeypatch.setattr(time, "monotonic", lambda: 10.0**9)
-    assert world.gate.take(refused) is None
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(time, "monotonic", lambda: 10.0**9)
+        assert world.gate.take(refused) is None
 
 
 @pytest.mark.parametrize(
