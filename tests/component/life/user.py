@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from hpcbatch.api.client import Table, TableRow
@@ -19,6 +22,7 @@ from hpcbatch.client.submit import submit
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import (
     ApiError,
+    HpcBatchError,
     JobFinishedError,
     NotFoundError,
     RefusedError,
@@ -317,6 +321,15 @@ class Life:
             except (JobFinishedError, RefusedError):
                 asked.is_held = False
 
+    def begin_now(self) -> None:
+        """Let the jobs go on that were queued again: Slurm has them wait for two minutes."""
+        for obj in self.api.list(BATCHJOBS, NS).items:
+            if obj.get("status", {}).get("reason") != Reason.BEGIN_TIME:
+                continue
+            with suppress(HpcBatchError):  # it has gone on, or has ended
+                now = datetime.now(UTC).replace(microsecond=0)
+                alter(self.api, row_of(record_from(obj)), partial(_beginning, now))
+
     def delete_hopeless(self) -> None:
         """Jobs that wait for ever: users of Slurm have to, where a dependency can never be met, and users of PBS, where
         the other job was deleted before it ran; and those that run for ever.
@@ -364,3 +377,7 @@ class Life:
             for r in every
             if not r.status.state.is_final
         ]
+
+
+def _beginning(now: datetime, record: JobRecord) -> JobSpec:
+    return replace(record.spec, begin_time=now)
