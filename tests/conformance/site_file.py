@@ -24,6 +24,13 @@ def configure(admin: Site, text: str | None) -> None:
         admin.kubectl(*SYSTEM, "create", "configmap", "hpcbatch-site", f"--from-file={admin.work}/site.yaml")
 
 
+def set_line(admin: Site, line: str) -> None:
+    """`key: value` in place of the line of that key."""
+    key = line.partition(":")[0]
+    kept = [each for each in (configured(admin) or HEAD).splitlines() if not each.startswith(f"{key}:")]
+    configure(admin, "\n".join([*kept, line, ""]))
+
+
 def published(admin: Site) -> dict[str, object]:
     """What the controller has read, as users may know it."""
     found = admin.kubectl(*SYSTEM, "get", "configmap", "hpcbatch-queues", "-o", "json", check=False)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conformance.operator import as_operator
 from tests.conformance.site import Site
-from tests.conformance.site_file import HEAD, SYSTEM, configure, configured, published
+from tests.conformance.site_file import SYSTEM, configure, configured, published, set_line
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.alone
@@ -107,7 +107,7 @@ def admin(site: Site) -> Iterator[Site]:
 
 
 def enforce(site: Site, words: str) -> None:
-    configure(site, f"{HEAD}accountingEnforce: [{words}]\n")
+    set_line(site, f"accountingEnforce: [{words}]")
 
     def is_enforced() -> bool:
         found = site.kubectl(*SYSTEM, "get", "configmap", "hpcbatch-site-in-force", "-o", "json", check=False)
@@ -210,7 +210,7 @@ def test_limits_of_pbs(admin: Site) -> None:
 
 
 def prioritise(site: Site, words: str) -> None:
-    configure(site, f"{HEAD}priority: {{type: multifactor, {words}}}\n")
+    set_line(site, f"priority: {{type: multifactor, {words}}}")
     wait_for("the weights", lambda: "is_multifactor" in json.dumps(published(site)))
 
 
@@ -367,7 +367,7 @@ def test_a_higher_quality_of_service_starts_first(admin: Site, name: str) -> Non
 
 
 def test_a_formula_orders_jobs(admin: Site) -> None:
-    configure(admin, f"{HEAD}priority: {{formula: 'walltime'}}\n")
+    set_line(admin, "priority: {formula: 'walltime'}")
     wait_for("the formula", lambda: "walltime" in json.dumps(published(admin)))
     full = admin.qsub(
         "-l",
