@@ -13,9 +13,10 @@ from hpcbatch.model.account_tree import association_for
 from hpcbatch.model.accounts import Accounts
 from hpcbatch.model.priority import Factors, PriorityConfig
 from hpcbatch.model.row import JobRow
+from hpcbatch.model.share import Share
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.account_limits import Standing
-from hpcbatch.policy.fairshare import HALF_LIVES, Share, raw_usage, run_of, shares_of
+from hpcbatch.policy.fairshare import HALF_LIVES, raw_usage, run_of, shares_of
 from hpcbatch.policy.priority import Cluster, factors_of
 
 _WAITING = frozenset({JobState.QUEUED, JobState.WAITING, JobState.HELD})

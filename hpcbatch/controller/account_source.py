@@ -28,6 +28,11 @@ _LOG = logging.getLogger(__name__)
 _LOOK = "look"
 
 
+def of_configmap(api: Api, name: str, look: Callable[[], None]) -> Informer:
+    """Follows one ConfigMap of hpcbatch's namespace."""
+    return Informer(api, CONFIGMAPS, SYSTEM_NAMESPACE, fields=f"metadata.name={name}", on_event=lambda _: look())
+
+
 class AccountSource:
     """Keeps `in_force` current. In its own thread it calls `on_change` when that has changed."""
 
@@ -39,13 +44,7 @@ class AccountSource:
         self.is_in_force = threading.Event()
         """Set once the ConfigMap has been looked at: before that `in_force` may lack limits."""
         self._queue: WorkQueue[str] = WorkQueue()
-        self.informer = Informer(
-            api,
-            CONFIGMAPS,
-            SYSTEM_NAMESPACE,
-            fields=f"metadata.name={ACCOUNTS_CONFIGMAP}",
-            on_event=lambda _: self._queue.add(_LOOK),
-        )
+        self.informer = of_configmap(api, ACCOUNTS_CONFIGMAP, lambda: self._queue.add(_LOOK))
         self._workers = Workers(self._queue, self._look, name="accounts")
 
     @property

@@ -15,7 +15,8 @@ from hpcbatch.history.store import HistoryStore
 from hpcbatch.history.tables import columns
 from hpcbatch.model.accounts import Accounts
 from hpcbatch.model.priority import PriorityConfig
-from hpcbatch.policy.fairshare import HALF_LIVES, Run, Share, raw_usage, run_of, shares_of
+from hpcbatch.model.share import Share
+from hpcbatch.policy.fairshare import HALF_LIVES, Run, raw_usage, run_of, shares_of
 from hpcbatch.record.rows import row_from_cells
 from hpcbatch.units import parse_rfc3339
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from hpcbatch.api.informer import Informer, Workers, WorkQueue
+from hpcbatch.api.informer import Workers, WorkQueue
 from hpcbatch.api.names import (
     IN_FORCE_CONFIGMAP,
     PARTITIONS_CONFIGMAP,
@@ -28,7 +28,7 @@ from hpcbatch.api.names import (
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.queuelist import queues_to_json
 from hpcbatch.api.resources import CONFIGMAPS, EVENTS
-from hpcbatch.controller.account_source import AccountSource
+from hpcbatch.controller.account_source import AccountSource, of_configmap
 from hpcbatch.errors import AlreadyExistsError, NotFoundError
 from hpcbatch.model.node_features import properties
 from hpcbatch.model.site import SiteConfig
@@ -85,20 +85,8 @@ class SiteSource:
         self.is_in_force = threading.Event()
         """Set once a configuration is in force, and accounts are."""
         self._queue: WorkQueue[str] = WorkQueue()
-        self.informer = Informer(
-            api,
-            CONFIGMAPS,
-            SYSTEM_NAMESPACE,
-            fields=f"metadata.name={SITE_CONFIGMAP}",
-            on_event=lambda _: self._queue.add(_LOOK),
-        )
-        self.partitions = Informer(
-            api,
-            CONFIGMAPS,
-            SYSTEM_NAMESPACE,
-            fields=f"metadata.name={PARTITIONS_CONFIGMAP}",
-            on_event=lambda _: self._queue.add(_LOOK),
-        )
+        self.informer = of_configmap(api, SITE_CONFIGMAP, lambda: self._queue.add(_LOOK))
+        self.partitions = of_configmap(api, PARTITIONS_CONFIGMAP, lambda: self._queue.add(_LOOK))
         self._workers = Workers(self._queue, self._look, name="site")
         self.accounts = AccountSource(api, on_change)
 

@@ -16,6 +16,7 @@ from hpcbatch.model.account_tree import association_for
 from hpcbatch.model.accounts import NORMAL, PARENT_SHARES, ROOT, Accounts, Association
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.row import JobRow
+from hpcbatch.model.share import Share
 
 HALF_LIVES: Final = 10
 """Older usage is less than a thousandth of what it was."""
@@ -40,19 +41,6 @@ def run_of(row: JobRow, now: datetime) -> Run | None:
         return None
     end = row.end_time or now
     return Run(row.user, row.account, row.qos, row.queue, row.cpus, row.start_time.timestamp(), end.timestamp())
-
-
-class Share(NamedTuple):
-    """Of an association."""
-
-    norm_shares: float
-    raw_usage: float
-    norm_usage: float
-    effective_usage: float
-    factor: float
-    """From 0 to 1, the fair-share factor: of users; of an account in Fair Tree 0."""
-    level_fs: float
-    """Shares against usage beside those on the same level; infinite for who has used nothing."""
 
 
 def decayed(run: Run, now_s: float, half_life_s: float) -> float:

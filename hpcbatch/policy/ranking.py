@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.record import JobRecord
-from hpcbatch.policy.fairshare import Share
+from hpcbatch.model.share import Share
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.priority import Cluster, Highest, factors_of, rank_of
 

@@ -42,7 +42,7 @@ def _fairness(session: Session) -> Fairness | None:
     if accounts is None or accounts.is_bare:
         return None
     from hpcbatch.client.priorities import Ranks
-    from hpcbatch.dialects.slurm.sshare import Fairness, Standing
+    from hpcbatch.dialects.slurm.sshare import Fairness
 
     shares = Ranks(session.api, session.namespace, accounts, config, session.now).shares()
-    return Fairness({number: Standing(*share) for number, share in shares.items()}, config.is_fair_tree)
+    return Fairness(shares, config.is_fair_tree)

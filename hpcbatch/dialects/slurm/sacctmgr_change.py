@@ -55,10 +55,7 @@ def _options(table: str) -> tuple[_Option, ...]:
     )
 
 
-_ASSOCIATION = _options("""
-DefaultQOS 8 defaultQos
-FairShare 1 shares
-Shares 1 shares
+_OF_GROUP = """\
 GrpCPUMins 7 GrpTRESMins cpu
 GrpCPURunMins 7 GrpTRESRunMins cpu
 GrpCPUs 7 GrpTRES cpu
@@ -70,7 +67,12 @@ GrpSubmitJobs 4 GrpSubmitJobs
 GrpTRES 7 GrpTRES
 GrpTRESMins 8 GrpTRESMins
 GrpTRESRunMins 8 GrpTRESRunMins
-GrpWall 4 GrpWall
+GrpWall 4 GrpWall"""
+_ASSOCIATION = _options(f"""
+DefaultQOS 8 defaultQos
+FairShare 1 shares
+Shares 1 shares
+{_OF_GROUP}
 MaxCPUMinsPerJob 7 MaxTRESMinsPerJob cpu
 MaxCPURunMins 7 MaxTRESRunMins cpu
 MaxCPUsPerJob 7 MaxTRESPerJob cpu
@@ -88,22 +90,11 @@ Parent 2 parent
 Priority 2 Priority
 QosLevel 1 qos
 """)
-_QOS = _options("""
+_QOS = _options(f"""
 Description 1 description
 Flags 2 flags
 GraceTime 3 graceSeconds
-GrpCPUMins 7 GrpTRESMins cpu
-GrpCPURunMins 7 GrpTRESRunMins cpu
-GrpCPUs 7 GrpTRES cpu
-GrpJobs 4 GrpJobs
-GrpJobsAccrue 8 GrpJobsAccrue
-GrpMemory 4 GrpTRES mem
-GrpNodes 4 GrpTRES node
-GrpSubmitJobs 4 GrpSubmitJobs
-GrpTRES 7 GrpTRES
-GrpTRESMins 8 GrpTRESMins
-GrpTRESRunMins 8 GrpTRESRunMins
-GrpWall 4 GrpWall
+{_OF_GROUP}
 LimitFactor 6 limitFactor
 MaxCPUMinsPerJob 7 MaxTRESMinsPerJob cpu
 MaxCPUsPerJob 7 MaxTRESPerJob cpu

@@ -14,6 +14,7 @@ from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SSHARE_HELP
 from hpcbatch.dialects.slurm.sacctmgr_values import format_tres
 from hpcbatch.model.accounts import PARENT_SHARES
+from hpcbatch.model.share import Share
 
 PARSER = Parser(
     "sshare",
@@ -102,19 +103,8 @@ def read_options(argv: Sequence[str], user: str) -> SshareOptions:
 class Fairness(NamedTuple):
     """How associations stand, by number; None: nothing is counted."""
 
-    shares: Mapping[int, Standing] | None = None
+    shares: Mapping[int, Share] | None = None
     is_fair_tree: bool = True
-
-
-class Standing(NamedTuple):
-    """Of an association; the numbers are those of Slurm's columns."""
-
-    norm_shares: float
-    raw_usage: float
-    norm_usage: float
-    effective_usage: float
-    factor: float
-    level_fs: float
 
 
 def format_shares(

@@ -359,7 +359,7 @@ class PodHost:
             pass
         del pod.containers[name]
         self._let_go(one)
-        end = one.end or ({"code": KILLED} if one.is_killed else {"code": KILLED, "error": LOST_REASON})
+        end = one.end or {"code": KILLED, "error": "" if one.is_killed else LOST_REASON}
         code = end.get("code", 128)
         reason = end.get("error") or ("Completed" if code == 0 else "Error")
         if one.group:

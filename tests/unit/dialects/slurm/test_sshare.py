@@ -18,8 +18,9 @@ from hpcbatch.dialects.slurm.sprio import (
     no_factors,
 )
 from hpcbatch.dialects.slurm.sprio import read_options as read_sprio
-from hpcbatch.dialects.slurm.sshare import Fairness, Standing, format_shares, read_options
+from hpcbatch.dialects.slurm.sshare import Fairness, format_shares, read_options
 from hpcbatch.model.priority import Factors, PriorityConfig
+from hpcbatch.model.share import Share
 from tests.unit.dialects.slurm.test_sacctmgr import SITE
 from tests.unit.dialects.slurm.transcripts import Case, cases, check
 
@@ -140,7 +141,7 @@ def test_factors(argv: tuple[str, ...], lines: list[str]) -> None:
 
 
 def test_shares_that_are_counted() -> None:
-    shares = {one.number: Standing(0.5, 120.4, 0.25, 0.75, 0.125, 2.0) for one in SITE.directory.associations}
+    shares = {one.number: Share(0.5, 120.4, 0.25, 0.75, 0.125, 2.0) for one in SITE.directory.associations}
     options = read_options(("-a", "-l", "-P"), "tester")
     lines = list(format_shares(SITE.directory, options, "real", Fairness(shares)))
     assert lines[:3] == [
