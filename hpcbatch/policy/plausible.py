@@ -5,9 +5,9 @@ status of the container, and the usage must be possible.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
+from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.model.labels import MACHINE_CPUS, MACHINE_MEMORY
 from hpcbatch.model.record import HostUsage
 from hpcbatch.model.state import Reason

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.registry import door
 from hpcbatch.model.record import PREEMPTED, JobStatus
 from hpcbatch.model.state import JobState, Reason

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.policy.plan.estate import Estate, Spot, fits
 from hpcbatch.policy.plan.limits import Count, Limits
 from hpcbatch.policy.plan.outcome import Why
