@@ -11,6 +11,7 @@ import click
 from hpcbatch.api import kubeconfig
 from hpcbatch.cli.check import check
 from hpcbatch.cli.common import Describe, Session, outcome
+from hpcbatch.cli.completion.command import completion
 from hpcbatch.cli.controller import controller
 from hpcbatch.cli.explain import explain
 from hpcbatch.cli.job_number import job_number
@@ -41,6 +42,7 @@ def group(context: click.Context) -> None:
 
 group.add_command(accounting)
 group.add_command(check)
+group.add_command(completion)
 group.add_command(controller)
 group.add_command(explain)
 group.add_command(report)
