@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from inspect import cleandoc
 from typing import NamedTuple
 
 import click
 
+from hpcbatch.cli.groups import Grouped, group_of
 from hpcbatch.dialects.registry import DIALECTS
 from hpcbatch.model.command_line import CommandLine, Flag, Word
 
@@ -40,9 +43,18 @@ def own_line(command: click.Command, name: str, parent: click.Context | None = N
         flags=tuple(_flag(param) for param in params if isinstance(param, click.Option)),
         operands=tuple(_word(argument) for argument in arguments),
         choices=choices[0] if choices else (),
-        commands=tuple(own_line(each, key, context) for key, each in within.items() if not each.hidden),
+        commands=tuple(own_line(each, key, context) for key, each in _sorted(command, context, within)),
+        group=group_of(name) if parent is not None and parent.parent is None else "",
         text=_text(command),
     )
+
+
+def _sorted(
+    command: click.Command, context: click.Context, within: Mapping[str, click.Command]
+) -> list[tuple[str, click.Command]]:
+    """In the order of the help."""
+    names = command.list_commands(context) if isinstance(command, Grouped) else within
+    return [(name, within[name]) for name in names if not within[name].hidden]
 
 
 def _flag(option: click.Option) -> Flag:
@@ -82,7 +94,10 @@ def _word(param: click.Parameter) -> Word:
 
 def _text(command: click.Command) -> str:
     """The help's paragraphs behind the first, which is the summary, and the examples below the options."""
-    paragraphs = [*(command.help or "").split("\n\n"), *(command.epilog or "").split("\n\n")]
+    help_text = cleandoc(command.help or "")
+    summary = command.get_short_help_str(limit=200).rstrip(".")
+    text = " ".join(help_text.partition("\n\n")[0].split()).removeprefix(summary).lstrip(". ")
+    paragraphs = [text, *help_text.split("\n\n")[1:], *(command.epilog or "").split("\n\n")]
     found = []
     for paragraph in paragraphs:
         is_laid_out = paragraph.startswith("\b\n")

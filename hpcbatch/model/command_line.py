@@ -52,6 +52,8 @@ class CommandLine(NamedTuple):
     """What an operand may be, with Word.ONE_OF."""
     commands: tuple[CommandLine, ...] = ()
     """Those within this one."""
+    group: str = ""
+    """The heading below which it stands among those within another."""
     variables: tuple[tuple[str, str], ...] = ()
     """Of the environment: the name, and what it stands for."""
     text: str = ""

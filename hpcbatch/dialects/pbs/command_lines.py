@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -251,7 +252,9 @@ def _flags(command: str, letters: str, meanings: Mapping[str, str]) -> Iterator[
         choices = _CHOICES.get((command, letter), ())
         of_all = _WORDS[""].get(letter, Word.TEXT)
         word = Word.ONE_OF if choices else _WORDS.get(command, {}).get(letter, of_all) if takes else Word.TEXT
-        yield Flag((f"-{letter}",), takes, meanings[letter], word=word, choices=choices)
+        value = re.search(rf"\[-{letter} ((?:[^][\s]|\[[^]\s]*\])+)\]", _COMMANDS[command].usage) if takes else None
+        shown = value[1] if value else ""
+        yield Flag((f"-{letter}",), takes, meanings[letter], shown, word, choices)
 
 
 def _qsub_flags() -> Iterator[Flag]:
