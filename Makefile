@@ -15,7 +15,7 @@ EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no
 AUDIT := $(CURDIR)/build/audit
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives man clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives man dist clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -44,6 +44,10 @@ lock: $(AUDIT)/bin/uv
 
 audit: $(AUDIT)/bin/uv
 	$(AUDIT)/bin/python requirements/audit.py build/sbom
+
+# dist/: wheel, source distribution, bill of materials, checksums, of the last commit
+dist: .venv/dev $(AUDIT)/bin/uv
+	$(AUDIT)/bin/python requirements/dist.py $(BIN)/python dist
 
 packages:
 	@sh examples/mpi/packages.sh
