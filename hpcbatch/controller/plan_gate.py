@@ -60,8 +60,6 @@ _LATER_S: Final = 0.5
 _ESTIMATED: Final = 64
 """How many waiting jobs show when they may start, beside those whose start is planned."""
 _ESTIMATE_S: Final = 5.0
-_RANKED_S: Final = 30.0
-"""How often waiting jobs are put in order anew, where that depends on time."""
 _SHOWN_ANEW: Final = 200
 """How many jobs at a time show their new priority."""
 _RANK_SHARE: Final = 0.05
@@ -321,9 +319,10 @@ class PlanGate:
 
     def _until_rank_s(self) -> float:
         """Seconds until the waiting jobs are put in order anew: ages and shares change with time."""
-        if not self._sites.in_force.config.priority.changes_with_time:
+        config = self._sites.in_force.config.priority
+        if not config.changes_with_time:
             return float("inf")
-        return self._ranked + max(_RANKED_S, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
+        return self._ranked + max(config.calc_period_s, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
 
     def rank(self) -> None:
         """Put the waiting jobs in the order of their ranks as they are now."""
