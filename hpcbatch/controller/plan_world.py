@@ -29,6 +29,7 @@ from hpcbatch.policy.planned import (
     bound_pod,
     capability_limits,
     ends_s,
+    leaving_pods,
     node_of,
     order_of,
     placed_by,
@@ -200,7 +201,7 @@ class PlanWorld:
             self._set_running(job_id, now_s)
         self._changed_released.clear()
         for name in self._changed_nodes:
-            self._set_node(name)
+            self._set_node(name, now_s)
         self._changed_nodes.clear()
 
     def _look_at_job(self, key: Key, now_s: float) -> None:
@@ -360,18 +361,34 @@ class PlanWorld:
             self._planner.put_running(job)
             self.is_changed = True
 
-    def _set_node(self, name: str) -> None:
+    def _set_node(self, name: str, now_s: float) -> None:
         obj = self._node_objects.get(name)
         if obj is None:
             if self._nodes.pop(name, None) is not None:
                 self._planner.drop_node(name)
                 self.is_changed = True
+            self._set_leaving(leaving_pods(name, {}, now_s))
             return
-        others = [pod.takes for pod in self._on_node.get(name, {}).values() if pod.job_id not in self.released]
-        node = node_of(obj, others)
+        others = [pod for pod in self._on_node.get(name, {}).values() if pod.job_id not in self.released]
+        leaving: Vector = {}
+        for pod in others:
+            leaving = added(leaving, pod.takes) if pod.is_leaving else leaving
+        self._set_leaving(leaving_pods(name, leaving, now_s))
+        node = node_of(obj, [pod.takes for pod in others if not pod.is_leaving])
         if self._nodes.get(name) != node:
             self._nodes[name] = node
             self._planner.put_node(node)
+            self.is_changed = True
+
+    def _set_leaving(self, pods: RunningJob) -> None:
+        ((_, takes),) = pods.placed.items()
+        if takes:
+            if self._running.get(pods.job_id) != pods:
+                self._running[pods.job_id] = pods
+                self._planner.put_running(pods)
+                self.is_changed = True
+        elif self._running.pop(pods.job_id, None) is not None:
+            self._planner.drop_job(pods.job_id)
             self.is_changed = True
 
     def forget(self, job_id: str) -> None:

@@ -163,6 +163,13 @@ def running_job(record: JobRecord, placed: Mapping[str, Vector], ends: float, ow
     )
 
 
+def leaving_pods(node: str, takes: Vector, now_s: float) -> RunningJob:
+    """What pods that are being deleted, and belong to no running job, still hold of a node. They make room in a moment:
+    what needs the whole node fits there all the same, and keeps its planned start.
+    """
+    return RunningJob(job_id=f"leaving {node}", placed={node: takes}, ends_s=now_s, uses={JOBS: 0})
+
+
 def placed_by(shape: Shape, places: Iterable[Place]) -> dict[str, Vector]:
     """What the job takes of each node there."""
     found: dict[str, Vector] = {}
@@ -198,6 +205,8 @@ class BoundPod(NamedTuple):
     job_id: str
     """The plan's name of its job; "": it belongs to none of ours."""
     takes: Vector
+    is_leaving: bool = False
+    """It is being deleted."""
 
 
 def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
@@ -209,7 +218,7 @@ def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
     requests = [container.get("resources", {}).get("requests") or {} for container in pod["spec"]["containers"]]
     for part in (*requests, pod["spec"].get("overhead") or {}):
         takes = added(takes, amounts(part))
-    return BoundPod(node, job_id, _positive(takes))
+    return BoundPod(node, job_id, _positive(takes), is_leaving="deletionTimestamp" in pod["metadata"])
 
 
 def node_of(node: Object, others: Iterable[Vector]) -> Node:
