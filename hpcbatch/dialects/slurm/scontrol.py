@@ -81,7 +81,7 @@ def _job_lines(
     code, signal = states.exit_status(
         status.state, status.reason, status.exit_code, status.exit_signal, status.start_time is not None
     )
-    stdout, stderr = shown_paths(record)
+    is_batch = spec.interactive is None
     hosts = tuple(dict.fromkeys(row.hosts))
     limit_s = _limit_s(row, spec.deadline)
     limit = "UNLIMITED" if limit_s is None else full(limit_s)
@@ -102,7 +102,8 @@ def _job_lines(
         f"Reason={states.shown_reason(status.state, status.reason, status.message)} "
         f"Dependency={format_dependency(row.dependency, status.state)}",
         f"Requeue={int(spec.rerunnable)} "
-        f"Restarts={states.restarts(status.state, status.run_count)} BatchFlag=1 Reboot=0 ExitCode={code}:{signal}",
+        f"Restarts={states.restarts(status.state, status.run_count)} BatchFlag={int(is_batch)} Reboot=0 "
+        f"ExitCode={code}:{signal}",
         f"RunTime={full(states.used_s(row, now))} TimeLimit={limit} TimeMin={time_min}",
         *_times(record, tz, time_format),
         f"Partition={_partitions(record)} AllocNode:Sid={spec.submit_host}:{status.session_id or 0}",
@@ -118,15 +119,18 @@ def _job_lines(
         f"WorkDir={row.work_dir}",
         *([f"SystemComment={told} "] if told else []),
         *([f"Comment={given['comment']} "] if given.get("comment") else []),
-        f"StdErr={stderr}",
-        f"StdIn={shown_input(record)}",
-        f"StdOut={stdout}",
+        *(_files(record) if is_batch else []),
         "Power=",
         *([f"KillOInInvalidDependent={'Yes' if kills else 'No'}"] if kills is not None else []),
         *(f"{name}={prefix}{given[key]}" for name, prefix, key in _TRES if key in given),
         *([f"MailUser={','.join(spec.mail_users)} MailType={spec.mail_points}"] if spec.mail_points else []),
         "",
     ]
+
+
+def _files(record: JobRecord) -> list[str]:
+    stdout, stderr = shown_paths(record)
+    return [f"StdErr={stderr}", f"StdIn={shown_input(record)}", f"StdOut={stdout}"]
 
 
 def _partitions(record: JobRecord) -> str:
