@@ -46,6 +46,7 @@ from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.array_gate import array_gate
+from hpcbatch.policy.deadlines import unshortened, with_walltime_of
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
 from hpcbatch.policy.planned import Forecast
@@ -165,6 +166,7 @@ class Controller:
             start_bar=self._start_bar,
             licenses=self._licenses,
             plan=self._plan,
+            wrote=self._own_writes.add,
         )
         self._open_requests = OpenRequests(api, self._requests, self._observer, self._runs, self._own_writes)
         self._ended = Ended(
@@ -443,11 +445,13 @@ class Controller:
             _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
             remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
         if decision.create:
-            obstacle = self._runs.create(job)
+            job, obstacle = self._runs.create(job)
+            record = job.record
             if obstacle is None:
                 volcano_job = name
+                decision = replace(decision, status=with_walltime_of(record.status, decision.status))
             else:
-                status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
+                status = replace(unshortened(decision.status), reason=obstacle.reason, message=obstacle.message)
                 # who goes first is a matter of the plan, which wakes those that it concerns
                 looks_s = [] if obstacle.reason in {Reason.PRIORITY, Reason.LIMIT} else [_WAITING_LOOK_S]
                 looks_s += [] if decision.look_again_s is None else [decision.look_again_s]

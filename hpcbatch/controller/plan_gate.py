@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -26,10 +27,12 @@ from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import Reason
+from hpcbatch.policy.deadlines import with_walltime_of
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Release, Why
 from hpcbatch.policy.planned import (
     Forecast,
+    as_released,
     forecast,
     is_as_good,
     never_runs,
@@ -57,8 +60,6 @@ _LATER_S: Final = 0.5
 _ESTIMATED: Final = 64
 """How many waiting jobs show when they may start, beside those whose start is planned."""
 _ESTIMATE_S: Final = 5.0
-_RANKED_S: Final = 30.0
-"""How often waiting jobs are put in order anew, where that depends on time."""
 _SHOWN_ANEW: Final = 200
 """How many jobs at a time show their new priority."""
 _RANK_SHARE: Final = 0.05
@@ -179,6 +180,7 @@ class PlanGate:
             if (release := self._releases.pop(job_id, None)) is not None:
                 self._told.pop(job_id, None)
                 self._withdrawn.pop(job_id, None)
+                record = as_released(record, site, release.walltime_s)
                 self._world.put_released(record, release.places, time.time(), is_pinned=release.is_bound)
                 return None
             self._changed.set()
@@ -240,6 +242,14 @@ class PlanGate:
             return None
         with self._lock:
             return shown_rank(record.status.rank, self._world.rank(record))
+
+    def released(self, record: JobRecord) -> JobRecord:
+        """The record of a released job as it starts: it may have got a shorter walltime."""
+        with self._lock:
+            found = self._world.released.get(plan_id(record.job_id))
+        if found is None:
+            return record
+        return replace(record, status=with_walltime_of(found.record.status, record.status))
 
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""
@@ -309,9 +319,10 @@ class PlanGate:
 
     def _until_rank_s(self) -> float:
         """Seconds until the waiting jobs are put in order anew: ages and shares change with time."""
-        if not self._sites.in_force.config.priority.changes_with_time:
+        config = self._sites.in_force.config.priority
+        if not config.changes_with_time:
             return float("inf")
-        return self._ranked + max(_RANKED_S, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
+        return self._ranked + max(config.calc_period_s, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
 
     def rank(self) -> None:
         """Put the waiting jobs in the order of their ranks as they are now."""
