@@ -245,8 +245,8 @@ class PlanWorld:
             return False
         queue = site.queue(record.queue)
         try:
-            if queue is None:
-                raise HpcBatchError(f"no queue {record.queue}")
+            if queue is None or queue.destinations is not None:
+                raise HpcBatchError(f"no queue {record.queue} that starts jobs")
             wanted = self._waiting_job(record, queue, is_last=job_id in self.last)
         except (HpcBatchError, ValueError):
             self.forget(job_id)

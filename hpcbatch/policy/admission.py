@@ -297,10 +297,20 @@ def _check_limits(granted: Granted, queue: QueueConfig) -> None:
     if layout and nodes < (queue.min_nodes or 0):
         text = f"nodes: {nodes} asked, at least {queue.min_nodes} in {queue.name}"
         raise RefusedError(RefusalCode.NODE_LIMIT, text)
+    all_mem = sum((c.mem_bytes or 0) * c.count for c in layout)
+    for code, what, asked, least, shown in (
+        (RefusalCode.WALLTIME_LIMIT, "walltime", walltime_s, queue.min_walltime_s, hms),
+        (RefusalCode.CPU_LIMIT, "CPUs", cpus, queue.min_cpus, str),
+        (RefusalCode.MEMORY_LIMIT, "memory", all_mem, queue.min_mem_bytes, format_bytes),
+    ):
+        # as in PBS, what a job does not ask for is not too little
+        if least is not None and 0 < asked < least:
+            raise RefusedError(code, f"{what}: {shown(asked)} asked, at least {shown(least)} in {queue.name}")
     limits = (
         (RefusalCode.WALLTIME_LIMIT, "walltime", walltime_s, queue.max_walltime_s, hms),
         (RefusalCode.NODE_LIMIT, "nodes", nodes, queue.max_nodes, str),
         (RefusalCode.CPU_LIMIT, "CPUs", cpus, queue.max_cpus, str),
+        (RefusalCode.MEMORY_LIMIT, "memory", all_mem, queue.max_mem_bytes, format_bytes),
         (RefusalCode.MEMORY_LIMIT, "memory of a node", mem, queue.max_mem_per_node_bytes, format_bytes),
     )
     for code, what, asked, most, shown in limits:
