@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.record import ExecHost, HostUsage, JobStatus
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.warning import with_warning

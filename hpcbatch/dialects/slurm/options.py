@@ -6,9 +6,9 @@ The names are those of sbatch 22.05.8, read from what it answers to every prefix
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 
 

@@ -16,7 +16,7 @@ from hpcbatch.policy.plan.compiled import Counts, JobClass, Key, Option
 from hpcbatch.policy.plan.earliest import earliest
 from hpcbatch.policy.plan.limits import Count, CounterKey
 from hpcbatch.policy.plan.outcome import Expected, Held, Place, Plan, Release, Why
-from hpcbatch.policy.plan.rooms import Placing
+from hpcbatch.policy.plan.packing import Placing
 from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, WaitingJob
 
 if TYPE_CHECKING:
