@@ -20,6 +20,7 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.standings import Standings
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
+from hpcbatch.model.accounts import NORMAL
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.layout import NodeSize
@@ -30,13 +31,13 @@ from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.account_limits import Standing, max_walltime_s, place_of
-from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline
+from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline, check_qos
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.holds import behind_others, hold_reason
 from hpcbatch.policy.owners import standing_of
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.routing import destinations, is_routed_now, may_pass, no_destination
-from hpcbatch.policy.submission import LIMITS, check_submission, has_limits, settle
+from hpcbatch.policy.submission import LIMITS, Settled, check_submission, has_limits, settle
 from hpcbatch.policy.views import node_rooms
 from hpcbatch.policy.vocabulary import (
     NO_DISK,
@@ -245,7 +246,7 @@ class Intake:
         """
         given = spec.attributes.get(QOS, "")
         accounts, enforced = self._sites.accounts.in_force, site.accounting_enforce
-        found = settle(accounts, enforced, user=owner.user, account=spec.account or "", qos=given, queue=queue.name)
+        found = self._settled(spec, owner, queue, site)
         if granted.walltime_s is None and LIMITS in enforced:
             job = Standing(user=owner.user, account=found.account, qos=found.qos, queue=queue.name)
             granted = replace(granted, walltime_s=max_walltime_s(place_of(accounts, job))[0])
@@ -255,6 +256,16 @@ class Intake:
         if found.qos != given:
             renamed["attributes"] = {**spec.attributes, QOS: found.qos}
         return replace(granted, renamed=renamed)
+
+    def _settled(self, spec: JobSpec, owner: Identity, queue: QueueConfig, site: SiteConfig) -> Settled:
+        return settle(
+            self._sites.accounts.in_force,
+            site.accounting_enforce,
+            user=owner.user,
+            account=spec.account or "",
+            qos=spec.attributes.get(QOS, ""),
+            queue=queue.name,
+        )
 
     def _exists(self, queue: QueueConfig) -> bool:
         return self.volcano_state(queue.volcano_queue) is not None
@@ -279,6 +290,8 @@ class Intake:
             stays=stays,
         )
         check_deadline(spec, granted.walltime_s, datetime.now(UTC))
+        if queue.allow_qos is not None or queue.deny_qos:
+            check_qos(self._settled(spec, owner, queue, site).qos or NORMAL, queue)
         return replace(granted, ignored=ignored, renamed=translated.renamed)
 
     def forget_refused(self, obj: Object) -> float | None:

@@ -49,7 +49,7 @@ Key = tuple[str, str]
 
 STALLED_S = 30.0
 """A released job without nodes after this time is planned anew: Volcano does not start it."""
-_KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.BROKEN})
+_KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.QUEUE_STOPPED, Reason.BROKEN})
 
 
 @dataclass(slots=True)

@@ -46,6 +46,12 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise TypeError(f"{value!r} is no name")
+    return value
+
+
 FIELDS: Mapping[str, _Field] = {
     "maxWalltimeSeconds": _Field("max_walltime_s", _count(MAX_WALLTIME_S)),
     "defaultWalltimeSeconds": _Field("default_walltime_s", _count(MAX_WALLTIME_S)),
@@ -65,6 +71,10 @@ FIELDS: Mapping[str, _Field] = {
     "nodes": _Field("nodes", _names),
     "allowAccounts": _Field("allow_accounts", _names),
     "denyAccounts": _Field("deny_accounts", _names, ()),
+    "allowQos": _Field("allow_qos", _names),
+    "denyQos": _Field("deny_qos", _names, ()),
+    "qos": _Field("qos", _name, ""),
+    "disableRoot": _Field("disables_root", _switch, False),
     "allowGroups": _Field("allow_groups", _names),
     "hidden": _Field("is_hidden", _switch, False),
     "rootOnly": _Field("root_only", _switch, False),

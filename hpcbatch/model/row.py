@@ -320,6 +320,10 @@ class QueueRow(NamedTuple):
     routes_held: bool = False
     routes_waiting: bool = False
     from_route_only: bool = False
+    allow_qos: tuple[str, ...] | None = None
+    deny_qos: tuple[str, ...] = ()
+    qos: str = ""
+    disables_root: bool = False
 
     def reaches(self, node: NodeRow) -> bool:
         if self.nodes is not None and node.host not in self.nodes:

@@ -126,6 +126,13 @@ class QueueConfig:
     allow_accounts: tuple[str, ...] | None = None
     """Accounts whose jobs it takes, and no others. None: all but `deny_accounts`."""
     deny_accounts: tuple[str, ...] = ()
+    allow_qos: tuple[str, ...] | None = None
+    """Qualities of service whose jobs it takes, and no others. None: all but `deny_qos`."""
+    deny_qos: tuple[str, ...] = ()
+    qos: str = ""
+    """A quality of service whose limits count for all its jobs (Slurm's partition QOS); "": none."""
+    disables_root: bool = False
+    """Root may not use it."""
     allow_groups: tuple[str, ...] | None = None
     """Groups whose members may use it. None: everybody."""
     is_hidden: bool = False

@@ -135,6 +135,8 @@ def _check_access(spec: JobSpec, queue: QueueConfig, owner: Identity) -> None:
     """Jobs without an account have that of Slurm's default association, or PBS's default project."""
     if queue.root_only and owner.uid != 0:
         raise RefusedError(RefusalCode.QUEUE_ACCESS, f"queue {queue.name} is for root alone")
+    if queue.disables_root and owner.uid == 0:
+        raise RefusedError(RefusalCode.QUEUE_ACCESS, f"queue {queue.name} takes no jobs of root")
     groups = {name for _, name in owner.groups} | {str(gid) for gid, _ in owner.groups} | {str(owner.gid)}
     if queue.allow_groups is not None and owner.uid != 0 and not groups & set(queue.allow_groups):
         text = f"queue {queue.name} is for members of {', '.join(queue.allow_groups)}"
@@ -145,6 +147,15 @@ def _check_access(spec: JobSpec, queue: QueueConfig, owner: Identity) -> None:
         raise RefusedError(RefusalCode.UNKNOWN_ACCOUNT, text)
     if account in queue.deny_accounts:
         raise RefusedError(RefusalCode.UNKNOWN_ACCOUNT, f"queue {queue.name} takes no jobs of account {account}")
+
+
+def check_qos(qos: str, queue: QueueConfig) -> None:
+    """Raise RefusedError if the queue takes no jobs of this quality of service."""
+    if queue.allow_qos is not None and qos not in queue.allow_qos:
+        text = f"queue {queue.name} takes jobs of the qualities of service {', '.join(queue.allow_qos)}"
+        raise RefusedError(RefusalCode.UNKNOWN_QOS, text)
+    if queue.allow_qos is None and qos in queue.deny_qos:
+        raise RefusedError(RefusalCode.UNKNOWN_QOS, f"queue {queue.name} takes no jobs of quality of service {qos}")
 
 
 def grant_walltime(spec: JobSpec, queue: QueueConfig) -> int | None:
