@@ -20,9 +20,9 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Place, Plan
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan
 from hpcbatch.policy.plan.planner import Planner, make_plan
-from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, RunningJob, Shape, Snapshot, Vector, WaitingJob
+from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
     BoundPod,
     added,

@@ -16,7 +16,7 @@ from hpcbatch.policy.deadlines import shortened, unshortened
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.order import line_place
 from hpcbatch.policy.owners import of_volcano_queue
-from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
+from hpcbatch.policy.plan.outcome import Expected, Held, Why
 from hpcbatch.policy.plan.snapshot import (
     JOBS,
     NODES,
@@ -25,6 +25,7 @@ from hpcbatch.policy.plan.snapshot import (
     Node,
     Owner,
     Part,
+    Place,
     RunningJob,
     Scope,
     Shape,

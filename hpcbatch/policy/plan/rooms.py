@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from hpcbatch.policy.plan.compiled import Kind, Option
 from hpcbatch.policy.plan.estate import Estate, Spot
 from hpcbatch.policy.plan.packing import Placing, place, taken
-from hpcbatch.policy.plan.timeline import Amounts, Timeline
+from hpcbatch.policy.plan.timeline import Amounts, Timeline, minus
 
 _LONG_LOG = 50_000
 
@@ -152,12 +152,32 @@ class Rooms:
 
     def occupy(self, option: Option, placed: Sequence[Placing], start_s: float, end_s: float) -> None:
         for spot, amounts in taken(option, placed).items():
-            self._planned[spot] = self.timeline(spot).with_occupant(start_s, end_s, amounts)
-            self._log.append(spot)
+            self.put(spot, self.timeline(spot).with_occupant(start_s, end_s, amounts))
         if start_s > self.now_s:
             starts = self.starts.setdefault(option.pool, [])
             if start_s not in starts:
                 insort(starts, start_s)
+
+    def vacate(self, option: Option, placed: Sequence[Placing], start_s: float, end_s: float) -> None:
+        """The reverse of `occupy`."""
+        for spot, amounts in taken(option, placed).items():
+            nothing = (0,) * len(amounts)
+            self.put(spot, self.timeline(spot).with_occupant(start_s, end_s, minus(nothing, amounts)))
+
+    def put(self, spot: Spot, timeline: Timeline) -> None:
+        """While this plan is made."""
+        self._planned[spot] = timeline
+        self._log.append(spot)
+
+    def first_time(self, option: Option, placed: Sequence[Placing], walltime_s: float) -> float | None:
+        """When the pods have room at these places for so long; None: never, as far as is known."""
+        wanted = taken(option, placed)
+        times = {self.now_s} | {time for spot in wanted for time in self.timeline(spot).times if time > self.now_s}
+        for time in sorted(times):
+            free = {spot: self.timeline(spot).lowest(time, time + walltime_s) for spot in wanted}
+            if all(has >= needs for spot in wanted for has, needs in zip(free[spot], wanted[spot], strict=True)):
+                return time
+        return None
 
     def _free(self, spot: Spot) -> Amounts:
         planned = self._planned.get(spot)

@@ -21,8 +21,8 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy import planned
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
-from hpcbatch.policy.plan.snapshot import JOBS, LabelTest, Limit, Owner, Scope
+from hpcbatch.policy.plan.outcome import Expected, Held, Why
+from hpcbatch.policy.plan.snapshot import JOBS, LabelTest, Limit, Owner, Place, Scope
 from hpcbatch.policy.waiting import NodeRoom
 
 SITE = SiteConfig(node_properties={"ib": {"net": "ib"}}, kill_delay_s=30)
