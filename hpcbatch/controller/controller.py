@@ -32,6 +32,7 @@ from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.pod_requests import PodRequests
 from hpcbatch.controller.records import Admitted, remove, write_status
 from hpcbatch.controller.requests import Requests
+from hpcbatch.controller.routes import Routes
 from hpcbatch.controller.runs import Runs
 from hpcbatch.controller.set_aside import SetAside, unmarked
 from hpcbatch.controller.site_source import SiteSource
@@ -45,7 +46,7 @@ from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
-from hpcbatch.policy.array_gate import array_gate
+from hpcbatch.policy.array_gate import array_gate, in_route
 from hpcbatch.policy.deadlines import unshortened, with_walltime_of
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
@@ -142,6 +143,7 @@ class Controller:
         )
         self._intake.foresee = self._plan.foresee
         self._pod_requests = PodRequests(api, self._job_pods, self._start_bar)
+        self._routes = Routes(api, self._intake, self._sites, self._own_writes.add)
         self._requests = Requests(self._intake, self._sites)
         self._observer = Observer(
             api,
@@ -195,8 +197,8 @@ class Controller:
         self._threads = [
             threading.Thread(target=self._work, name=f"batchjobs-{n}", daemon=True) for n in range(_WORKERS)
         ]
-        self._threads.append(threading.Thread(target=self._sweep, name="batchjobs-sweep", daemon=True))
-        self._threads.append(self._plan.thread)
+        sweeping = threading.Thread(target=self._sweep, name="batchjobs-sweep", daemon=True)
+        self._threads += [sweeping, self._plan.thread]
         if self._archive is not None:
             self._threads.append(self._archive.thread)
         if self._usage is not None:
@@ -327,8 +329,7 @@ class Controller:
     def _on_pod(self, event: WatchEvent) -> None:
         self._plan.on_pod(event)
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
-        key = self._by_number.get(number)
-        if key is not None:
+        if (key := self._by_number.get(number)) is not None:
             self._job_pods.on_event(key, int(number), event)
         self._on_part(event)
 
@@ -339,8 +340,7 @@ class Controller:
             self._refusals.remove(event.object)
             return
         self._refusals.add(event.object)
-        key = self._by_number.get(name.removeprefix("job-"))
-        if key is not None and key[0] == namespace:
+        if (key := self._by_number.get(name.removeprefix("job-"))) is not None and key[0] == namespace:
             self._queue.add(key)
 
     def _on_volcano_queue(self, event: WatchEvent) -> None:
@@ -404,7 +404,7 @@ class Controller:
         self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:
             return self._ended.reconcile(admitted)
-        if self._open_requests.handle(admitted):
+        if self._open_requests.handle(admitted) or self._routes.move(admitted):
             return None
         if admitted.record.spec.array is not None:
             return self._reconcile_array(admitted)
@@ -414,7 +414,7 @@ class Controller:
         return self._carry_out(admitted, seen, decide(seen))
 
     def _reconcile_array(self, job: Admitted) -> float | None:
-        gate = array_gate(job.record, self._dependents, datetime.now(UTC))
+        gate = in_route(array_gate(job.record, self._dependents, datetime.now(UTC)), self._routes.queue_of(job))
         gate = replace(gate, status=self._ranked(job.record, gate.status))
         if gate.status != job.record.status:
             written = write_status(self._api, job.obj, replace(job.record, status=gate.status))
@@ -461,8 +461,7 @@ class Controller:
             self._plan.give_back(record)
         status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
         start, nodes = self._plan.forecast(record) if status.state is JobState.QUEUED else Forecast()
-        status = replace(status, planned_start=start, planned_nodes=nodes)
-        status = self._ranked(record, status)
+        status = self._ranked(record, replace(status, planned_start=start, planned_nodes=nodes))
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
         if is_waiting and not self._start_bar.withdraw(record):

@@ -50,7 +50,7 @@ Key = tuple[str, str]
 
 STALLED_S = 30.0
 """A released job without nodes after this time is planned anew: Volcano does not start it."""
-_KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.BROKEN})
+_KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.QUEUE_STOPPED, Reason.BROKEN})
 
 
 @dataclass(slots=True)
@@ -246,8 +246,8 @@ class PlanWorld:
             return False
         queue = site.queue(record.queue)
         try:
-            if queue is None:
-                raise HpcBatchError(f"no queue {record.queue}")
+            if queue is None or queue.destinations is not None:
+                raise HpcBatchError(f"no queue {record.queue} that starts jobs")
             wanted = self._waiting_job(record, queue, is_last=job_id in self.last)
         except (HpcBatchError, ValueError):
             self.forget(job_id)

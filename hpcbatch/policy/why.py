@@ -48,7 +48,7 @@ def _kept_back(row: JobRow, zone: tzinfo | None) -> str | None:
             return f"is held back by a limit. {_sentence(row.message)}".rstrip()
         case Reason.LICENSES:
             return f"waits for licences that other jobs hold. {_sentence(row.message)}".rstrip()
-        case Reason.QUEUE_UNAVAILABLE:
+        case Reason.QUEUE_UNAVAILABLE | Reason.QUEUE_STOPPED:
             return f"waits for its queue {row.queue}. {_sentence(row.message)}".rstrip()
         case Reason.NEVER_FITS:
             return f"can never start as it is: ask for less, or for other nodes. {_sentence(row.message)}".rstrip()

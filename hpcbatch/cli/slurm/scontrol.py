@@ -197,7 +197,7 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.dialects.slurm.scontrol import format_partition, not_found
 
     nodes = list_nodes(session.api, session.namespace)
-    known = {queue.name: queue for queue in list_queues(session.api)}
+    known = {queue.name: queue for queue in list_queues(session.api) if queue.destinations is None}
     if command.operand and command.operand not in known:
         raise not_found("Partition", command.operand)
     _tell_update(session, command, len(known))

@@ -20,7 +20,6 @@ _NO_LIMIT = frozenset({"infinite", "unlimited"})
 _ALL = frozenset({"", "all"})
 _MAX_COUNT = 65533
 _NOT_HERE: Mapping[str, tuple[int, str]] = {
-    "DisableRootJobs": (1, "no"),
     "ExclusiveUser": (1, "no"),
     "LLN": (1, "no"),
     "ReqResv": (3, "no"),
@@ -29,9 +28,7 @@ _NOT_HERE: Mapping[str, tuple[int, str]] = {
     "OverTimeLimit": (5, "0"),
     "PreemptMode": (3, "off"),
     "GraceTime": (5, "0"),
-    "AllowQos": (6, "all"),
     "AllocNodes": (6, "all"),
-    "QoS": (3, "n/a"),
     "MaxCPUsPerNode": (4, "unlimited"),
 }
 """Tags with the length down to which they may be cut short, and the one value that they have here."""
@@ -102,11 +99,15 @@ _TAGS: Mapping[str, _Tag] = {
     "AllowGroups": _Tag(6, "allowGroups", _names),
     "AllowAccounts": _Tag(6, "allowAccounts", _names),
     "DenyAccounts": _Tag(5, "denyAccounts", lambda value: _names(value) or []),
+    "AllowQos": _Tag(6, "allowQos", _names),
+    "DenyQos": _Tag(5, "denyQos", lambda value: _names(value) or []),
+    "QoS": _Tag(3, "qos", lambda value: value if value.lower() not in {"n/a", "none"} else ""),
+    "DisableRootJobs": _Tag(1, "disableRoot", _switch),
     "DefMemPerNode": _Tag(10, "defaultMemoryPerNodeBytes", _megabytes),
     "MaxMemPerNode": _Tag(10, "maxMemoryPerNodeBytes", _megabytes),
 }
 """Source of the lengths: scontrol_parse_part_options(), 22.05."""
-_ACCEPTABLE = {"Default": "YES and NO", "Hidden": "YES and NO", "RootOnly": "YES and NO"}
+_ACCEPTABLE = dict.fromkeys(("Default", "Hidden", "RootOnly", "DisableRootJobs"), "YES and NO")
 
 
 def is_of_partitions(words: Sequence[str]) -> bool:

@@ -237,9 +237,10 @@ def format_partition(queue: QueueRow, nodes: Sequence[NodeRow], one_line: bool =
     )
     lines = [
         f"PartitionName={queue.name}",
-        f"AllowGroups={_all(queue.allow_groups)} {_accounts(queue)} AllowQos=ALL",
-        f"AllocNodes=ALL Default={'YES' if queue.is_default else 'NO'} QoS=N/A",
-        f"DefaultTime={default} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden={_yes(queue.is_hidden)}",
+        f"AllowGroups={_all(queue.allow_groups)} {_accounts(queue)} {_qos(queue)}",
+        f"AllocNodes=ALL Default={'YES' if queue.is_default else 'NO'} QoS={queue.qos or 'N/A'}",
+        f"DefaultTime={default} DisableRootJobs={_yes(queue.disables_root)} ExclusiveUser=NO GraceTime=0 "
+        f"Hidden={_yes(queue.is_hidden)}",
         f"MaxNodes={most} MaxTime={longest} MinNodes={queue.min_nodes or 0} LLN=NO MaxCPUsPerNode=UNLIMITED",
         f"Nodes={compress([node.name for node in nodes]) or '(null)'}",
         f"PriorityJobFactor={queue.priority_job_factor} PriorityTier={queue.priority_tier} "
@@ -261,6 +262,12 @@ def _accounts(queue: QueueRow) -> str:
     if queue.deny_accounts and queue.allow_accounts is None:
         return f"DenyAccounts={','.join(queue.deny_accounts)}"
     return f"AllowAccounts={_all(queue.allow_accounts)}"
+
+
+def _qos(queue: QueueRow) -> str:
+    if queue.deny_qos and queue.allow_qos is None:
+        return f"DenyQos={','.join(queue.deny_qos)}"
+    return f"AllowQos={_all(queue.allow_qos)}"
 
 
 def _yes(is_so: bool) -> str:

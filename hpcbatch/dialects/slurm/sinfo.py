@@ -401,6 +401,7 @@ def _groups(
     chosen = sorted((node for node in nodes if _is_selected(node, options)), key=lambda node: node.name)
     if options.reasons:
         chosen = [node for node in chosen if node.comment and not (node.ready and node.schedulable)]
+    queues = [queue for queue in queues if queue.destinations is None]  # PBS's routing queues have no nodes
     queues = [queue for queue in queues if options.shows_hidden or not queue.is_hidden]
     kept = [queue for queue in queues if options.partitions is None or queue.name in options.partitions]
     groups: list[_Group] = []
