@@ -140,7 +140,7 @@ class Controller:
             wake=self._queue.add_after,
         )
         self._intake.foresee = self._plan.foresee
-        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar)
+        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar, self._sites)
         self._requests = Requests(self._intake, self._sites)
         self._observer = Observer(
             api,
@@ -154,6 +154,7 @@ class Controller:
             usage=self._usage,
             switches=self._intake.switches,
             withdrawn=self._plan.withdrawn,
+            preempted=self._plan.preempted,
         )
         self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
@@ -433,7 +434,7 @@ class Controller:
         record, namespace = job.record, job.record.namespace
         name = job_names.job_name(record.job_id)
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
-        if decision.terminate and (left_s := self._pod_requests.announce_requeue(job, seen)):
+        if decision.terminate and (left_s := self._pod_requests.announce_end(job, seen)):
             decision = replace(decision, terminate=False, look_again_s=left_s)
         if decision.terminate:
             self._volcano_jobs.terminate(namespace, name)
@@ -458,6 +459,7 @@ class Controller:
         status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
         start, nodes = self._plan.forecast(record) if status.state is JobState.QUEUED else Forecast()
         status = replace(status, planned_start=start, planned_nodes=nodes)
+        status = replace(status, preempting=self._plan.preempting(record, status))
         status = self._ranked(record, status)
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final

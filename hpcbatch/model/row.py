@@ -310,6 +310,9 @@ class QueueRow(NamedTuple):
     root_only: bool = False
     priority_tier: int = 1
     priority_job_factor: int = 1
+    preempt_mode: str = ""
+    grace_s: int = 0
+    priority: int | None = None
 
     def reaches(self, node: NodeRow) -> bool:
         if self.nodes is not None and node.host not in self.nodes:

@@ -62,7 +62,7 @@ def test_each_field_goes_there_and_back() -> None:
     full = {
         key: ["a", "b"] if field.read.__name__ == "_names" else values[bool if field.none is False else int]
         for key, field in FIELDS.items()
-    }
+    } | {"preemptMode": "cancel"}
     queue = changed(QueueConfig(name="q", volcano_queue="v"), full)
     assert shown_fields(queue) == full
     assert {field.attribute for field in FIELDS.values()} <= set(QueueRow._fields)
