@@ -134,6 +134,7 @@ def queues_from_json(text: str, switches: Mapping[str, Switches]) -> list[QueueR
                 is_started=switches.get(queue["volcanoQueue"], NONE_SUCH).starts(queue["name"]),
                 volcano_queue=queue["volcanoQueue"],
                 is_idle=switches.get(queue["volcanoQueue"], NONE_SUCH).is_idle,
+                site_preempt_mode=str(body.get("preemption", {}).get("mode", "")),
                 **read_fields(queue),
             )
             for queue in given

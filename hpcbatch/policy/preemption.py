@@ -96,7 +96,8 @@ class Preemptions:
         if queue is not None:
             if self._config.by is PreemptBy.PARTITION_PRIO:
                 yield f"{_TIER}{queue.priority_tier}"
-            yield f"{_LEVEL}{self.level(queue)}"
+            if len(self._levels) > 1:
+                yield f"{_LEVEL}{self.level(queue)}"
 
     def _manner(self, record: JobRecord, name: str) -> _Manner | None:
         """As a job of this class."""

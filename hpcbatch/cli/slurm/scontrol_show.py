@@ -85,7 +85,7 @@ def _config_text(session: Session, command: ScontrolCommand) -> str:
     from urllib.parse import urlsplit
 
     from hpcbatch.client.nodes import list_nodes
-    from hpcbatch.client.queues import list_licenses, list_settings, read_enforced, read_priority
+    from hpcbatch.client.queues import list_licenses, list_settings, read_enforced, read_preemption, read_priority
     from hpcbatch.dialects.slurm.scontrol_config import Cluster, format_config
 
     settings, server = list_settings(session.api), urlsplit(session.connection.server)
@@ -100,6 +100,7 @@ def _config_text(session: Session, command: ScontrolCommand) -> str:
         refuses_oversize=bool(settings.get("refuseOversize")),
         enforced=read_enforced(session.api),
         priority=read_priority(session.api),
+        preemption=read_preemption(session.api),
     )
     return format_config(cluster, session.now, session.zone, command.time_format)
 

@@ -136,6 +136,7 @@ def queue_attributes(queue: QueueRow, count: JobCounts) -> Attributes:
     """What `qstat -Q -f` shows, for `format_full("Queue: name", …)` and `format_json(…, key="Queue")`."""
     return [
         ("queue_type", "Execution"),
+        *([] if queue.priority is None else [("Priority", str(queue.priority))]),
         ("total_jobs", str(count.active)),
         ("state_count", count.state_count),
         *_limits(queue),
