@@ -66,10 +66,10 @@ def priority_to_json(config: PriorityConfig) -> dict[str, Any]:
 
 def unusual(config: Any) -> dict[str, Any]:
     """The fields of a dataclass that have not their defaults."""
-    from dataclasses import fields
+    from hpcbatch.dataclass import declared_fields
 
     usual = type(config)()
-    given = {each.name: getattr(config, each.name) for each in fields(config)}
+    given = {each.name: getattr(config, each.name) for each in declared_fields(config)}
     return {name: value for name, value in given.items() if value != getattr(usual, name)}
 
 

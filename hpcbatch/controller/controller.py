@@ -46,9 +46,9 @@ from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.array_gate import array_gate
+from hpcbatch.policy.deadlines import unshortened, with_walltime_of
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
-from hpcbatch.policy.planned import Forecast
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.volcano import job_names
@@ -166,6 +166,7 @@ class Controller:
             start_bar=self._start_bar,
             licenses=self._licenses,
             plan=self._plan,
+            wrote=self._own_writes.add,
         )
         self._open_requests = OpenRequests(api, self._requests, self._observer, self._runs, self._own_writes)
         self._ended = Ended(
@@ -444,11 +445,13 @@ class Controller:
             _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
             remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
         if decision.create:
-            obstacle = self._runs.create(job)
+            job, obstacle = self._runs.create(job)
+            record = job.record
             if obstacle is None:
                 volcano_job = name
+                decision = replace(decision, status=with_walltime_of(record.status, decision.status))
             else:
-                status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
+                status = replace(unshortened(decision.status), reason=obstacle.reason, message=obstacle.message)
                 # who goes first is a matter of the plan, which wakes those that it concerns
                 looks_s = [] if obstacle.reason in {Reason.PRIORITY, Reason.LIMIT} else [_WAITING_LOOK_S]
                 looks_s += [] if decision.look_again_s is None else [decision.look_again_s]
@@ -457,10 +460,7 @@ class Controller:
             self._licenses.give_back(record.job_id)
             self._plan.give_back(record)
         status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
-        start, nodes = self._plan.forecast(record) if status.state is JobState.QUEUED else Forecast()
-        status = replace(status, planned_start=start, planned_nodes=nodes)
-        status = replace(status, preempting=self._plan.preempting(record, status))
-        status = self._ranked(record, status)
+        status = self._ranked(record, self._plan.shown(record, status))
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
         if is_waiting and not self._start_bar.withdraw(record):

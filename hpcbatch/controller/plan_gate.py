@@ -27,10 +27,12 @@ from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord, JobStatus, Preempted, Preempting
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
+from hpcbatch.policy.deadlines import with_walltime_of
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
 from hpcbatch.policy.planned import (
     Forecast,
+    as_released,
     forecast,
     is_as_good,
     never_runs,
@@ -181,6 +183,7 @@ class PlanGate:
             if (release := self._releases.pop(job_id, None)) is not None:
                 self._told.pop(job_id, None)
                 self._withdrawn.pop(job_id, None)
+                record = as_released(record, site, release.walltime_s)
                 self._world.put_released(record, release.places, time.time(), is_pinned=release.is_bound)
                 return None
             self._changed.set()
@@ -210,6 +213,12 @@ class PlanGate:
         """When and where the plan starts a waiting job; what the record shows already, where that is near enough."""
         with self._lock:
             return self._forecast(record)
+
+    def shown(self, record: JobRecord, status: JobStatus) -> JobStatus:
+        """`status`, with when and where the plan starts a waiting job, and who ends for it."""
+        start, nodes = self.forecast(record) if status.state is JobState.QUEUED else Forecast()
+        status = replace(status, planned_start=start, planned_nodes=nodes)
+        return replace(status, preempting=self._preempting(record, status))
 
     def _forecast(self, record: JobRecord) -> Forecast:
         job_id = plan_id(record.job_id)
@@ -243,6 +252,14 @@ class PlanGate:
         with self._lock:
             return shown_rank(record.status.rank, self._world.rank(record))
 
+    def released(self, record: JobRecord) -> JobRecord:
+        """The record of a released job as it starts: it may have got a shorter walltime."""
+        with self._lock:
+            found = self._world.released.get(plan_id(record.job_id))
+        if found is None:
+            return record
+        return replace(record, status=with_walltime_of(found.record.status, record.status))
+
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""
         return self._withdrawn.get(plan_id(record.job_id))
@@ -274,7 +291,7 @@ class PlanGate:
         with self._lock:
             return self._world.claims.preempted(record, datetime.now(UTC))
 
-    def preempting(self, record: JobRecord, status: JobStatus) -> Preempting | None:
+    def _preempting(self, record: JobRecord, status: JobStatus) -> Preempting | None:
         """Whose ends the job's record is to ask for, whose status will be that: what it does already, unless it waits
         and the plan has chosen others. A job that has started keeps them.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +12,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.deadlines import shortened, unshortened
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.order import line_place
 from hpcbatch.policy.owners import of_volcano_queue
@@ -101,15 +103,25 @@ def waiting_job(
     `shape_of`.
     """
     preempting = record.status.preempting if claims else None
+    is_short = record.status.full_walltime_s is not None
+    full = replace(record, status=unshortened(record.status)) if is_short else record
+    least_s = record.spec.min_walltime_s
     return WaitingJob(
         job_id=plan_id(record.job_id),
         order=order_of(record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority)),
         shapes=(shape_of(record.status.layout, queue, site, record),),
-        walltime_s=holds_nodes_s(record, site),
+        walltime_s=holds_nodes_s(full, site),
+        min_walltime_s=None if least_s is None else least_s + _beside_walltime_s(site),
         owner=owner,
         preempts=preempts,
         claim=() if preempting is None else places_of(preempting.places),
     )
+
+
+def as_released(record: JobRecord, site: SiteConfig, holds_s: float) -> JobRecord:
+    """The record of a job that starts now and has to be gone after `holds_s`: it may get a shorter walltime."""
+    given_s = holds_s - _beside_walltime_s(site)
+    return replace(record, status=shortened(record.status, record.spec.min_walltime_s, given_s))
 
 
 def capability_limits(queue: Object) -> tuple[Limit, ...]:
@@ -126,7 +138,11 @@ def holds_nodes_s(record: JobRecord, site: SiteConfig) -> float:
     """From its release to the last moment at which it can hold its nodes."""
     if record.walltime_s is None:
         return ENDLESS_S
-    return _START_UP_S + record.walltime_s + site.kill_delay_s + _GRACE_S
+    return record.walltime_s + _beside_walltime_s(site)
+
+
+def _beside_walltime_s(site: SiteConfig) -> float:
+    return _START_UP_S + site.kill_delay_s + _GRACE_S
 
 
 def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: float) -> float:

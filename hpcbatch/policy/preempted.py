@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.record import PREEMPTED, JobStatus
 from hpcbatch.model.state import JobState, Reason

@@ -45,7 +45,7 @@ class Estate:
         self.index = {name: index for index, name in enumerate(names, 1)}
         """Of a vector's names in amounts."""
         self.reservations = list(reservations)
-        self.pools: dict[str, dict[str, Spot]] = {"": {}}
+        self.pools: dict[str, dict[str, Spot]] = {"": {}, **{found.name: {} for found in self.reservations}}
         self.running: dict[JobId, RunningJob] = {}
         self.ends: list[tuple[float, JobId]] = []
         self._touched: dict[str, None] = {}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.policy.plan.snapshot import JobId, Limit, Place
 
 

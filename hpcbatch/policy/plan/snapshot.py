@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from hpcbatch.dataclass import dataclass, field
 
 Vector = Mapping[str, int]
 JobId = str

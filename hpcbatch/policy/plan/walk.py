@@ -17,7 +17,7 @@ from hpcbatch.policy.plan.earliest import earliest
 from hpcbatch.policy.plan.estate import Spot
 from hpcbatch.policy.plan.limits import Count, CounterKey
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
-from hpcbatch.policy.plan.rooms import Placing
+from hpcbatch.policy.plan.packing import Placing
 from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Place, RunningJob, WaitingJob
 from hpcbatch.policy.plan.yielding import in_line, least_victims, without
 
