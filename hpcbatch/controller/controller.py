@@ -50,7 +50,6 @@ from hpcbatch.policy.array_gate import array_gate, in_route
 from hpcbatch.policy.deadlines import unshortened, with_walltime_of
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
-from hpcbatch.policy.planned import Forecast
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.volcano import job_names
@@ -142,7 +141,7 @@ class Controller:
             wake=self._queue.add_after,
         )
         self._intake.foresee = self._plan.foresee
-        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar)
+        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar, self._sites)
         self._routes = Routes(api, self._intake, self._sites, self._own_writes.add)
         self._requests = Requests(self._intake, self._sites)
         self._observer = Observer(
@@ -157,6 +156,7 @@ class Controller:
             usage=self._usage,
             switches=self._intake.switches,
             withdrawn=self._plan.withdrawn,
+            preempted=self._plan.preempted,
         )
         self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
@@ -435,7 +435,7 @@ class Controller:
         record, namespace = job.record, job.record.namespace
         name = job_names.job_name(record.job_id)
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
-        if decision.terminate and (left_s := self._pod_requests.announce_requeue(job, seen)):
+        if decision.terminate and (left_s := self._pod_requests.announce_end(job, seen)):
             decision = replace(decision, terminate=False, look_again_s=left_s)
         if decision.terminate:
             self._volcano_jobs.terminate(namespace, name)
@@ -460,8 +460,7 @@ class Controller:
             self._licenses.give_back(record.job_id)
             self._plan.give_back(record)
         status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
-        start, nodes = self._plan.forecast(record) if status.state is JobState.QUEUED else Forecast()
-        status = self._ranked(record, replace(status, planned_start=start, planned_nodes=nodes))
+        status = self._ranked(record, self._plan.shown(record, status))
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
         if is_waiting and not self._start_bar.withdraw(record):

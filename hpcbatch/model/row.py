@@ -324,6 +324,11 @@ class QueueRow(NamedTuple):
     deny_qos: tuple[str, ...] = ()
     qos: str = ""
     disables_root: bool = False
+    preempt_mode: str = ""
+    grace_s: int = 0
+    priority: int | None = None
+    site_preempt_mode: str = ""
+    """That of queues that have none of their own."""
 
     def reaches(self, node: NodeRow) -> bool:
         if self.nodes is not None and node.host not in self.nodes:

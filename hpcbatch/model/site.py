@@ -10,6 +10,7 @@ from typing import Any
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.model.array import MAX_MEMBERS
 from hpcbatch.model.mail import MailConfig
+from hpcbatch.model.preemption import PreemptionConfig
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.queue_names import queue_of
 
@@ -143,6 +144,12 @@ class QueueConfig:
     """Jobs of a higher tier start before all others of the same Volcano Queue."""
     priority_job_factor: int = 1
     """Shown; priorities have no factors."""
+    preempt_mode: str = ""
+    """What becomes of its jobs that are preempted, a PreemptMode; "": as everywhere."""
+    grace_s: int = 0
+    """How long they go on after they have been chosen, where they yield to a higher tier."""
+    priority: int | None = None
+    """PBS's; its jobs preempt those of other queues if it is high enough (model.preemption)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,6 +264,7 @@ class SiteConfig:
     `qos` include `associations`."""
     priority: PriorityConfig = field(default_factory=PriorityConfig)
     """As written; `ranked_by` is what counts."""
+    preemption: PreemptionConfig = field(default_factory=PreemptionConfig)
 
     @property
     def ranked_by(self) -> PriorityConfig:

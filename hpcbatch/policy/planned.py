@@ -31,6 +31,7 @@ from hpcbatch.policy.plan.snapshot import (
     Shape,
     Vector,
     WaitingJob,
+    Yields,
 )
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.views import is_ready, takes_pods
@@ -94,20 +95,26 @@ def waiting_job(
     *,
     rank: float | None = None,
     is_last: bool = False,
+    preempts: frozenset[str] = frozenset(),
+    claims: bool = False,
 ) -> WaitingJob:
     """A job that may start as far as anything but other jobs is concerned. `rank` and
-    `is_last` are those of `order_of`. Raises HpcBatchError as `shape_of`.
+    `is_last` are those of `order_of`; `claims`: it keeps the place of those that end for it. Raises HpcBatchError as
+    `shape_of`.
     """
+    preempting = record.status.preempting if claims else None
     is_short = record.status.full_walltime_s is not None
     full = replace(record, status=unshortened(record.status)) if is_short else record
     least_s = record.spec.min_walltime_s
     return WaitingJob(
         job_id=plan_id(record.job_id),
-        order=order_of(record, queue, rank=rank, is_last=is_last),
+        order=order_of(record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority)),
         shapes=(shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(full, site),
         min_walltime_s=None if least_s is None else least_s + _beside_walltime_s(site),
         owner=owner,
+        preempts=preempts,
+        claim=() if preempting is None else places_of(preempting.places),
     )
 
 
@@ -150,16 +157,22 @@ def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: flo
         return released_s + length_s
     began = status.start_time
     stopped_s = status.suspended_s(began, datetime.fromtimestamp(max(now_s, seconds(began)), UTC))
-    return seconds(began) + length_s - _START_UP_S + stopped_s
+    end_s = seconds(began) + length_s - _START_UP_S + stopped_s
+    if status.preempted is None:
+        return end_s
+    return min(end_s, seconds(status.preempted.end_time) + site.kill_delay_s + _GRACE_S)
 
 
-def running_job(record: JobRecord, placed: Mapping[str, Vector], ends: float, owner: Owner) -> RunningJob:
+def running_job(
+    record: JobRecord, placed: Mapping[str, Vector], ends: float, owner: Owner, yields: Yields | None = None
+) -> RunningJob:
     return RunningJob(
         job_id=plan_id(record.job_id),
         placed=placed,
         ends_s=ends,
         owner=owner,
         is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE,
+        yields=yields,
     )
 
 
@@ -310,14 +323,22 @@ def why_held(
             return Waiting(reason=Reason.PRIORITY, message="" if fits else "Not enough free nodes available")
 
 
-def order_of(record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool) -> tuple[float, ...]:
-    """A job's place, the smallest first: behind all others with `is_last`; by the queue's tier; by `rank`, the larger
+def order_of(
+    record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool, level: int = 0
+) -> tuple[float, ...]:
+    """A job's place, the smallest first: behind all others with `is_last`; by the `level` of preemption; by the queue's
+    tier; by `rank`, the larger
     first (None: this site has none); by the weight that users and operators give; in the order of submission.
     """
     ranks = () if rank is None else (float(-queue.priority_tier), -rank)
     member = record.spec.member_of
     array_id, index = (None, None) if member is None else (member.array_id, member.index)
-    return (float(is_last), *ranks, *line_place(weight_in(queue, record.spec), record.job_id, array_id, index))
+    return (
+        float(is_last),
+        float(-level),
+        *ranks,
+        *line_place(weight_in(queue, record.spec), record.job_id, array_id, index),
+    )
 
 
 def shown_rank(shown: int | None, rank: float | None) -> int | None:
