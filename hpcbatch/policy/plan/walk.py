@@ -17,7 +17,7 @@ from hpcbatch.policy.plan.earliest import earliest
 from hpcbatch.policy.plan.limits import Count, CounterKey
 from hpcbatch.policy.plan.outcome import Expected, Held, Place, Plan, Release, Why
 from hpcbatch.policy.plan.rooms import Placing
-from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, WaitingJob
+from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Reservation, WaitingJob
 
 if TYPE_CHECKING:
     from hpcbatch.policy.plan.planner import Planner
@@ -61,6 +61,11 @@ class _Walk:
         self._used = planner.limits.used
         self._released_uses: dict[CounterKey, int] = {}
         self._planned_uses: dict[CounterKey, list[tuple[float, int]]] = {}
+        self._cuts: dict[str, list[Reservation]] = {}
+        """By pool: the times of a reservation that ends the jobs in it."""
+        for found in planner.estate.reservations:
+            if found.cuts_s:
+                self._cuts.setdefault(found.name, []).append(found)
 
     def run(self) -> None:
         for pool, order in sorted(self._planner.orders.items(), reverse=True):  # "", all the others, comes last
@@ -228,6 +233,11 @@ class _Walk:
 
     def _walltimes(self, job: WaitingJob, pool: str) -> Iterator[float]:
         """The times for which the job may run, the longest first: between them nothing begins."""
+        for found in self._cuts.get(pool, ()):
+            over_s = self.now_s + job.walltime_s - found.end_s
+            if found.start_s <= self.now_s < found.end_s and 0 < over_s <= found.cuts_s:
+                yield found.end_s - self.now_s
+                return
         yield job.walltime_s
         least_s = job.min_walltime_s
         if least_s is None or least_s >= job.walltime_s:
@@ -240,8 +250,12 @@ class _Walk:
 
     def _plan(self, job: WaitingJob, allowed: list[tuple[Option, Uses]], pool: str) -> bool:
         best: tuple[float, Option, Uses, list[Placing]] | None = None
+        walltime_s = job.walltime_s
+        for one in self._cuts.get(pool, ()):
+            if 0 < walltime_s - (one.end_s - one.start_s) <= one.cuts_s:
+                walltime_s = one.end_s - one.start_s
         for option, uses in allowed:
-            found = earliest(option, job.walltime_s, self._estate, self._rooms)
+            found = earliest(option, walltime_s, self._estate, self._rooms)
             if found is not None and (best is None or found[0] < best[0]):
                 best = found[0], option, uses, found[1]
         if best is None:
@@ -249,7 +263,7 @@ class _Walk:
         start_s, option, uses, placed = best
         self.expected[job.job_id] = Expected(start_s=start_s, shape=option.index, places=_places(placed))
         self.own[job.job_id] = self._next(job, start_s, placed)
-        self._rooms.occupy(option, placed, start_s, start_s + job.walltime_s)
+        self._rooms.occupy(option, placed, start_s, start_s + walltime_s)
         for count in _counted(job, uses, placed):
             self._planned_uses.setdefault(count.key, []).append((start_s, count.amount))
         self._planned[pool] = self._planned.get(pool, 0) + 1
