@@ -32,6 +32,7 @@ from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.pod_requests import PodRequests
 from hpcbatch.controller.records import Admitted, remove, write_status
 from hpcbatch.controller.requests import Requests
+from hpcbatch.controller.reservation_desk import ReservationDesk
 from hpcbatch.controller.runs import Runs
 from hpcbatch.controller.set_aside import SetAside, unmarked
 from hpcbatch.controller.site_source import SiteSource
@@ -60,6 +61,8 @@ _WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are re
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
 _WORKERS = 2
+_OF_PLAN = frozenset({Reason.PRIORITY, Reason.LIMIT, Reason.RESERVED, Reason.MAINTENANCE, Reason.RESERVATION})
+"""What the plan keeps back: it wakes those jobs by itself."""
 
 Key = tuple[str, str]
 
@@ -96,7 +99,13 @@ class Controller:
         self._volcano_queues = Informer(api, QUEUES, on_event=self._on_volcano_queue)
         self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
         self._queue_states: dict[str, tuple[str, Switches]] = {}
-        self._sites = SiteSource(api, defaults, prepare=prepare_site, on_change=self._on_site)
+        self._sites = SiteSource(
+            api,
+            defaults,
+            prepare=prepare_site,
+            on_change=self._on_site,
+            on_reservation=lambda event: self._desk.on_event(event),  # noqa: PLW0108  it is made later
+        )
         self._node_marks = NodeMarks(self._sites, self._pods, look=self._look_at)
         self._dependents = Dependents(
             api, self._batchjobs, key_of=self._key_of, ended=self._from_history, wake=self._queue.add
@@ -140,6 +149,15 @@ class Controller:
             wake=self._queue.add_after,
         )
         self._intake.foresee = self._plan.foresee
+        self._desk = ReservationDesk(
+            api,
+            self._sites,
+            self._intake,
+            self._plan,
+            batchjobs=self._batchjobs,
+            nodes=self._nodes,
+            wake=self._queue.add,
+        )
         self._pod_requests = PodRequests(api, self._job_pods, self._start_bar)
         self._requests = Requests(self._intake, self._sites)
         self._observer = Observer(
@@ -194,7 +212,7 @@ class Controller:
             threading.Thread(target=self._work, name=f"batchjobs-{n}", daemon=True) for n in range(_WORKERS)
         ]
         self._threads.append(threading.Thread(target=self._sweep, name="batchjobs-sweep", daemon=True))
-        self._threads.append(self._plan.thread)
+        self._threads += [self._plan.thread, self._desk.thread]
         if self._archive is not None:
             self._threads.append(self._archive.thread)
         if self._usage is not None:
@@ -219,6 +237,7 @@ class Controller:
             self._usage.stop()
         self._queue.stop()
         self._plan.stop()
+        self._desk.stop()
         for informer in self._informers:
             informer.stop()
         self._sites.stop()
@@ -449,7 +468,7 @@ class Controller:
             else:
                 status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
                 # who goes first is a matter of the plan, which wakes those that it concerns
-                looks_s = [] if obstacle.reason in {Reason.PRIORITY, Reason.LIMIT} else [_WAITING_LOOK_S]
+                looks_s = [] if obstacle.reason in _OF_PLAN else [_WAITING_LOOK_S]
                 looks_s += [] if decision.look_again_s is None else [decision.look_again_s]
                 decision = replace(decision, status=status, look_again_s=min(looks_s, default=None))
         elif seen.volcano_job is None:

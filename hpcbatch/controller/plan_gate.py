@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -24,10 +24,12 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
+from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Release, Why
+from hpcbatch.policy.plan.snapshot import Node, RunningJob
 from hpcbatch.policy.planned import (
     Forecast,
     forecast,
@@ -275,6 +277,19 @@ class PlanGate:
                 self._world.blocked.add(job_id)
             self._world.forget(job_id)
         self._changed.set()
+
+    # Reservations
+
+    def reserve(self, choose: Callable[[Sequence[Node], Sequence[RunningJob]], Reserved]) -> Reserved:
+        """What `choose` grants of the nodes and the jobs that run; from then on nothing is started that would be in its
+        way. Raises what `choose` raises.
+        """
+        with self._lock:
+            self._world.refresh(time.time())
+            reserved = choose(self._world.nodes, self._world.running)
+            self._world.reserve(reserved, time.time())
+        self._changed.set()
+        return reserved
 
     # The plan
 

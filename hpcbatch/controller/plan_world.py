@@ -13,10 +13,12 @@ from heapq import nsmallest
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.plan_order import PlanOrder
+from hpcbatch.controller.plan_reservations import PlanReservations
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
+from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.owners import Owners
@@ -34,6 +36,7 @@ from hpcbatch.policy.planned import (
     placed_by,
     places_of,
     plan_id,
+    reservation_of,
     running_job,
     shape_of,
     waiting_job,
@@ -115,6 +118,7 @@ class PlanWorld:
         self._changed_released: set[str] = set()
         self._planner = Planner(Snapshot(now_s=0.0))
         self._planned_s = 0.0
+        self._reserved = PlanReservations()
         self.is_changed = True
 
     # Events
@@ -190,6 +194,9 @@ class PlanWorld:
     def refresh(self, now_s: float) -> None:
         """Bring everything up to the last event."""
         self._look_at_site()
+        if self._reserved.refresh(self._site().reservations, now_s):
+            self._planner.set_reservations(self._reserved.times)
+            self.is_changed = True
         if self.order.is_outdated:
             self.order.rank_as_of(now_s)
             self._put_in_order(None)
@@ -354,7 +361,7 @@ class PlanWorld:
                 placed[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
         owner = self._owners.owner_of(released.record, self._site())
-        job = running_job(released.record, placed, ends, owner)
+        job = running_job(released.record, placed, ends, owner, reservation_of(released.record, self._site()))
         if self._running.get(job_id) != job:
             self._running[job_id] = job
             self._planner.put_running(job)
@@ -457,10 +464,24 @@ class PlanWorld:
                 nodes=tuple(self._nodes.values()),
                 running=tuple(self._running.values()),
                 waiting=tuple(jobs),
+                reservations=self._reserved.times,
                 limits=self._all_limits(),
                 depth=None,
             )
         )
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(self._nodes.values())
+
+    @property
+    def running(self) -> tuple[RunningJob, ...]:
+        return tuple(self._running.values())
+
+    def reserve(self, reserved: Reserved, now_s: float) -> None:
+        """Keep to a reservation that is just being granted, until the site has it."""
+        self._reserved.foresee(reserved, now_s)
+        self.refresh(now_s)
 
     def plan(self, now_s: float) -> Plan:
         self._planned_s = max(self._planned_s, now_s)  # the machine's clock may be set back
