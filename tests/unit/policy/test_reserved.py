@@ -67,7 +67,7 @@ def test_the_queues_of_pbs() -> None:
         ({"users": ("ann",), "accounts": ("chem",)}, False),
     ],
 )
-def test_who_may(names: dict[str, tuple[str, ...]], may: bool) -> None:
+def test_who_may(names: dict[str, Any], may: bool) -> None:
     world, queue = site(reserved("r", **names)), QueueConfig(name="default", volcano_queue="default")
     spec = JobSpec(dialect="slurm", name="x", attributes={"reservation": "r"})
     if may:
