@@ -105,6 +105,7 @@ class Controller:
             prepare=prepare_site,
             on_change=self._on_site,
             on_reservation=lambda event: self._desk.on_event(event),  # noqa: PLW0108  it is made later
+            on_reserved=lambda names: self._desk.on_reserved(names),  # noqa: PLW0108
         )
         self._node_marks = NodeMarks(self._sites, self._pods, look=self._look_at)
         self._dependents = Dependents(

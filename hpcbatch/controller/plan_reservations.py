@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
+from hpcbatch.api.port import Object
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.reservation import Reserved
+from hpcbatch.model.state import JobState
 from hpcbatch.policy.plan.snapshot import Reservation
 from hpcbatch.policy.planned import reservations_of
 from hpcbatch.policy.recurrence import times
+from hpcbatch.policy.vocabulary import RESERVATION
 
 _AHEAD: Final = 8
 """Times of each that are planned for; the others come when these have passed."""
@@ -26,6 +29,18 @@ def upcoming(reserved: Reserved, now_s: float, most: int = _AHEAD) -> list[tuple
         return [(time.start, time.end) for time in islice(found, most)]
     except HpcBatchError:  # a rule that an older controller took
         return [(reserved.start, reserved.end)] if reserved.end > since else []
+
+
+def names_in(obj: Object) -> tuple[str, ...]:
+    """What may be a reservation's name in a BatchJob: its queue, and what it asks for."""
+    status = obj.get("status") or {}
+    attributes = {**obj["spec"].get("attributes", {}), **(status.get("altered") or {}).get("attributes", {})}
+    return tuple(filter(None, (status.get("queue"), attributes.get(RESERVATION))))
+
+
+def is_unended(obj: Object) -> bool:
+    state = (obj.get("status") or {}).get("state")
+    return state is not None and not JobState(state).is_final
 
 
 class PlanReservations:

@@ -13,7 +13,7 @@ from heapq import nsmallest
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.plan_order import PlanOrder
-from hpcbatch.controller.plan_reservations import PlanReservations
+from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
@@ -45,6 +45,7 @@ from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
+from hpcbatch.site.reservations import without_reservations
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
 
@@ -94,6 +95,7 @@ class PlanWorld:
         self._batchjobs, self._volcano_jobs, self._site, self._accounts = batchjobs, volcano_jobs, site, accounts
         self._owners = Owners(first_accounts(), frozenset())
         self._seen_site: SiteConfig | None = None
+        self._seen_base: SiteConfig | None = None
         self._of_accounts: tuple[Limit, ...] = ()
         self.released: dict[str, Released] = {}
         self.waiting: dict[str, WaitingJob] = {}
@@ -180,6 +182,14 @@ class PlanWorld:
         accounts, site = self._accounts(), self._site()
         if accounts is self._owners.accounts and site is self._seen_site:
             return
+        base, before = without_reservations(site), self._seen_base
+        if accounts is self._owners.accounts and base == before:  # most jobs have nothing to do with these
+            names = site.reservations.keys() | (self._seen_site or site).reservations.keys()
+            found = (obj for obj in self._batchjobs.items() if not names.isdisjoint(names_in(obj)))
+            self._seen_site = site
+            self._changed_jobs.update(map(object_key, found))
+            return
+        self._seen_base = base
         self._owners, self._seen_site = Owners(accounts, site.accounting_enforce), site
         self.order.set(site.ranked_by, self._owners)
         limits = running_limits(accounts, site.accounting_enforce, site.resources)

@@ -21,7 +21,7 @@ from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import RESERVATIONS
 from hpcbatch.controller.intake import Intake, node_sizes, nodes_there
 from hpcbatch.controller.plan_gate import PlanGate
-from hpcbatch.controller.plan_reservations import upcoming
+from hpcbatch.controller.plan_reservations import is_unended, names_in, upcoming
 from hpcbatch.controller.records import remove
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
@@ -36,7 +36,7 @@ from hpcbatch.model.reservation import (
     ReservationStatus,
     Reserved,
 )
-from hpcbatch.model.site import Policy, QueueConfig
+from hpcbatch.model.site import Launcher, Policy, QueueConfig
 from hpcbatch.model.spec import Arrangement, JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.admission import with_one_alternative
@@ -44,7 +44,7 @@ from hpcbatch.policy.plan.snapshot import Node, Part, Reservation, RunningJob
 from hpcbatch.policy.planned import parts_of, reservations_of, seconds
 from hpcbatch.policy.recurrence import RuleError, TimeError, ZoneError, check_rule, count_of, times
 from hpcbatch.policy.reserving import DeniedError, Estate, Window, keep_chunks, keep_nodes
-from hpcbatch.policy.vocabulary import RESERVATION, translate
+from hpcbatch.policy.vocabulary import translate
 from hpcbatch.record.reservation import ReservationRecord, reservation_from, status_to_json
 
 _LOG = logging.getLogger(__name__)
@@ -87,20 +87,17 @@ class ReservationDesk:
 
     def on_event(self, event: WatchEvent) -> None:
         self._queue.add(object_key(event.object))
-        name = (event.object.get("status") or {}).get("id", "")
-        if name:
-            for obj in self._jobs_of(name):
+
+    def on_reserved(self, names: frozenset[str]) -> None:
+        """These are in force otherwise than before."""
+        self._plan.on_site()
+        for obj in self._batchjobs.items():
+            if is_unended(obj) and not names.isdisjoint(names_in(obj)):
                 self._wake(object_key(obj))
 
     def _jobs_of(self, name: str) -> Iterator[Object]:
         """The jobs in the reservation that have not ended."""
-        for obj in self._batchjobs.items():
-            status, spec = obj.get("status") or {}, obj["spec"]
-            asked = {**spec.get("attributes", {}), **(status.get("altered") or {}).get("attributes", {})}
-            if name in {status.get("queue"), asked.get(RESERVATION)}:
-                state = status.get("state")
-                if state is not None and not JobState(state).is_final:
-                    yield obj
+        return (obj for obj in self._batchjobs.items() if name in names_in(obj) and is_unended(obj))
 
     def _run(self) -> None:
         while not self._sites.is_in_force.wait(timeout=_RETRY_S):
@@ -340,6 +337,8 @@ class ReservationDesk:
             sizes = node_sizes(nodes, site, found)
             layout = lay_out(with_one_alternative(found, sizes), sizes)
             parts = parts_of(layout, anywhere, site)
+            if site.launcher is Launcher.DEDICATED:  # so that jobs of this size fit into it
+                parts.append(Part(count=1, needs={"cpu": site.launcher_cpu_milli, "pods": 1}))
         except HpcBatchError as error:
             raise DeniedError(Denial.BAD_REQUEST, str(error)) from None
         if only is not None:

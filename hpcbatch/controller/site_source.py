@@ -62,7 +62,9 @@ class _Texts(NamedTuple):
 
 class SiteSource:
     """Keeps `in_force` current. `defaults` are the values of missing keys; in its own thread it calls `prepare` before
-    a new configuration takes effect, and `on_change` afterwards."""
+    a new configuration takes effect, and `on_change` afterwards; `on_reserved` with the names of reservations that are
+    in force otherwise than before, `on_reservation` with each event of one.
+    """
 
     def __init__(
         self,
@@ -72,14 +74,18 @@ class SiteSource:
         prepare: Callable[[SiteConfig], None] = lambda _: None,
         on_change: Callable[[], None] = lambda: None,
         on_reservation: Callable[[WatchEvent], None] = lambda _: None,
+        on_reserved: Callable[[frozenset[str]], None] = lambda _: None,
     ) -> None:
         self._api, self._defaults, self._prepare, self._on_change = api, defaults, prepare, on_change
+        self._on_reserved = on_reserved
         self._in_force: Site | None = None
         self._of_admin: Site | None = None
         self._entries: dict[str, str] = {}
         self._made_partitions = False  # and the cache does not show it yet
         self._features: frozenset[str] = frozenset()
         self._reserved: Mapping[str, Reserved] = {}
+        self._unreserved = defaults
+        """The configuration in force without reservations."""
         self._are_on: frozenset[str] = frozenset()
         self._wanted_features: frozenset[str] = frozenset()
         self._texts_in_force = _Texts()
@@ -179,12 +185,17 @@ class SiteSource:
         self, entries: dict[str, str], features: frozenset[str], reserved: Mapping[str, Reserved], now: datetime
     ) -> None:
         are_on = frozenset(name for name, each in reserved.items() if each.is_on(now))
-        before = self._entries, self._features, self._reserved, self._are_on
-        if (entries, features, reserved, are_on) == before:
-            return
+        is_as_before = (entries, features) == (self._entries, self._features)
+        names = reserved.keys() | self._reserved.keys()
+        changed = {name for name in names if reserved.get(name) != self._reserved.get(name)} | (are_on ^ self._are_on)
         self._entries, self._features, self._reserved, self._are_on = entries, features, reserved, are_on
-        if self._of_admin is not None:
-            self._put_in_force(self._of_admin, self._texts_in_force)
+        if self._in_force is not None and self._of_admin is not None:
+            if not is_as_before:
+                self._put_in_force(self._of_admin, self._texts_in_force)
+            elif changed:  # most jobs have nothing to do with it
+                self._in_force = replace(self._of_admin, config=with_reservations(self._unreserved, reserved, now))
+        if changed:
+            self._on_reserved(frozenset(changed))
 
     def _put_in_force(self, of_admin: Site, texts: _Texts) -> None:
         merged = with_partitions(of_admin.config, self._entries)
@@ -192,6 +203,7 @@ class SiteSource:
             _LOG.warning("ConfigMap %s/%s: %s", SYSTEM_NAMESPACE, PARTITIONS_CONFIGMAP, problem)
         known = {**properties(self._features), **merged.site.node_properties}
         config = replace(merged.site, node_features=self._features, node_properties=known)
+        self._unreserved = config
         site = replace(of_admin, config=with_reservations(config, self._reserved, datetime.now(UTC)))
         self._prepare(site.config)
         self._of_admin, self._in_force, self._texts_in_force = of_admin, site, texts

@@ -26,6 +26,12 @@ def with_reservations(site: SiteConfig, reserved: Mapping[str, Reserved], now: d
     return replace(site, reservations=dict(reserved), operator_queues=(*site.operator_queues, *made))
 
 
+def without_reservations(site: SiteConfig) -> SiteConfig:
+    """The reverse."""
+    own, made = (tuple(q for q in queues if not q.reservation) for queues in (site.queues, site.operator_queues))
+    return replace(site, reservations={}, queues=own, operator_queues=made)
+
+
 def _queue(reserved: Reserved, default: QueueConfig, *, is_on: bool) -> QueueConfig:
     """On the default queue's Volcano Queue, with its images, and without its limits and nodes."""
     return QueueConfig(
