@@ -58,10 +58,10 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
 
 def priority_to_json(config: PriorityConfig) -> dict[str, Any]:
     """What is not as usual, by the names of the fields."""
-    from dataclasses import fields
+    from hpcbatch.dataclass import declared_fields
 
     usual = type(config)()
-    given = {each.name: getattr(config, each.name) for each in fields(config)}
+    given = {each.name: getattr(config, each.name) for each in declared_fields(config)}
     return {name: value for name, value in given.items() if value != getattr(usual, name)}
 
 

@@ -69,8 +69,7 @@ def up(
     site_file: Path | None,
 ) -> None:
     """Start the embedded cluster on this machine. What is not given stays as it was the last time."""
-    from dataclasses import replace
-
+    from hpcbatch.dataclass import replace
     from hpcbatch.engine import daemon
 
     site_text = None if site_file is None else read_checked(site_file, is_engine=True)

@@ -37,9 +37,9 @@ from hpcbatch.controller.runs import Runs
 from hpcbatch.controller.set_aside import SetAside, unmarked
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
-from hpcbatch.controller.sweep import sweep_history, sweep_submissions
+from hpcbatch.controller.sweep import Sweeper
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
-from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
+from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.queue_switches import Switches, switches_of
@@ -47,6 +47,7 @@ from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.array_gate import array_gate
+from hpcbatch.policy.deadlines import unshortened, with_walltime_of
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
 from hpcbatch.policy.planned import Forecast
@@ -55,8 +56,6 @@ from hpcbatch.record.batchjob import record_from
 from hpcbatch.volcano import job_names
 
 _LOG = logging.getLogger(__name__)
-_SWEEP_S = 300.0
-_SWEEP_MORE_S = 10.0
 _WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are refreshed
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
@@ -184,6 +183,7 @@ class Controller:
             start_bar=self._start_bar,
             licenses=self._licenses,
             plan=self._plan,
+            wrote=self._own_writes.add,
         )
         self._open_requests = OpenRequests(api, self._requests, self._observer, self._runs, self._own_writes)
         self._ended = Ended(
@@ -212,13 +212,13 @@ class Controller:
         self._threads = [
             threading.Thread(target=self._work, name=f"batchjobs-{n}", daemon=True) for n in range(_WORKERS)
         ]
-        self._threads.append(threading.Thread(target=self._sweep, name="batchjobs-sweep", daemon=True))
-        self._threads += [self._plan.thread, self._desk.thread]
+        self._stopping = threading.Event()
+        sweeper = Sweeper(api, self._sites, self._batchjobs, self._namespaces, self._stopping)
+        self._threads += [sweeper.thread, self._plan.thread, self._desk.thread]
         if self._archive is not None:
             self._threads.append(self._archive.thread)
         if self._usage is not None:
             self._threads.append(self._usage.thread)
-        self._stopping = threading.Event()
 
     def start(self) -> None:
         self._sites.start()
@@ -463,11 +463,13 @@ class Controller:
             _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
             remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
         if decision.create:
-            obstacle = self._runs.create(job)
+            job, obstacle = self._runs.create(job)
+            record = job.record
             if obstacle is None:
                 volcano_job = name
+                decision = replace(decision, status=with_walltime_of(record.status, decision.status))
             else:
-                status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
+                status = replace(unshortened(decision.status), reason=obstacle.reason, message=obstacle.message)
                 # who goes first is a matter of the plan, which wakes those that it concerns
                 looks_s = [] if obstacle.reason in _OF_PLAN else [_WAITING_LOOK_S]
                 looks_s += [] if decision.look_again_s is None else [decision.look_again_s]
@@ -493,24 +495,3 @@ class Controller:
         if decision.look_again_s is None and decision.status.reason in {Reason.RESOURCES, Reason.NEVER_FITS}:
             return _WAITING_LOOK_S
         return decision.look_again_s
-
-    # Leftovers
-
-    def _sweep(self) -> None:
-        pause_s = _SWEEP_S
-        while not self._stopping.wait(pause_s):
-            pause_s = _SWEEP_S
-            try:
-                sweep_submissions(self._api, self._namespaces.items(), datetime.now(UTC))
-                if self.sweep_history(datetime.now(UTC)):
-                    pause_s = _SWEEP_MORE_S
-            except HpcBatchError as error:
-                _LOG.warning("removing what is no longer needed: %s", error)
-            except Exception:
-                _LOG.exception("removing what is no longer needed")
-
-    def sweep_history(self, now: datetime) -> bool:
-        """Remove records that the site no longer keeps; True if there are more of them."""
-        if not self._sites.is_in_force.is_set():
-            return False
-        return sweep_history(self._api, self._batchjobs.items(), self._sites.in_force.config.history_kept_s, now)

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -19,7 +20,8 @@ from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_order import PlanOrder
-from hpcbatch.controller.plan_world import STALLED_S, PlanWorld, Released
+from hpcbatch.controller.plan_world import STALLED_S, PlanWorld
+from hpcbatch.controller.released import Released
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.labels import PLANNED_ANNOTATION
@@ -27,11 +29,13 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import Reason
+from hpcbatch.policy.deadlines import with_walltime_of
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Release, Why
 from hpcbatch.policy.plan.snapshot import Node, RunningJob
 from hpcbatch.policy.planned import (
     Forecast,
+    as_released,
     forecast,
     is_as_good,
     never_runs,
@@ -181,6 +185,7 @@ class PlanGate:
             if (release := self._releases.pop(job_id, None)) is not None:
                 self._told.pop(job_id, None)
                 self._withdrawn.pop(job_id, None)
+                record = as_released(record, site, release.walltime_s)
                 self._world.put_released(record, release.places, time.time(), is_pinned=release.is_bound)
                 return None
             self._changed.set()
@@ -242,6 +247,14 @@ class PlanGate:
             return None
         with self._lock:
             return shown_rank(record.status.rank, self._world.rank(record))
+
+    def released(self, record: JobRecord) -> JobRecord:
+        """The record of a released job as it starts: it may have got a shorter walltime."""
+        with self._lock:
+            found = self._world.released.get(plan_id(record.job_id))
+        if found is None:
+            return record
+        return replace(record, status=with_walltime_of(found.record.status, record.status))
 
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""

@@ -7,13 +7,14 @@ Volcano Job, whose annotation says where it was planned. Not safe for threads: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
+from hpcbatch.controller.released import Released
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
@@ -22,9 +23,9 @@ from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Place, Plan
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan
 from hpcbatch.policy.plan.planner import Planner, make_plan
-from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, RunningJob, Shape, Snapshot, Vector, WaitingJob
+from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
     BoundPod,
     added,
@@ -54,32 +55,6 @@ Key = tuple[str, str]
 STALLED_S = 30.0
 """A released job without nodes after this time is planned anew: Volcano does not start it."""
 _KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.BROKEN})
-
-
-@dataclass(slots=True)
-class Released:
-    """A job that has a Volcano Job, or is just getting it."""
-
-    record: JobRecord
-    shape: Shape | None
-    places: tuple[Place, ...]
-    released_s: float
-    is_fresh: bool
-    """The caches do not show its Volcano Job yet."""
-    was_bound: bool = False
-    """All its pods have had their nodes."""
-    is_stalled: bool = False
-    is_pinned: bool = False
-    pods: tuple[BoundPod, ...] = ()
-
-    @property
-    def waits(self) -> bool:
-        """Volcano has placed none of its pods."""
-        return not self.was_bound and not self.pods
-
-    @property
-    def size(self) -> int:
-        return 0 if self.shape is None else sum(part.count for part in self.shape.parts)
 
 
 class PlanWorld:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
 from hpcbatch.model.dependency import DependencyProgress, Wait, parse_left
@@ -144,7 +144,14 @@ class JobStatus:
             "walltimeSeconds", integer(1), description="Limit in force: the one asked for, or the queue's."
         ),
     )
-    """Wall-clock limit in force, fixed at admission: the requested one, or the queue's."""
+    """Wall-clock limit in force: the requested one, or the queue's; of a run that the plan gave less, that."""
+    full_walltime_s: int | None = field(
+        default=None,
+        metadata=stored(
+            "fullWalltimeSeconds", COUNT, description="The limit before the plan gave this run less; 0: there was none."
+        ),
+    )
+    """Set while `walltime_s` is what the plan gave this run, which is less than it may have; 0: there was no limit."""
     ignored: tuple[str, ...] = field(
         default=(),
         metadata=stored("ignored", list_of(ANY_TEXT, most=256), description="What this site ignores of it, and why."),

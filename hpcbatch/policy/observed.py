@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.record import HostUsage, JobRecord, JobStatus
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import Reason

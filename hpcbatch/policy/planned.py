@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -13,10 +14,11 @@ from hpcbatch.model.reservation import NOT, Flag, Reserved
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Word
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.deadlines import shortened, unshortened
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.order import line_place
 from hpcbatch.policy.owners import of_volcano_queue
-from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
+from hpcbatch.policy.plan.outcome import Expected, Held, Why
 from hpcbatch.policy.plan.snapshot import (
     JOBS,
     NODES,
@@ -25,6 +27,7 @@ from hpcbatch.policy.plan.snapshot import (
     Node,
     Owner,
     Part,
+    Place,
     Reservation,
     RunningJob,
     Scope,
@@ -108,13 +111,17 @@ def waiting_job(
     """A job that may start as far as anything but other jobs is concerned. `rank` and
     `is_last` are those of `order_of`. Raises HpcBatchError as `shape_of`.
     """
-    reservation = reservation_of(record, site)
+    is_short = record.status.full_walltime_s is not None
+    full = replace(record, status=unshortened(record.status)) if is_short else record
+    reservation, least_s = reservation_of(record, site), record.spec.min_walltime_s
+    if reservation and full.walltime_s is None:
+        least_s = 1  # it runs for as long as that lasts
     return WaitingJob(
         job_id=plan_id(record.job_id),
         order=order_of(record, queue, rank=rank, is_last=is_last),
         shapes=(shape_of(record.status.layout, queue, site, record),),
-        walltime_s=holds_nodes_s(record, site),
-        min_walltime_s=1.0 if reservation and record.walltime_s is None else None,  # as long as that lasts
+        walltime_s=holds_nodes_s(full, site),
+        min_walltime_s=None if least_s is None else least_s + _beside_walltime_s(site),
         owner=owner,
         reservation=reservation,
     )
@@ -155,6 +162,12 @@ def reservations_of(reserved: Reserved, upcoming: Iterable[tuple[datetime, datet
         )
 
 
+def as_released(record: JobRecord, site: SiteConfig, holds_s: float) -> JobRecord:
+    """The record of a job that starts now and has to be gone after `holds_s`: it may get a shorter walltime."""
+    given_s = holds_s - _beside_walltime_s(site)
+    return replace(record, status=shortened(record.status, record.spec.min_walltime_s, given_s))
+
+
 def capability_limits(queue: Object) -> tuple[Limit, ...]:
     """What the jobs in a Volcano Queue may use together."""
     name = queue["metadata"]["name"]
@@ -169,7 +182,11 @@ def holds_nodes_s(record: JobRecord, site: SiteConfig) -> float:
     """From its release to the last moment at which it can hold its nodes."""
     if record.walltime_s is None:
         return ENDLESS_S
-    return _START_UP_S + record.walltime_s + site.kill_delay_s + _GRACE_S
+    return record.walltime_s + _beside_walltime_s(site)
+
+
+def _beside_walltime_s(site: SiteConfig) -> float:
+    return _START_UP_S + site.kill_delay_s + _GRACE_S
 
 
 def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: float) -> float:

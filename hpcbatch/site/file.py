@@ -8,11 +8,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
 from hpcbatch.site.accounting import read_enforced, read_priority

@@ -55,10 +55,7 @@ def test_a_shell(site: Site) -> None:
         shell.expect_exact("code 4\r\n")
         shell.sendline("srun sh -c 'echo be''gun; exec sleep 1000'")
         shell.expect_exact("begun\r\n")
-        shell.sendcontrol("c")
-        shell.expect_exact("srun: interrupt (one more within 1 sec to abort)")
-        shell.sendcontrol("c")
-        shell.expect_exact("srun: sending Ctrl-C to the step")
+        shell.interrupt_twice("srun: sending Ctrl-C to the step")
         shell.expect_exact("Terminating")
         shell.expect(r"bash-\S+ ")
         assert site.run("squeue", "--me", "-h", "-o", "%i %T").stdout == f"{job} RUNNING\n"

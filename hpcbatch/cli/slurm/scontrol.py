@@ -13,6 +13,8 @@ from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hpcbatch.dialects.slurm.array_records import ShownJob
     from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand
     from hpcbatch.model.record import JobRecord
@@ -27,10 +29,14 @@ def _body(session: Session) -> int:
 
     command = read_command(sys.argv[1:], session.environ)
     if command.verb is Verb.INTERACTIVE:
-        from hpcbatch.cli.slurm.scontrol_interactive import requests
+        from hpcbatch.cli.slurm.prompt import requests
 
         options = sys.argv[1:]
-        return requests(session, lambda words: execute(session, read_command([*options, *words], session.environ)))
+
+        def answer(words: Sequence[str]) -> int:
+            return execute(session, read_command([*options, *words], session.environ))
+
+        return requests(session, "scontrol", answer)
     return execute(session, command)
 
 

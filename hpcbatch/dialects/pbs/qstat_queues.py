@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.pbs.errors import PBS_VERSION
 from hpcbatch.dialects.pbs.qstat import memory
 from hpcbatch.dialects.pbs.qstat_full import Attributes

@@ -8,10 +8,10 @@ steps of their own (srun_steps.py), whose CPU time the two have not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.field_table import Heading, Style, table
 from hpcbatch.dialects.slurm.hostlist import compress

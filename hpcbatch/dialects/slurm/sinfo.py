@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from functools import partial
+from itertools import chain
 
+from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.dialects.slurm.clock import ctime, short, stamp
-from hpcbatch.dialects.slurm.columns import Column, line, parse_format, parse_names
+from hpcbatch.dialects.slurm.columns import ALL, Column, line, parse_format, parse_names
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION, VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SINFO_HELP, SINFO_USAGE
@@ -352,10 +353,12 @@ def _states(text: str) -> tuple[str, ...] | None:
 
 
 def columns_of(options: SinfoOptions) -> list[Column]:
+    form = parse_format(options.format if options.fields is None else ALL, LETTERS.__contains__, after_capital=" ")
     if options.fields is None:
-        return parse_format(options.format, LETTERS.__contains__)
-    columns = parse_names(options.fields, NAMES.__contains__)
-    return [column._replace(key=NAMES[column.key]) if column.key else column for column in columns]
+        return form
+    columns = parse_names(options.fields, lambda name: name == "all" or name in NAMES)
+    each = (form if one.key == "all" else [one._replace(key=NAMES[one.key])] if one.key else [one] for one in columns)
+    return list(chain.from_iterable(each))
 
 
 def above_of(options: SinfoOptions, now: datetime, tz: tzinfo) -> str:

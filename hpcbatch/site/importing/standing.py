@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from shlex import quote
 from typing import Final
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.site.importing.found import Found, Place, Setting
 from hpcbatch.site.importing.values import hosts, pbs_seconds, whole
 from hpcbatch.units import hms
