@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -20,16 +20,19 @@ from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_order import PlanOrder
-from hpcbatch.controller.plan_world import STALLED_S, PlanWorld, Released
+from hpcbatch.controller.plan_world import STALLED_S, PlanWorld
+from hpcbatch.controller.released import Released
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord, JobStatus, Preempted, Preempting
+from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.deadlines import with_walltime_of
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
+from hpcbatch.policy.plan.snapshot import Node, RunningJob
 from hpcbatch.policy.planned import (
     Forecast,
     as_released,
@@ -319,6 +322,19 @@ class PlanGate:
                 self._world.blocked.add(job_id)
             self._world.forget(job_id)
         self._changed.set()
+
+    # Reservations
+
+    def reserve(self, choose: Callable[[Sequence[Node], Sequence[RunningJob]], Reserved]) -> Reserved:
+        """What `choose` grants of the nodes and the jobs that run; from then on nothing is started that would be in its
+        way. Raises what `choose` raises.
+        """
+        with self._lock:
+            self._world.refresh(time.time())
+            reserved = choose(self._world.nodes, self._world.running)
+            self._world.reserve(reserved, time.time())
+        self._changed.set()
+        return reserved
 
     # The plan
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -124,6 +125,35 @@ def test_a_job_of_a_reservation_runs_in_it_only() -> None:
     assert plan(inside, reservations=(reserve(0, 9, "n0", "n1"),)).held["1"].why is Why.RESERVATION_OVER
     denied = plan(inside, reservations=(reserve(0, 10, "n0", "n1", is_for_nobody=True),))
     assert denied.held["1"].why is Why.RESERVATION_DENIED
+
+
+def test_a_job_that_is_cut_with_its_reservation_starts_all_the_same() -> None:
+    """Slurm ends the jobs of a reservation with it, however much time they were given."""
+    long = job(1, 2, walltime_s=100, reservation="R")
+    for start_s, cuts_s, wanted in ((0, math.inf, ["1"]), (0, 70, ["1"]), (0, 60, []), (-10, 70, []), (0, 0, [])):
+        found = reserve(start_s, start_s + 30, "n0", "n1")
+        assert released(plan(long, reservations=(replace(found, cuts_s=cuts_s),))) == wanted
+    cut = plan(long, reservations=(replace(reserve(0, 30, "n0", "n1"), cuts_s=math.inf),))
+    assert cut.releases[0].walltime_s == 30
+    later = plan(long, reservations=(replace(reserve(20, 50, "n0", "n1"), cuts_s=math.inf),))
+    assert starts(later) == {"1": 20}
+
+
+def test_jobs_of_others_keep_off_maintenance() -> None:
+    maintenance = reserve(20, 30, "n0", name="M", goes_before=True, may_overlap=True)
+    own = reserve(0, 100, "n0")
+    short, long = job(1, walltime_s=20, reservation="R"), job(2, walltime_s=21, reservation="R")
+    found = plan(short, long, reservations=(own, maintenance))
+    assert released(found) == ["1"]
+    assert starts(found) == {"2": 30}
+    assert released(plan(long, reservations=(own, replace(maintenance, goes_before=False)))) == ["2"]
+
+
+def test_those_who_are_denied() -> None:
+    found = reserve(0, 10, "n0", denied_users=frozenset({"eve"}), denied_accounts=frozenset({"x"}))
+    assert found.may_use(Owner(user="ann", accounts=("y",)))
+    assert not found.may_use(Owner(user="eve"))
+    assert not found.may_use(Owner(user="ann", accounts=("z", "x")))
 
 
 def test_a_part_of_a_node_can_be_reserved() -> None:
