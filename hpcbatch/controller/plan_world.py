@@ -342,7 +342,8 @@ class PlanWorld:
         released = self.released.get(job_id)
         if released is not None:
             released.pods = tuple(self._of_job.get(job_id, {}).values())
-            if len(released.pods) >= released.size:
+            # those of a run before may still be going
+            if sum(not pod.is_leaving for pod in released.pods) >= released.size:
                 released.was_bound = True
         if released is None or (released.is_stalled and released.waits):
             return
@@ -355,7 +356,7 @@ class PlanWorld:
                 placed[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
         owner = self._owners.owner_of(released.record, self._site())
-        job = running_job(released.record, placed, ends, owner)
+        job = running_job(released.record, placed, ends, owner, shape=released.shape, places=released.places)
         if self._running.get(job_id) != job:
             self._running[job_id] = job
             self._planner.put_running(job)

@@ -136,8 +136,24 @@ def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: flo
     return seconds(began) + length_s - _START_UP_S + stopped_s
 
 
-def running_job(record: JobRecord, placed: Mapping[str, Vector], ends: float, owner: Owner) -> RunningJob:
+def running_job(
+    record: JobRecord,
+    placed: Mapping[str, Vector],
+    ends: float,
+    owner: Owner,
+    *,
+    shape: Shape | None = None,
+    places: Iterable[Place] = (),
+) -> RunningJob:
+    """Limits count the whole of its `shape` (None: what is placed) from its release to its end, whichever of its pods
+    are there at the moment. `places`: where it was planned.
+    """
+    uses: dict[str, int] | None = None
+    if shape is not None:
+        uses = {name: shape.total(name) for part in shape.parts for name in part.needs}
+        uses |= {JOBS: 1, NODES: max(1, len(placed), len({place.node for place in places}))}
     return RunningJob(
+        uses=uses,
         job_id=plan_id(record.job_id),
         placed=placed,
         ends_s=ends,
