@@ -32,6 +32,7 @@ from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.pod_requests import PodRequests
 from hpcbatch.controller.records import Admitted, remove, write_status
 from hpcbatch.controller.requests import Requests
+from hpcbatch.controller.routes import Routes
 from hpcbatch.controller.runs import Runs
 from hpcbatch.controller.set_aside import SetAside, unmarked
 from hpcbatch.controller.site_source import SiteSource
@@ -45,10 +46,10 @@ from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
-from hpcbatch.policy.array_gate import array_gate
+from hpcbatch.policy.array_gate import array_gate, in_route
+from hpcbatch.policy.deadlines import unshortened, with_walltime_of
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
-from hpcbatch.policy.planned import Forecast
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.volcano import job_names
@@ -140,7 +141,8 @@ class Controller:
             wake=self._queue.add_after,
         )
         self._intake.foresee = self._plan.foresee
-        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar)
+        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar, self._sites)
+        self._routes = Routes(api, self._intake, self._sites, self._own_writes.add)
         self._requests = Requests(self._intake, self._sites)
         self._observer = Observer(
             api,
@@ -154,6 +156,7 @@ class Controller:
             usage=self._usage,
             switches=self._intake.switches,
             withdrawn=self._plan.withdrawn,
+            preempted=self._plan.preempted,
         )
         self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
@@ -165,6 +168,7 @@ class Controller:
             start_bar=self._start_bar,
             licenses=self._licenses,
             plan=self._plan,
+            wrote=self._own_writes.add,
         )
         self._open_requests = OpenRequests(api, self._requests, self._observer, self._runs, self._own_writes)
         self._ended = Ended(
@@ -193,8 +197,8 @@ class Controller:
         self._threads = [
             threading.Thread(target=self._work, name=f"batchjobs-{n}", daemon=True) for n in range(_WORKERS)
         ]
-        self._threads.append(threading.Thread(target=self._sweep, name="batchjobs-sweep", daemon=True))
-        self._threads.append(self._plan.thread)
+        sweeping = threading.Thread(target=self._sweep, name="batchjobs-sweep", daemon=True)
+        self._threads += [sweeping, self._plan.thread]
         if self._archive is not None:
             self._threads.append(self._archive.thread)
         if self._usage is not None:
@@ -325,8 +329,7 @@ class Controller:
     def _on_pod(self, event: WatchEvent) -> None:
         self._plan.on_pod(event)
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
-        key = self._by_number.get(number)
-        if key is not None:
+        if (key := self._by_number.get(number)) is not None:
             self._job_pods.on_event(key, int(number), event)
         self._on_part(event)
 
@@ -337,8 +340,7 @@ class Controller:
             self._refusals.remove(event.object)
             return
         self._refusals.add(event.object)
-        key = self._by_number.get(name.removeprefix("job-"))
-        if key is not None and key[0] == namespace:
+        if (key := self._by_number.get(name.removeprefix("job-"))) is not None and key[0] == namespace:
             self._queue.add(key)
 
     def _on_volcano_queue(self, event: WatchEvent) -> None:
@@ -402,7 +404,7 @@ class Controller:
         self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:
             return self._ended.reconcile(admitted)
-        if self._open_requests.handle(admitted):
+        if self._open_requests.handle(admitted) or self._routes.move(admitted):
             return None
         if admitted.record.spec.array is not None:
             return self._reconcile_array(admitted)
@@ -412,7 +414,7 @@ class Controller:
         return self._carry_out(admitted, seen, decide(seen))
 
     def _reconcile_array(self, job: Admitted) -> float | None:
-        gate = array_gate(job.record, self._dependents, datetime.now(UTC))
+        gate = in_route(array_gate(job.record, self._dependents, datetime.now(UTC)), self._routes.queue_of(job))
         gate = replace(gate, status=self._ranked(job.record, gate.status))
         if gate.status != job.record.status:
             written = write_status(self._api, job.obj, replace(job.record, status=gate.status))
@@ -433,7 +435,7 @@ class Controller:
         record, namespace = job.record, job.record.namespace
         name = job_names.job_name(record.job_id)
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
-        if decision.terminate and (left_s := self._pod_requests.announce_requeue(job, seen)):
+        if decision.terminate and (left_s := self._pod_requests.announce_end(job, seen)):
             decision = replace(decision, terminate=False, look_again_s=left_s)
         if decision.terminate:
             self._volcano_jobs.terminate(namespace, name)
@@ -443,11 +445,13 @@ class Controller:
             _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
             remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
         if decision.create:
-            obstacle = self._runs.create(job)
+            job, obstacle = self._runs.create(job)
+            record = job.record
             if obstacle is None:
                 volcano_job = name
+                decision = replace(decision, status=with_walltime_of(record.status, decision.status))
             else:
-                status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
+                status = replace(unshortened(decision.status), reason=obstacle.reason, message=obstacle.message)
                 # who goes first is a matter of the plan, which wakes those that it concerns
                 looks_s = [] if obstacle.reason in {Reason.PRIORITY, Reason.LIMIT} else [_WAITING_LOOK_S]
                 looks_s += [] if decision.look_again_s is None else [decision.look_again_s]
@@ -456,9 +460,7 @@ class Controller:
             self._licenses.give_back(record.job_id)
             self._plan.give_back(record)
         status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
-        start, nodes = self._plan.forecast(record) if status.state is JobState.QUEUED else Forecast()
-        status = replace(status, planned_start=start, planned_nodes=nodes)
-        status = self._ranked(record, status)
+        status = self._ranked(record, self._plan.shown(record, status))
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
         if is_waiting and not self._start_bar.withdraw(record):

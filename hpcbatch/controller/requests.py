@@ -97,12 +97,14 @@ class Requests:
         if ARRAY_LIMIT in request.get("fields", {}):
             new = replace(new, status=with_limit(new.status, request["fields"][ARRAY_LIMIT]))
         site = self._sites.in_force.config
+        changed = {*request.get("fields", ()), *request.get("cleared", ())}
         if has_started:
             queue = site.queue(record.queue)
-            if queue is None or spec.walltime_s == record.spec.walltime_s:
+            is_as_before = spec.walltime_s == record.spec.walltime_s and status.full_walltime_s is None
+            if queue is None or is_as_before or "walltimeSeconds" not in changed:
                 return new
-            return replace(new, status=replace(new.status, walltime_s=grant_walltime(spec, queue)))
-        changed = {*request.get("fields", ()), *request.get("cleared", ())}
+            limited = replace(new.status, walltime_s=grant_walltime(spec, queue), full_walltime_s=None)
+            return replace(new, status=limited)
         if not changed & _GRANTED:
             return new
         moved = spec if "queue" in changed else replace(spec, queue=record.queue, other_queues=())
@@ -118,6 +120,7 @@ class Requests:
             new.status,
             altered=altered,
             walltime_s=granted.walltime_s,
+            full_walltime_s=None,
             layout=granted.layout,
             licenses=granted.licenses,
             ignored=granted.ignored,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -11,10 +12,11 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.deadlines import shortened, unshortened
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.order import line_place
 from hpcbatch.policy.owners import of_volcano_queue
-from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
+from hpcbatch.policy.plan.outcome import Expected, Held, Why
 from hpcbatch.policy.plan.snapshot import (
     JOBS,
     NODES,
@@ -23,11 +25,13 @@ from hpcbatch.policy.plan.snapshot import (
     Node,
     Owner,
     Part,
+    Place,
     RunningJob,
     Scope,
     Shape,
     Vector,
     WaitingJob,
+    Yields,
 )
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.views import is_ready, takes_pods
@@ -91,17 +95,33 @@ def waiting_job(
     *,
     rank: float | None = None,
     is_last: bool = False,
+    preempts: frozenset[str] = frozenset(),
+    claims: bool = False,
 ) -> WaitingJob:
     """A job that may start as far as anything but other jobs is concerned. `rank` and
-    `is_last` are those of `order_of`. Raises HpcBatchError as `shape_of`.
+    `is_last` are those of `order_of`; `claims`: it keeps the place of those that end for it. Raises HpcBatchError as
+    `shape_of`.
     """
+    preempting = record.status.preempting if claims else None
+    is_short = record.status.full_walltime_s is not None
+    full = replace(record, status=unshortened(record.status)) if is_short else record
+    least_s = record.spec.min_walltime_s
     return WaitingJob(
         job_id=plan_id(record.job_id),
-        order=order_of(record, queue, rank=rank, is_last=is_last),
+        order=order_of(record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority)),
         shapes=(shape_of(record.status.layout, queue, site, record),),
-        walltime_s=holds_nodes_s(record, site),
+        walltime_s=holds_nodes_s(full, site),
+        min_walltime_s=None if least_s is None else least_s + _beside_walltime_s(site),
         owner=owner,
+        preempts=preempts,
+        claim=() if preempting is None else places_of(preempting.places),
     )
+
+
+def as_released(record: JobRecord, site: SiteConfig, holds_s: float) -> JobRecord:
+    """The record of a job that starts now and has to be gone after `holds_s`: it may get a shorter walltime."""
+    given_s = holds_s - _beside_walltime_s(site)
+    return replace(record, status=shortened(record.status, record.spec.min_walltime_s, given_s))
 
 
 def capability_limits(queue: Object) -> tuple[Limit, ...]:
@@ -118,7 +138,11 @@ def holds_nodes_s(record: JobRecord, site: SiteConfig) -> float:
     """From its release to the last moment at which it can hold its nodes."""
     if record.walltime_s is None:
         return ENDLESS_S
-    return _START_UP_S + record.walltime_s + site.kill_delay_s + _GRACE_S
+    return record.walltime_s + _beside_walltime_s(site)
+
+
+def _beside_walltime_s(site: SiteConfig) -> float:
+    return _START_UP_S + site.kill_delay_s + _GRACE_S
 
 
 def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: float) -> float:
@@ -133,39 +157,42 @@ def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: flo
         return released_s + length_s
     began = status.start_time
     stopped_s = status.suspended_s(began, datetime.fromtimestamp(max(now_s, seconds(began)), UTC))
-    return seconds(began) + length_s - _START_UP_S + stopped_s
+    end_s = seconds(began) + length_s - _START_UP_S + stopped_s
+    if status.preempted is None:
+        return end_s
+    return min(end_s, seconds(status.preempted.end_time) + site.kill_delay_s + _GRACE_S)
+
+
+def used_whole(shape: Shape | None, placed: Mapping[str, Vector], places: Iterable[Place]) -> Vector | None:
+    """What limits count of a job from its release to its end: all of its shape, whichever of its pods are there at the
+    moment. `places`: where it was planned. None: the shape is not known, and what is placed counts.
+    """
+    if shape is None:
+        return None
+    nodes = max(1, len(placed), len({place.node for place in places}))
+    return {name: shape.total(name) for part in shape.parts for name in part.needs} | {JOBS: 1, NODES: nodes}
 
 
 def running_job(
-    record: JobRecord,
-    placed: Mapping[str, Vector],
-    ends: float,
-    owner: Owner,
-    *,
-    shape: Shape | None = None,
-    places: Iterable[Place] = (),
+    record: JobRecord, placed: Mapping[str, Vector], ends: float, owner: Owner, yields: Yields | None = None
 ) -> RunningJob:
-    """Limits count the whole of its `shape` (None: what is placed) from its release to its end, whichever of its pods
-    are there at the moment. `places`: where it was planned.
-    """
-    uses: dict[str, int] | None = None
-    if shape is not None:
-        uses = {name: shape.total(name) for part in shape.parts for name in part.needs}
-        uses |= {JOBS: 1, NODES: max(1, len(placed), len({place.node for place in places}))}
     return RunningJob(
-        uses=uses,
         job_id=plan_id(record.job_id),
         placed=placed,
         ends_s=ends,
         owner=owner,
         is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE,
+        yields=yields,
     )
 
 
-def leaving_pods(node: str, takes: Vector, now_s: float) -> RunningJob:
+def leaving_pods(node: str, pods: Iterable[Vector], now_s: float) -> RunningJob:
     """What pods that are being deleted, and belong to no running job, still hold of a node. They make room in a moment:
     what needs the whole node fits there all the same, and keeps its planned start.
     """
+    takes: Vector = {}
+    for one in pods:
+        takes = added(takes, one)
     return RunningJob(job_id=f"leaving {node}", placed={node: takes}, ends_s=now_s, uses={JOBS: 0})
 
 
@@ -309,14 +336,22 @@ def why_held(
             return Waiting(reason=Reason.PRIORITY, message="" if fits else "Not enough free nodes available")
 
 
-def order_of(record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool) -> tuple[float, ...]:
-    """A job's place, the smallest first: behind all others with `is_last`; by the queue's tier; by `rank`, the larger
+def order_of(
+    record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool, level: int = 0
+) -> tuple[float, ...]:
+    """A job's place, the smallest first: behind all others with `is_last`; by the `level` of preemption; by the queue's
+    tier; by `rank`, the larger
     first (None: this site has none); by the weight that users and operators give; in the order of submission.
     """
     ranks = () if rank is None else (float(-queue.priority_tier), -rank)
     member = record.spec.member_of
     array_id, index = (None, None) if member is None else (member.array_id, member.index)
-    return (float(is_last), *ranks, *line_place(weight_in(queue, record.spec), record.job_id, array_id, index))
+    return (
+        float(is_last),
+        float(-level),
+        *ranks,
+        *line_place(weight_in(queue, record.spec), record.job_id, array_id, index),
+    )
 
 
 def shown_rank(shown: int | None, rank: float | None) -> int | None:

@@ -6,9 +6,9 @@ No name is dropped in silence: what remains of it is in the job, in `ignored`, o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.chunk import Chunk

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain
@@ -12,6 +11,7 @@ from hpcbatch.client.alter import alter
 from hpcbatch.client.holds import hold, release
 from hpcbatch.client.rights import check_may_change_all, may_change_all, not_permitted
 from hpcbatch.client.watch import settle
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.errors import INVALID_JOB, SlurmUsageError, describe_change, describe_hold
 from hpcbatch.dialects.slurm.ids import parse_id
 from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb

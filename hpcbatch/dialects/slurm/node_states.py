@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.model.node_features import features_of
 from hpcbatch.model.row import NodeRow, QueueRow
 

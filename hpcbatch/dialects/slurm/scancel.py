@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.slurm.array_rows import listed, named
 from hpcbatch.dialects.slurm.errors import (
     COMPLETED,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.dialects.slurm import states, values
 from hpcbatch.dialects.slurm.begin import parse_begin
 from hpcbatch.dialects.slurm.dependency import parse_dependency

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import product
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.policy.plan.snapshot import JOBS, NODES, Limit, Owner, RunningJob, Scope, Shape, Vector
 
 _NARROW_FIRST = (Scope.USER, Scope.ACCOUNT, Scope.QOS, Scope.GROUP, Scope.QUEUE)

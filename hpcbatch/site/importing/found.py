@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import DirectiveError, HpcBatchError, place
 
 _SHOWN = 80

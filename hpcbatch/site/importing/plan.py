@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.model.site import QueueConfig, Translation, Word
 from hpcbatch.site.importing import names
 from hpcbatch.site.importing.found import Found, Node, Place, Queue, Setting

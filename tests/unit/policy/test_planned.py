@@ -21,8 +21,8 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy import planned
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
-from hpcbatch.policy.plan.snapshot import JOBS, LabelTest, Limit, Owner, Scope
+from hpcbatch.policy.plan.outcome import Expected, Held, Why
+from hpcbatch.policy.plan.snapshot import JOBS, LabelTest, Limit, Owner, Place, Scope
 from hpcbatch.policy.waiting import NodeRoom
 
 SITE = SiteConfig(node_properties={"ib": {"net": "ib"}}, kill_delay_s=30)
@@ -109,6 +109,17 @@ def test_order_by_rank(
 def test_how_long_a_job_holds_its_nodes() -> None:
     assert planned.holds_nodes_s(job(walltime_s=600), SITE) == 10 + 600 + 30 + 5
     assert planned.holds_nodes_s(job(), SITE) == planned.ENDLESS_S
+
+
+def test_a_job_with_a_range_may_be_released_for_less() -> None:
+    waits = job(walltime_s=600, min_walltime_s=60)
+    wanted = planned.waiting_job(waits, QUEUE, SITE, Owner())
+    assert (wanted.walltime_s, wanted.min_walltime_s) == (645, 105)
+    starts = planned.as_released(waits, SITE, 345.5)
+    assert (starts.walltime_s, starts.status.full_walltime_s) == (300, 600)
+    assert planned.waiting_job(starts, QUEUE, SITE, Owner()) == wanted, "it is planned as before if it does not start"
+    assert planned.as_released(waits, SITE, 645) == waits
+    assert planned.waiting_job(job(walltime_s=600), QUEUE, SITE, Owner()).min_walltime_s is None
 
 
 def test_when_a_released_job_ends() -> None:
