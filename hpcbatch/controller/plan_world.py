@@ -42,6 +42,7 @@ from hpcbatch.policy.planned import (
     reservation_of,
     running_job,
     shape_of,
+    used_whole,
     waiting_job,
 )
 from hpcbatch.policy.preemption import Preemptions
@@ -344,9 +345,7 @@ class PlanWorld:
     def _set_running(self, job_id: str, now_s: float) -> None:
         released = self.released.get(job_id)
         if released is not None:
-            released.pods = tuple(self._of_job.get(job_id, {}).values())
-            if len(released.pods) >= released.size:
-                released.was_bound = True
+            released.take_note_of(tuple(self._of_job.get(job_id, {}).values()))
         if released is None or (released.is_stalled and released.waits):
             return
         placed: dict[str, Vector] = {}
@@ -361,6 +360,7 @@ class PlanWorld:
         yields = None if self.claims.is_victim(job_id) else self.claims.rules.yields(released.record)
         reservation = reservation_of(released.record, self._site())
         job = running_job(released.record, placed, ends, owner, yields=yields, reservation=reservation)
+        job = replace(job, uses=used_whole(released.shape, placed, released.places))
         if self._running.get(job_id) != job:
             self._running[job_id] = job
             self._planner.put_running(job)
@@ -368,33 +368,29 @@ class PlanWorld:
 
     def _set_node(self, name: str, now_s: float) -> None:
         obj = self._node_objects.get(name)
+        pods = {} if obj is None else self._on_node.get(name, {})
+        others = [pod for pod in pods.values() if pod.job_id not in self.released]
+        self._set_leaving(leaving_pods(name, (pod.takes for pod in others if pod.is_leaving), now_s))
         if obj is None:
             if self._nodes.pop(name, None) is not None:
                 self._planner.drop_node(name)
                 self.is_changed = True
-            self._set_leaving(leaving_pods(name, {}, now_s))
             return
-        others = [pod for pod in self._on_node.get(name, {}).values() if pod.job_id not in self.released]
-        leaving: Vector = {}
-        for pod in others:
-            leaving = added(leaving, pod.takes) if pod.is_leaving else leaving
-        self._set_leaving(leaving_pods(name, leaving, now_s))
-        node = node_of(obj, [pod.takes for pod in others if not pod.is_leaving])
+        node = node_of(obj, (pod.takes for pod in others if not pod.is_leaving))
         if self._nodes.get(name) != node:
             self._nodes[name] = node
             self._planner.put_node(node)
             self.is_changed = True
 
     def _set_leaving(self, pods: RunningJob) -> None:
-        ((_, takes),) = pods.placed.items()
-        if takes:
-            if self._running.get(pods.job_id) != pods:
-                self._running[pods.job_id] = pods
-                self._planner.put_running(pods)
-                self.is_changed = True
-        elif self._running.pop(pods.job_id, None) is not None:
+        if any(pods.placed.values()):
+            self._running[pods.job_id] = pods
+            self._planner.put_running(pods)
+        elif self._running.pop(pods.job_id, None) is None:
+            return
+        else:
             self._planner.drop_job(pods.job_id)
-            self.is_changed = True
+        self.is_changed = True
 
     def forget(self, job_id: str) -> None:
         """The job neither waits for the plan nor holds anything by it."""
