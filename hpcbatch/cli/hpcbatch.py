@@ -69,8 +69,7 @@ def up(
     site_file: Path | None,
 ) -> None:
     """Start the embedded cluster on this machine. What is not given stays as it was the last time."""
-    from dataclasses import replace
-
+    from hpcbatch.dataclass import replace
     from hpcbatch.engine import daemon
 
     site_text = None if site_file is None else read_checked(site_file, is_engine=True)
@@ -173,12 +172,14 @@ def watch(session: Session, job_ids: tuple[str, ...], plain: bool) -> None:
 @click.pass_obj
 def why(session: Session, job_id: str) -> None:
     """Say why a job has not started: its place, what it waits for, who is before it, what would start it sooner."""
+    from hpcbatch.client import records
     from hpcbatch.policy.why import why as reasons
 
     number = job_number(session, job_id)
     row = listing.find(session.api, session.namespace, number)
     others = listing.list_rows(session.api, session.namespace, finished=False)
-    click.echo(reasons(row, others, session.now, session.zone))
+    found = records.exactly(session.api, session.namespace, number)
+    click.echo(reasons(row, others, session.now, session.zone, found[-1].status if found else None))
 
 
 def _nodes_line(nodes: list[NodeRow]) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.client.alter import alter_with_members
 from hpcbatch.client.rights import check_may_change_all
 from hpcbatch.client.watch import wait_until
+from hpcbatch.dataclass import replace
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import WAITING
 from hpcbatch.policy.order import HIGHEST, exchanged, weight_of

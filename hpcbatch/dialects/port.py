@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.model.dependency import Left
 from hpcbatch.model.mail import Mail
 from hpcbatch.model.outcome import Outcome

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
+from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import Array, Membership
 from hpcbatch.model.chunk import HOSTS, MAX_CHUNKS, MAX_RANKS, WORDS_OF_SITE, Chunk, check_resources

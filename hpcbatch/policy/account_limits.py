@@ -7,9 +7,9 @@ nothing like a partition's quality of service here). Source of the reasons: job_
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.account_tree import association_for, inherited, line_of
 from hpcbatch.model.accounts import NORMAL, Accounts, Association, Qos
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.share import Share

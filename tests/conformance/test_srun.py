@@ -86,10 +86,7 @@ def test_it_starts_when_it_may(site: Site) -> None:
 def test_control_c_while_it_runs(site: Site) -> None:
     with terminal(site, "srun", "sh", "-c", "echo begun; sleep 1000") as shell:
         shell.expect_exact("begun")
-        shell.sendcontrol("c")
-        shell.expect_exact("srun: interrupt (one more within 1 sec to abort)")
-        shell.sendcontrol("c")
-        shell.expect_exact("srun: forcing job termination")
+        shell.interrupt_twice("srun: forcing job termination")
         assert shell.code() != 0
 
 

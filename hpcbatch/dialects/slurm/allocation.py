@@ -7,9 +7,9 @@ it and reports what it does not do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Given, Option, Parser, Takes
 from hpcbatch.dialects.slurm.options import BY_NAME, OPTIONS

@@ -189,7 +189,7 @@ Valid <COMMAND> values are:
   show assoc_mgr [users=LIST] [accounts=LIST] [qos=LIST] [flags=users,assoc,qos]
   show cache                  the same: accounts and users that jobs name
   show config                 the parameters of Slurm, and what is so here
-  show reservation [NAME]     reservations, of which there are none
+  show reservation [NAME]     reservations
   show topology [NAME]        switches, of which there are none
   show daemons                the daemons of Slurm on this host
   show slurmd                 the same of its slurmd
@@ -236,7 +236,7 @@ Usage: sinfo [OPTIONS]
   -s, --summarize            report state summary only
   -S, --sort=fields          fields to sort on, letters of --format
   -t, --states=node_state    the states of nodes to view
-  -T, --reservation          reservations, of which there are none
+  -T, --reservation          reservations instead of nodes
 
 Help options:
       --help                 show this help message
@@ -336,7 +336,7 @@ SACCTMGR_USAGE = "Usage: sacctmgr [-hinopPQrsvV] [show | list] ENTITY [NAME ...]
 SACCTMGR_HELP = f"""\
 {SACCTMGR_USAGE}
 
-  -i, --immediate            (nothing is changed that would need a commitment)
+  -i, --immediate            commit changes without a question
   -n, --noheader             no header
   -p, --parsable             fields with | between them and at the end
   -P, --parsable2            fields with | between them
@@ -349,7 +349,9 @@ SACCTMGR_HELP = f"""\
   show cluster               this cluster
   show tres                  resources that are accounted for
   show configuration         of the accounting
-  show event, federation, reservation, resource, transaction: none are kept"""
+  show event, federation, reservation, resource, transaction: none are kept
+  add, modify, delete        account, user, qos, coordinator: operators change them
+  Without any of these requests come from standard input, until exit, quit or its end."""
 
 
 SSHARE_HELP = """\
@@ -438,4 +440,5 @@ sreport [-nPpv] [-t Second|Minute|Hour|Percent|SecPer|MinPer|HourPer] TYPE REPOR
 
   start=TIME, end=TIME                full hours; without them yesterday
   users=LIST, accounts=LIST           these alone
-  format=LIST                         fields, each with %WIDTH if wanted"""
+  format=LIST                         fields, each with %WIDTH if wanted
+  Without a report they come from standard input, until exit, quit or its end."""

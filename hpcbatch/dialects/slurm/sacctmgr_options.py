@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.field_table import Style
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SACCTMGR_HELP, SACCTMGR_USAGE
 from hpcbatch.dialects.slurm.sacctmgr_change import Request, read_change
-from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.account_change import Action, Entity
 
 PARSER = Parser(
@@ -133,8 +132,6 @@ def read_command(argv: Sequence[str]) -> Listing | Request | None:
         if name in asked:
             raise SlurmAnswer(text)
     words = [argv[index] for index in operands]
-    if not words:
-        raise NotSupportedError("sacctmgr without a command, its interactive mode, is not supported yet")
     command, rest = words[0].lower(), words[1:]
     if _is(command, "show", 3) or _is(command, "list", 3):
         parsable = next((option.option.name for option in reversed(given) if option.option.name.startswith("pars")), "")
@@ -147,6 +144,27 @@ def read_command(argv: Sequence[str]) -> Listing | Request | None:
             return _change(action, rest)
     _other(command, words[0])
     return None
+
+
+def has_no_command(argv: Sequence[str]) -> bool:
+    """Whether the requests come from standard input."""
+    given, operands = PARSER.parse(argv, permute=True)
+    return not operands and not {"help", "usage", "version"} & {option.option.name for option in given}
+
+
+def kept_options(options: Sequence[str], words: Sequence[str]) -> list[str]:
+    """The command line's options after a request at the prompt, of which some hold for those that follow."""
+    kept = next((option for name, least, option in _KEPT if words and _is(words[0].lower(), name, least)), None)
+    return [*options, *([] if kept is None else [kept])]
+
+
+_KEPT = (
+    ("associations", 3, "-s"),
+    ("oneliner", 1, "-o"),
+    ("quiet", 4, "-Q"),
+    ("readonly", 4, "-r"),
+    ("verbose", 4, "-v"),
+)
 
 
 def asks_nothing(argv: Sequence[str]) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SCONTROL_USAGE
@@ -292,7 +292,7 @@ def _keyword(words: Sequence[str]) -> str:
 
     for keyword, request in REQUESTS.items():
         if _is(word, keyword, request.least):
-            if keyword in {"create", "delete"} and entity_of(words[1:]) == "partition":
+            if keyword in {"create", "delete"} and entity_of(words[1:]) in {"partition", "reservation"}:
                 return keyword
             if keyword == "reconfigure":
                 return keyword

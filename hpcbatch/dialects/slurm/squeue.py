@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
@@ -115,7 +116,9 @@ def _value(fields: Mapping[str, Field], row: JobRow, view: View, key: str) -> st
 
 
 def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
-    if row.state is JobState.REFUSED or options.has_reservations:
+    if row.state is JobState.REFUSED:
+        return False
+    if options.reservation is not None and options.reservation not in {row.reservation, _queue_of_reservation(row)}:
         return False
     if options.ids is None and row.end_time is not None and now - row.end_time > MIN_JOB_AGE:
         return False
@@ -133,6 +136,11 @@ def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
     if options.users is not None and not options.users & {row.user, str(row.uid)}:
         return False
     return options.hosts is None or bool(options.hosts & set(row.hosts))
+
+
+def _queue_of_reservation(row: JobRow) -> str:
+    """PBS's reservations are queues."""
+    return row.queue if re.fullmatch(r"[RSM][0-9]+", row.queue) else ""
 
 
 def _has_license(row: JobRow, names: frozenset[str]) -> bool:

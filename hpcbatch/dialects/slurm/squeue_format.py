@@ -185,7 +185,7 @@ LETTERS: dict[str, Field] = {
     "T": Field("STATE", lambda row, _: long(row.state, row.reason)),
     "u": Field("USER", lambda row, _: row.user),
     "U": Field("UID", lambda row, _: "N/A" if row.uid is None else str(row.uid)),
-    "v": Field("RESERVATION", NULL),
+    "v": Field("RESERVATION", lambda row, _: row.reservation or "(null)"),
     "V": Field("SUBMIT_TIME", lambda row, view: view.stamp(row.submit_time)),
     "w": Field("WCKEY", NULL),
     "W": Field("LICENSES", lambda row, _: row.licenses or "(null)"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.dialects.slurm import states, values
 from hpcbatch.dialects.slurm.begin import parse_begin
 from hpcbatch.dialects.slurm.dependency import parse_dependency
@@ -111,7 +111,7 @@ _SAME_AS = {
     "TresPerNode": "Gres",
     "NodeList": "ReqNodeList",
 }
-_KEPT = {"Comment": "comment", "QOS": "qos", "WCKey": "wckey"}
+_KEPT = {"Comment": "comment", "QOS": "qos", "ReservationName": "reservation", "WCKey": "wckey"}
 _OTHERS = {"NodeName": 3, "PartitionName": 3, "StepId": 4, "FrontendName": 2, "ReservationName": 3, "SlurmctldDebug": 2}
 # Of these the size of the job follows; each is read as sbatch's option.
 _SIZE = {

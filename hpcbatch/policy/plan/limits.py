@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import product
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.policy.plan.snapshot import JOBS, NODES, Limit, Owner, RunningJob, Scope, Shape, Vector
 
 _NARROW_FIRST = (Scope.USER, Scope.ACCOUNT, Scope.QOS, Scope.GROUP, Scope.QUEUE)
@@ -52,9 +52,9 @@ class Limits:
         self.drop_running(job.job_id)
         found = []
         for key in self._keys(job.owner, job.owner.queue):
-            amount = _used_running(self.limits[key[0]].what, job)
-            found.append(Count(key, amount, self.limits[key[0]]))
-            self.used[key] = self.used.get(key, 0) + amount
+            if amount := _used_running(self.limits[key[0]].what, job):
+                found.append(Count(key, amount, self.limits[key[0]]))
+                self.used[key] = self.used.get(key, 0) + amount
         if found:
             self._of_running[job.job_id] = found
 

@@ -6,6 +6,10 @@ not, as many as `Snapshot.depth`, get a planned start: the first time at which, 
 their nodes are free. All jobs after those are released only if they leave these nodes free at these times, and keep out
 of reservations. So a job is never planned later because of one after it. The depth counts in each reservation apart.
 A planned job counts for its limits too, from its planned start on.
+
+A job for which others are being ended comes before all of them, at the places that were chosen for it. When all that is
+planned, those that may preempt others and have not been released are looked at, again in their order: if they could
+start beside everything planned once some of those that yield to them have ended, the least set of these is chosen.
 """
 
 from __future__ import annotations
@@ -39,6 +43,12 @@ class Planner:
         self.class_of: dict[JobId, tuple[JobClass, object]] = {}
         self.orders: dict[str, list[Key]] = {}
         """By reservation: its waiting jobs, in the order of priority."""
+        self.claimants: list[Key] = []
+        """Jobs for which others are being ended, likewise."""
+        self.preemptors: list[Key] = []
+        """Those that may preempt others, outside reservations, likewise."""
+        self.yielding: dict[JobId, RunningJob] = {}
+        """Those that may be ended for others."""
         self._limits_are = snapshot.limits
         self._events = 0
         self._build(snapshot.nodes, snapshot.running, snapshot.waiting, snapshot.reservations)
@@ -61,8 +71,13 @@ class Planner:
     def put_running(self, job: RunningJob) -> None:
         """One that was released, or other places or another end of one that runs."""
         self.drop_job(job.job_id)
+        self._put_running(job)
+
+    def _put_running(self, job: RunningJob) -> None:
         self.estate.put_running(job)
         self.limits.put_running(job)
+        if job.yields is not None and not job.reservation:
+            self.yielding[job.job_id] = job
 
     def drop_job(self, job_id: JobId) -> None:
         """It has ended, or does not wait any longer. Of one that is unknown nothing happens."""
@@ -75,10 +90,14 @@ class Planner:
                 found[0].drop(_key(job))
                 order = self.orders[job.reservation]
                 del order[bisect_left(order, _key(job))]
+                for some in (self.claimants, self.preemptors):
+                    if (at := bisect_left(some, _key(job))) < len(some) and some[at] == _key(job):
+                        del some[at]
                 if not found[0].keys:
                     del self.compiler.classes[found[1]]
         self.estate.drop_running(job_id)
         self.limits.drop_running(job_id)
+        self.yielding.pop(job_id, None)
         self._events += 1
         if self._events % _FORGET_EVERY == 0:
             self.compiler.forget_unused()
@@ -139,9 +158,9 @@ class Planner:
         self.compiler = Compiler(self.estate, self.limits)
         self.rooms = Rooms(self.estate)
         self.waiting, self.class_of, self.orders = {}, {}, {}
+        self.claimants, self.preemptors, self.yielding = [], [], {}
         for job in running:
-            self.estate.put_running(job)
-            self.limits.put_running(job)
+            self._put_running(job)
         for waiter in waiting:
             self.waiting[waiter.job_id] = waiter
         self.asleep = sorted((job.earliest_s, job.job_id) for job in self.waiting.values())
@@ -151,6 +170,10 @@ class Planner:
         found = self.compiler.class_of(key, job)
         found.put(_key(job), job.least_s, self.compiler.counts(job))
         insort(self.orders.setdefault(job.reservation, []), _key(job))
+        if job.claim and not job.reservation:
+            insort(self.claimants, _key(job))
+        if job.preempts and not job.reservation:
+            insort(self.preemptors, _key(job))
         self.class_of[job.job_id] = (found, key)
 
 

@@ -374,3 +374,11 @@ def test_licences() -> None:
     assert sorted(ids("-L", "matlab", rows=rows)) == [85, 86]
     assert ids("-L", "mat", rows=rows) == []
     assert read_options([], {"SQUEUE_LICENSES": "a"}, "tester").licenses == frozenset("a")
+
+
+def test_all_is_every_letter_by_the_alphabet() -> None:
+    """Source: parse_format(), 22.05."""
+    columns = columns_of(read_options(["-o", "%ALL"], {}, "me"))
+    assert [column.key for column in columns][:3] == ["a", "b", "c"]
+    assert {column.key for column in columns} == set(LETTERS)
+    assert [column.suffix for column in columns] == ["|"] * (len(LETTERS) - 1) + [""]
