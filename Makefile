@@ -3,7 +3,7 @@
 # make test-full: everything that needs no cluster, with every shell and more generated cases.
 # make test-mpi: every way to launch with every MPI library, which it gets (350 MB; eight minutes).
 # make test-cluster: the rest, on a real Kubernetes with Volcano that it starts on this machine (root; Go).
-# make test-clients: programs of others, unmodified, from their registries (docs/clients.md; 800 MB).
+# make test-clients: programs of others, unmodified, from their registries (docs/clients.md; 1.7 GB).
 # make test-slurm-suite SOURCE=DIR: Slurm's own tests, of the source tree DIR (docs/slurm-suite.md; half an hour).
 # All install what they need into .venv, in the versions and with the hashes of requirements/, and as root Debian's packages.
 # make lock: those versions anew. make audit: bills of materials, and known vulnerabilities.
@@ -72,6 +72,7 @@ test-mpi: packages .venv/dev
 
 test-clients: test-packages .venv/dev
 	@sh tests/clients/packages.sh
+	@$(BIN)/python -m tests.clients.install
 	$(BIN)/pytest -m clients tests/clients
 
 # SOURCE: Slurm's source tree; CASES="17 2.1 …": only these

@@ -181,8 +181,9 @@ def test_scheduling() -> None:
 def test_other_objects() -> None:
     assert not_here(Kind.SERVER, [Setting("managers", value="x")]).number == 15003
     assert "ClusterRole" in not_here(Kind.SERVER, [Setting("managers", value="x")]).note
-    assert "site.yaml" in not_here(Kind.SERVER, [Setting("default_queue", value="x")]).note
-    assert "nothing" in not_here(Kind.SERVER, [Setting("job_sort_formula", value="x")]).note
+    for name in ("default_queue", "job_sort_formula"):
+        assert "site.yaml" in not_here(Kind.SERVER, [Setting(name, value="x")]).note
+    assert "nothing" in not_here(Kind.SERVER, [Setting("node_pack", value="x")]).note
     assert not_here(Kind.HOOK, []).text == "Unauthorized Request "
     with pytest.raises(QmgrError, match="Undefined attribute  foo"):
         check_attributes(Kind.QUEUE, [Setting("foo")])
