@@ -11,7 +11,7 @@ from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
 from hpcbatch.model.dependency import DependencyProgress, Wait, parse_left
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.model.step import MAX_STEPS, StepRecord
 from hpcbatch.model.stored import (
     AMOUNTS,
@@ -344,6 +344,8 @@ class Summary:
     nice: int = field(default=0, metadata=stored("nice", ANY_INTEGER))
     account: str = field(default="", metadata=stored("account", ANY_TEXT))
     begin_time: datetime | None = field(default=None, metadata=stored("beginTime", TIME))
+    other_queues: str = field(default="", metadata=stored("otherQueues", ANY_TEXT))
+    """In which it may start, too, while it waits: `b,c`."""
 
     @classmethod
     def of(cls, record: JobRecord) -> Summary:
@@ -357,4 +359,7 @@ class Summary:
             nice=record.spec.nice,
             account=record.spec.account or "",
             begin_time=record.spec.begin_time,
+            other_queues=",".join(name for name in record.spec.other_queues if name != record.queue)
+            if record.status.state in WAITING
+            else "",
         )

@@ -87,6 +87,8 @@ class JobRow(NamedTuple):
     """The nodes that it is expected to start on."""
     rank: int | None = None
     """Its priority, where the site's has factors."""
+    other_queues: tuple[str, ...] = ()
+    """In which it may start, too, while it waits."""
 
 
 class Column(NamedTuple):
@@ -232,6 +234,7 @@ COLUMNS: Final = (
         description="When it is expected to start",
     ),
     Column("Rank", "integer", ".status.rank", {"rank": _same}),
+    Column("OtherQueues", "string", ".status.summary.otherQueues", {"other_queues": _names}),
     Column("PlannedNodes", "string", ".status.plannedNodes", {"planned_nodes": _names}),
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),

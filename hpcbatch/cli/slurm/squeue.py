@@ -71,8 +71,16 @@ def _show(session: Session, options: SqueueOptions) -> int:
         from hpcbatch.cli.wrf.jobs import Columns
 
         wrf = Columns(session).value
-    sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf))
+    tiers = _tiers(session) if options.by_partition else {}
+    sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf, tiers=tiers))
     return 0
+
+
+def _tiers(session: Session) -> dict[str, int]:
+    """By which jobs of a partition go before those of others."""
+    from hpcbatch.client.queues import list_queues
+
+    return {queue.name: queue.priority_tier for queue in list_queues(session.api)}
 
 
 def _check_hosts(session: Session, hosts: frozenset[str]) -> None:
