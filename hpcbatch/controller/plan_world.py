@@ -26,6 +26,7 @@ from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob,
 from hpcbatch.policy.planned import (
     BoundPod,
     added,
+    beside_walltime_s,
     bound_pod,
     capability_limits,
     ends_s,
@@ -40,6 +41,7 @@ from hpcbatch.policy.planned import (
 )
 from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
+from hpcbatch.policy.spent import is_counted
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.units import parse_rfc3339
@@ -92,6 +94,9 @@ class PlanWorld:
         self._owners = Owners(first_accounts(), frozenset())
         self._seen_site: SiteConfig | None = None
         self._of_accounts: tuple[Limit, ...] = ()
+        self._spent: Mapping[str, int] = {}
+        self.counts_spent = self.lacks_spent = False
+        """Whether there are limits of what has been used in the course of time, and whether that is not known yet."""
         self.released: dict[str, Released] = {}
         self.waiting: dict[str, WaitingJob] = {}
         self.records: dict[str, JobRecord] = {}
@@ -176,11 +181,12 @@ class PlanWorld:
         accounts, site = self._accounts(), self._site()
         if accounts is self._owners.accounts and site is self._seen_site:
             return
-        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce), site
+        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce, site.partition_qos), site
         self.order.set(site.ranked_by, self._owners)
         limits = running_limits(accounts, site.accounting_enforce, site.resources)
         if limits != self._of_accounts:
-            self._of_accounts = limits
+            self.lacks_spent = is_counted(limits) and (self.lacks_spent or not self.counts_spent)
+            self._of_accounts, self.counts_spent = limits, is_counted(limits)
             self._planner.set_limits(self._all_limits())
             self.is_changed = True
         self._changed_jobs.update(object_key(obj) for obj in self._batchjobs.items())
@@ -269,6 +275,9 @@ class PlanWorld:
         before = self.order.ranking
         self.order.rank_as_of(now_s)
         self._put_in_order(before)
+        if self.counts_spent:
+            self._spent, self.lacks_spent = self.order.spent(now_s), False
+            self.is_changed = True
 
     def rank(self, record: JobRecord) -> float | None:
         self._look_at_site()
@@ -458,6 +467,8 @@ class PlanWorld:
                 running=tuple(self._running.values()),
                 waiting=tuple(jobs),
                 limits=self._all_limits(),
+                spent=self._spent,
+                beside_walltime_s=beside_walltime_s(self._site()),
                 depth=None,
             )
         )
@@ -465,6 +476,7 @@ class PlanWorld:
     def plan(self, now_s: float) -> Plan:
         self._planned_s = max(self._planned_s, now_s)  # the machine's clock may be set back
         self._planner.depth = self._site().backfill_depth
+        self._planner.set_spent(self._spent, beside_s=beside_walltime_s(self._site()))
         self.is_changed = False
         return self._planner.plan(self._planned_s)
 
