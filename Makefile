@@ -96,9 +96,10 @@ soak: test-packages .venv/dev
 	HPCBATCH_KILLS=5000 $(BIN)/pytest --timeout 600 -m slow tests/component/life
 	HPCBATCH_KILLS=300 $(BIN)/pytest --timeout 7200 -m slow tests/component/test_engine_random_kills.py
 
-# deploy/crd: the definition of the BatchJob, from the fields that hpcbatch/model declares
+# deploy/crd: the definitions of the BatchJob and the Reservation, from the fields that hpcbatch/model declares
 crd: .venv/dev
 	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.text(), end='')" > deploy/crd/batchjobs.yaml
+	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.reservations_text(), end='')" > deploy/crd/reservations.yaml
 
 # docs/directives.md: its tables, from those that qsub and sbatch read by
 directives: .venv/dev

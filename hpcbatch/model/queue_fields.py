@@ -52,6 +52,18 @@ def _name(value: Any) -> str:
     return value
 
 
+def _preempt_mode(value: Any) -> str:
+    from hpcbatch.model.preemption import PreemptMode  # listings do without it
+
+    return str(PreemptMode(value)) if value else ""
+
+
+def _queue_priority(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not -1024 <= value <= 1023:
+        raise ValueError(f"{value!r} is no number from -1024 to 1023")
+    return value
+
+
 FIELDS: Mapping[str, _Field] = {
     "maxWalltimeSeconds": _Field("max_walltime_s", _count(MAX_WALLTIME_S)),
     "defaultWalltimeSeconds": _Field("default_walltime_s", _count(MAX_WALLTIME_S)),
@@ -80,6 +92,9 @@ FIELDS: Mapping[str, _Field] = {
     "rootOnly": _Field("root_only", _switch, False),
     "priorityTier": _Field("priority_tier", _count(65533), 1),
     "priorityJobFactor": _Field("priority_job_factor", _count(65533), 1),
+    "preemptMode": _Field("preempt_mode", _preempt_mode, ""),
+    "graceSeconds": _Field("grace_s", _count(MAX_WALLTIME_S), 0),
+    "priority": _Field("priority", _queue_priority),
 }
 VOLCANO_QUEUE, DEFAULT = "volcanoQueue", "default"
 """Of what operators write, beside FIELDS: the Volcano Queue of a queue that they have made, which the site does not

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.model.array import MAX_MEMBERS
 from hpcbatch.model.mail import MailConfig
+from hpcbatch.model.preemption import PreemptionConfig
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.queue_names import queue_of
+
+if TYPE_CHECKING:
+    from hpcbatch.model.reservation import Reserved
 
 
 class Launcher(StrEnum):
@@ -143,6 +147,16 @@ class QueueConfig:
     """Jobs of a higher tier start before all others of the same Volcano Queue."""
     priority_job_factor: int = 1
     """Shown; priorities have no factors."""
+    preempt_mode: str = ""
+    """What becomes of its jobs that are preempted, a PreemptMode; "": as everywhere."""
+    grace_s: int = 0
+    """How long they go on after they have been chosen, where they yield to a higher tier."""
+    priority: int | None = None
+    """PBS's; its jobs preempt those of other queues if it is high enough (model.preemption)."""
+    reservation: str = ""
+    """The queue is that of a reservation, by this name."""
+    is_on: bool = True
+    """Of a reservation's: it has begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,11 +266,14 @@ class SiteConfig:
     """For images without a `module` of their own."""
     mail: MailConfig | None = None
     """How mail is sent; None: no mail."""
+    reservations: Mapping[str, Reserved] = field(default_factory=dict)
+    """Those in force, by the names by which jobs ask for them. Those of PBS have queues, among the others."""
     accounting_enforce: frozenset[str] = frozenset()
     """Of associations, limits and qos, what of the accounts is enforced; Slurm's AccountingStorageEnforce. `limits` and
     `qos` include `associations`."""
     priority: PriorityConfig = field(default_factory=PriorityConfig)
     """As written; `ranked_by` is what counts."""
+    preemption: PreemptionConfig = field(default_factory=PreemptionConfig)
 
     @property
     def ranked_by(self) -> PriorityConfig:
@@ -273,6 +290,9 @@ class SiteConfig:
             if each.word is Word.OPTION:
                 found.setdefault(each.pattern, each.ignored)
         return found
+
+    def is_reservation(self, name: str) -> bool:
+        return name in self.reservations
 
     def queue(self, name: str) -> QueueConfig | None:
         """The queue of that name; None if there is none. Without `queues`, any name is a Volcano Queue's."""

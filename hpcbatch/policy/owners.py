@@ -28,7 +28,7 @@ class Owners:
 
     def standing(self, record: JobRecord) -> Standing:
         """With the quality of service that counts for the job."""
-        return standing_of(record, self._qos(record))
+        return standing_of(record, self.qos_of(record))
 
     def place(self, job: Standing) -> Place:
         key = job.user, job.account, job.qos, job.queue
@@ -44,7 +44,7 @@ class Owners:
         return Owner(
             user=record.status.owner,
             groups=tuple(name for _, name in record.status.groups),
-            accounts=self._line(record.spec.account or ""),
+            accounts=self.line(record.spec.account or ""),
             queue=record.queue,
             qos=(*self._names_of_qos(record), *(() if queue is None else (of_volcano_queue(queue.volcano_queue),))),
             project=record.spec.attributes.get("project", "") or DEFAULT_PROJECT,
@@ -52,7 +52,7 @@ class Owners:
 
     def _names_of_qos(self, record: JobRecord) -> tuple[str, ...]:
         """The job's, its partition's, and the one whose limits go before the other's."""
-        name = self._qos(record)
+        name = self.qos_of(record)
         of_partition = self.partition_qos.get(record.queue, "")
         if not of_partition:
             return name, first_qos(name)
@@ -67,7 +67,7 @@ class Owners:
         job = self.standing(record)
         return next(own_limits(self.place(job), job), "")
 
-    def _qos(self, record: JobRecord) -> str:
+    def qos_of(self, record: JobRecord) -> str:
         """Jobs have the one that they got when they were admitted; older ones their user's default."""
         if given := record.spec.attributes.get("qos", ""):
             return given
@@ -76,7 +76,7 @@ class Owners:
         own = self.place(Standing(user=record.status.owner, account=record.spec.account, queue=record.queue)).own
         return NORMAL if own is None else own.default_qos or NORMAL
 
-    def _line(self, account: str) -> tuple[str, ...]:
+    def line(self, account: str) -> tuple[str, ...]:
         """The account and those above it up to the root; one that is not there stands alone."""
         found = self._lines.get(account)
         if found is None:

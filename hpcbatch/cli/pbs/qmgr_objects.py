@@ -69,7 +69,11 @@ def _objects(session: Session, kind: Kind, name: str) -> dict[str, Attributes]:
     if kind is Kind.SERVER:
         return cluster.server_objects(session)
     if kind is Kind.SCHED:
-        return {"default": [("sched_host", session.server), ("scheduling", "True")]}
+        from hpcbatch.client.queues import read_preemption
+        from hpcbatch.dialects.pbs.preemption import sched_attributes
+
+        own = sched_attributes(read_preemption(session.api))
+        return {"default": [("sched_host", session.server), ("scheduling", "True"), *own]}
     if kind not in {Kind.QUEUE, Kind.NODE}:
         if not name:
             return {}

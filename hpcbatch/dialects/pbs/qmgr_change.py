@@ -76,6 +76,8 @@ def queue_change(settings: Sequence[Setting], verb: Verb, routes_to: Sequence[st
     for setting in settings:
         if (limit := _LIMITS.get(str(setting))) is not None:
             limits[limit[0]] = None if verb is Verb.UNSET else _amount(setting, limit[1])
+        elif setting.name == "Priority" and not setting.resource:
+            limits["priority"] = None if verb is Verb.UNSET else _priority(setting)
         elif setting.name in {"enabled", "started"} and not setting.resource:
             switch = False if verb is Verb.UNSET else _boolean(setting)
             enabled, started = (switch, started) if setting.name == "enabled" else (enabled, switch)
@@ -108,6 +110,15 @@ def _destinations(setting: Setting, now: Sequence[str]) -> list[str]:
     if setting.op == "-=":
         return [name for name in now if name not in names]
     return [*dict.fromkeys([*(now if setting.op == "+=" else ()), *names])]
+
+
+def _priority(setting: Setting) -> int:
+    """PBS takes -1024 to 1023."""
+    digits = setting.value.removeprefix("-").removeprefix("+")
+    number = int(setting.value) if digits.isascii() and digits.isdigit() and len(digits) < 5 else 1024
+    if setting.op != "=" or not -1024 <= number <= 1023:
+        raise _illegal(setting)
+    return number
 
 
 def _amount(setting: Setting, read: Callable[[str], int]) -> int:

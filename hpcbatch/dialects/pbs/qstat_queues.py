@@ -139,6 +139,7 @@ def queue_attributes(queue: QueueRow, count: JobCounts) -> Attributes:
     assigned: Attributes = [] if is_route else [("resources_assigned", _assigned(count))]
     return [
         ("queue_type", "Route" if is_route else "Execution"),
+        *([] if queue.priority is None else [("Priority", str(queue.priority))]),
         ("total_jobs", str(count.active)),
         ("state_count", count.state_count),
         *([("from_route_only", "True")] if queue.from_route_only else ()),

@@ -81,7 +81,8 @@ class Limits:
         found = []
         for key in self._keys(job.owner, job.owner.queue):
             limit = self.limits[key[0]]
-            amount = _used_running(limit.what, job)
+            if not (amount := _used_running(limit.what, job)):
+                continue
             found.append(Count(key, amount, limit))
             if not limit.is_time:
                 self.used[key] = self.used.get(key, 0) + amount
