@@ -12,6 +12,8 @@ from hpcbatch.policy.plan.rooms import Rooms, View
 from hpcbatch.policy.plan.snapshot import RunningJob
 from hpcbatch.policy.plan.timeline import Amounts, Timeline, minus
 
+MOST_VICTIMS, MOST_PLACES = 1000, 1000
+"""What is chosen is kept in a job's record: for one that needs more none ends."""
 Found = tuple[tuple[RunningJob, ...], list[Placing]]
 
 
@@ -98,7 +100,8 @@ def least_victims(
         else:
             trial.end(job)
     placed = trial.placed()
-    return None if placed is None else (tuple(ended), placed)
+    is_kept = placed is not None and len(ended) <= MOST_VICTIMS and len(placed) <= MOST_PLACES
+    return (tuple(ended), placed) if placed is not None and is_kept else None
 
 
 def in_line(jobs: Iterable[RunningJob]) -> list[RunningJob]:
