@@ -95,7 +95,7 @@ def test_a_user_gets_what_is_free(world: Cluster) -> None:
 def test_what_only_operators_may(world: Cluster, changes: dict[str, object]) -> None:
     asked = ReservationSpec(
         **{**{name: getattr(spec(), name) for name in ("dialect", "start", "end", "chunks")}, **changes}
-    )  # type: ignore[arg-type]
+    )
     with pytest.raises(DeniedReservationError) as caught:
         make_reservation(world.registry, NS, asked, "a")
     assert caught.value.denied.code is Denial.NOT_ALLOWED
@@ -156,7 +156,7 @@ def test_kills(seed: int) -> None:
     with cluster() as world:
 
         def make(fate: Fate) -> Controller:
-            return Controller(Mortal(world.registry, fate), SiteConfig())  # type: ignore[arg-type]
+            return Controller(Mortal(world.registry, fate), SiteConfig())
 
         succession = Succession(dice, make, kills=8, lives=12)
         succession.start()
