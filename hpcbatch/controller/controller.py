@@ -33,6 +33,7 @@ from hpcbatch.controller.pod_requests import PodRequests
 from hpcbatch.controller.records import Admitted, remove, write_status
 from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.reservation_desk import ReservationDesk
+from hpcbatch.controller.routes import Routes
 from hpcbatch.controller.runs import Runs
 from hpcbatch.controller.set_aside import SetAside, unmarked
 from hpcbatch.controller.site_source import SiteSource
@@ -46,11 +47,10 @@ from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
-from hpcbatch.policy.array_gate import array_gate
+from hpcbatch.policy.array_gate import array_gate, in_route
 from hpcbatch.policy.deadlines import unshortened, with_walltime_of
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
-from hpcbatch.policy.planned import Forecast
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.volcano import job_names
@@ -158,7 +158,8 @@ class Controller:
             nodes=self._nodes,
             wake=self._queue.add,
         )
-        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar)
+        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar, self._sites)
+        self._routes = Routes(api, self._intake, self._sites, self._own_writes.add)
         self._requests = Requests(self._intake, self._sites)
         self._observer = Observer(
             api,
@@ -172,6 +173,7 @@ class Controller:
             usage=self._usage,
             switches=self._intake.switches,
             withdrawn=self._plan.withdrawn,
+            preempted=self._plan.preempted,
         )
         self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
@@ -345,8 +347,7 @@ class Controller:
     def _on_pod(self, event: WatchEvent) -> None:
         self._plan.on_pod(event)
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
-        key = self._by_number.get(number)
-        if key is not None:
+        if (key := self._by_number.get(number)) is not None:
             self._job_pods.on_event(key, int(number), event)
         self._on_part(event)
 
@@ -357,8 +358,7 @@ class Controller:
             self._refusals.remove(event.object)
             return
         self._refusals.add(event.object)
-        key = self._by_number.get(name.removeprefix("job-"))
-        if key is not None and key[0] == namespace:
+        if (key := self._by_number.get(name.removeprefix("job-"))) is not None and key[0] == namespace:
             self._queue.add(key)
 
     def _on_volcano_queue(self, event: WatchEvent) -> None:
@@ -422,7 +422,7 @@ class Controller:
         self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:
             return self._ended.reconcile(admitted)
-        if self._open_requests.handle(admitted):
+        if self._open_requests.handle(admitted) or self._routes.move(admitted):
             return None
         if admitted.record.spec.array is not None:
             return self._reconcile_array(admitted)
@@ -432,7 +432,7 @@ class Controller:
         return self._carry_out(admitted, seen, decide(seen))
 
     def _reconcile_array(self, job: Admitted) -> float | None:
-        gate = array_gate(job.record, self._dependents, datetime.now(UTC))
+        gate = in_route(array_gate(job.record, self._dependents, datetime.now(UTC)), self._routes.queue_of(job))
         gate = replace(gate, status=self._ranked(job.record, gate.status))
         if gate.status != job.record.status:
             written = write_status(self._api, job.obj, replace(job.record, status=gate.status))
@@ -453,7 +453,7 @@ class Controller:
         record, namespace = job.record, job.record.namespace
         name = job_names.job_name(record.job_id)
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
-        if decision.terminate and (left_s := self._pod_requests.announce_requeue(job, seen)):
+        if decision.terminate and (left_s := self._pod_requests.announce_end(job, seen)):
             decision = replace(decision, terminate=False, look_again_s=left_s)
         if decision.terminate:
             self._volcano_jobs.terminate(namespace, name)
@@ -478,9 +478,7 @@ class Controller:
             self._licenses.give_back(record.job_id)
             self._plan.give_back(record)
         status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
-        start, nodes = self._plan.forecast(record) if status.state is JobState.QUEUED else Forecast()
-        status = replace(status, planned_start=start, planned_nodes=nodes)
-        status = self._ranked(record, status)
+        status = self._ranked(record, self._plan.shown(record, status))
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
         if is_waiting and not self._start_bar.withdraw(record):

@@ -12,6 +12,7 @@ from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.controller.claims import Claims
 from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.controller.released import Released
@@ -32,6 +33,7 @@ from hpcbatch.policy.planned import (
     bound_pod,
     capability_limits,
     ends_s,
+    leaving_pods,
     node_of,
     order_of,
     placed_by,
@@ -42,6 +44,7 @@ from hpcbatch.policy.planned import (
     shape_of,
     waiting_job,
 )
+from hpcbatch.policy.preemption import Preemptions
 from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
 from hpcbatch.record.batchjob import record_from
@@ -54,7 +57,7 @@ Key = tuple[str, str]
 
 STALLED_S = 30.0
 """A released job without nodes after this time is planned anew: Volcano does not start it."""
-_KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.BROKEN})
+_KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.QUEUE_STOPPED, Reason.BROKEN})
 
 
 class PlanWorld:
@@ -76,6 +79,7 @@ class PlanWorld:
         self.waiting: dict[str, WaitingJob] = {}
         self.records: dict[str, JobRecord] = {}
         """Of those that wait."""
+        self.claims = Claims(self.released, self.records)
         self.keys: dict[str, Key] = {}
         """The BatchJobs of both, by the plan's names."""
         self.last: set[str] = set()
@@ -166,6 +170,8 @@ class PlanWorld:
             return
         self._seen_base = base
         self._owners, self._seen_site = Owners(accounts, site.accounting_enforce), site
+        self.claims.rules = Preemptions(site, self._owners)
+        self._changed_released.update(self.released)
         self.order.set(site.ranked_by, self._owners)
         limits = running_limits(accounts, site.accounting_enforce, site.resources)
         if limits != self._of_accounts:
@@ -188,11 +194,13 @@ class PlanWorld:
         for key in tuple(self._changed_jobs):
             self._changed_jobs.discard(key)
             self._look_at_job(key, now_s)
+        self._changed_released |= self.claims.touched
+        self.claims.touched.clear()
         for job_id in self._changed_released:
             self._set_running(job_id, now_s)
         self._changed_released.clear()
         for name in self._changed_nodes:
-            self._set_node(name)
+            self._set_node(name, now_s)
         self._changed_nodes.clear()
 
     def _look_at_job(self, key: Key, now_s: float) -> None:
@@ -237,14 +245,15 @@ class PlanWorld:
             return False
         queue = site.queue(record.queue)
         try:
-            if queue is None:
-                raise HpcBatchError(f"no queue {record.queue}")
+            if queue is None or queue.destinations is not None:
+                raise HpcBatchError(f"no queue {record.queue} that starts jobs")
             wanted = self._waiting_job(record, queue, is_last=job_id in self.last)
         except (HpcBatchError, ValueError):
             self.forget(job_id)
             return False
         self._drop_released(job_id)
         self.records[job_id] = record
+        self.claims.note(job_id, record if wanted.claim else None)
         self.keys[job_id] = record.namespace, record.object_name
         self._ids[record.namespace, record.object_name] = job_id
         if self.waiting.get(job_id) != wanted:
@@ -275,7 +284,8 @@ class PlanWorld:
         for job_id in self.waiting:
             record = self.records[job_id]
             if (queue := site.queue(record.queue)) is not None:
-                orders[job_id] = order_of(record, queue, rank=self.order.rank(record), is_last=job_id in self.last)
+                rank, level = self.order.rank(record), site.preemption.level(queue.priority)
+                orders[job_id] = order_of(record, queue, rank=rank, is_last=job_id in self.last, level=level)
         as_before = sorted(orders, key=lambda job_id: (self.waiting[job_id].order, job_id))
         if before is not None and as_before == sorted(orders, key=lambda job_id: (orders[job_id], job_id)):
             self.order.ranking = before  # so that jobs which come have their places by ranks of the same time
@@ -289,7 +299,8 @@ class PlanWorld:
     def _waiting_job(self, record: JobRecord, queue: QueueConfig, *, is_last: bool = False) -> WaitingJob:
         site = self._site()
         owner, rank = self._owners.owner_of(record, site), self.order.rank(record)
-        return waiting_job(record, queue, site, owner, rank=rank, is_last=is_last)
+        preempts, claims = self.claims.rules.preempts(record), not is_last and self.claims.stands(record)
+        return waiting_job(record, queue, site, owner, rank=rank, is_last=is_last, preempts=preempts, claims=claims)
 
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
         """The job gets its Volcano Job now."""
@@ -314,6 +325,7 @@ class PlanWorld:
 
     def _put(self, record: JobRecord, released: Released, now_s: float) -> None:
         job_id, key = plan_id(record.job_id), (record.namespace, record.object_name)
+        self.claims.note(job_id, None)
         self.waiting.pop(job_id, None)
         self.records.pop(job_id, None)
         self.released[job_id] = released
@@ -346,29 +358,48 @@ class PlanWorld:
                 placed[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
         owner = self._owners.owner_of(released.record, self._site())
-        job = running_job(released.record, placed, ends, owner, reservation_of(released.record, self._site()))
+        yields = None if self.claims.is_victim(job_id) else self.claims.rules.yields(released.record)
+        reservation = reservation_of(released.record, self._site())
+        job = running_job(released.record, placed, ends, owner, yields=yields, reservation=reservation)
         if self._running.get(job_id) != job:
             self._running[job_id] = job
             self._planner.put_running(job)
             self.is_changed = True
 
-    def _set_node(self, name: str) -> None:
+    def _set_node(self, name: str, now_s: float) -> None:
         obj = self._node_objects.get(name)
         if obj is None:
             if self._nodes.pop(name, None) is not None:
                 self._planner.drop_node(name)
                 self.is_changed = True
+            self._set_leaving(leaving_pods(name, {}, now_s))
             return
-        others = [pod.takes for pod in self._on_node.get(name, {}).values() if pod.job_id not in self.released]
-        node = node_of(obj, others)
+        others = [pod for pod in self._on_node.get(name, {}).values() if pod.job_id not in self.released]
+        leaving: Vector = {}
+        for pod in others:
+            leaving = added(leaving, pod.takes) if pod.is_leaving else leaving
+        self._set_leaving(leaving_pods(name, leaving, now_s))
+        node = node_of(obj, [pod.takes for pod in others if not pod.is_leaving])
         if self._nodes.get(name) != node:
             self._nodes[name] = node
             self._planner.put_node(node)
             self.is_changed = True
 
+    def _set_leaving(self, pods: RunningJob) -> None:
+        ((_, takes),) = pods.placed.items()
+        if takes:
+            if self._running.get(pods.job_id) != pods:
+                self._running[pods.job_id] = pods
+                self._planner.put_running(pods)
+                self.is_changed = True
+        elif self._running.pop(pods.job_id, None) is not None:
+            self._planner.drop_job(pods.job_id)
+            self.is_changed = True
+
     def forget(self, job_id: str) -> None:
         """The job neither waits for the plan nor holds anything by it."""
         self._drop_released(job_id)
+        self.claims.note(job_id, None)
         self.records.pop(job_id, None)
         if self.waiting.pop(job_id, None) is not None:
             self._planner.drop_job(job_id)
@@ -379,6 +410,7 @@ class PlanWorld:
     def _drop_released(self, job_id: str) -> None:
         released = self.released.pop(job_id, None)
         if released is not None:
+            self.claims.forget(job_id)
             # pods that still end there are nobody's from now on
             self._changed_nodes.update(pod.node for pod in released.pods)
             self._running.pop(job_id, None)

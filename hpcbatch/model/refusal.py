@@ -33,6 +33,8 @@ class RefusalCode(StrEnum):
     DEADLINE = "Deadline"  # the job cannot end by its deadline
     USER_DISABLED = "UserDisabled"
     QUEUE_ACCESS = "QueueAccess"  # the queue is not for this user
+    FROM_ROUTE_ONLY = "FromRouteOnly"  # the queue takes jobs from routing queues alone
+    NO_DESTINATION = "NoDestination"  # no queue to which a routing queue leads takes the job; the message says why
     GROUP_NOT_ALLOWED = "GroupNotAllowed"  # the queue is for members of other groups
     ARRAY_SIZE = "ArraySize"  # more members than the site allows
     BAD_DEPENDENCY = "BadDependency"

@@ -315,6 +315,25 @@ class QueueRow(NamedTuple):
     root_only: bool = False
     priority_tier: int = 1
     priority_job_factor: int = 1
+    min_cpus: int | None = None
+    min_walltime_s: int | None = None
+    max_mem_bytes: int | None = None
+    """Memory of all nodes of a job together."""
+    min_mem_bytes: int | None = None
+    destinations: tuple[str, ...] | None = None
+    """Of a routing queue."""
+    routes_held: bool = False
+    routes_waiting: bool = False
+    from_route_only: bool = False
+    allow_qos: tuple[str, ...] | None = None
+    deny_qos: tuple[str, ...] = ()
+    qos: str = ""
+    disables_root: bool = False
+    preempt_mode: str = ""
+    grace_s: int = 0
+    priority: int | None = None
+    site_preempt_mode: str = ""
+    """That of queues that have none of their own."""
     reservation: str = ""
     """It is the queue of a reservation, by this name."""
 

@@ -51,6 +51,7 @@ class Reason(StrEnum):
     LICENSES = "Licenses"  # waits: other jobs hold the licences
     BEGIN_TIME = "BeginTime"
     QUEUE_UNAVAILABLE = "QueueUnavailable"  # waits: its queue is closed, or was removed
+    QUEUE_STOPPED = "QueueStopped"  # waits: an operator keeps the queue, which takes jobs, from starting any
     STARTING = "Starting"  # has its nodes; its pods are being started
     NON_ZERO_EXIT = "NonZeroExit"
     PROGRAM_FAILED = "ProgramFailed"  # according to its own log, whatever the script's result (runner/wrf/wrf.sh)

@@ -13,6 +13,7 @@ from hpcbatch.policy.dependencies import with_followers
 from hpcbatch.policy.holds import kept_back
 from hpcbatch.policy.observed import Decision, Observed, PodView, VolcanoJobView, Waiting
 from hpcbatch.policy.past_runs import remembered
+from hpcbatch.policy.preempted import grace_left_s, is_being_preempted, is_grace_over, sooner, to_end
 from hpcbatch.policy.run_over import given_up_for, is_set_down, when_over
 from hpcbatch.policy.statuses import (
     GIVEN_BACK,
@@ -20,6 +21,7 @@ from hpcbatch.policy.statuses import (
     as_ended,
     as_running,
     as_waiting,
+    cut_short,
     late_by,
     queued_again,
     why_it_waits,
@@ -87,6 +89,8 @@ def _without_volcano_job(seen: Observed) -> Decision:
         return Decision(status=replace(_put_back(seen), is_rerunning=False), delete=True)
     if _is_overdue(status) and not seen.delete_requested:
         return _timed_out(seen, None, is_over=True)
+    if is_being_preempted(status) and not seen.delete_requested:
+        return _preempted(seen, None, is_over=True)
     if seen.was_created and not (seen.delete_requested or status.state in {JobState.HELD, JobState.WAITING}):
         return Decision(
             status=as_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, "its Volcano Job was deleted by somebody else")
@@ -127,6 +131,7 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
             end_time=None,
             exit_code=None,
             hosts=(),
+            preempted=None,
             **NOTHING_USED,
         )
         # any request was meant for the run before this one
@@ -138,6 +143,8 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return _rerunning(seen, is_over=is_over)
     if _is_overdue(status):
         return _timed_out(seen, first, is_over=is_over)
+    if is_being_preempted(status):
+        return _preempted(seen, first, is_over=is_over)
     if is_over:
         return when_over(seen, first)
     if is_set_down(status):
@@ -166,8 +173,13 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
             if seen.ends_at is not None and seen.ends_at <= seen.now:
                 reason = Reason.RESERVATION_ENDED
             return Decision(status=replace(as_running(seen), state=JobState.EXITING, reason=reason))
+        if is_grace_over(status, seen.now):
+            # a separate step, too
+            return Decision(status=to_end(as_running(seen)))
         state = JobState.SUSPENDED if seen.is_suspended else JobState.RUNNING
         running = replace(as_running(seen), state=state, reason=Reason.NONE, message=message)
+        running = replace(running, preempted=status.preempted or seen.preemption)
+        left = sooner(left, grace_left_s(running, seen.now))
         return Decision(
             status=running,
             # not earlier: starting pods still read it
@@ -238,6 +250,14 @@ def _rerunning(seen: Observed, *, is_over: bool) -> Decision:
     if is_over:
         is_queued = status.state is JobState.QUEUED
         return Decision(status=status if is_queued else _put_back(seen), delete=True)
+    return Decision(status=replace(as_running(seen), state=JobState.EXITING), terminate=True)
+
+
+def _preempted(seen: Observed, first: PodView | None, *, is_over: bool) -> Decision:
+    """End the run for another job, whatever its result: this one is cancelled."""
+    status = seen.record.status
+    if is_over:
+        return Decision(status=cut_short(seen, Reason.PREEMPTED, status.message, first))
     return Decision(status=replace(as_running(seen), state=JobState.EXITING), terminate=True)
 
 

@@ -25,7 +25,7 @@ class Owners:
 
     def standing(self, record: JobRecord) -> Standing:
         """With the quality of service that counts for the job."""
-        return standing_of(record, self._qos(record))
+        return standing_of(record, self.qos_of(record))
 
     def place(self, job: Standing) -> Place:
         key = job.user, job.account, job.qos, job.queue
@@ -43,7 +43,7 @@ class Owners:
             groups=tuple(name for _, name in record.status.groups),
             accounts=self.line(record.spec.account or ""),
             queue=record.queue,
-            qos=(self._qos(record), *(() if queue is None else (of_volcano_queue(queue.volcano_queue),))),
+            qos=(self.qos_of(record), *(() if queue is None else (of_volcano_queue(queue.volcano_queue),))),
         )
 
     def never_because(self, record: JobRecord) -> str:
@@ -53,7 +53,7 @@ class Owners:
         job = self.standing(record)
         return next(own_limits(self.place(job), job), "")
 
-    def _qos(self, record: JobRecord) -> str:
+    def qos_of(self, record: JobRecord) -> str:
         """Jobs have the one that they got when they were admitted; older ones their user's default."""
         if given := record.spec.attributes.get("qos", ""):
             return given

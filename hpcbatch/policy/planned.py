@@ -34,6 +34,7 @@ from hpcbatch.policy.plan.snapshot import (
     Shape,
     Vector,
     WaitingJob,
+    Yields,
 )
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.views import is_ready, takes_pods
@@ -107,10 +108,14 @@ def waiting_job(
     *,
     rank: float | None = None,
     is_last: bool = False,
+    preempts: frozenset[str] = frozenset(),
+    claims: bool = False,
 ) -> WaitingJob:
     """A job that may start as far as anything but other jobs is concerned. `rank` and
-    `is_last` are those of `order_of`. Raises HpcBatchError as `shape_of`.
+    `is_last` are those of `order_of`; `claims`: it keeps the place of those that end for it. Raises HpcBatchError as
+    `shape_of`.
     """
+    preempting = record.status.preempting if claims else None
     is_short = record.status.full_walltime_s is not None
     full = replace(record, status=unshortened(record.status)) if is_short else record
     reservation, least_s = reservation_of(record, site), record.spec.min_walltime_s
@@ -118,11 +123,13 @@ def waiting_job(
         least_s = 1  # it runs for as long as that lasts
     return WaitingJob(
         job_id=plan_id(record.job_id),
-        order=order_of(record, queue, rank=rank, is_last=is_last),
+        order=order_of(record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority)),
         shapes=(shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(full, site),
         min_walltime_s=None if least_s is None else least_s + _beside_walltime_s(site),
         owner=owner,
+        preempts=preempts,
+        claim=() if preempting is None else places_of(preempting.places),
         reservation=reservation,
     )
 
@@ -201,11 +208,20 @@ def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: flo
         return released_s + length_s
     began = status.start_time
     stopped_s = status.suspended_s(began, datetime.fromtimestamp(max(now_s, seconds(began)), UTC))
-    return seconds(began) + length_s - _START_UP_S + stopped_s
+    end_s = seconds(began) + length_s - _START_UP_S + stopped_s
+    if status.preempted is None:
+        return end_s
+    return min(end_s, seconds(status.preempted.end_time) + site.kill_delay_s + _GRACE_S)
 
 
 def running_job(
-    record: JobRecord, placed: Mapping[str, Vector], ends: float, owner: Owner, reservation: str = ""
+    record: JobRecord,
+    placed: Mapping[str, Vector],
+    ends: float,
+    owner: Owner,
+    *,
+    yields: Yields | None = None,
+    reservation: str = "",
 ) -> RunningJob:
     return RunningJob(
         job_id=plan_id(record.job_id),
@@ -213,8 +229,16 @@ def running_job(
         ends_s=ends,
         owner=owner,
         is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE,
+        yields=yields,
         reservation=reservation,
     )
+
+
+def leaving_pods(node: str, takes: Vector, now_s: float) -> RunningJob:
+    """What pods that are being deleted, and belong to no running job, still hold of a node. They make room in a moment:
+    what needs the whole node fits there all the same, and keeps its planned start.
+    """
+    return RunningJob(job_id=f"leaving {node}", placed={node: takes}, ends_s=now_s, uses={JOBS: 0})
 
 
 def placed_by(shape: Shape, places: Iterable[Place]) -> dict[str, Vector]:
@@ -252,6 +276,8 @@ class BoundPod(NamedTuple):
     job_id: str
     """The plan's name of its job; "": it belongs to none of ours."""
     takes: Vector
+    is_leaving: bool = False
+    """It is being deleted."""
 
 
 def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
@@ -263,7 +289,7 @@ def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
     requests = [container.get("resources", {}).get("requests") or {} for container in pod["spec"]["containers"]]
     for part in (*requests, pod["spec"].get("overhead") or {}):
         takes = added(takes, amounts(part))
-    return BoundPod(node, job_id, _positive(takes))
+    return BoundPod(node, job_id, _positive(takes), is_leaving="deletionTimestamp" in pod["metadata"])
 
 
 def node_of(node: Object, others: Iterable[Vector]) -> Node:
@@ -368,14 +394,22 @@ def _behind_reservation(held: Held, record: JobRecord, site: SiteConfig) -> Wait
     return Waiting(reason=Reason.MAINTENANCE if found.spec.is_maintenance else Reason.RESERVED, message="")
 
 
-def order_of(record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool) -> tuple[float, ...]:
-    """A job's place, the smallest first: behind all others with `is_last`; by the queue's tier; by `rank`, the larger
+def order_of(
+    record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool, level: int = 0
+) -> tuple[float, ...]:
+    """A job's place, the smallest first: behind all others with `is_last`; by the `level` of preemption; by the queue's
+    tier; by `rank`, the larger
     first (None: this site has none); by the weight that users and operators give; in the order of submission.
     """
     ranks = () if rank is None else (float(-queue.priority_tier), -rank)
     member = record.spec.member_of
     array_id, index = (None, None) if member is None else (member.array_id, member.index)
-    return (float(is_last), *ranks, *line_place(weight_in(queue, record.spec), record.job_id, array_id, index))
+    return (
+        float(is_last),
+        float(-level),
+        *ranks,
+        *line_place(weight_in(queue, record.spec), record.job_id, array_id, index),
+    )
 
 
 def shown_rank(shown: int | None, rank: float | None) -> int | None:

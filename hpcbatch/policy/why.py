@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
 
+from hpcbatch.model.record import JobStatus
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.order import line_place, weight_of
@@ -18,8 +19,31 @@ _SHOWN = 3
 _IN_LINE = frozenset({Reason.PRIORITY, Reason.RESOURCES, Reason.NONE, Reason.RESERVED, Reason.MAINTENANCE})
 
 
-def why(row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None) -> str:
-    """One paragraph about a job. `rows` are all jobs that the reader may see, times are shown in `zone`."""
+def why(
+    row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None, status: JobStatus | None = None
+) -> str:
+    """One paragraph about a job. `rows` are all jobs that the reader may see, times are shown in `zone`. `status`: the
+    job's, as far as it is known.
+    """
+    return " ".join([_why(row, rows, now, zone), *([] if status is None else _preemption(row, status, zone))])
+
+
+def _preemption(row: JobRow, status: JobStatus, zone: tzinfo | None) -> list[str]:
+    """For whom the job was ended, and who for it."""
+    found, last = [], next((run for run in reversed(status.past_runs) if run.was_preempted), None)
+    if status.preempted is not None and not row.state.is_final:
+        by, end = status.preempted.by, _at(status.preempted.end_time, zone)
+        found.append(f"It was chosen to make room for job {by}, and is ended{end}.")
+    elif last is not None and row.start_time is None:
+        found.append(f"It ran before, until{_at(last.end_time, zone)}: {last.lost}.")
+    if status.preempting is not None:
+        names = ", ".join(str(victim.job) for victim in status.preempting.victims)
+        word = "are being preempted" if row.start_time is None else "were preempted"
+        found.append(f"For it {word}: {names}.")
+    return found
+
+
+def _why(row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None) -> str:
     name = f"Job {_id(row)}"
     if row.state.is_final:
         return f"{name} has ended: {_said(row) or row.state.value}."
@@ -57,7 +81,7 @@ def _kept_back(row: JobRow, zone: tzinfo | None) -> str | None:
             return f"waits for reservation {name}, which there is not any more: give it another, or none."
         case Reason.LICENSES:
             return f"waits for licences that other jobs hold. {_sentence(row.message)}".rstrip()
-        case Reason.QUEUE_UNAVAILABLE:
+        case Reason.QUEUE_UNAVAILABLE | Reason.QUEUE_STOPPED:
             return f"waits for its queue {row.queue}. {_sentence(row.message)}".rstrip()
         case Reason.NEVER_FITS:
             return f"can never start as it is: ask for less, or for other nodes. {_sentence(row.message)}".rstrip()

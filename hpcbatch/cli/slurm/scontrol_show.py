@@ -84,7 +84,13 @@ def _config(session: Session, command: ScontrolCommand) -> int:
 def _config_text(session: Session, command: ScontrolCommand) -> str:
     from urllib.parse import urlsplit
 
-    from hpcbatch.api.queuelist import enforced_from_json, licenses_from_json, priority_from_json, settings_from_json
+    from hpcbatch.api.queuelist import (
+        enforced_from_json,
+        licenses_from_json,
+        preemption_from_json,
+        priority_from_json,
+        settings_from_json,
+    )
     from hpcbatch.client.nodes import count_nodes
     from hpcbatch.client.queues import published
     from hpcbatch.dialects.slurm.scontrol_config import Cluster, format_config
@@ -102,6 +108,7 @@ def _config_text(session: Session, command: ScontrolCommand) -> str:
         refuses_oversize=bool(settings.get("refuseOversize")),
         enforced=enforced_from_json(site),
         priority=priority_from_json(site),
+        preemption=preemption_from_json(site),
     )
     return format_config(cluster, session.now, session.zone, command.time_format)
 

@@ -49,6 +49,7 @@ WAITING_TEXT: Final[Mapping[Reason, str]] = {
     Reason.NEVER_FITS: "Insufficient amount of resource",
     Reason.PRIORITY: "Job would conflict with reservation or top job",
     Reason.QUEUE_UNAVAILABLE: "Queue not started",
+    Reason.QUEUE_STOPPED: "Queue not started",
     Reason.RESERVATION: "Queue not started",
     Reason.RESERVATION_GONE: "Queue not started",
     Reason.RESERVED: "Job would conflict with reservation or top job",

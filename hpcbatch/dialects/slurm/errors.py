@@ -92,6 +92,8 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.DEADLINE: "Requested time limit is invalid (missing or exceeds some limit)",
     RefusalCode.USER_DISABLED: DENIED,
     RefusalCode.QUEUE_ACCESS: DENIED,
+    RefusalCode.FROM_ROUTE_ONLY: DENIED,
+    RefusalCode.NO_DESTINATION: "Requested partition configuration not available now",
     RefusalCode.GROUP_NOT_ALLOWED: "User's group not permitted to use this partition",
     RefusalCode.BAD_DEPENDENCY: "Job dependency problem",
     RefusalCode.CIRCULAR_DEPENDENCY: "Circular job dependency",

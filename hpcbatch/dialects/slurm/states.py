@@ -76,6 +76,7 @@ REASON: dict[Reason, str] = {
     Reason.LIMIT: "QOSResourceLimit",  # of one of PBS; those of Slurm have a word each: shown_reason
     Reason.BEGIN_TIME: "BeginTime",
     Reason.QUEUE_UNAVAILABLE: "PartitionInactive",
+    Reason.QUEUE_STOPPED: "PartitionDown",
     Reason.STARTING: "None",
     Reason.NON_ZERO_EXIT: "NonZeroExitCode",
     Reason.PROGRAM_FAILED: "NonZeroExitCode",

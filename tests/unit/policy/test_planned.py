@@ -181,7 +181,9 @@ def pod(phase: str = "Running", **spec: Any) -> dict[str, Any]:
 
 
 def test_bound_pods() -> None:
-    assert planned.bound_pod(pod(), "7") == ("a", "7", {"cpu": 500, "memory": GI, "pods": 1})
+    assert planned.bound_pod(pod(), "7") == ("a", "7", {"cpu": 500, "memory": GI, "pods": 1}, False)
+    going = planned.bound_pod({**pod(), "metadata": {"name": "p", "deletionTimestamp": "2026-11-25T12:00:00Z"}}, "7")
+    assert going is not None and going.is_leaving
     heavy = planned.bound_pod(pod(overhead={"cpu": "250m"}), "")
     assert heavy is not None and heavy.takes["cpu"] == 750
     assert planned.bound_pod(pod("Succeeded"), "7") is None

@@ -241,6 +241,20 @@ def test_scattered_and_exclusive() -> None:
     assert starts(beside) == {"2": 50}
 
 
+def test_a_job_whose_pods_have_ended_counts_for_no_amount() -> None:
+    """It may still be there when the last that counts has gone."""
+    limit = Limit(code="AssocGrpCpuLimit", what="cpu", amount=4, of={Scope.ACCOUNT: "phys"})
+    owner = Owner(user="ann", accounts=("phys",))
+    planner = Planner(Snapshot(now_s=0, nodes=FOUR, limits=(limit,)))
+    planner.put_running(runs("ended", 10, owner=owner))
+    planner.put_running(runs("runs", 10, "n0", owner=owner))
+    planner.put_waiting(job(1, owner=owner))
+    assert planner.plan(1).held["1"].why is Why.LIMIT
+    planner.drop_job("runs")
+    planner.drop_job("ended")
+    assert released(planner.plan(1)) == ["1"]
+
+
 def test_events() -> None:
     planner = Planner(Snapshot(now_s=0, nodes=FOUR, waiting=(job(1, 4),)))
     assert released(planner.plan(0)) == ["1"]
