@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from hpcbatch.engine.registry import compact
 from hpcbatch.errors import ApiError, GoneError, HpcBatchError
 
 Object = dict[str, Any]
@@ -137,7 +138,7 @@ class Store:
         self._revision: int = db.execute("SELECT value FROM counters WHERE name = 'revision'").fetchone()[0]
         rows = db.execute("SELECT grp, plural, namespace, name, body FROM objects")
         for group, plural, namespace, name, body in rows:
-            self._shelf((group, plural)).put(namespace, name, json.loads(body))
+            self._shelf((group, plural)).put(namespace, name, compact.loads(body))
 
     @property
     def revision(self) -> int:
