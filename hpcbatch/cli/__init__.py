@@ -6,7 +6,10 @@ import sys
 
 PACKAGES = {
     "pbs": (
+        "pbs_ralter",
+        "pbs_rdel",
         "pbs_rstat",
+        "pbs_rsub",
         "pbsfs",
         "pbsnodes",
         "qalter",
@@ -65,11 +68,8 @@ ABSENT = {
         "pbs_password",
         "pbs_probe",
         "pbs_python",
-        "pbs_ralter",
-        "pbs_rdel",
         "pbs_release_nodes",
         "pbs_remsh",
-        "pbs_rsub",
         "pbs_snapshot",
         "pbs_tclsh",
         "pbs_tmrsh",
