@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -34,7 +34,8 @@ from hpcbatch.policy.account_limits import Standing, max_walltime_s, place_of
 from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline, check_qos
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.holds import behind_others, hold_reason
-from hpcbatch.policy.owners import standing_of
+from hpcbatch.policy.owners import Owners, standing_of
+from hpcbatch.policy.reserved import check_reservation
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.routing import destinations, is_routed_now, may_pass, no_destination
 from hpcbatch.policy.submission import LIMITS, Settled, check_submission, has_limits, settle
@@ -120,12 +121,13 @@ class Intake:
         """Nobody else is admitted while a job is counted, so that none is too many. Raises RefusedError for one that
         is over a limit.
         """
-        accounts, enforced = self._sites.accounts.in_force, self._sites.in_force.config.accounting_enforce
+        accounts, site = self._sites.accounts.in_force, self._sites.in_force.config
+        enforced = site.accounting_enforce
         if not has_limits(accounts, enforced):
             yield
             return
         with self._standings.lock:
-            check_submission(accounts, enforced, standing_of(record), self._standings.others())
+            check_submission(accounts, enforced, standing_of(record), self._standings.others(), site.partition_qos)
             yield
 
     def grant(
@@ -143,7 +145,7 @@ class Intake:
         destinations that takes the job; for itself where none does as yet, or the job is held in it (not `is_routed`).
         """
         asked = asked_queues(spec, site, self._exists, (each["metadata"]["name"] for each in self._queues.items()))
-        names = {node["metadata"]["name"]: host_name(node) for node in self._nodes.items()}
+        names = self.host_names()
         translated = translate(spec, site, {*names, *names.values()})
         translated = replace(translated, spec=translated.spec.with_host_names(names))
         admitted: list[tuple[QueueConfig, Granted]] = []
@@ -236,7 +238,11 @@ class Intake:
             granted = self._for_account(spec, granted, owner, queue, site)
             renamed = {name: granted.renamed[name] for name in ("account", "attributes") if name in granted.renamed}
             record = _granted_record(replace(spec, **renamed), owner, queue, granted)
-            check_submission(accounts, enforced, standing_of(record), self._standings.others())
+            check_submission(accounts, enforced, standing_of(record), self._standings.others(), site.partition_qos)
+
+    def host_names(self) -> dict[str, str]:
+        """Of the nodes, by their names."""
+        return {node["metadata"]["name"]: host_name(node) for node in self._nodes.items()}
 
     def _for_account(
         self, spec: JobSpec, granted: Granted, owner: Identity, queue: QueueConfig, site: SiteConfig
@@ -247,9 +253,10 @@ class Intake:
         given = spec.attributes.get(QOS, "")
         accounts, enforced = self._sites.accounts.in_force, site.accounting_enforce
         found = self._settled(spec, owner, queue, site)
+        check_reservation(spec, queue, site, owner, Owners(accounts, enforced).line(found.account))
         if granted.walltime_s is None and LIMITS in enforced:
             job = Standing(user=owner.user, account=found.account, qos=found.qos, queue=queue.name)
-            granted = replace(granted, walltime_s=max_walltime_s(place_of(accounts, job))[0])
+            granted = replace(granted, walltime_s=max_walltime_s(place_of(accounts, job, site.partition_qos))[0])
         renamed = dict(granted.renamed)
         if found.account != (spec.account or ""):
             renamed["account"] = found.account
@@ -353,9 +360,14 @@ class Intake:
     def _nodes_of(self, queue: QueueConfig) -> list[Object]:
         """The nodes that the queue reaches."""
         wanted = queue.node_selector.items()
-        nodes = [n for n in self._nodes.items() if "allocatable" in n.get("status", {}) and not is_reserved(n)]
+        nodes = nodes_there(self._nodes.items())
         nodes = [n for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
         return nodes if queue.nodes is None else [n for n in nodes if host_name(n) in queue.nodes]
+
+
+def nodes_there(nodes: Iterable[Object]) -> list[Object]:
+    """Those that have a size and are for jobs."""
+    return [node for node in nodes if "allocatable" in node.get("status", {}) and not is_reserved(node)]
 
 
 def _first_record(obj: Object, spec: JobSpec, owner: Identity, queue: QueueConfig, granted: Granted) -> JobRecord:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -26,11 +26,13 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord, JobStatus, Preempted, Preempting
+from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.deadlines import with_walltime_of
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
+from hpcbatch.policy.plan.snapshot import Node, RunningJob
 from hpcbatch.policy.planned import (
     Forecast,
     as_released,
@@ -169,7 +171,7 @@ class PlanGate:
             if self._blocked_until.get(job_id, 0.0) > time.monotonic():
                 return Waiting(reason=record.status.reason, message=record.status.message)
             self._world.blocked.discard(job_id)
-            if site.priority.by_share and self._ranked < 0:
+            if (site.priority.by_share and self._ranked < 0) or self._world.lacks_spent:
                 self._changed.set()  # what is in the history has not been counted yet; its event puts it in line
                 return Waiting(reason=record.status.reason, message=record.status.message)
             if code := self._world.never_because(record):
@@ -321,6 +323,19 @@ class PlanGate:
             self._world.forget(job_id)
         self._changed.set()
 
+    # Reservations
+
+    def reserve(self, choose: Callable[[Sequence[Node], Sequence[RunningJob]], Reserved]) -> Reserved:
+        """What `choose` grants of the nodes and the jobs that run; from then on nothing is started that would be in its
+        way. Raises what `choose` raises.
+        """
+        with self._lock:
+            self._world.refresh(time.time())
+            reserved = choose(self._world.nodes, self._world.running)
+            self._world.reserve(reserved, time.time())
+        self._changed.set()
+        return reserved
+
     # The plan
 
     def _may_plan(self) -> bool:
@@ -356,14 +371,18 @@ class PlanGate:
     def _until_rank_s(self) -> float:
         """Seconds until the waiting jobs are put in order anew: ages and shares change with time."""
         config = self._sites.in_force.config.priority
-        if not config.changes_with_time:
+        if not (config.changes_with_time or self._world.counts_spent):
             return float("inf")
+        if self._world.lacks_spent:
+            return 0.0
         return self._ranked + max(config.calc_period_s, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
 
     def rank(self) -> None:
         """Put the waiting jobs in the order of their ranks as they are now."""
         began, config = time.monotonic(), self._sites.in_force.config.priority
-        if config.by_share:
+        with self._lock:
+            self._world.refresh(time.time())
+        if config.by_share or self._world.counts_spent:
             self._usage.load(config)  # without the lock: a database may be slow
         with self._lock:
             self._world.refresh(time.time())

@@ -14,20 +14,23 @@ from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.claims import Claims
 from hpcbatch.controller.plan_order import PlanOrder
+from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.controller.released import Released
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
+from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Plan
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release
 from hpcbatch.policy.plan.planner import Planner, make_plan
 from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
     BoundPod,
     added,
+    beside_walltime_s,
     bound_pod,
     capability_limits,
     ends_s,
@@ -37,6 +40,7 @@ from hpcbatch.policy.planned import (
     placed_by,
     places_of,
     plan_id,
+    reservation_of,
     running_job,
     shape_of,
     used_whole,
@@ -45,8 +49,10 @@ from hpcbatch.policy.planned import (
 from hpcbatch.policy.preemption import Preemptions
 from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
+from hpcbatch.policy.spent import is_counted
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
+from hpcbatch.site.reservations import without_reservations
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
 
@@ -70,7 +76,11 @@ class PlanWorld:
         self._batchjobs, self._volcano_jobs, self._site, self._accounts = batchjobs, volcano_jobs, site, accounts
         self._owners = Owners(first_accounts(), frozenset())
         self._seen_site: SiteConfig | None = None
+        self._seen_base: SiteConfig | None = None
         self._of_accounts: tuple[Limit, ...] = ()
+        self._spent: Mapping[str, int] = {}
+        self.counts_spent = self.lacks_spent = False
+        """Whether there are limits of what has been used in the course of time, and whether that is not known yet."""
         self.released: dict[str, Released] = {}
         self.waiting: dict[str, WaitingJob] = {}
         self.records: dict[str, JobRecord] = {}
@@ -95,6 +105,7 @@ class PlanWorld:
         self._changed_released: set[str] = set()
         self._planner = Planner(Snapshot(now_s=0.0))
         self._planned_s = 0.0
+        self._reserved = PlanReservations()
         self.is_changed = True
 
     # Events
@@ -156,13 +167,22 @@ class PlanWorld:
         accounts, site = self._accounts(), self._site()
         if accounts is self._owners.accounts and site is self._seen_site:
             return
-        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce), site
+        base, before = without_reservations(site), self._seen_base
+        if accounts is self._owners.accounts and base == before:  # most jobs have nothing to do with these
+            names = site.reservations.keys() | (self._seen_site or site).reservations.keys()
+            found = (obj for obj in self._batchjobs.items() if not names.isdisjoint(names_in(obj)))
+            self._seen_site = site
+            self._changed_jobs.update(map(object_key, found))
+            return
+        self._seen_base = base
+        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce, site.partition_qos), site
         self.claims.rules = Preemptions(site, self._owners)
         self._changed_released.update(self.released)
         self.order.set(site.ranked_by, self._owners)
         limits = running_limits(accounts, site.accounting_enforce, site.resources)
         if limits != self._of_accounts:
-            self._of_accounts = limits
+            self.lacks_spent = is_counted(limits) and (self.lacks_spent or not self.counts_spent)
+            self._of_accounts, self.counts_spent = limits, is_counted(limits)
             self._planner.set_limits(self._all_limits())
             self.is_changed = True
         self._changed_jobs.update(object_key(obj) for obj in self._batchjobs.items())
@@ -172,6 +192,9 @@ class PlanWorld:
     def refresh(self, now_s: float) -> None:
         """Bring everything up to the last event."""
         self._look_at_site()
+        if self._reserved.refresh(self._site().reservations, now_s):
+            self._planner.set_reservations(self._reserved.times)
+            self.is_changed = True
         if self.order.is_outdated:
             self.order.rank_as_of(now_s)
             self._put_in_order(None)
@@ -254,6 +277,9 @@ class PlanWorld:
         before = self.order.ranking
         self.order.rank_as_of(now_s)
         self._put_in_order(before)
+        if self.counts_spent:
+            self._spent, self.lacks_spent = self.order.spent(now_s), False
+            self.is_changed = True
 
     def rank(self, record: JobRecord) -> float | None:
         self._look_at_site()
@@ -341,7 +367,8 @@ class PlanWorld:
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
         owner = self._owners.owner_of(released.record, self._site())
         yields = None if self.claims.is_victim(job_id) else self.claims.rules.yields(released.record)
-        job = running_job(released.record, placed, ends, owner, yields)
+        reservation = reservation_of(released.record, self._site())
+        job = running_job(released.record, placed, ends, owner, yields=yields, reservation=reservation)
         job = replace(job, uses=used_whole(released.shape, placed, released.places))
         if self._running.get(job_id) != job:
             self._running[job_id] = job
@@ -443,7 +470,9 @@ class PlanWorld:
         if record.spec.begin_time is not None:
             job = replace(job, earliest_s=record.spec.begin_time.timestamp())
         plan = self._all_planned([*self._first(most), job], now_s)
-        released = next((one for one in plan.releases if one.job_id == job.job_id), None)
+        # where others end for it, as Slurm tells it: now
+        starts: tuple[Release | Preemption, ...] = (*plan.releases, *plan.preemptions)
+        released = next((one for one in starts if one.job_id == job.job_id), None)
         if released is not None:
             return Expected(start_s=now_s, shape=released.shape, places=released.places)
         return plan.expected.get(job.job_id) or plan.held.get(job.job_id)
@@ -459,14 +488,31 @@ class PlanWorld:
                 nodes=tuple(self._nodes.values()),
                 running=tuple(self._running.values()),
                 waiting=tuple(jobs),
+                reservations=self._reserved.times,
                 limits=self._all_limits(),
+                spent=self._spent,
+                beside_walltime_s=beside_walltime_s(self._site()),
                 depth=None,
             )
         )
 
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(self._nodes.values())
+
+    @property
+    def running(self) -> tuple[RunningJob, ...]:
+        return tuple(self._running.values())
+
+    def reserve(self, reserved: Reserved, now_s: float) -> None:
+        """Keep to a reservation that is just being granted, until the site has it."""
+        self._reserved.foresee(reserved, now_s)
+        self.refresh(now_s)
+
     def plan(self, now_s: float) -> Plan:
         self._planned_s = max(self._planned_s, now_s)  # the machine's clock may be set back
         self._planner.depth = self._site().backfill_depth
+        self._planner.set_spent(self._spent, beside_s=beside_walltime_s(self._site()))
         self.is_changed = False
         return self._planner.plan(self._planned_s)
 

@@ -1,9 +1,8 @@
-"""A job that was released, as the plan's world knows it."""
+"""What the plan remembers of a job that it has released."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from hpcbatch.dataclass import dataclass
 from hpcbatch.model.record import JobRecord
 from hpcbatch.policy.plan.snapshot import Place, Shape
 from hpcbatch.policy.planned import BoundPod

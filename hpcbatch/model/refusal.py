@@ -28,6 +28,7 @@ class RefusalCode(StrEnum):
     JOBS_LIMIT = "JobsLimit"  # more jobs than a limit of PBS allows; the message is PBS's
     AMOUNT_LIMIT = "AmountLimit"  # more of a resource than a limit of PBS allows; the message is PBS's
     UNKNOWN_RESERVATION = "UnknownReservation"
+    RESERVATION_ACCESS = "ReservationAccess"  # the reservation is for others
     IGNORED = "Ignored"  # it would be ignored, and the job or the site wants it refused; the message lists all
     DEADLINE = "Deadline"  # the job cannot end by its deadline
     USER_DISABLED = "UserDisabled"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.model.array import MAX_MEMBERS
@@ -13,6 +13,9 @@ from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.preemption import PreemptionConfig
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.queue_names import queue_of
+
+if TYPE_CHECKING:
+    from hpcbatch.model.reservation import Reserved
 
 
 class Launcher(StrEnum):
@@ -150,6 +153,10 @@ class QueueConfig:
     """How long they go on after they have been chosen, where they yield to a higher tier."""
     priority: int | None = None
     """PBS's; its jobs preempt those of other queues if it is high enough (model.preemption)."""
+    reservation: str = ""
+    """The queue is that of a reservation, by this name."""
+    is_on: bool = True
+    """Of a reservation's: it has begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +266,8 @@ class SiteConfig:
     """For images without a `module` of their own."""
     mail: MailConfig | None = None
     """How mail is sent; None: no mail."""
+    reservations: Mapping[str, Reserved] = field(default_factory=dict)
+    """Those in force, by the names by which jobs ask for them. Those of PBS have queues, among the others."""
     accounting_enforce: frozenset[str] = frozenset()
     """Of associations, limits and qos, what of the accounts is enforced; Slurm's AccountingStorageEnforce. `limits` and
     `qos` include `associations`."""
@@ -282,6 +291,9 @@ class SiteConfig:
                 found.setdefault(each.pattern, each.ignored)
         return found
 
+    def is_reservation(self, name: str) -> bool:
+        return name in self.reservations
+
     def queue(self, name: str) -> QueueConfig | None:
         """The queue of that name; None if there is none. Without `queues`, any name is a Volcano Queue's."""
         if not self.queues:
@@ -294,6 +306,11 @@ class SiteConfig:
     def has_routes(self) -> bool:
         """Whether there are routing queues."""
         return any(queue.destinations is not None for queue in (*self.queues, *self.operator_queues))
+
+    @property
+    def partition_qos(self) -> Mapping[str, str]:
+        """The qualities of service of partitions that have one."""
+        return {queue.name: queue.qos for queue in (*self.queues, *self.operator_queues) if queue.qos}
 
     def queue_called(self, name: str) -> QueueConfig | None:
         """The queue that scripts mean by `name`: its own, or an alias, of which those without patterns go first."""

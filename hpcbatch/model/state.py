@@ -44,6 +44,10 @@ class Reason(StrEnum):
     DEPENDENCY_NEVER = "DependencyNeverSatisfied"
     ARRAY_LIMIT = "ArrayLimit"  # waits: the limit of its array's running members is reached
     LIMIT = "Limit"  # waits: as much runs as a limit allows, which the message names
+    RESERVATION = "Reservation"  # waits: its reservation has not begun, is full, or not for it
+    RESERVATION_GONE = "ReservationGone"  # waits: its reservation was removed, or has ended
+    RESERVED = "Reserved"  # waits: its nodes are reserved for others
+    MAINTENANCE = "Maintenance"  # waits: its nodes are reserved for maintenance
     LICENSES = "Licenses"  # waits: other jobs hold the licences
     BEGIN_TIME = "BeginTime"
     QUEUE_UNAVAILABLE = "QueueUnavailable"  # waits: its queue is closed, or was removed
@@ -53,6 +57,7 @@ class Reason(StrEnum):
     PROGRAM_FAILED = "ProgramFailed"  # according to its own log, whatever the script's result (runner/wrf/wrf.sh)
     SIGNALLED = "Signalled"  # the script was killed by a signal
     TIME_LIMIT = "TimeLimit"
+    RESERVATION_ENDED = "ReservationEnded"  # with the job in it
     DEADLINE = "Deadline"  # its deadline has passed, or can no longer be kept
     CPU_TIME_LIMIT = "CpuTimeLimit"  # all its processes together used more CPU time than it may
     IDLE_LIMIT = "IdleLimit"  # an interactive job in which nothing was done for as long as the site allows

@@ -109,6 +109,7 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.JOBS_LIMIT: ("", PBSE_ENTLIMCT & 0xFF),
     RefusalCode.AMOUNT_LIMIT: ("", PBSE_ENTLIMRESC & 0xFF),
     RefusalCode.UNKNOWN_RESERVATION: (_UNKNOWN_QUEUE, PBSE_UNKQUE & 0xFF),  # a reservation is a queue
+    RefusalCode.RESERVATION_ACCESS: (_UNAUTHORIZED, PBSE_PERM & 0xFF),  # the queue's acl_users
     RefusalCode.IGNORED: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.TEST_ONLY: ("", PBSE_BADATVAL & 0xFF),  # no command of PBS tests a job
     RefusalCode.DEADLINE: ("", PBSE_BADATVAL & 0xFF),

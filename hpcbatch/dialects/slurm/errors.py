@@ -86,6 +86,7 @@ SUBMIT_TEXT: dict[RefusalCode, str] = {
     RefusalCode.JOBS_LIMIT: POLICY,
     RefusalCode.AMOUNT_LIMIT: POLICY,
     RefusalCode.UNKNOWN_RESERVATION: "Requested reservation is invalid",
+    RefusalCode.RESERVATION_ACCESS: "Access denied to requested reservation",
     RefusalCode.IGNORED: "Requested operation not supported on this system",
     RefusalCode.TEST_ONLY: "Requested operation not supported on this system",  # sbatch --test-only reads the message
     RefusalCode.DEADLINE: "Requested time limit is invalid (missing or exceeds some limit)",

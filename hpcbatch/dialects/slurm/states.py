@@ -68,6 +68,10 @@ REASON: dict[Reason, str] = {
     Reason.ARRAY_LIMIT: "JobArrayTaskLimit",
     Reason.PREEMPTED: "None",
     Reason.WITHDRAWN: "None",
+    Reason.RESERVATION: "Reservation",
+    Reason.RESERVATION_GONE: "ReservationDeleted",
+    Reason.RESERVED: "ReqNodeNotAvail, May be reserved for other job",
+    Reason.MAINTENANCE: "ReqNodeNotAvail, Reserved for maintenance",
     Reason.LICENSES: "Licenses",
     Reason.LIMIT: "QOSResourceLimit",  # of one of PBS; those of Slurm have a word each: shown_reason
     Reason.BEGIN_TIME: "BeginTime",
@@ -78,6 +82,7 @@ REASON: dict[Reason, str] = {
     Reason.PROGRAM_FAILED: "NonZeroExitCode",
     Reason.SIGNALLED: "JobLaunchFailure",  # recorded: a script that killed itself with 9
     Reason.TIME_LIMIT: "TimeLimit",
+    Reason.RESERVATION_ENDED: "TimeLimit",
     Reason.DEADLINE: "DeadLine",
     Reason.IDLE_LIMIT: "InactiveLimit",
     Reason.CPU_TIME_LIMIT: "TimeLimit",
