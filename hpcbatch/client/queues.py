@@ -14,6 +14,7 @@ from hpcbatch.model.row import QueueRow
 
 if TYPE_CHECKING:
     from hpcbatch.model.mail import MailConfig
+    from hpcbatch.model.preemption import PreemptionConfig
     from hpcbatch.model.priority import PriorityConfig
 
 
@@ -95,6 +96,13 @@ def read_priority(api: Api) -> PriorityConfig:
     from hpcbatch.api.queuelist import priority_from_json
 
     return priority_from_json(published(api))
+
+
+def read_preemption(api: Api) -> PreemptionConfig:
+    """Which jobs may be ended for others, and how."""
+    from hpcbatch.api.queuelist import preemption_from_json
+
+    return preemption_from_json(published(api))
 
 
 def list_settings(api: Api) -> Mapping[str, int]:

@@ -10,6 +10,7 @@ from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
 from hpcbatch.model.dependency import DependencyProgress, Wait, parse_left
+from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.model.step import MAX_STEPS, StepRecord
@@ -102,6 +103,39 @@ class Suspension:
         default=False, metadata=stored("resumed", BOOLEAN, description="It went on then; else its run ended so.")
     )
     """It was resumed; else its run ended while suspended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preempted:
+    """The run is ended for another job. Written before anything is done about it."""
+
+    by: int = field(metadata=stored("by", COUNT))
+    """The other job's number."""
+    time: datetime = field(metadata=stored("time", TIME))
+    """When the run was chosen."""
+    end_time: datetime = field(metadata=stored("endTime", TIME))
+    """When its grace time is over, and it is ended."""
+    mode: PreemptMode = field(metadata=stored("mode", enum(PreemptMode)))
+    """CANCEL, or REQUEUE."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Victim:
+    """A run of a job that was chosen to be ended for another one."""
+
+    job: int = field(metadata=stored("job", COUNT))
+    run: int = field(metadata=stored("run", COUNT))
+    """Its count: a later run of the job is not meant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preempting:
+    """Others are ended so that this job can start. Written before they are."""
+
+    time: datetime = field(metadata=stored("time", TIME))
+    places: str = field(metadata=stored("places", string(most=65536)))
+    """Where it is to start, as policy.planned writes places."""
+    victims: tuple[Victim, ...] = field(default=(), metadata=stored("victims", list_of(struct(Victim), most=1000)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +242,16 @@ class JobStatus:
         ),
     )
     """Of all runs, the oldest first, as far as they are kept (policy.suspensions)."""
+    preempted: Preempted | None = field(
+        default=None,
+        metadata=stored("preempted", struct(Preempted), description="Its run is, or was, ended for another job."),
+    )
+    """Of the current run, or the last one of an ended job."""
+    preempting: Preempting | None = field(
+        default=None,
+        metadata=stored("preempting", struct(Preempting), description="Others are, or were, ended for it."),
+    )
+    """A waiting job keeps that place; one that has started shows whose it was."""
     alterations: tuple[Alteration, ...] = field(
         default=(),
         metadata=stored(
@@ -344,6 +388,7 @@ class Summary:
     nice: int = field(default=0, metadata=stored("nice", ANY_INTEGER))
     account: str = field(default="", metadata=stored("account", ANY_TEXT))
     begin_time: datetime | None = field(default=None, metadata=stored("beginTime", TIME))
+    reservation: str = field(default="", metadata=stored("reservation", ANY_TEXT))
     other_queues: str = field(default="", metadata=stored("otherQueues", ANY_TEXT))
     """In which it may start, too, while it waits: `b,c`."""
 
@@ -359,6 +404,7 @@ class Summary:
             nice=record.spec.nice,
             account=record.spec.account or "",
             begin_time=record.spec.begin_time,
+            reservation=record.spec.attributes.get("reservation", ""),
             other_queues=",".join(name for name in record.spec.other_queues if name != record.queue)
             if record.status.state in WAITING
             else "",

@@ -45,10 +45,11 @@ class RunnerWords:
     continues_before_term: bool = False
     """Stopped processes are continued before TERM is sent to them."""
     walltime_text: str = ""
-    """With `{used_s}`, `{limit_s}`, `{job_id}`, `{host}`, `{time}`; so have the next three."""
+    """With `{used_s}`, `{limit_s}`, `{job_id}`, `{host}`, `{time}`; so have the next four."""
     cput_text: str = ""
     deleted_text: str = ""
     requeued_text: str = ""
+    preempted_text: str = ""
     memory_text: str = ""
     """The job was killed at its memory limit, with known usage: `{used_bytes}`, `{limit_bytes}`, `{used_kib}`,
     `{limit_kib}`, `{job_id}`."""

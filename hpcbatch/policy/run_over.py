@@ -10,6 +10,7 @@ from hpcbatch.model.record import PREEMPTED, JobStatus
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.observed import Decision, Observed, PodView, Waiting
 from hpcbatch.policy.plausible import SIGNALLED
+from hpcbatch.policy.preempted import told
 from hpcbatch.policy.statuses import (
     GIVEN_BACK,
     NOTHING_USED,
@@ -129,6 +130,8 @@ def _never_made(seen: Observed) -> Decision:
 
 def given_up_for(seen: Observed) -> str:
     """Why a run ended that nobody requested to end, as far as its pods still show."""
+    if seen.record.status.preempted is not None and seen.record.status.is_rerunning:
+        return told(seen.record.status)
     first = next((pod for pod in seen.pods if pod.index == 0), None)
     if first is None or seen.record.status.is_rerunning or seen.delete_requested:
         return ""

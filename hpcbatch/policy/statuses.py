@@ -40,6 +40,8 @@ def queued_again(status: JobStatus, now: datetime) -> JobStatus:
         start_time=None,
         session_id=None,
         eligible_time=now,
+        preempted=None,
+        preempting=None,
         **NOTHING_USED,
     )
 

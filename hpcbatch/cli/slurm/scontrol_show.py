@@ -26,9 +26,9 @@ def show(session: Session, command: ScontrolCommand) -> int:
             names = [node.name for node in list_nodes(session.api, session.namespace)]
             sys.stdout.write(scontrol_show.format_aliases(names, command.operand))
         case Verb.SHOW_RESERVATION:
-            if command.operand:
-                raise SlurmAnswer(f"Reservation {command.operand} not found", 1)
-            sys.stdout.write(scontrol_show.NO_RESERVATIONS)
+            from hpcbatch.cli.slurm.scontrol_reservation import show_reservations
+
+            return show_reservations(session, command)
         case Verb.SHOW_TOPOLOGY:
             complain(scontrol_show.topology_error(command.operand))
         case Verb.SHOW_FRONTEND:
@@ -81,7 +81,13 @@ def _config(session: Session, command: ScontrolCommand) -> int:
 
 
 def _config_text(session: Session, command: ScontrolCommand) -> str:
-    from hpcbatch.api.queuelist import enforced_from_json, licenses_from_json, priority_from_json, settings_from_json
+    from hpcbatch.api.queuelist import (
+        enforced_from_json,
+        licenses_from_json,
+        preemption_from_json,
+        priority_from_json,
+        settings_from_json,
+    )
     from hpcbatch.api.url import split_url
     from hpcbatch.client.nodes import count_nodes
     from hpcbatch.client.queues import published
@@ -100,6 +106,7 @@ def _config_text(session: Session, command: ScontrolCommand) -> str:
         refuses_oversize=bool(settings.get("refuseOversize")),
         enforced=enforced_from_json(site),
         priority=priority_from_json(site),
+        preemption=preemption_from_json(site),
     )
     return format_config(cluster, session.now, session.zone, command.time_format)
 

@@ -41,6 +41,7 @@ WORDS = RunnerWords(
     cput_text=f"{_CANCELLED} DUE TO TIME LIMIT ***",
     deleted_text=f"{_CANCELLED} ***",
     requeued_text=f"{_CANCELLED} DUE TO JOB REQUEUE ***",
+    preempted_text=f"{_CANCELLED} DUE TO PREEMPTION ***",
     memory_text="slurmstepd: error: StepId={job_id}.batch exceeded memory limit ({used_bytes} > {limit_bytes}),"
     " being killed",
     oom_kill_text="slurmstepd: error: Detected {count} oom_kill event{s} in StepId={job_id}.batch."

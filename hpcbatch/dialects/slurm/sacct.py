@@ -27,7 +27,7 @@ from hpcbatch.record.rows import row_of
 _SIGTERM = 15
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_ASSIGNED = "None assigned"
-_REQUEUED, _LOST = "RQ", "NF"
+_REQUEUED, _LOST, _PREEMPTED = "RQ", "NF", "PR"
 _WAITING = frozenset({"PD", "SE"})
 
 
@@ -118,7 +118,7 @@ def _past_entries(record: JobRecord, arrays: dict[int, JobRecord]) -> Iterator[_
             max_rss_bytes=None,
         )
         for entry in _entries(replace(record, status=status), arrays, set()):
-            yield entry._replace(state=_LOST if run.lost and not run.was_preempted else _REQUEUED)
+            yield entry._replace(state=_PREEMPTED if run.was_preempted else _LOST if run.lost else _REQUEUED)
 
 
 def _entries(record: JobRecord, arrays: dict[int, JobRecord], apart: set[int]) -> Iterator[_Entry]:
@@ -294,7 +294,7 @@ def _state_text(entry: _Entry, facts: Facts) -> str:
 
 def _exit(entry: _Entry) -> tuple[int, int]:
     status = entry.record.status
-    is_past = entry.state == _REQUEUED or (entry.state == _LOST and status.reason is Reason.NONE)
+    is_past = entry.state == _REQUEUED or (entry.state in {_LOST, _PREEMPTED} and status.reason is Reason.NONE)
     if not status.state.is_final or is_past or entry.state in {"CA", "PD"}:
         return 0, 0
     return states.exit_status(
@@ -386,11 +386,11 @@ def _batch_end(job: Line) -> tuple[str, int, int]:
     match job.state:
         case "R" | "CG" | "S" | "PD":
             return "R", 0, 0
-        case "CA" | "TO" | "RQ":
+        case "CA" | "TO" | "RQ" | "PR":
             return "CA", 0, _SIGTERM
         case "OOM":
             return "OOM", 0, job.exit_signal
-        case "NF" | "PR":
+        case "NF":
             return "CA", 0, 0
     if job.exit_signal:
         return "CA", 0, job.exit_signal

@@ -25,6 +25,7 @@ class Scope(StrEnum):
 
     USER = "user"
     GROUP = "group"
+    PROJECT = "project"
     ACCOUNT = "account"
     QUEUE = "queue"
     QOS = "qos"
@@ -40,7 +41,8 @@ class Owner:
     """The job's account first, then its parents up to the root: limits of all of them count."""
     queue: str = ""
     qos: tuple[str, ...] = ()
-    """The job's QOS, then its partition's."""
+    """The job's QOS, then its partition's, and other names that limits may use."""
+    project: str = ""
 
     def names(self, scope: Scope) -> tuple[str, ...]:
         match scope:
@@ -50,6 +52,8 @@ class Owner:
                 return self.groups
             case Scope.ACCOUNT:
                 return self.accounts
+            case Scope.PROJECT:
+                return (self.project,)
             case Scope.QUEUE:
                 return (self.queue,)
             case Scope.QOS:
@@ -197,7 +201,8 @@ class RunningJob:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """Nodes kept from `start_s` to `end_s` for those who may use it. Of one that repeats, each time is one of these, by
-    the same name. Reservations of the same node at the same time together keep no more than the node has.
+    the same name. Reservations of the same node at the same time together keep no more than the node has, unless one
+    `may_overlap`.
     """
 
     name: str
@@ -208,13 +213,28 @@ class Reservation:
     users: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
     accounts: frozenset[str] = frozenset()
+    denied_users: frozenset[str] = frozenset()
+    denied_groups: frozenset[str] = frozenset()
+    denied_accounts: frozenset[str] = frozenset()
     is_for_nobody: bool = False
-    """Maintenance."""
+    goes_before: bool = False
+    """Jobs of other reservations do not run into it either: maintenance."""
+    may_overlap: bool = False
+    """It and others may keep more of a node together than that has."""
+    cuts_s: float = 0.0
+    """Jobs in it are ended with it, and start even if they might run so much longer."""
 
     def may_use(self, owner: Owner) -> bool:
-        """Whether the owner is in every list that is not empty."""
+        """Whether the owner is in every list that is not empty, and in none of those who are denied."""
         lists = ((self.users, (owner.user,)), (self.groups, owner.groups), (self.accounts, owner.accounts))
-        return not self.is_for_nobody and all(not some or not some.isdisjoint(names) for some, names in lists)
+        denied = (
+            (self.denied_users, (owner.user,)),
+            (self.denied_groups, owner.groups),
+            (self.denied_accounts, owner.accounts),
+        )
+        if self.is_for_nobody or any(not some.isdisjoint(names) for some, names in denied):
+            return False
+        return all(not some or not some.isdisjoint(names) for some, names in lists)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +255,12 @@ class Limit:
     of: Mapping[Scope, str] = field(default_factory=dict)
     per: tuple[Scope, ...] = ()
     apart_from: Mapping[Scope, frozenset[str]] = field(default_factory=dict)
+    spares: Mapping[Scope, frozenset[str]] = field(default_factory=dict)
+    """Jobs with one of these names count, but are not held back: another limit goes before this one."""
+    is_time: bool = False
+    """`amount` is of `what` times seconds, until the ends of running jobs as far as their walltimes tell."""
+    spent: str = ""
+    """Of a limit of times: under which name the planner is told what has been used before (`Planner.set_spent`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +273,10 @@ class Snapshot:
     waiting: tuple[WaitingJob, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     limits: tuple[Limit, ...] = ()
+    spent: Mapping[str, int] = field(default_factory=dict)
+    """See `Limit.spent`."""
+    beside_walltime_s: float = 0.0
+    """What jobs' times from release to the last moment have beside their walltimes, which limits of times count."""
     depth: int | None = 1
     """How many blocked jobs, the first ones, get a planned start that nothing delays: 1 is EASY backfilling, None (all)
     conservative backfilling."""

@@ -18,13 +18,14 @@ from hpcbatch.policy.plan.estate import Spot
 from hpcbatch.policy.plan.limits import Count, CounterKey
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
 from hpcbatch.policy.plan.packing import Placing
-from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Place, RunningJob, WaitingJob
+from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Place, Reservation, RunningJob, WaitingJob
 from hpcbatch.policy.plan.yielding import in_line, least_victims, without
 
 if TYPE_CHECKING:
     from hpcbatch.policy.plan.planner import Planner
 
 _SHOWN_ENDS = 3
+_TIMES_LOOK_S = 30.0
 _PREEMPTORS_TRIED = 20
 """In one plan; equal ones are tried once."""
 Uses = tuple[Count, ...]
@@ -73,9 +74,15 @@ class _Walk:
         self._rooms = planner.rooms
         self._planned: dict[str, int] = {}
         self._limited: set[Counts] = set()
-        self._used = planner.limits.used
+        self._limits = planner.limits
+        self._limits.begin(now_s)
         self._released_uses: dict[CounterKey, int] = {}
         self._planned_uses: dict[CounterKey, list[tuple[float, int]]] = {}
+        self._cuts: dict[str, list[Reservation]] = {}
+        """By pool: the times of a reservation that ends the jobs in it."""
+        for found in planner.estate.reservations:
+            if found.cuts_s:
+                self._cuts.setdefault(found.name, []).append(found)
         self._starts: dict[JobId, _Start] = {}
         """Of those in `expected`."""
         self._claimed: set[JobId] = set()
@@ -216,6 +223,8 @@ class _Walk:
         times += [time for time, _ in self._planner.asleep[:1]]
         if self._planner.preemptors:
             times += [job.yields.since_s for job in self._planner.yielding.values() if job.yields is not None]
+        if any(held.limit is not None and held.limit.is_time for held in self.own.values()):
+            times.append(self.now_s + _TIMES_LOOK_S)  # what runs needs less the longer it has run
         return min((time for time in times if self.now_s < time < math.inf), default=None)
 
     def _has_depth(self, pool: str) -> bool:
@@ -255,11 +264,15 @@ class _Walk:
             walltime_s=walltime_s,
         )
         self._rooms.occupy(option, placed, self.now_s, self.now_s + walltime_s)
-        for count in counted:
-            self._released_uses[count.key] = self._released_uses.get(count.key, 0) + count.amount
+        self._count_released(counted, walltime_s)
 
     def _walltimes(self, job: WaitingJob, pool: str) -> Iterator[float]:
         """The times for which the job may run, the longest first: between them nothing begins."""
+        for found in self._cuts.get(pool, ()):
+            over_s = self.now_s + job.walltime_s - found.end_s
+            if found.start_s <= self.now_s < found.end_s and 0 < over_s <= found.cuts_s:
+                yield found.end_s - self.now_s
+                return
         yield job.walltime_s
         least_s = job.min_walltime_s
         if least_s is None or least_s >= job.walltime_s:
@@ -272,8 +285,12 @@ class _Walk:
 
     def _plan(self, job: WaitingJob, allowed: list[tuple[Option, Uses]], pool: str) -> bool:
         best: tuple[float, Option, Uses, list[Placing]] | None = None
+        walltime_s = job.walltime_s
+        for one in self._cuts.get(pool, ()):
+            if 0 < walltime_s - (one.end_s - one.start_s) <= one.cuts_s:
+                walltime_s = one.end_s - one.start_s
         for option, uses in allowed:
-            found = earliest(option, job.walltime_s, self._estate, self._rooms)
+            found = earliest(option, walltime_s, self._estate, self._rooms)
             if found is not None and (best is None or found[0] < best[0]):
                 best = found[0], option, uses, found[1]
         if best is None:
@@ -290,7 +307,7 @@ class _Walk:
         self.own[job.job_id] = self._next(job, start_s, placed)
         self._rooms.occupy(option, placed, start_s, start_s + job.walltime_s)
         for count in counted:
-            self._planned_uses.setdefault(count.key, []).append((start_s, count.amount))
+            self._planned_uses.setdefault(count.key, []).append((start_s, self._amount(count, job.walltime_s)))
         self._starts[job.job_id] = start
 
     def _claim(self, job: WaitingJob, key: Key) -> None:
@@ -359,8 +376,7 @@ class _Walk:
             for spot in self._estate.spots_of(victim):
                 self._rooms.put(spot, without(self._rooms.timeline(spot), spot, victim, self.now_s))
         self._rooms.occupy(option, placed, self.now_s, self.now_s + job.walltime_s)
-        for count in _counted(job, uses, placed):
-            self._released_uses[count.key] = self._released_uses.get(count.key, 0) + count.amount
+        self._count_released(_counted(job, uses, placed), job.walltime_s)
         if victims:  # else there is room that the victims of others leave
             names = tuple(victim.job_id for victim in victims)
             self.preemptions.append(
@@ -371,7 +387,7 @@ class _Walk:
     def _forget_start(self, job: WaitingJob, start: _Start) -> None:
         self._rooms.vacate(start.option, start.placed, start.start_s, start.start_s + job.walltime_s)
         for count in start.counted:
-            self._planned_uses[count.key].remove((start.start_s, count.amount))
+            self._planned_uses[count.key].remove((start.start_s, self._amount(count, job.walltime_s)))
 
     def _next(self, job: WaitingJob, start_s: float, placed: list[Placing]) -> Held:
         """Why a job with a planned start does not start now."""
@@ -397,12 +413,23 @@ class _Walk:
     def _limit(self, uses: Uses, walltime_s: float) -> Limit | None:
         """The limit that forbids the job to start now. Planned jobs count for jobs that still run when they start."""
         for count in uses:
-            used = self._used.get(count.key, 0) + self._released_uses.get(count.key, 0)
+            if not count.binds:
+                continue
+            used = self._limits.used_by(count.key) + self._released_uses.get(count.key, 0)
             if count.key in self._planned_uses:
                 used += self._planned_use(count.key, walltime_s)
-            if used + count.amount > count.limit.amount:
+            if used + self._amount(count, walltime_s) > count.limit.amount:
                 return count.limit
         return None
+
+    def _amount(self, count: Count, holds_s: float) -> int:
+        """What a job that holds its nodes so long adds."""
+        return count.of(holds_s - self._limits.beside_s)
+
+    def _count_released(self, counted: Uses, holds_s: float) -> None:
+        for count in counted:
+            amount = self._released_uses.get(count.key, 0) + self._amount(count, holds_s)
+            self._released_uses[count.key] = amount
 
     def _planned_use(self, key: CounterKey, walltime_s: float) -> int:
         end_s = self.now_s + walltime_s
@@ -433,7 +460,7 @@ def _counted(job: WaitingJob, uses: Uses, placed: list[Placing]) -> Uses:
     if job.uses is not None or not any(count.limit.what == NODES for count in uses):
         return uses
     nodes = len({spot for _, spot, _ in placed})
-    return tuple(Count(c.key, nodes, c.limit) if c.limit.what == NODES else c for c in uses)
+    return tuple(Count(c.key, nodes, c.limit, c.binds) if c.limit.what == NODES else c for c in uses)
 
 
 def _placed(job: WaitingJob, option: Option, spots: Mapping[str, Spot]) -> list[Placing] | None:
