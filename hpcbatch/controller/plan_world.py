@@ -24,7 +24,7 @@ from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Plan
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release
 from hpcbatch.policy.plan.planner import Planner, make_plan
 from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
@@ -43,6 +43,7 @@ from hpcbatch.policy.planned import (
     reservation_of,
     running_job,
     shape_of,
+    used_whole,
     waiting_job,
 )
 from hpcbatch.policy.preemption import Preemptions
@@ -353,9 +354,7 @@ class PlanWorld:
     def _set_running(self, job_id: str, now_s: float) -> None:
         released = self.released.get(job_id)
         if released is not None:
-            released.pods = tuple(self._of_job.get(job_id, {}).values())
-            if len(released.pods) >= released.size:
-                released.was_bound = True
+            released.take_note_of(tuple(self._of_job.get(job_id, {}).values()))
         if released is None or (released.is_stalled and released.waits):
             return
         placed: dict[str, Vector] = {}
@@ -370,6 +369,7 @@ class PlanWorld:
         yields = None if self.claims.is_victim(job_id) else self.claims.rules.yields(released.record)
         reservation = reservation_of(released.record, self._site())
         job = running_job(released.record, placed, ends, owner, yields=yields, reservation=reservation)
+        job = replace(job, uses=used_whole(released.shape, placed, released.places))
         if self._running.get(job_id) != job:
             self._running[job_id] = job
             self._planner.put_running(job)
@@ -377,33 +377,29 @@ class PlanWorld:
 
     def _set_node(self, name: str, now_s: float) -> None:
         obj = self._node_objects.get(name)
+        pods = {} if obj is None else self._on_node.get(name, {})
+        others = [pod for pod in pods.values() if pod.job_id not in self.released]
+        self._set_leaving(leaving_pods(name, (pod.takes for pod in others if pod.is_leaving), now_s))
         if obj is None:
             if self._nodes.pop(name, None) is not None:
                 self._planner.drop_node(name)
                 self.is_changed = True
-            self._set_leaving(leaving_pods(name, {}, now_s))
             return
-        others = [pod for pod in self._on_node.get(name, {}).values() if pod.job_id not in self.released]
-        leaving: Vector = {}
-        for pod in others:
-            leaving = added(leaving, pod.takes) if pod.is_leaving else leaving
-        self._set_leaving(leaving_pods(name, leaving, now_s))
-        node = node_of(obj, [pod.takes for pod in others if not pod.is_leaving])
+        node = node_of(obj, (pod.takes for pod in others if not pod.is_leaving))
         if self._nodes.get(name) != node:
             self._nodes[name] = node
             self._planner.put_node(node)
             self.is_changed = True
 
     def _set_leaving(self, pods: RunningJob) -> None:
-        ((_, takes),) = pods.placed.items()
-        if takes:
-            if self._running.get(pods.job_id) != pods:
-                self._running[pods.job_id] = pods
-                self._planner.put_running(pods)
-                self.is_changed = True
-        elif self._running.pop(pods.job_id, None) is not None:
+        if any(pods.placed.values()):
+            self._running[pods.job_id] = pods
+            self._planner.put_running(pods)
+        elif self._running.pop(pods.job_id, None) is None:
+            return
+        else:
             self._planner.drop_job(pods.job_id)
-            self.is_changed = True
+        self.is_changed = True
 
     def forget(self, job_id: str) -> None:
         """The job neither waits for the plan nor holds anything by it."""
@@ -474,7 +470,9 @@ class PlanWorld:
         if record.spec.begin_time is not None:
             job = replace(job, earliest_s=record.spec.begin_time.timestamp())
         plan = self._all_planned([*self._first(most), job], now_s)
-        released = next((one for one in plan.releases if one.job_id == job.job_id), None)
+        # where others end for it, as Slurm tells it: now
+        starts: tuple[Release | Preemption, ...] = (*plan.releases, *plan.preemptions)
+        released = next((one for one in starts if one.job_id == job.job_id), None)
         if released is not None:
             return Expected(start_s=now_s, shape=released.shape, places=released.places)
         return plan.expected.get(job.job_id) or plan.held.get(job.job_id)

@@ -215,6 +215,16 @@ def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: flo
     return min(end_s, seconds(status.preempted.end_time) + site.kill_delay_s + _GRACE_S)
 
 
+def used_whole(shape: Shape | None, placed: Mapping[str, Vector], places: Iterable[Place]) -> Vector | None:
+    """What limits count of a job from its release to its end: all of its shape, whichever of its pods are there at the
+    moment. `places`: where it was planned. None: the shape is not known, and what is placed counts.
+    """
+    if shape is None:
+        return None
+    nodes = max(1, len(placed), len({place.node for place in places}))
+    return {name: shape.total(name) for part in shape.parts for name in part.needs} | {JOBS: 1, NODES: nodes}
+
+
 def running_job(
     record: JobRecord,
     placed: Mapping[str, Vector],
@@ -235,10 +245,13 @@ def running_job(
     )
 
 
-def leaving_pods(node: str, takes: Vector, now_s: float) -> RunningJob:
+def leaving_pods(node: str, pods: Iterable[Vector], now_s: float) -> RunningJob:
     """What pods that are being deleted, and belong to no running job, still hold of a node. They make room in a moment:
     what needs the whole node fits there all the same, and keeps its planned start.
     """
+    takes: Vector = {}
+    for one in pods:
+        takes = added(takes, one)
     return RunningJob(job_id=f"leaving {node}", placed={node: takes}, ends_s=now_s, uses={JOBS: 0})
 
 
