@@ -111,6 +111,8 @@ def _queue_to_json(queue: QueueConfig) -> Mapping[str, Any]:
         "aliases": list(queue.aliases) or None,
         "volcanoQueue": queue.volcano_queue,
         "nodeSelector": dict(queue.node_selector) or None,
+        "reservation": queue.reservation or None,
+        "isOn": queue.is_on if queue.reservation else None,
         **shown_fields(queue),
     }
     return {key: value for key, value in fields.items() if value is not None}
@@ -131,7 +133,9 @@ def queues_from_json(text: str, switches: Mapping[str, Switches]) -> list[QueueR
                 is_open=switches.get(queue["volcanoQueue"], NONE_SUCH).takes(queue["name"]),
                 node_selector=tuple(sorted(queue.get("nodeSelector", {}).items())),
                 aliases=tuple(map(str, queue.get("aliases", ()))),
-                is_started=switches.get(queue["volcanoQueue"], NONE_SUCH).starts(queue["name"]),
+                is_started=bool(queue.get("isOn", True))
+                and switches.get(queue["volcanoQueue"], NONE_SUCH).starts(queue["name"]),
+                reservation=str(queue.get("reservation", "")),
                 volcano_queue=queue["volcanoQueue"],
                 is_idle=switches.get(queue["volcanoQueue"], NONE_SUCH).is_idle,
                 site_preempt_mode=str(body.get("preemption", {}).get("mode", "")),

@@ -4,7 +4,10 @@ what it says in its dialect: neither is here.
 
 PACKAGES = {
     "pbs": (
+        "pbs_ralter",
+        "pbs_rdel",
         "pbs_rstat",
+        "pbs_rsub",
         "pbsfs",
         "pbsnodes",
         "qalter",
@@ -63,11 +66,8 @@ ABSENT = {
         "pbs_password",
         "pbs_probe",
         "pbs_python",
-        "pbs_ralter",
-        "pbs_rdel",
         "pbs_release_nodes",
         "pbs_remsh",
-        "pbs_rsub",
         "pbs_snapshot",
         "pbs_tclsh",
         "pbs_tmrsh",

@@ -23,6 +23,7 @@ from hpcbatch.model.step import MAX_STEPS
 from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.policy.plausible import NodeSize, plausible_usage
 from hpcbatch.policy.pod_creation import Refusals
+from hpcbatch.policy.reserved import ends_at, is_deleted
 from hpcbatch.policy.stops import stopped_because
 from hpcbatch.policy.views import problem_from_events
 from hpcbatch.policy.waiting import explain
@@ -67,7 +68,8 @@ class Observer:
         views, is_final = pods.views, volcano_job is not None and volcano_job.is_final
         return Observed(
             record=record,
-            delete_requested=bool(job.obj["spec"].get("deleteRequested")),
+            delete_requested=bool(job.obj["spec"].get("deleteRequested")) or is_deleted(record, site, now),
+            ends_at=ends_at(record, site, now),
             volcano_job=volcano_job,
             was_created=bool(job.volcano_job),
             pods=self._with_events(record.namespace, views, now),

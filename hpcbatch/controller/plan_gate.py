@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -20,16 +20,19 @@ from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_order import PlanOrder
-from hpcbatch.controller.plan_world import STALLED_S, PlanWorld, Released
+from hpcbatch.controller.plan_world import STALLED_S, PlanWorld
+from hpcbatch.controller.released import Released
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord, JobStatus, Preempted, Preempting
+from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.deadlines import with_walltime_of
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
+from hpcbatch.policy.plan.snapshot import Node, RunningJob
 from hpcbatch.policy.planned import (
     Forecast,
     as_released,
@@ -60,8 +63,6 @@ _LATER_S: Final = 0.5
 _ESTIMATED: Final = 64
 """How many waiting jobs show when they may start, beside those whose start is planned."""
 _ESTIMATE_S: Final = 5.0
-_RANKED_S: Final = 30.0
-"""How often waiting jobs are put in order anew, where that depends on time."""
 _SHOWN_ANEW: Final = 200
 """How many jobs at a time show their new priority."""
 _RANK_SHARE: Final = 0.05
@@ -322,6 +323,19 @@ class PlanGate:
             self._world.forget(job_id)
         self._changed.set()
 
+    # Reservations
+
+    def reserve(self, choose: Callable[[Sequence[Node], Sequence[RunningJob]], Reserved]) -> Reserved:
+        """What `choose` grants of the nodes and the jobs that run; from then on nothing is started that would be in its
+        way. Raises what `choose` raises.
+        """
+        with self._lock:
+            self._world.refresh(time.time())
+            reserved = choose(self._world.nodes, self._world.running)
+            self._world.reserve(reserved, time.time())
+        self._changed.set()
+        return reserved
+
     # The plan
 
     def _may_plan(self) -> bool:
@@ -356,9 +370,10 @@ class PlanGate:
 
     def _until_rank_s(self) -> float:
         """Seconds until the waiting jobs are put in order anew: ages and shares change with time."""
-        if not self._sites.in_force.config.priority.changes_with_time:
+        config = self._sites.in_force.config.priority
+        if not config.changes_with_time:
             return float("inf")
-        return self._ranked + max(_RANKED_S, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
+        return self._ranked + max(config.calc_period_s, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
 
     def rank(self) -> None:
         """Put the waiting jobs in the order of their ranks as they are now."""

@@ -7,17 +7,20 @@ Volcano Job, whose annotation says where it was planned. Not safe for threads: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.claims import Claims
 from hpcbatch.controller.plan_order import PlanOrder
+from hpcbatch.controller.plan_reservations import PlanReservations, names_in
+from hpcbatch.controller.released import Released
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
+from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.owners import Owners
@@ -30,13 +33,16 @@ from hpcbatch.policy.planned import (
     bound_pod,
     capability_limits,
     ends_s,
+    leaving_pods,
     node_of,
     order_of,
     placed_by,
     places_of,
     plan_id,
+    reservation_of,
     running_job,
     shape_of,
+    used_whole,
     waiting_job,
 )
 from hpcbatch.policy.preemption import Preemptions
@@ -44,6 +50,7 @@ from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
+from hpcbatch.site.reservations import without_reservations
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
 
@@ -51,33 +58,7 @@ Key = tuple[str, str]
 
 STALLED_S = 30.0
 """A released job without nodes after this time is planned anew: Volcano does not start it."""
-_KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.BROKEN})
-
-
-@dataclass(slots=True)
-class Released:
-    """A job that has a Volcano Job, or is just getting it."""
-
-    record: JobRecord
-    shape: Shape | None
-    places: tuple[Place, ...]
-    released_s: float
-    is_fresh: bool
-    """The caches do not show its Volcano Job yet."""
-    was_bound: bool = False
-    """All its pods have had their nodes."""
-    is_stalled: bool = False
-    is_pinned: bool = False
-    pods: tuple[BoundPod, ...] = ()
-
-    @property
-    def waits(self) -> bool:
-        """Volcano has placed none of its pods."""
-        return not self.was_bound and not self.pods
-
-    @property
-    def size(self) -> int:
-        return 0 if self.shape is None else sum(part.count for part in self.shape.parts)
+_KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.QUEUE_STOPPED, Reason.BROKEN})
 
 
 class PlanWorld:
@@ -93,6 +74,7 @@ class PlanWorld:
         self._batchjobs, self._volcano_jobs, self._site, self._accounts = batchjobs, volcano_jobs, site, accounts
         self._owners = Owners(first_accounts(), frozenset())
         self._seen_site: SiteConfig | None = None
+        self._seen_base: SiteConfig | None = None
         self._of_accounts: tuple[Limit, ...] = ()
         self.released: dict[str, Released] = {}
         self.waiting: dict[str, WaitingJob] = {}
@@ -118,6 +100,7 @@ class PlanWorld:
         self._changed_released: set[str] = set()
         self._planner = Planner(Snapshot(now_s=0.0))
         self._planned_s = 0.0
+        self._reserved = PlanReservations()
         self.is_changed = True
 
     # Events
@@ -179,6 +162,14 @@ class PlanWorld:
         accounts, site = self._accounts(), self._site()
         if accounts is self._owners.accounts and site is self._seen_site:
             return
+        base, before = without_reservations(site), self._seen_base
+        if accounts is self._owners.accounts and base == before:  # most jobs have nothing to do with these
+            names = site.reservations.keys() | (self._seen_site or site).reservations.keys()
+            found = (obj for obj in self._batchjobs.items() if not names.isdisjoint(names_in(obj)))
+            self._seen_site = site
+            self._changed_jobs.update(map(object_key, found))
+            return
+        self._seen_base = base
         self._owners, self._seen_site = Owners(accounts, site.accounting_enforce), site
         self.claims.rules = Preemptions(site, self._owners)
         self._changed_released.update(self.released)
@@ -195,6 +186,9 @@ class PlanWorld:
     def refresh(self, now_s: float) -> None:
         """Bring everything up to the last event."""
         self._look_at_site()
+        if self._reserved.refresh(self._site().reservations, now_s):
+            self._planner.set_reservations(self._reserved.times)
+            self.is_changed = True
         if self.order.is_outdated:
             self.order.rank_as_of(now_s)
             self._put_in_order(None)
@@ -207,7 +201,7 @@ class PlanWorld:
             self._set_running(job_id, now_s)
         self._changed_released.clear()
         for name in self._changed_nodes:
-            self._set_node(name)
+            self._set_node(name, now_s)
         self._changed_nodes.clear()
 
     def _look_at_job(self, key: Key, now_s: float) -> None:
@@ -252,8 +246,8 @@ class PlanWorld:
             return False
         queue = site.queue(record.queue)
         try:
-            if queue is None:
-                raise HpcBatchError(f"no queue {record.queue}")
+            if queue is None or queue.destinations is not None:
+                raise HpcBatchError(f"no queue {record.queue} that starts jobs")
             wanted = self._waiting_job(record, queue, is_last=job_id in self.last)
         except (HpcBatchError, ValueError):
             self.forget(job_id)
@@ -351,9 +345,7 @@ class PlanWorld:
     def _set_running(self, job_id: str, now_s: float) -> None:
         released = self.released.get(job_id)
         if released is not None:
-            released.pods = tuple(self._of_job.get(job_id, {}).values())
-            if len(released.pods) >= released.size:
-                released.was_bound = True
+            released.take_note_of(tuple(self._of_job.get(job_id, {}).values()))
         if released is None or (released.is_stalled and released.waits):
             return
         placed: dict[str, Vector] = {}
@@ -366,25 +358,39 @@ class PlanWorld:
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
         owner = self._owners.owner_of(released.record, self._site())
         yields = None if self.claims.is_victim(job_id) else self.claims.rules.yields(released.record)
-        job = running_job(released.record, placed, ends, owner, yields)
+        reservation = reservation_of(released.record, self._site())
+        job = running_job(released.record, placed, ends, owner, yields=yields, reservation=reservation)
+        job = replace(job, uses=used_whole(released.shape, placed, released.places))
         if self._running.get(job_id) != job:
             self._running[job_id] = job
             self._planner.put_running(job)
             self.is_changed = True
 
-    def _set_node(self, name: str) -> None:
+    def _set_node(self, name: str, now_s: float) -> None:
         obj = self._node_objects.get(name)
+        pods = {} if obj is None else self._on_node.get(name, {})
+        others = [pod for pod in pods.values() if pod.job_id not in self.released]
+        self._set_leaving(leaving_pods(name, (pod.takes for pod in others if pod.is_leaving), now_s))
         if obj is None:
             if self._nodes.pop(name, None) is not None:
                 self._planner.drop_node(name)
                 self.is_changed = True
             return
-        others = [pod.takes for pod in self._on_node.get(name, {}).values() if pod.job_id not in self.released]
-        node = node_of(obj, others)
+        node = node_of(obj, (pod.takes for pod in others if not pod.is_leaving))
         if self._nodes.get(name) != node:
             self._nodes[name] = node
             self._planner.put_node(node)
             self.is_changed = True
+
+    def _set_leaving(self, pods: RunningJob) -> None:
+        if any(pods.placed.values()):
+            self._running[pods.job_id] = pods
+            self._planner.put_running(pods)
+        elif self._running.pop(pods.job_id, None) is None:
+            return
+        else:
+            self._planner.drop_job(pods.job_id)
+        self.is_changed = True
 
     def forget(self, job_id: str) -> None:
         """The job neither waits for the plan nor holds anything by it."""
@@ -473,10 +479,24 @@ class PlanWorld:
                 nodes=tuple(self._nodes.values()),
                 running=tuple(self._running.values()),
                 waiting=tuple(jobs),
+                reservations=self._reserved.times,
                 limits=self._all_limits(),
                 depth=None,
             )
         )
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(self._nodes.values())
+
+    @property
+    def running(self) -> tuple[RunningJob, ...]:
+        return tuple(self._running.values())
+
+    def reserve(self, reserved: Reserved, now_s: float) -> None:
+        """Keep to a reservation that is just being granted, until the site has it."""
+        self._reserved.foresee(reserved, now_s)
+        self.refresh(now_s)
 
     def plan(self, now_s: float) -> Plan:
         self._planned_s = max(self._planned_s, now_s)  # the machine's clock may be set back

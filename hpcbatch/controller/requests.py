@@ -16,6 +16,7 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ApiError, HpcBatchError, RefusedError, UnreachableError
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.admission import grant_walltime
 from hpcbatch.policy.alterations import noted
@@ -30,6 +31,7 @@ from hpcbatch.policy.requests import (
     rerun,
     with_limit,
 )
+from hpcbatch.policy.vocabulary import RESERVATION
 from hpcbatch.record.batchjob import altered_spec
 from hpcbatch.record.fields import ARRAY_LIMIT, OF_SIZE
 
@@ -98,6 +100,9 @@ class Requests:
             new = replace(new, status=with_limit(new.status, request["fields"][ARRAY_LIMIT]))
         site = self._sites.in_force.config
         changed = {*request.get("fields", ()), *request.get("cleared", ())}
+        moves = _reservation(spec) != _reservation(record.spec)
+        if has_started and moves:
+            raise RefusedError(RefusalCode.STARTED, "attributes")
         if has_started:
             queue = site.queue(record.queue)
             is_as_before = spec.walltime_s == record.spec.walltime_s and status.full_walltime_s is None
@@ -105,7 +110,7 @@ class Requests:
                 return new
             limited = replace(new.status, walltime_s=grant_walltime(spec, queue), full_walltime_s=None)
             return replace(new, status=limited)
-        if not changed & _GRANTED:
+        if not changed & _GRANTED and not moves:
             return new
         moved = spec if "queue" in changed else replace(spec, queue=record.queue, other_queues=())
         if "queue" in changed and "otherQueues" not in changed:
@@ -126,3 +131,7 @@ class Requests:
             ignored=granted.ignored,
         )
         return replace(new, queue=queue.name, status=granted_status)
+
+
+def _reservation(spec: JobSpec) -> str:
+    return spec.attributes.get(RESERVATION, "")

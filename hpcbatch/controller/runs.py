@@ -24,6 +24,7 @@ from hpcbatch.model.state import Reason
 from hpcbatch.policy.admission import closed_because
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.place import objects, place
+from hpcbatch.policy.routing import waits_in
 from hpcbatch.policy.stops import stopped_because
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.site.file import Site
@@ -70,6 +71,8 @@ class Runs:
         if queue is None:
             text = f"queue {record.queue} is no longer in the site's configuration"
             return self._kept_out(record, Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=text))
+        if queue.destinations is not None:
+            return self._kept_out(record, Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=waits_in(queue)))
         if why := closed_because(queue, self._intake.volcano_state(queue.volcano_queue)):
             return self._kept_out(record, Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=why))
         if (stopped := stopped_because(queue, self._intake.switches(queue.volcano_queue))) is not None:

@@ -46,6 +46,12 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise TypeError(f"{value!r} is no name")
+    return value
+
+
 def _preempt_mode(value: Any) -> str:
     from hpcbatch.model.preemption import PreemptMode  # listings do without it
 
@@ -63,12 +69,24 @@ FIELDS: Mapping[str, _Field] = {
     "defaultWalltimeSeconds": _Field("default_walltime_s", _count(MAX_WALLTIME_S)),
     "minNodes": _Field("min_nodes", _count(_MOST)),
     "maxNodes": _Field("max_nodes", _count(_MOST)),
+    "minCPUs": _Field("min_cpus", _count(_MOST)),
+    "minWalltimeSeconds": _Field("min_walltime_s", _count(MAX_WALLTIME_S)),
+    "maxMemoryBytes": _Field("max_mem_bytes", _count(2**62)),
+    "minMemoryBytes": _Field("min_mem_bytes", _count(2**62)),
+    "destinations": _Field("destinations", _names),
+    "routesHeld": _Field("routes_held", _switch, False),
+    "routesWaiting": _Field("routes_waiting", _switch, False),
+    "fromRouteOnly": _Field("from_route_only", _switch, False),
     "maxCPUs": _Field("max_cpus", _count(_MOST)),
     "maxMemoryPerNodeBytes": _Field("max_mem_per_node_bytes", _count(2**62)),
     "defaultMemoryPerNodeBytes": _Field("default_mem_per_node_bytes", _count(2**62)),
     "nodes": _Field("nodes", _names),
     "allowAccounts": _Field("allow_accounts", _names),
     "denyAccounts": _Field("deny_accounts", _names, ()),
+    "allowQos": _Field("allow_qos", _names),
+    "denyQos": _Field("deny_qos", _names, ()),
+    "qos": _Field("qos", _name, ""),
+    "disableRoot": _Field("disables_root", _switch, False),
     "allowGroups": _Field("allow_groups", _names),
     "hidden": _Field("is_hidden", _switch, False),
     "rootOnly": _Field("root_only", _switch, False),

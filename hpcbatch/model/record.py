@@ -390,6 +390,7 @@ class Summary:
     nice: int = field(default=0, metadata=stored("nice", ANY_INTEGER))
     account: str = field(default="", metadata=stored("account", ANY_TEXT))
     begin_time: datetime | None = field(default=None, metadata=stored("beginTime", TIME))
+    reservation: str = field(default="", metadata=stored("reservation", ANY_TEXT))
 
     @classmethod
     def of(cls, record: JobRecord) -> Summary:
@@ -403,4 +404,5 @@ class Summary:
             nice=record.spec.nice,
             account=record.spec.account or "",
             begin_time=record.spec.begin_time,
+            reservation=record.spec.attributes.get("reservation", ""),
         )

@@ -36,6 +36,7 @@ _STARTING_LOOK_S = 10.0
 _GIVEN_UP_AFTER = timedelta(seconds=10)
 _ENDING_LOOK_S = 10.0
 _A_MOMENT_S = 0.1
+_OVERDUE = frozenset({Reason.TIME_LIMIT, Reason.DEADLINE, Reason.RESERVATION_ENDED})
 
 
 def decide(seen: Observed) -> Decision:
@@ -169,6 +170,8 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         if left is not None and left <= 0:
             # a separate step: whatever happens to the pods, the next look has the reason
             reason = Reason.DEADLINE if is_past(seen.record.spec, seen.now) else Reason.TIME_LIMIT
+            if seen.ends_at is not None and seen.ends_at <= seen.now:
+                reason = Reason.RESERVATION_ENDED
             return Decision(status=replace(as_running(seen), state=JobState.EXITING, reason=reason))
         if is_grace_over(status, seen.now):
             # a separate step, too
@@ -263,8 +266,11 @@ def _put_back(seen: Observed) -> JobStatus:
 
 
 def _left_s(seen: Observed) -> float | None:
-    """Seconds until a run is overdue: its deadline has passed, or its runner should have ended it. None: no limit."""
-    limits = (_walltime_left_s(seen), seconds_left(seen.record.spec, 0, seen.now))
+    """Seconds until a run is overdue: its deadline has passed, its reservation has ended, or its runner should have
+    ended it. None: no limit.
+    """
+    reserved = None if seen.ends_at is None else (seen.ends_at - seen.now).total_seconds()
+    limits = (_walltime_left_s(seen), seconds_left(seen.record.spec, 0, seen.now), reserved)
     return min((left for left in limits if left is not None), default=None)
 
 
@@ -282,7 +288,7 @@ def _walltime_left_s(seen: Observed) -> float | None:
 
 
 def _is_overdue(status: JobStatus) -> bool:
-    return status.state is JobState.EXITING and status.reason in {Reason.TIME_LIMIT, Reason.DEADLINE}
+    return status.state is JobState.EXITING and status.reason in _OVERDUE
 
 
 def _timed_out(seen: Observed, first: PodView | None, *, is_over: bool) -> Decision:
@@ -292,4 +298,6 @@ def _timed_out(seen: Observed, first: PodView | None, *, is_over: bool) -> Decis
     reason, message = Reason.TIME_LIMIT, f"walltime exceeded limit {seen.record.walltime_s} s"
     if seen.record.status.reason is Reason.DEADLINE and seen.record.spec.deadline is not None:
         reason, message = Reason.DEADLINE, f"deadline {rfc3339(seen.record.spec.deadline)} has passed"
+    if seen.record.status.reason is Reason.RESERVATION_ENDED:
+        reason, message = Reason.RESERVATION_ENDED, "the reservation in which it ran has ended"
     return Decision(status=as_ended(seen, JobState.TIMEOUT, reason, message, first))

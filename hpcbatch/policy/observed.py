@@ -127,6 +127,8 @@ class Observed:
     pods: Sequence[PodView]
     waiting: Waiting
     now: datetime
+    ends_at: datetime | None = None
+    """When the job is ended with its reservation."""
     refused_pods: RefusedPods | None = None
     is_barred: bool = False
     """An ended run without pods: its first pod had started, and the job must not run twice."""

@@ -41,7 +41,7 @@ class Owners:
         return Owner(
             user=record.status.owner,
             groups=tuple(name for _, name in record.status.groups),
-            accounts=self._line(record.spec.account or ""),
+            accounts=self.line(record.spec.account or ""),
             queue=record.queue,
             qos=(self.qos_of(record), *(() if queue is None else (of_volcano_queue(queue.volcano_queue),))),
         )
@@ -62,7 +62,7 @@ class Owners:
         own = self.place(Standing(user=record.status.owner, account=record.spec.account, queue=record.queue)).own
         return NORMAL if own is None else own.default_qos or NORMAL
 
-    def _line(self, account: str) -> tuple[str, ...]:
+    def line(self, account: str) -> tuple[str, ...]:
         """The account and those above it up to the root; one that is not there stands alone."""
         found = self._lines.get(account)
         if found is None:

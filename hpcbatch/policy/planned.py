@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import JobRecord
-from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
+from hpcbatch.model.reservation import NOT, Flag, Reserved
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Word
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.deadlines import shortened, unshortened
@@ -26,6 +28,7 @@ from hpcbatch.policy.plan.snapshot import (
     Owner,
     Part,
     Place,
+    Reservation,
     RunningJob,
     Scope,
     Shape,
@@ -35,6 +38,7 @@ from hpcbatch.policy.plan.snapshot import (
 )
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.views import is_ready, takes_pods
+from hpcbatch.policy.vocabulary import RESERVATION
 from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
 from hpcbatch.units import counted, cpu_milli, memory_bytes
 from hpcbatch.volcano.pod_needs import node_selector, node_terms
@@ -51,6 +55,10 @@ _START_UP_S: Final = 10.0
 _GRACE_S: Final = 5.0
 """The runner's own work after the last KILL, in seconds."""
 _NODES_SHOWN: Final = 256
+_CUT_OF_PBS_S: Final = 120.0
+"""How much longer than its reservation a job in one of PBS's may take, in seconds: as long as one takes that fills it,
+with its start and its end. Real PBS starts none that does not fit, Slurm any.
+"""
 
 
 # Into the plan
@@ -67,15 +75,7 @@ def seconds(when: datetime) -> float:
 
 def shape_of(layout: Sequence[Chunk], queue: QueueConfig, site: SiteConfig, record: JobRecord) -> Shape:
     """The job's pods. Raises HpcBatchError for something that the site does not have (any more)."""
-    parts = [
-        Part(
-            count=chunk.count,
-            needs=_positive({**amounts_of(chunk, site), "pods": 1}),
-            labels=node_selector(chunk, queue, site),
-            terms=_terms(node_terms(chunk, site)),
-        )
-        for chunk in layout
-    ]
+    parts = parts_of(layout, queue, site)
     # beside one that computes where these must not share nodes, which a shape does not tell apart
     if site.launcher is Launcher.DEDICATED and not record.spec.is_scattered:
         needs = {"cpu": site.launcher_cpu_milli, "pods": 1}
@@ -85,6 +85,19 @@ def shape_of(layout: Sequence[Chunk], queue: QueueConfig, site: SiteConfig, reco
         is_scattered=record.spec.is_scattered,
         is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE,
     )
+
+
+def parts_of(layout: Sequence[Chunk], queue: QueueConfig, site: SiteConfig) -> list[Part]:
+    """Raises HpcBatchError as `shape_of`."""
+    return [
+        Part(
+            count=chunk.count,
+            needs=_positive({**amounts_of(chunk, site), "pods": 1}),
+            labels=node_selector(chunk, queue, site),
+            terms=_terms(node_terms(chunk, site)),
+        )
+        for chunk in layout
+    ]
 
 
 def waiting_job(
@@ -105,7 +118,9 @@ def waiting_job(
     preempting = record.status.preempting if claims else None
     is_short = record.status.full_walltime_s is not None
     full = replace(record, status=unshortened(record.status)) if is_short else record
-    least_s = record.spec.min_walltime_s
+    reservation, least_s = reservation_of(record, site), record.spec.min_walltime_s
+    if reservation and full.walltime_s is None:
+        least_s = 1  # it runs for as long as that lasts
     return WaitingJob(
         job_id=plan_id(record.job_id),
         order=order_of(record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority)),
@@ -115,7 +130,43 @@ def waiting_job(
         owner=owner,
         preempts=preempts,
         claim=() if preempting is None else places_of(preempting.places),
+        reservation=reservation,
     )
+
+
+def reservation_of(record: JobRecord, site: SiteConfig) -> str:
+    """The reservation in which the job is to run; "": none."""
+    queue = site.queue(record.queue)
+    if queue is not None and queue.reservation:
+        return queue.reservation
+    asked = record.spec.attributes.get(RESERVATION, "")
+    is_word = any(each.fits(Word.RESERVATION, asked) for each in site.translations)
+    return asked if asked and (site.is_reservation(asked) or not is_word) else ""
+
+
+def reservations_of(reserved: Reserved, upcoming: Iterable[tuple[datetime, datetime]]) -> Iterator[Reservation]:
+    """Each of its times for the plan."""
+    spec = reserved.spec
+
+    def some(names: tuple[str, ...], *, denied: bool) -> frozenset[str]:
+        return frozenset(name.removeprefix(NOT) for name in names if name.startswith(NOT) is denied)
+
+    for start, end in upcoming:
+        yield Reservation(
+            name=reserved.id,
+            start_s=seconds(start),
+            end_s=seconds(end),
+            nodes={node.name: node.amounts for node in reserved.nodes},
+            users=some(spec.users, denied=False),
+            groups=some(spec.groups, denied=False),
+            accounts=some(spec.accounts, denied=False),
+            denied_users=some(spec.users, denied=True),
+            denied_groups=some(spec.groups, denied=True),
+            denied_accounts=some(spec.accounts, denied=True),
+            goes_before=spec.is_maintenance,
+            may_overlap=spec.is_maintenance or Flag.OVERLAP in spec.flags,
+            cuts_s=_CUT_OF_PBS_S if reserved.is_queue else math.inf,
+        )
 
 
 def as_released(record: JobRecord, site: SiteConfig, holds_s: float) -> JobRecord:
@@ -163,8 +214,24 @@ def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: flo
     return min(end_s, seconds(status.preempted.end_time) + site.kill_delay_s + _GRACE_S)
 
 
+def used_whole(shape: Shape | None, placed: Mapping[str, Vector], places: Iterable[Place]) -> Vector | None:
+    """What limits count of a job from its release to its end: all of its shape, whichever of its pods are there at the
+    moment. `places`: where it was planned. None: the shape is not known, and what is placed counts.
+    """
+    if shape is None:
+        return None
+    nodes = max(1, len(placed), len({place.node for place in places}))
+    return {name: shape.total(name) for part in shape.parts for name in part.needs} | {JOBS: 1, NODES: nodes}
+
+
 def running_job(
-    record: JobRecord, placed: Mapping[str, Vector], ends: float, owner: Owner, yields: Yields | None = None
+    record: JobRecord,
+    placed: Mapping[str, Vector],
+    ends: float,
+    owner: Owner,
+    *,
+    yields: Yields | None = None,
+    reservation: str = "",
 ) -> RunningJob:
     return RunningJob(
         job_id=plan_id(record.job_id),
@@ -173,7 +240,18 @@ def running_job(
         owner=owner,
         is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE,
         yields=yields,
+        reservation=reservation,
     )
+
+
+def leaving_pods(node: str, pods: Iterable[Vector], now_s: float) -> RunningJob:
+    """What pods that are being deleted, and belong to no running job, still hold of a node. They make room in a moment:
+    what needs the whole node fits there all the same, and keeps its planned start.
+    """
+    takes: Vector = {}
+    for one in pods:
+        takes = added(takes, one)
+    return RunningJob(job_id=f"leaving {node}", placed={node: takes}, ends_s=now_s, uses={JOBS: 0})
 
 
 def placed_by(shape: Shape, places: Iterable[Place]) -> dict[str, Vector]:
@@ -211,6 +289,8 @@ class BoundPod(NamedTuple):
     job_id: str
     """The plan's name of its job; "": it belongs to none of ours."""
     takes: Vector
+    is_leaving: bool = False
+    """It is being deleted."""
 
 
 def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
@@ -222,7 +302,7 @@ def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
     requests = [container.get("resources", {}).get("requests") or {} for container in pod["spec"]["containers"]]
     for part in (*requests, pod["spec"].get("overhead") or {}):
         takes = added(takes, amounts(part))
-    return BoundPod(node, job_id, _positive(takes))
+    return BoundPod(node, job_id, _positive(takes), is_leaving="deletionTimestamp" in pod["metadata"])
 
 
 def node_of(node: Object, others: Iterable[Vector]) -> Node:
@@ -308,10 +388,23 @@ def why_held(
             return _limited(held, shape_of(layout, queue, site, record))
         case Why.BEGIN_TIME:
             return Waiting(reason=Reason.BEGIN_TIME, message="")
+        case Why.RESERVATION | Why.RESERVATION_OVER | Why.RESERVATION_DENIED:
+            return _behind_reservation(held, record, site)
         case _:
             fits = fits_now(layout, rooms, is_scattered=is_scattered, queue=queue, site=site)
             # PBS names the top job only where the job itself would have room
             return Waiting(reason=Reason.PRIORITY, message="" if fits else "Not enough free nodes available")
+
+
+def _behind_reservation(held: Held, record: JobRecord, site: SiteConfig) -> Waiting:
+    found = site.reservations.get(held.reservation)
+    if held.why is Why.RESERVATION_DENIED:
+        return Waiting(reason=Reason.RESERVATION, message="")
+    if found is None:
+        return Waiting(reason=Reason.RESERVATION_GONE, message="")
+    if held.reservation == reservation_of(record, site):
+        return Waiting(reason=Reason.RESERVATION, message="")
+    return Waiting(reason=Reason.MAINTENANCE if found.spec.is_maintenance else Reason.RESERVED, message="")
 
 
 def order_of(

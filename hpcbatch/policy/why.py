@@ -16,6 +16,9 @@ _AROUND_S = 60
 _SHOWN = 3
 
 
+_IN_LINE = frozenset({Reason.PRIORITY, Reason.RESOURCES, Reason.NONE, Reason.RESERVED, Reason.MAINTENANCE})
+
+
 def why(
     row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None, status: JobStatus | None = None
 ) -> str:
@@ -70,14 +73,24 @@ def _kept_back(row: JobRow, zone: tzinfo | None) -> str | None:
             return "waits until fewer members of its array run: as many run as its limit allows."
         case Reason.LIMIT:
             return f"is held back by a limit. {_sentence(row.message)}".rstrip()
+        case Reason.RESERVATION:
+            name, start = row.reservation or row.queue, _expected(row, zone)
+            return f"waits for its reservation {name}: that has not begun, is full, or is not for it{start}."
+        case Reason.RESERVATION_GONE:
+            name = row.reservation or row.queue
+            return f"waits for reservation {name}, which there is not any more: give it another, or none."
         case Reason.LICENSES:
             return f"waits for licences that other jobs hold. {_sentence(row.message)}".rstrip()
-        case Reason.QUEUE_UNAVAILABLE:
+        case Reason.QUEUE_UNAVAILABLE | Reason.QUEUE_STOPPED:
             return f"waits for its queue {row.queue}. {_sentence(row.message)}".rstrip()
         case Reason.NEVER_FITS:
             return f"can never start as it is: ask for less, or for other nodes. {_sentence(row.message)}".rstrip()
         case _:
             return f"waits. {_sentence(_said(row))}".rstrip() if row.state is not JobState.QUEUED else None
+
+
+def _expected(row: JobRow, zone: tzinfo | None) -> str:
+    return "" if row.planned_start is None else f"; it is expected to start{_at(row.planned_start, zone)}"
 
 
 def _place(row: JobRow, rows: Sequence[JobRow]) -> str:
@@ -98,6 +111,10 @@ def _waits_for(row: JobRow) -> list[str]:
             return ["There is no room for it, and jobs before it wait for the same nodes."]
         case Reason.PRIORITY:
             return ["There is room for it now, but a job before it would start later if it took that."]
+        case Reason.RESERVED | Reason.MAINTENANCE:
+            whose = "for maintenance" if row.reason is Reason.MAINTENANCE else "for others"
+            text = f"Its nodes are reserved {whose}, and it would still run when that begins"
+            return [f"{text}: with a shorter walltime it could start before."]
         case Reason.RESOURCES:
             return [f"It waits for nodes. {_sentence(row.message)}".rstrip()]
         case _:
@@ -126,7 +143,7 @@ def _sooner(row: JobRow, rows: Sequence[JobRow], now: datetime) -> list[str]:
 
 
 def _is_in_line(row: JobRow) -> bool:
-    in_line = row.reason in {Reason.PRIORITY, Reason.RESOURCES, Reason.NONE}
+    in_line = row.reason in _IN_LINE
     return row.state is JobState.QUEUED and in_line and not row.array_indices
 
 

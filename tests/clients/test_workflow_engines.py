@@ -31,7 +31,7 @@ def command(site: Site, client: str, name: str, *arguments: str) -> tuple[list[s
 
 def run(site: Site, client: str, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     argv, env = command(site, client, name, *arguments)
-    return subprocess.run(argv, cwd=site.work, env=env, capture_output=True, text=True, timeout=200, check=False)
+    return subprocess.run(argv, cwd=site.work, env=env, capture_output=True, text=True, timeout=400, check=False)
 
 
 @contextmanager

@@ -251,6 +251,35 @@ def test_shares_and_use(admin: Site, name: str) -> None:
     assert header.startswith("Account|User|RawShares|NormShares|RawUsage|NormUsage|EffectvUsage|FairShare|LevelFS|")
 
 
+@pytest.mark.slow
+def test_equal_shares_come_to_equal_use(admin: Site, name: str) -> None:
+    """Who comes later, and with fewer jobs, catches up; from then on both get as much."""
+    user, (many, few) = admin.env["USER"], (f"{name}a", f"{name}b")
+    sacctmgr(admin, f"-i add account {name} GrpJobs=2")
+    for account in (many, few):
+        sacctmgr(admin, f"-i add account {account} parent={name} fairshare=1")
+        sacctmgr(admin, f"-i add user {user} account={account}")
+    in_force(admin, f'\\"account\\": \\"{few}\\", \\"user\\": \\"{user}\\"')
+    enforce(admin, "limits")
+    prioritise(admin, "weightFairshare: 100000, decayHalfLife: 7d, calcPeriod: 1s")
+
+    def submit(account: str, members: int) -> str:
+        note = f"sleep 2; echo {account} >>{admin.work}/marks"
+        options = ("-A", account, "-n", "1", "-t", "1", "-a", f"1-{members}", "-o", "/dev/null")
+        return admin.sbatch(*options, "--wrap", note)
+
+    def done(account: str) -> int:
+        return 0 if not (admin.work / "marks").exists() else admin.read("marks").split().count(account)
+
+    first = submit(many, 40)
+    wait_for("six jobs of one account", lambda: done(many) >= 6, 120)
+    second = submit(few, 20)
+    wait_for("nearly all of the other's", lambda: done(few) >= 16, 240)
+    used = done(many)
+    admin.run("scancel", first, second)
+    assert 12 <= used <= 20, f"{many} ran {used} jobs until {few} had run 16"
+
+
 def test_many_at_once_are_not_too_many(admin: Site) -> None:
     as_operator(admin, "qmgr", "-c", "set server max_queued = [o:PBS_ALL=3]")
     in_force(admin, "PBS_ALL")

@@ -93,6 +93,17 @@ def test_no_shell(site: Site) -> None:
     site.wait_end(match[1])
 
 
+def test_a_step_in_a_running_batch_job(site: Site) -> None:
+    """It starts from the variables of the script, in the directory that the user is in."""
+    job = site.sbatch("-n2", site.script("long", "#!/bin/sh\nsleep 300\n"))
+    site.wait_state(job, "R")
+    done = site.run("srun", f"--jobid={job}", "--overlap", "-n2", "-l", "sh", "-c", "echo $SLURM_JOB_ID $PWD")
+    assert sorted(done.stdout.splitlines()) == [f"{task}: {job} {site.work}" for task in (0, 1)]
+    assert site.run("srun", f"--jobid={job}", "--overlap", "sh", "-c", "exit 3", check=False).returncode == 3
+    site.run("scancel", job)
+    site.wait_end(job)
+
+
 def test_no_such_allocation(site: Site) -> None:
     done = site.run("srun", "true", env={"SLURM_JOB_ID": "999999"}, check=False)
     assert (done.returncode, done.stdout) == (1, "")

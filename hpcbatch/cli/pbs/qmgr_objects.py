@@ -169,8 +169,9 @@ def _change_queue(session: Session, request: Request, name: str) -> None:
             except SiteQueueError:
                 raise unauthorized("the site's administrator names it in site.yaml (docs/site.md)") from None
         return
-    wanted = queue_change(request.settings, request.verb)
-    for queue in _chosen(queues, name):
+    chosen = _chosen(queues, name)
+    changes = [queue_change(request.settings, request.verb, queue.destinations) for queue in chosen]
+    for queue, wanted in zip(chosen, changes, strict=True):
         if wanted.limits:
             change_partition(session.api, queue.name, wanted.limits)
         if wanted.enabled is not None or wanted.started is not None:

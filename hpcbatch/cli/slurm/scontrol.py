@@ -180,14 +180,14 @@ def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, st
 
 
 def _show_nodes(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.cli.slurm.common import shown_nodes
     from hpcbatch.client.pod_nodes import nodes_of_pods
     from hpcbatch.client.queues import list_queues
     from hpcbatch.dialects.slurm.hostlist import expand
     from hpcbatch.dialects.slurm.scontrol import format_node, not_found
 
-    known = {node.name: node for node in list_nodes(session.api, session.namespace)}
-    queues = list_queues(session.api)
+    known = {node.name: node for node in shown_nodes(session)}
+    queues = [queue for queue in list_queues(session.api) if not queue.reservation]
     code = 0
     _tell_update(session, command, len(known))
     names = expand(command.operand) if command.operand else list(known)
@@ -208,7 +208,8 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.dialects.slurm.scontrol import format_partition, not_found
 
     nodes = list_nodes(session.api, session.namespace)
-    known = {queue.name: queue for queue in list_queues(session.api)}
+    queues = list_queues(session.api)
+    known = {queue.name: queue for queue in queues if queue.destinations is None and not queue.reservation}
     if command.operand and command.operand not in known:
         raise not_found("Partition", command.operand)
     _tell_update(session, command, len(known))

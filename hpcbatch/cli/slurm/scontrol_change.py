@@ -41,7 +41,14 @@ def change(session: Session, command: ScontrolCommand) -> int:
     """One bad id does not stop the others."""
     if command.verb in {Verb.CREATE, Verb.DELETE}:
         from hpcbatch.cli.slurm import scontrol_partition
+        from hpcbatch.dialects.slurm.scontrol_admin import entity_of
 
+        if entity_of(command.words) == "reservation":
+            from hpcbatch.cli.slurm import scontrol_reservation as of_reservations
+
+            is_new = command.verb is Verb.CREATE
+            act = of_reservations.create_reservation if is_new else of_reservations.delete_reservation
+            return act(session, command.words)
         act = (
             scontrol_partition.create_partition if command.verb is Verb.CREATE else scontrol_partition.delete_partition
         )
@@ -51,8 +58,13 @@ def change(session: Session, command: ScontrolCommand) -> int:
     update: Update | None = None
     if command.verb is Verb.UPDATE:
         from hpcbatch.dialects.slurm.node_update import is_of_nodes
+        from hpcbatch.dialects.slurm.reservation_update import is_of_reservations
         from hpcbatch.dialects.slurm.update import read_update
 
+        if is_of_reservations(command.words):
+            from hpcbatch.cli.slurm.scontrol_reservation import update_reservation
+
+            return update_reservation(session, command.words)
         if is_of_nodes(command.words):
             from hpcbatch.cli.slurm.scontrol_node import update_nodes
 

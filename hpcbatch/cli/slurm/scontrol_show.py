@@ -26,9 +26,9 @@ def show(session: Session, command: ScontrolCommand) -> int:
             names = [node.name for node in list_nodes(session.api, session.namespace)]
             sys.stdout.write(scontrol_show.format_aliases(names, command.operand))
         case Verb.SHOW_RESERVATION:
-            if command.operand:
-                raise SlurmAnswer(f"Reservation {command.operand} not found", 1)
-            sys.stdout.write(scontrol_show.NO_RESERVATIONS)
+            from hpcbatch.cli.slurm.scontrol_reservation import show_reservations
+
+            return show_reservations(session, command)
         case Verb.SHOW_TOPOLOGY:
             complain(scontrol_show.topology_error(command.operand))
         case Verb.SHOW_FRONTEND:

@@ -93,7 +93,9 @@ READ_ONLY: Mapping[Kind, frozenset[str]] = {
 }
 _SITE = "the site's administrator sets it in site.yaml (docs/site.md)"
 _IN_SITE: Mapping[Kind, frozenset[str]] = {
-    Kind.SERVER: frozenset({"default_queue", "job_history_duration", "mailer", "mail_from", "max_array_size"}),
+    Kind.SERVER: frozenset(
+        {"default_queue", "job_history_duration", "mailer", "mail_from", "max_array_size", "job_sort_formula"}
+    ),
     Kind.QUEUE: frozenset({"default_chunk", "resources_default", "resources_max"}),
 }
 _NOWHERE = "hpcbatch has nothing that it would change"

@@ -189,7 +189,7 @@ Valid <COMMAND> values are:
   show assoc_mgr [users=LIST] [accounts=LIST] [qos=LIST] [flags=users,assoc,qos]
   show cache                  the same: accounts and users that jobs name
   show config                 the parameters of Slurm, and what is so here
-  show reservation [NAME]     reservations, of which there are none
+  show reservation [NAME]     reservations
   show topology [NAME]        switches, of which there are none
   show daemons                the daemons of Slurm on this host
   show slurmd                 the same of its slurmd
@@ -236,7 +236,7 @@ Usage: sinfo [OPTIONS]
   -s, --summarize            report state summary only
   -S, --sort=fields          fields to sort on, letters of --format
   -t, --states=node_state    the states of nodes to view
-  -T, --reservation          reservations, of which there are none
+  -T, --reservation          reservations instead of nodes
 
 Help options:
       --help                 show this help message

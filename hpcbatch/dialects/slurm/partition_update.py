@@ -20,16 +20,13 @@ _NO_LIMIT = frozenset({"infinite", "unlimited"})
 _ALL = frozenset({"", "all"})
 _MAX_COUNT = 65533
 _NOT_HERE: Mapping[str, tuple[int, str]] = {
-    "DisableRootJobs": (1, "no"),
     "ExclusiveUser": (1, "no"),
     "LLN": (1, "no"),
     "ReqResv": (3, "no"),
     "OverSubscribe": (5, "no"),
     "Shared": (2, "no"),
     "OverTimeLimit": (5, "0"),
-    "AllowQos": (6, "all"),
     "AllocNodes": (6, "all"),
-    "QoS": (3, "n/a"),
     "MaxCPUsPerNode": (4, "unlimited"),
 }
 """Tags with the length down to which they may be cut short, and the one value that they have here."""
@@ -118,6 +115,10 @@ _TAGS: Mapping[str, _Tag] = {
     "AllowGroups": _Tag(6, "allowGroups", _names),
     "AllowAccounts": _Tag(6, "allowAccounts", _names),
     "DenyAccounts": _Tag(5, "denyAccounts", lambda value: _names(value) or []),
+    "AllowQos": _Tag(6, "allowQos", _names),
+    "DenyQos": _Tag(5, "denyQos", lambda value: _names(value) or []),
+    "QoS": _Tag(3, "qos", lambda value: value if value.lower() not in {"n/a", "none"} else ""),
+    "DisableRootJobs": _Tag(1, "disableRoot", _switch),
     "PreemptMode": _Tag(3, "preemptMode", _preempt_mode),
     "GraceTime": _Tag(5, "graceSeconds", _grace),
     "DefMemPerNode": _Tag(10, "defaultMemoryPerNodeBytes", _megabytes),
@@ -125,7 +126,7 @@ _TAGS: Mapping[str, _Tag] = {
 }
 """Source of the lengths: scontrol_parse_part_options(), 22.05."""
 _PREEMPTION = {"preemptMode": "Invalid input: {tag}={value}", "graceSeconds": "Invalid GraceTime value: {value}"}
-_ACCEPTABLE = {"Default": "YES and NO", "Hidden": "YES and NO", "RootOnly": "YES and NO"}
+_ACCEPTABLE = dict.fromkeys(("Default", "Hidden", "RootOnly", "DisableRootJobs"), "YES and NO")
 
 
 def is_of_partitions(words: Sequence[str]) -> bool:

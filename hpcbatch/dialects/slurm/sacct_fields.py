@@ -356,7 +356,7 @@ FIELDS: dict[str, Field] = {
     "ReqMem": Field(10, _job(lambda line, view: view.size(_mem_mib(line), 2))),
     "ReqNodes": Field(8, lambda line, _: str(line.nodes)),
     "ReqTRES": Field(10, _job(_req_tres)),
-    "Reservation": Field(20, _empty),
+    "Reservation": Field(20, _job(lambda line, _: line.row.reservation)),
     "ReservationId": Field(8, _empty, _number),
     "Reserved": Field(10, _job(lambda line, view: full(_reserved_s(line, view))), _number),
     "ResvCPU": Field(10, _job(lambda line, view: full(_reserved_s(line, view) * line.row.cpus)), _number),

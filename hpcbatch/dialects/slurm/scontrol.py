@@ -91,7 +91,7 @@ def _job_lines(
     code, signal = states.exit_status(
         status.state, status.reason, status.exit_code, status.exit_signal, status.start_time is not None
     )
-    stdout, stderr = shown_paths(record)
+    is_batch = spec.interactive is None
     hosts = tuple(dict.fromkeys(row.hosts))
     limit_s = _limit_s(row, spec.deadline)
     limit = "UNLIMITED" if limit_s is None else full(limit_s)
@@ -109,10 +109,11 @@ def _job_lines(
         f"Priority={states.priority_of(row)} "
         f"Nice={spec.nice} Account={spec.account or '(null)'} QOS={given.get('qos', 'normal')}",
         f"JobState={states.long(status.state, status.reason)} "
-        f"Reason={states.shown_reason(status.state, status.reason, status.message)} "
+        f"Reason={states.shown_reason(status.state, status.reason, status.message).replace(' ', '_')} "
         f"Dependency={format_dependency(row.dependency, status.state)}",
         f"Requeue={int(spec.rerunnable)} "
-        f"Restarts={states.restarts(status.state, status.run_count)} BatchFlag=1 Reboot=0 ExitCode={code}:{signal}",
+        f"Restarts={states.restarts(status.state, status.run_count)} BatchFlag={int(is_batch)} Reboot=0 "
+        f"ExitCode={code}:{signal}",
         f"RunTime={full(states.used_s(row, now))} TimeLimit={limit} TimeMin={time_min}",
         *_times(record, tz, time_format, exempt_s),
         f"Partition={_partitions(record)} AllocNode:Sid={spec.submit_host}:{status.session_id or 0}",
@@ -128,15 +129,18 @@ def _job_lines(
         f"WorkDir={row.work_dir}",
         *([f"SystemComment={told} "] if told else []),
         *([f"Comment={given['comment']} "] if given.get("comment") else []),
-        f"StdErr={stderr}",
-        f"StdIn={shown_input(record)}",
-        f"StdOut={stdout}",
+        *(_files(record) if is_batch else []),
         "Power=",
         *([f"KillOInInvalidDependent={'Yes' if kills else 'No'}"] if kills is not None else []),
         *(f"{name}={prefix}{given[key]}" for name, prefix, key in _TRES if key in given),
         *([f"MailUser={','.join(spec.mail_users)} MailType={spec.mail_points}"] if spec.mail_points else []),
         "",
     ]
+
+
+def _files(record: JobRecord) -> list[str]:
+    stdout, stderr = shown_paths(record)
+    return [f"StdErr={stderr}", f"StdIn={shown_input(record)}", f"StdOut={stdout}"]
 
 
 def _partitions(record: JobRecord) -> str:
@@ -255,9 +259,9 @@ def format_partition(queue: QueueRow, nodes: Sequence[NodeRow], one_line: bool =
     )
     lines = [
         f"PartitionName={queue.name}",
-        f"AllowGroups={_all(queue.allow_groups)} {_accounts(queue)} AllowQos=ALL",
-        f"AllocNodes=ALL Default={'YES' if queue.is_default else 'NO'} QoS=N/A",
-        f"DefaultTime={default} DisableRootJobs=NO ExclusiveUser=NO GraceTime={queue.grace_s} "
+        f"AllowGroups={_all(queue.allow_groups)} {_accounts(queue)} {_qos(queue)}",
+        f"AllocNodes=ALL Default={'YES' if queue.is_default else 'NO'} QoS={queue.qos or 'N/A'}",
+        f"DefaultTime={default} DisableRootJobs={_yes(queue.disables_root)} ExclusiveUser=NO GraceTime={queue.grace_s} "
         f"Hidden={_yes(queue.is_hidden)}",
         f"MaxNodes={most} MaxTime={longest} MinNodes={queue.min_nodes or 0} LLN=NO MaxCPUsPerNode=UNLIMITED",
         f"Nodes={compress([node.name for node in nodes]) or '(null)'}",
@@ -280,6 +284,12 @@ def _accounts(queue: QueueRow) -> str:
     if queue.deny_accounts and queue.allow_accounts is None:
         return f"DenyAccounts={','.join(queue.deny_accounts)}"
     return f"AllowAccounts={_all(queue.allow_accounts)}"
+
+
+def _qos(queue: QueueRow) -> str:
+    if queue.deny_qos and queue.allow_qos is None:
+        return f"DenyQos={','.join(queue.deny_qos)}"
+    return f"AllowQos={_all(queue.allow_qos)}"
 
 
 def _yes(is_so: bool) -> str:

@@ -292,7 +292,7 @@ def _keyword(words: Sequence[str]) -> str:
 
     for keyword, request in REQUESTS.items():
         if _is(word, keyword, request.least):
-            if keyword in {"create", "delete"} and entity_of(words[1:]) == "partition":
+            if keyword in {"create", "delete"} and entity_of(words[1:]) in {"partition", "reservation"}:
                 return keyword
             if keyword == "reconfigure":
                 return keyword

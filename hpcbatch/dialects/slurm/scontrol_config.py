@@ -157,7 +157,7 @@ def _priority(config: PriorityConfig) -> dict[str, str]:
     flags += ["SMALL_RELATIVE_TO_TIME"] if config.is_size_relative else []
     return {
         "PriorityDecayHalfLife": full(config.half_life_s),
-        "PriorityCalcPeriod": "00:00:30",
+        "PriorityCalcPeriod": full(config.calc_period_s),
         "PriorityFavorSmall": "Yes" if config.favors_small else "No",
         "PriorityFlags": ",".join(flags),
         "PriorityMaxAge": full(config.max_age_s),

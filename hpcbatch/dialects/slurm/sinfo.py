@@ -97,7 +97,7 @@ class SinfoOptions:
     data: str = ""
     """`json` or `yaml`: all nodes, whatever else is selected."""
     reservations: bool = False
-    """-T: reservations, of which there are none, instead of nodes."""
+    """-T: reservations instead of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,13 +362,15 @@ def columns_of(options: SinfoOptions) -> list[Column]:
     return list(chain.from_iterable(each))
 
 
+def above_of(options: SinfoOptions, now: datetime, tz: tzinfo) -> str:
+    return f"{ctime(now, tz)}\n" if (options.long or options.every_s) and not options.no_header else ""
+
+
 def format_sinfo(
     nodes: Sequence[NodeRow], queues: Sequence[QueueRow], options: SinfoOptions, now: datetime, tz: tzinfo
 ) -> str:
     """What sinfo prints for these nodes and queues. Every line ends in a newline."""
-    above = f"{ctime(now, tz)}\n" if (options.long or options.every_s) and not options.no_header else ""
-    if options.reservations:
-        return f"{above}No reservations in the system\n"
+    above = above_of(options, now, tz)
     columns = columns_of(options)
     groups = _groups(nodes, queues, {column.key for column in columns}, options, tz)
     columns = _grown(columns, groups)
@@ -402,6 +404,7 @@ def _groups(
     chosen = sorted((node for node in nodes if _is_selected(node, options)), key=lambda node: node.name)
     if options.reasons:
         chosen = [node for node in chosen if node.comment and not (node.ready and node.schedulable)]
+    queues = [queue for queue in queues if queue.destinations is None]  # PBS's routing queues have no nodes
     queues = [queue for queue in queues if options.shows_hidden or not queue.is_hidden]
     kept = [queue for queue in queues if options.partitions is None or queue.name in options.partitions]
     groups: list[_Group] = []

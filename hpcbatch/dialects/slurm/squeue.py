@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
@@ -9,7 +10,7 @@ from functools import partial
 from hpcbatch.dialects.slurm.clock import ctime
 from hpcbatch.dialects.slurm.columns import Column, line, parse_format, parse_names
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
-from hpcbatch.dialects.slurm.squeue_format import LETTERS, NAMES, Field, View
+from hpcbatch.dialects.slurm.squeue_format import LETTERS, NAMES, Field, View, detail_of
 from hpcbatch.dialects.slurm.squeue_options import SqueueOptions
 from hpcbatch.dialects.slurm.states import compact, expected_end, expected_start, own_number, priority_of, used_s
 from hpcbatch.errors import UnknownJobError
@@ -77,16 +78,18 @@ def format_queue(
     now: datetime,
     tz: tzinfo,
     wrf: Callable[[JobRow, str], str] | None = None,
+    *,
+    detail: Callable[[JobRow, str], str | None] | None = None,
 ) -> str:
     """What squeue prints for `rows`, of which it takes what `options` ask for. Every line ends in a newline.
-    `wrf` gives the columns of WRF_NAMES; without it they have no value.
+    `wrf` and `detail` give the columns of WRF_NAMES and DETAILED; without them a default stands there.
     """
     chosen = select_jobs(rows, options, now)
-    view = View(
-        now=now, tz=tz, time_format=options.time_format, convert=options.convert, tasks_shown=options.tasks_shown
-    )
+    view = view_of(options, now, tz)
     if wrf is not None:
         view = view._replace(wrf=wrf)
+    if detail is not None:
+        view = view._replace(detail=detail)
     fields, columns = NAMES if options.fields is not None else LETTERS, columns_of(options)
     lines = [] if options.no_header else [line(columns, lambda key: fields[key].heading)]
     if (options.long or options.every_s) and not options.no_header:
@@ -95,12 +98,27 @@ def format_queue(
     return "".join(f"{text}\n" for text in lines)
 
 
+def view_of(options: SqueueOptions, now: datetime, tz: tzinfo) -> View:
+    return View(
+        now=now, tz=tz, time_format=options.time_format, convert=options.convert, tasks_shown=options.tasks_shown
+    )
+
+
+def needs_records(columns: Sequence[Column]) -> bool:
+    """Whether there are values among them that rows do not hold."""
+    return any(detail_of(column.key) for column in columns)
+
+
 def _value(fields: Mapping[str, Field], row: JobRow, view: View, key: str) -> str:
-    return fields[key].value(row, view)
+    name = detail_of(key)
+    found = None if name is None else view.detail(row, name)
+    return fields[key].value(row, view) if found is None else found
 
 
 def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
-    if row.state is JobState.REFUSED or options.has_reservations:
+    if row.state is JobState.REFUSED:
+        return False
+    if options.reservation is not None and options.reservation not in {row.reservation, _queue_of_reservation(row)}:
         return False
     if options.ids is None and row.end_time is not None and now - row.end_time > MIN_JOB_AGE:
         return False
@@ -118,6 +136,11 @@ def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
     if options.users is not None and not options.users & {row.user, str(row.uid)}:
         return False
     return options.hosts is None or bool(options.hosts & set(row.hosts))
+
+
+def _queue_of_reservation(row: JobRow) -> str:
+    """PBS's reservations are queues."""
+    return row.queue if re.fullmatch(r"[RSM][0-9]+", row.queue) else ""
 
 
 def _has_license(row: JobRow, names: frozenset[str]) -> bool:

@@ -95,7 +95,7 @@ def job(shown: ShownJob, group_name: Callable[[int], str] = str) -> dict[str, An
         "array_task_id": int(task) if task.isdecimal() else None,
         "array_max_tasks": row.array_limit or 0,
         "array_task_string": "" if task.isdecimal() else task,
-        "batch_flag": True,
+        "batch_flag": spec.interactive is None,
         "batch_host": hosts[0] if hosts else "",
         "flags": _flags(spec.attributes, started=started),
         "cluster": spec.server,

@@ -116,8 +116,8 @@ class SqueueOptions(NamedTuple):
     """-r: a line for each member of an array."""
     steps: tuple[tuple[NamedJob, str], ...] | None = None
     """-s: steps instead of jobs, of which these or () all: a job and the name of its step."""
-    has_reservations: bool = False
-    """-R: jobs of reservations, of which there are none."""
+    reservation: str | None = None
+    """-R: jobs of this reservation alone."""
     clusters: str | None = None
     every_s: int = 0
     """-i: again after so many seconds; 0: once."""
@@ -184,7 +184,7 @@ def _build(settings: Mapping[str, str], asked: Mapping[str, str], user: str, tim
         qos=_names(merged.get("qos")),
         licenses=_names(merged.get("licenses")),
         steps=_steps(asked["steps"]) if "steps" in asked else None,
-        has_reservations="reservation" in asked,
+        reservation=asked.get("reservation"),
         clusters=asked.get("clusters"),
         every_s=leading_number(asked.get("iterate", "0")),
         data="yaml" if "yaml" in asked else "json" if "json" in asked else "",

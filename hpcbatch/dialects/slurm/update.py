@@ -111,7 +111,7 @@ _SAME_AS = {
     "TresPerNode": "Gres",
     "NodeList": "ReqNodeList",
 }
-_KEPT = {"Comment": "comment", "QOS": "qos", "WCKey": "wckey"}
+_KEPT = {"Comment": "comment", "QOS": "qos", "ReservationName": "reservation", "WCKey": "wckey"}
 _OTHERS = {"NodeName": 3, "PartitionName": 3, "StepId": 4, "FrontendName": 2, "ReservationName": 3, "SlurmctldDebug": 2}
 # Of these the size of the job follows; each is read as sbatch's option.
 _SIZE = {

@@ -226,9 +226,14 @@ class Estate:
             for found in self.reservations
             if found.name == spot.pool and spot.name in found.nodes
         ]
+        before = [
+            (found.start_s, found.end_s, self._amount_kept(found, node, shares=ALL_SHARES))
+            for found in self.reservations
+            if found.goes_before and found.name != spot.pool and spot.name in found.nodes
+        ]
         zero = (0,) * len(spot.has)
         inside = Timeline.of(zero, [*own, *((start, end, minus(zero, amounts)) for start, end, amounts in kept)])
-        beside = Timeline.of(spot.has, [*own, *others])
+        beside = Timeline.of(spot.has, [*own, *others, *before])
         times = sorted({*inside.times, *beside.times})
         return Timeline(times, [lower(inside.at(time), beside.at(time)) for time in times])
 

@@ -52,9 +52,9 @@ class Limits:
         self.drop_running(job.job_id)
         found = []
         for key in self._keys(job.owner, job.owner.queue):
-            amount = _used_running(self.limits[key[0]].what, job)
-            found.append(Count(key, amount, self.limits[key[0]]))
-            self.used[key] = self.used.get(key, 0) + amount
+            if amount := _used_running(self.limits[key[0]].what, job):
+                found.append(Count(key, amount, self.limits[key[0]]))
+                self.used[key] = self.used.get(key, 0) + amount
         if found:
             self._of_running[job.job_id] = found
 

@@ -63,6 +63,9 @@ class Rooms:
             for pool, time in (("", found.start_s), ("", found.end_s), (found.name, found.end_s)):
                 if time > now_s and time not in self.starts.setdefault(pool, []):
                     insort(self.starts[pool], time)
+            for pool in self._estate.pools if found.goes_before and found.start_s > now_s else ():
+                if found.start_s not in self.starts.setdefault(pool, []):
+                    insort(self.starts[pool], found.start_s)
         if self._estate.reservations:
             for spot in self._estate.spots():
                 if not spot.is_even:

@@ -197,7 +197,8 @@ class RunningJob:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """Nodes kept from `start_s` to `end_s` for those who may use it. Of one that repeats, each time is one of these, by
-    the same name. Reservations of the same node at the same time together keep no more than the node has.
+    the same name. Reservations of the same node at the same time together keep no more than the node has, unless one
+    `may_overlap`.
     """
 
     name: str
@@ -208,13 +209,28 @@ class Reservation:
     users: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
     accounts: frozenset[str] = frozenset()
+    denied_users: frozenset[str] = frozenset()
+    denied_groups: frozenset[str] = frozenset()
+    denied_accounts: frozenset[str] = frozenset()
     is_for_nobody: bool = False
-    """Maintenance."""
+    goes_before: bool = False
+    """Jobs of other reservations do not run into it either: maintenance."""
+    may_overlap: bool = False
+    """It and others may keep more of a node together than that has."""
+    cuts_s: float = 0.0
+    """Jobs in it are ended with it, and start even if they might run so much longer."""
 
     def may_use(self, owner: Owner) -> bool:
-        """Whether the owner is in every list that is not empty."""
+        """Whether the owner is in every list that is not empty, and in none of those who are denied."""
         lists = ((self.users, (owner.user,)), (self.groups, owner.groups), (self.accounts, owner.accounts))
-        return not self.is_for_nobody and all(not some or not some.isdisjoint(names) for some, names in lists)
+        denied = (
+            (self.denied_users, (owner.user,)),
+            (self.denied_groups, owner.groups),
+            (self.denied_accounts, owner.accounts),
+        )
+        if self.is_for_nobody or any(not some.isdisjoint(names) for some, names in denied):
+            return False
+        return all(not some or not some.isdisjoint(names) for some, names in lists)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from hpcbatch.policy.plan.estate import Spot
 from hpcbatch.policy.plan.limits import Count, CounterKey
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
 from hpcbatch.policy.plan.packing import Placing
-from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Place, RunningJob, WaitingJob
+from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Place, Reservation, RunningJob, WaitingJob
 from hpcbatch.policy.plan.yielding import in_line, least_victims, without
 
 if TYPE_CHECKING:
@@ -76,6 +76,11 @@ class _Walk:
         self._used = planner.limits.used
         self._released_uses: dict[CounterKey, int] = {}
         self._planned_uses: dict[CounterKey, list[tuple[float, int]]] = {}
+        self._cuts: dict[str, list[Reservation]] = {}
+        """By pool: the times of a reservation that ends the jobs in it."""
+        for found in planner.estate.reservations:
+            if found.cuts_s:
+                self._cuts.setdefault(found.name, []).append(found)
         self._starts: dict[JobId, _Start] = {}
         """Of those in `expected`."""
         self._claimed: set[JobId] = set()
@@ -260,6 +265,11 @@ class _Walk:
 
     def _walltimes(self, job: WaitingJob, pool: str) -> Iterator[float]:
         """The times for which the job may run, the longest first: between them nothing begins."""
+        for found in self._cuts.get(pool, ()):
+            over_s = self.now_s + job.walltime_s - found.end_s
+            if found.start_s <= self.now_s < found.end_s and 0 < over_s <= found.cuts_s:
+                yield found.end_s - self.now_s
+                return
         yield job.walltime_s
         least_s = job.min_walltime_s
         if least_s is None or least_s >= job.walltime_s:
@@ -272,8 +282,12 @@ class _Walk:
 
     def _plan(self, job: WaitingJob, allowed: list[tuple[Option, Uses]], pool: str) -> bool:
         best: tuple[float, Option, Uses, list[Placing]] | None = None
+        walltime_s = job.walltime_s
+        for one in self._cuts.get(pool, ()):
+            if 0 < walltime_s - (one.end_s - one.start_s) <= one.cuts_s:
+                walltime_s = one.end_s - one.start_s
         for option, uses in allowed:
-            found = earliest(option, job.walltime_s, self._estate, self._rooms)
+            found = earliest(option, walltime_s, self._estate, self._rooms)
             if found is not None and (best is None or found[0] < best[0]):
                 best = found[0], option, uses, found[1]
         if best is None:

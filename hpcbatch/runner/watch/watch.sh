@@ -60,6 +60,7 @@ watch() {
       look
       look_at_links
     fi
+    tell_new_steps "$began"
     keep_words
     [ -z "$real_due" ] || [ $pause -le 25 ] || pause=25 # wrf.exe overwrites what real.exe said
     [ $now -ge $((began + 300)) ] || [ $pause -le 25 ] || pause=25

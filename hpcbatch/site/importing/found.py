@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import DirectiveError, HpcBatchError, place
+
+if TYPE_CHECKING:
+    from hpcbatch.site.importing.standing import Standing
 
 _SHOWN = 80
 """Characters of a setting in a message."""
@@ -102,6 +105,8 @@ class Found:
         self.queues_with_nodes: set[str] = set()
         """Their jobs run only on the nodes that name them."""
         self.limits: dict[tuple[str, str], Setting] = {}
+        self.standing: dict[str, Standing] = {}
+        """Maui's standing reservations, by name."""
         self._carried: dict[Setting, None] = {}
         self._left: dict[Left, None] = {}
         self._own: dict[Setting, None] = {}

@@ -11,6 +11,7 @@ from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.model.site import QueueConfig, Translation, Word
 from hpcbatch.site.importing import names
 from hpcbatch.site.importing.found import Found, Node, Place, Queue, Setting
+from hpcbatch.site.importing.standing import commands
 
 DEFAULT_RESOURCES: Final = {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"}
 _GPUS: Final = frozenset({"gpu", "gpus", "ngpus"})
@@ -40,6 +41,8 @@ class Plan:
     """Likewise."""
     node_labels: Mapping[tuple[str, str], tuple[str, ...]]
     """Label → the nodes that have to get it."""
+    reservations: tuple[str, ...] = ()
+    """Commands of an operator's that make them."""
 
 
 def plan(found: Found, *, checks_accounts: bool = False) -> Plan:
@@ -61,6 +64,7 @@ def plan(found: Found, *, checks_accounts: bool = False) -> Plan:
         priority=found.priority,
         preemption=found.preemption,
         node_labels={label: tuple(sorted(nodes, key=_natural)) for label, nodes in labels.items() if nodes},
+        reservations=tuple(commands(found)),
     )
 
 

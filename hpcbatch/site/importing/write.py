@@ -62,6 +62,9 @@ def site_yaml(plan: Plan, found: Found, files: Sequence[str], image: str | None)
         for translation in plan.translations:
             lines += _translation(translation)
     lines += _labels(plan)
+    if plan.reservations:
+        lines += ["", "# The standing reservations: an operator makes them so, once hpcbatch runs."]
+        lines += [line for command in plan.reservations for line in _wrapped(command)]
     lines += _left(found)
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,8 @@ from hpcbatch.model.array import Membership
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus, Suspension
-from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
+from hpcbatch.model.reservation import Flag, KeptNode, ReservationSpec, Reserved
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Translation, Word
 from hpcbatch.model.spec import JobSpec, Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy import planned
@@ -25,9 +26,22 @@ from hpcbatch.policy.plan.outcome import Expected, Held, Why
 from hpcbatch.policy.plan.snapshot import JOBS, LabelTest, Limit, Owner, Place, Scope
 from hpcbatch.policy.waiting import NodeRoom
 
-SITE = SiteConfig(node_properties={"ib": {"net": "ib"}}, kill_delay_s=30)
-QUEUE = QueueConfig(name="q", volcano_queue="q", node_selector={"kind": "batch"})
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
+
+
+def reserved(name: str, *flags: Flag, **more: Any) -> Reserved:
+    end = NOW + timedelta(hours=1)
+    spec = ReservationSpec(dialect="slurm", name=name, start=NOW, end=end, flags=flags, **more)
+    return Reserved(id=name, spec=spec, owner="root", nodes=(KeptNode(name="n1"),), start=NOW, end=end)
+
+
+SITE = SiteConfig(
+    node_properties={"ib": {"net": "ib"}},
+    kill_delay_s=30,
+    reservations={"r": reserved("r"), "maint": reserved("maint", Flag.MAINT)},
+    translations=(Translation(word=Word.RESERVATION, pattern="word", renamed="word"),),
+)
+QUEUE = QueueConfig(name="q", volcano_queue="q", node_selector={"kind": "batch"})
 GI = 1 << 30
 
 
@@ -167,7 +181,9 @@ def pod(phase: str = "Running", **spec: Any) -> dict[str, Any]:
 
 
 def test_bound_pods() -> None:
-    assert planned.bound_pod(pod(), "7") == ("a", "7", {"cpu": 500, "memory": GI, "pods": 1})
+    assert planned.bound_pod(pod(), "7") == ("a", "7", {"cpu": 500, "memory": GI, "pods": 1}, False)
+    going = planned.bound_pod({**pod(), "metadata": {"name": "p", "deletionTimestamp": "2026-11-25T12:00:00Z"}}, "7")
+    assert going is not None and going.is_leaving
     heavy = planned.bound_pod(pod(overhead={"cpu": "250m"}), "")
     assert heavy is not None and heavy.takes["cpu"] == 750
     assert planned.bound_pod(pod("Succeeded"), "7") is None
@@ -237,7 +253,10 @@ ROOMS = [NodeRoom(labels={"kind": "batch"}, has={"cpu": 4000, "memory": GI}, use
     [
         (Held(why=Why.PRIORITY), 2, Reason.PRIORITY, ""),
         (Held(why=Why.PRIORITY), 3, Reason.PRIORITY, "Not enough free nodes available"),
-        (Held(why=Why.RESERVATION, reservation="r"), 2, Reason.PRIORITY, ""),
+        (Held(why=Why.RESERVATION, reservation="r"), 2, Reason.RESERVED, ""),
+        (Held(why=Why.RESERVATION, reservation="maint"), 2, Reason.MAINTENANCE, ""),
+        (Held(why=Why.RESERVATION_OVER, reservation="gone"), 2, Reason.RESERVATION_GONE, ""),
+        (Held(why=Why.RESERVATION_DENIED, reservation="r"), 2, Reason.RESERVATION, ""),
         (Held(why=Why.RESOURCES), 3, Reason.RESOURCES, "ncpus (R: 3 A: 2 T: 4)"),
         (Held(why=Why.NEVER_FITS), 5, Reason.NEVER_FITS, "ncpus (R: 5 A: 2 T: 4)"),
         (Held(why=Why.BEGIN_TIME), 2, Reason.BEGIN_TIME, ""),
@@ -309,3 +328,22 @@ def test_every_why_has_a_reason(why: Why) -> None:
 )
 def test_a_shown_priority_is_about_right(shown: int | None, rank: float | None, expected: int | None) -> None:
     assert planned.shown_rank(shown, rank) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "queue", "wanted"),
+    [("r", "q", "r"), ("gone", "q", "gone"), ("word", "q", ""), ("", "q", ""), ("", "R12", "R12")],
+)
+def test_the_reservation_of_a_job(asked: str, queue: str, wanted: str) -> None:
+    """One that has gone is still the job's, one of the site's own words is none."""
+    queues = (QUEUE, QueueConfig(name="R12", volcano_queue="q", reservation="R12"))
+    record = replace(job(attributes={"reservation": asked}), queue=queue)
+    assert planned.reservation_of(record, replace(SITE, queues=queues)) == wanted
+
+
+def test_a_reservation_for_the_plan() -> None:
+    found = reserved("r", Flag.OVERLAP, users=("ann", "bob"), accounts=("-x",))
+    (one,) = planned.reservations_of(found, [(NOW, NOW + timedelta(hours=1))])
+    assert (one.name, one.start_s, one.nodes) == ("r", NOW.timestamp(), {"n1": None})
+    assert (sorted(one.users), sorted(one.denied_accounts), sorted(one.accounts)) == (["ann", "bob"], ["x"], [])
+    assert (one.may_overlap, one.goes_before, one.cuts_s) == (True, False, float("inf"))

@@ -78,6 +78,10 @@ def test_one_without_a_walltime() -> None:
             row(2, Reason.NEVER_FITS, message="too much"),
             "for less, or for other nodes. too much.",
         ),
+        (row(2, Reason.RESERVATION, reservation="r"), "waits for its reservation r: that has not begun,"),
+        (row(2, Reason.RESERVATION_GONE, reservation="r"), "waits for reservation r, which there is not any more"),
+        (row(2, Reason.MAINTENANCE), "Its nodes are reserved for maintenance, and it would still run"),
+        (row(2, Reason.RESERVED), "Its nodes are reserved for others, and it would still run"),
         (row(2, Reason.QUEUE_UNAVAILABLE, message="it is closed"), "waits for its queue q. it is closed."),
     ],
 )
