@@ -30,6 +30,7 @@ from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob,
 from hpcbatch.policy.planned import (
     BoundPod,
     added,
+    beside_walltime_s,
     bound_pod,
     capability_limits,
     ends_s,
@@ -48,6 +49,7 @@ from hpcbatch.policy.planned import (
 from hpcbatch.policy.preemption import Preemptions
 from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
+from hpcbatch.policy.spent import is_counted
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.site.reservations import without_reservations
@@ -76,6 +78,9 @@ class PlanWorld:
         self._seen_site: SiteConfig | None = None
         self._seen_base: SiteConfig | None = None
         self._of_accounts: tuple[Limit, ...] = ()
+        self._spent: Mapping[str, int] = {}
+        self.counts_spent = self.lacks_spent = False
+        """Whether there are limits of what has been used in the course of time, and whether that is not known yet."""
         self.released: dict[str, Released] = {}
         self.waiting: dict[str, WaitingJob] = {}
         self.records: dict[str, JobRecord] = {}
@@ -170,13 +175,14 @@ class PlanWorld:
             self._changed_jobs.update(map(object_key, found))
             return
         self._seen_base = base
-        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce), site
+        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce, site.partition_qos), site
         self.claims.rules = Preemptions(site, self._owners)
         self._changed_released.update(self.released)
         self.order.set(site.ranked_by, self._owners)
         limits = running_limits(accounts, site.accounting_enforce, site.resources)
         if limits != self._of_accounts:
-            self._of_accounts = limits
+            self.lacks_spent = is_counted(limits) and (self.lacks_spent or not self.counts_spent)
+            self._of_accounts, self.counts_spent = limits, is_counted(limits)
             self._planner.set_limits(self._all_limits())
             self.is_changed = True
         self._changed_jobs.update(object_key(obj) for obj in self._batchjobs.items())
@@ -271,6 +277,9 @@ class PlanWorld:
         before = self.order.ranking
         self.order.rank_as_of(now_s)
         self._put_in_order(before)
+        if self.counts_spent:
+            self._spent, self.lacks_spent = self.order.spent(now_s), False
+            self.is_changed = True
 
     def rank(self, record: JobRecord) -> float | None:
         self._look_at_site()
@@ -481,6 +490,8 @@ class PlanWorld:
                 waiting=tuple(jobs),
                 reservations=self._reserved.times,
                 limits=self._all_limits(),
+                spent=self._spent,
+                beside_walltime_s=beside_walltime_s(self._site()),
                 depth=None,
             )
         )
@@ -501,6 +512,7 @@ class PlanWorld:
     def plan(self, now_s: float) -> Plan:
         self._planned_s = max(self._planned_s, now_s)  # the machine's clock may be set back
         self._planner.depth = self._site().backfill_depth
+        self._planner.set_spent(self._spent, beside_s=beside_walltime_s(self._site()))
         self.is_changed = False
         return self._planner.plan(self._planned_s)
 

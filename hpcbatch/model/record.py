@@ -12,7 +12,7 @@ from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
 from hpcbatch.model.dependency import DependencyProgress, Wait, parse_left
 from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.model.step import MAX_STEPS, StepRecord
 from hpcbatch.model.stored import (
     AMOUNTS,
@@ -391,6 +391,8 @@ class Summary:
     account: str = field(default="", metadata=stored("account", ANY_TEXT))
     begin_time: datetime | None = field(default=None, metadata=stored("beginTime", TIME))
     reservation: str = field(default="", metadata=stored("reservation", ANY_TEXT))
+    other_queues: str = field(default="", metadata=stored("otherQueues", ANY_TEXT))
+    """In which it may start, too, while it waits: `b,c`."""
 
     @classmethod
     def of(cls, record: JobRecord) -> Summary:
@@ -405,4 +407,7 @@ class Summary:
             account=record.spec.account or "",
             begin_time=record.spec.begin_time,
             reservation=record.spec.attributes.get("reservation", ""),
+            other_queues=",".join(name for name in record.spec.other_queues if name != record.queue)
+            if record.status.state in WAITING
+            else "",
         )

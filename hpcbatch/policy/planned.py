@@ -126,7 +126,7 @@ def waiting_job(
         order=order_of(record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority)),
         shapes=(shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(full, site),
-        min_walltime_s=None if least_s is None else least_s + _beside_walltime_s(site),
+        min_walltime_s=None if least_s is None else least_s + beside_walltime_s(site),
         owner=owner,
         preempts=preempts,
         claim=() if preempting is None else places_of(preempting.places),
@@ -171,7 +171,7 @@ def reservations_of(reserved: Reserved, upcoming: Iterable[tuple[datetime, datet
 
 def as_released(record: JobRecord, site: SiteConfig, holds_s: float) -> JobRecord:
     """The record of a job that starts now and has to be gone after `holds_s`: it may get a shorter walltime."""
-    given_s = holds_s - _beside_walltime_s(site)
+    given_s = holds_s - beside_walltime_s(site)
     return replace(record, status=shortened(record.status, record.spec.min_walltime_s, given_s))
 
 
@@ -189,10 +189,11 @@ def holds_nodes_s(record: JobRecord, site: SiteConfig) -> float:
     """From its release to the last moment at which it can hold its nodes."""
     if record.walltime_s is None:
         return ENDLESS_S
-    return record.walltime_s + _beside_walltime_s(site)
+    return record.walltime_s + beside_walltime_s(site)
 
 
-def _beside_walltime_s(site: SiteConfig) -> float:
+def beside_walltime_s(site: SiteConfig) -> float:
+    """What of a job's time with its nodes is no part of its walltime."""
     return _START_UP_S + site.kill_delay_s + _GRACE_S
 
 
@@ -452,7 +453,24 @@ def _limited(held: Held, shape: Shape) -> Waiting:
         return Waiting(reason=Reason.RESOURCES, message=text)
     if " " in limit.code:  # PBS's own sentence
         return Waiting(reason=Reason.LIMIT, message=limit.code)
-    return Waiting(reason=Reason.LIMIT, message=f"{limit.code}: no more than {_amount_text(limit)} at a time")
+    most = _minutes_text(limit) if limit.is_time else f"{_amount_text(limit)} at a time"
+    return Waiting(reason=Reason.LIMIT, message=f"{limit.code}: no more than {most}")
+
+
+def _minutes_text(limit: Limit) -> str:
+    minutes = limit.amount // 60
+    match limit.what:
+        case "cpu":
+            text = f"{minutes // 1000} CPU minutes"
+        case "memory":
+            text = f"{minutes >> 20} minutes of a MiB of memory"
+        case _ if limit.what == JOBS:
+            text = f"{minutes} minutes"
+        case _ if limit.what == NODES:
+            text = f"{minutes} node minutes"
+        case name:
+            text = f"{minutes} minutes of {name}"
+    return f"{text}, used or still to be used by what runs" if limit.spent else f"{text} still to be used by what runs"
 
 
 def _amount_text(limit: Limit) -> str:

@@ -66,7 +66,7 @@ def test_tasks_of_srun(site: Site) -> None:
 
 
 def test_tasks_go_to_one_host_after_the_other(site: Site) -> None:
-    """Also by blocks, which only says which numbers they have; packed, fill a host. Source: slurm_step_layout.c."""
+    """Also by blocks, which only says which numbers they have; packed, they fill a host: slurm_step_layout.c."""
     show = "sh -c 'echo $SLURM_PROCID:$SLURM_NODEID' | sort | tr '\\n' ' '; echo"
     ways = ("block", "cyclic", "plane=2", "block,pack")
     text = slurm_output(site, "\n".join(f"srun --mpi=none -N2 -O -n4 -m {way} {show}" for way in ways))

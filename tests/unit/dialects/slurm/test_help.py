@@ -8,7 +8,7 @@ from hpcbatch.dialects.pbs import options as pbs_options
 from hpcbatch.dialects.pbs import usage
 from hpcbatch.dialects.slurm.help import SBATCH_HELP, SCONTROL_USAGE
 from hpcbatch.dialects.slurm.options import OPTIONS, Support
-from hpcbatch.dialects.slurm.scontrol_command import _ENTITIES, _KEYWORDS
+from hpcbatch.dialects.slurm.scontrol_command import ENTITIES, KEYWORDS
 
 NOT_SUPPORTED_BY_QSUB = set("IXuc")
 """`-c n` is taken, and what happens anyway."""
@@ -23,11 +23,11 @@ def test_sbatch() -> None:
 
 def test_scontrol() -> None:
     lines = re.findall(r"^  ([a-z_]+)(?: ([a-z]+))?", SCONTROL_USAGE, re.MULTILINE)
-    assert {verb for verb, _ in lines} >= _KEYWORDS.keys() - {"holdu"}
-    assert {verb for verb, _ in lines} <= _KEYWORDS.keys() | {"reconfigure"}
+    assert {verb for verb, _ in lines} >= KEYWORDS.keys() - {"holdu"}
+    assert {verb for verb, _ in lines} <= KEYWORDS.keys() | {"reconfigure"}
     shown = " ".join(re.findall(r"show ([a-z]+)", SCONTROL_USAGE)).split()
-    assert all(any(entity.startswith(word) for entity in _ENTITIES) for word in shown)
-    assert all(any(entity.startswith(word) for word in shown) for entity in _ENTITIES)
+    assert all(any(entity.startswith(word) for entity in ENTITIES) for word in shown)
+    assert all(any(entity.startswith(word) for word in shown) for entity in ENTITIES)
 
 
 def test_qsub() -> None:
