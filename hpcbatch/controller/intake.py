@@ -121,12 +121,13 @@ class Intake:
         """Nobody else is admitted while a job is counted, so that none is too many. Raises RefusedError for one that
         is over a limit.
         """
-        accounts, enforced = self._sites.accounts.in_force, self._sites.in_force.config.accounting_enforce
+        accounts, site = self._sites.accounts.in_force, self._sites.in_force.config
+        enforced = site.accounting_enforce
         if not has_limits(accounts, enforced):
             yield
             return
         with self._standings.lock:
-            check_submission(accounts, enforced, standing_of(record), self._standings.others())
+            check_submission(accounts, enforced, standing_of(record), self._standings.others(), site.partition_qos)
             yield
 
     def grant(
@@ -237,7 +238,7 @@ class Intake:
             granted = self._for_account(spec, granted, owner, queue, site)
             renamed = {name: granted.renamed[name] for name in ("account", "attributes") if name in granted.renamed}
             record = _granted_record(replace(spec, **renamed), owner, queue, granted)
-            check_submission(accounts, enforced, standing_of(record), self._standings.others())
+            check_submission(accounts, enforced, standing_of(record), self._standings.others(), site.partition_qos)
 
     def host_names(self) -> dict[str, str]:
         """Of the nodes, by their names."""
@@ -255,7 +256,7 @@ class Intake:
         check_reservation(spec, queue, site, owner, Owners(accounts, enforced).line(found.account))
         if granted.walltime_s is None and LIMITS in enforced:
             job = Standing(user=owner.user, account=found.account, qos=found.qos, queue=queue.name)
-            granted = replace(granted, walltime_s=max_walltime_s(place_of(accounts, job))[0])
+            granted = replace(granted, walltime_s=max_walltime_s(place_of(accounts, job, site.partition_qos))[0])
         renamed = dict(granted.renamed)
         if found.account != (spec.account or ""):
             renamed["account"] = found.account

@@ -171,7 +171,7 @@ class PlanGate:
             if self._blocked_until.get(job_id, 0.0) > time.monotonic():
                 return Waiting(reason=record.status.reason, message=record.status.message)
             self._world.blocked.discard(job_id)
-            if site.priority.by_share and self._ranked < 0:
+            if (site.priority.by_share and self._ranked < 0) or self._world.lacks_spent:
                 self._changed.set()  # what is in the history has not been counted yet; its event puts it in line
                 return Waiting(reason=record.status.reason, message=record.status.message)
             if code := self._world.never_because(record):
@@ -371,14 +371,18 @@ class PlanGate:
     def _until_rank_s(self) -> float:
         """Seconds until the waiting jobs are put in order anew: ages and shares change with time."""
         config = self._sites.in_force.config.priority
-        if not config.changes_with_time:
+        if not (config.changes_with_time or self._world.counts_spent):
             return float("inf")
+        if self._world.lacks_spent:
+            return 0.0
         return self._ranked + max(config.calc_period_s, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
 
     def rank(self) -> None:
         """Put the waiting jobs in the order of their ranks as they are now."""
         began, config = time.monotonic(), self._sites.in_force.config.priority
-        if config.by_share:
+        with self._lock:
+            self._world.refresh(time.time())
+        if config.by_share or self._world.counts_spent:
             self._usage.load(config)  # without the lock: a database may be slow
         with self._lock:
             self._world.refresh(time.time())

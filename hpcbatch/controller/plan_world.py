@@ -24,12 +24,13 @@ from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Plan
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release
 from hpcbatch.policy.plan.planner import Planner, make_plan
 from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
     BoundPod,
     added,
+    beside_walltime_s,
     bound_pod,
     capability_limits,
     ends_s,
@@ -42,11 +43,13 @@ from hpcbatch.policy.planned import (
     reservation_of,
     running_job,
     shape_of,
+    used_whole,
     waiting_job,
 )
 from hpcbatch.policy.preemption import Preemptions
 from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
+from hpcbatch.policy.spent import is_counted
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.site.reservations import without_reservations
@@ -75,6 +78,9 @@ class PlanWorld:
         self._seen_site: SiteConfig | None = None
         self._seen_base: SiteConfig | None = None
         self._of_accounts: tuple[Limit, ...] = ()
+        self._spent: Mapping[str, int] = {}
+        self.counts_spent = self.lacks_spent = False
+        """Whether there are limits of what has been used in the course of time, and whether that is not known yet."""
         self.released: dict[str, Released] = {}
         self.waiting: dict[str, WaitingJob] = {}
         self.records: dict[str, JobRecord] = {}
@@ -169,13 +175,14 @@ class PlanWorld:
             self._changed_jobs.update(map(object_key, found))
             return
         self._seen_base = base
-        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce), site
+        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce, site.partition_qos), site
         self.claims.rules = Preemptions(site, self._owners)
         self._changed_released.update(self.released)
         self.order.set(site.ranked_by, self._owners)
         limits = running_limits(accounts, site.accounting_enforce, site.resources)
         if limits != self._of_accounts:
-            self._of_accounts = limits
+            self.lacks_spent = is_counted(limits) and (self.lacks_spent or not self.counts_spent)
+            self._of_accounts, self.counts_spent = limits, is_counted(limits)
             self._planner.set_limits(self._all_limits())
             self.is_changed = True
         self._changed_jobs.update(object_key(obj) for obj in self._batchjobs.items())
@@ -270,6 +277,9 @@ class PlanWorld:
         before = self.order.ranking
         self.order.rank_as_of(now_s)
         self._put_in_order(before)
+        if self.counts_spent:
+            self._spent, self.lacks_spent = self.order.spent(now_s), False
+            self.is_changed = True
 
     def rank(self, record: JobRecord) -> float | None:
         self._look_at_site()
@@ -344,9 +354,7 @@ class PlanWorld:
     def _set_running(self, job_id: str, now_s: float) -> None:
         released = self.released.get(job_id)
         if released is not None:
-            released.pods = tuple(self._of_job.get(job_id, {}).values())
-            if len(released.pods) >= released.size:
-                released.was_bound = True
+            released.take_note_of(tuple(self._of_job.get(job_id, {}).values()))
         if released is None or (released.is_stalled and released.waits):
             return
         placed: dict[str, Vector] = {}
@@ -361,6 +369,7 @@ class PlanWorld:
         yields = None if self.claims.is_victim(job_id) else self.claims.rules.yields(released.record)
         reservation = reservation_of(released.record, self._site())
         job = running_job(released.record, placed, ends, owner, yields=yields, reservation=reservation)
+        job = replace(job, uses=used_whole(released.shape, placed, released.places))
         if self._running.get(job_id) != job:
             self._running[job_id] = job
             self._planner.put_running(job)
@@ -368,33 +377,29 @@ class PlanWorld:
 
     def _set_node(self, name: str, now_s: float) -> None:
         obj = self._node_objects.get(name)
+        pods = {} if obj is None else self._on_node.get(name, {})
+        others = [pod for pod in pods.values() if pod.job_id not in self.released]
+        self._set_leaving(leaving_pods(name, (pod.takes for pod in others if pod.is_leaving), now_s))
         if obj is None:
             if self._nodes.pop(name, None) is not None:
                 self._planner.drop_node(name)
                 self.is_changed = True
-            self._set_leaving(leaving_pods(name, {}, now_s))
             return
-        others = [pod for pod in self._on_node.get(name, {}).values() if pod.job_id not in self.released]
-        leaving: Vector = {}
-        for pod in others:
-            leaving = added(leaving, pod.takes) if pod.is_leaving else leaving
-        self._set_leaving(leaving_pods(name, leaving, now_s))
-        node = node_of(obj, [pod.takes for pod in others if not pod.is_leaving])
+        node = node_of(obj, (pod.takes for pod in others if not pod.is_leaving))
         if self._nodes.get(name) != node:
             self._nodes[name] = node
             self._planner.put_node(node)
             self.is_changed = True
 
     def _set_leaving(self, pods: RunningJob) -> None:
-        ((_, takes),) = pods.placed.items()
-        if takes:
-            if self._running.get(pods.job_id) != pods:
-                self._running[pods.job_id] = pods
-                self._planner.put_running(pods)
-                self.is_changed = True
-        elif self._running.pop(pods.job_id, None) is not None:
+        if any(pods.placed.values()):
+            self._running[pods.job_id] = pods
+            self._planner.put_running(pods)
+        elif self._running.pop(pods.job_id, None) is None:
+            return
+        else:
             self._planner.drop_job(pods.job_id)
-            self.is_changed = True
+        self.is_changed = True
 
     def forget(self, job_id: str) -> None:
         """The job neither waits for the plan nor holds anything by it."""
@@ -465,7 +470,9 @@ class PlanWorld:
         if record.spec.begin_time is not None:
             job = replace(job, earliest_s=record.spec.begin_time.timestamp())
         plan = self._all_planned([*self._first(most), job], now_s)
-        released = next((one for one in plan.releases if one.job_id == job.job_id), None)
+        # where others end for it, as Slurm tells it: now
+        starts: tuple[Release | Preemption, ...] = (*plan.releases, *plan.preemptions)
+        released = next((one for one in starts if one.job_id == job.job_id), None)
         if released is not None:
             return Expected(start_s=now_s, shape=released.shape, places=released.places)
         return plan.expected.get(job.job_id) or plan.held.get(job.job_id)
@@ -483,6 +490,8 @@ class PlanWorld:
                 waiting=tuple(jobs),
                 reservations=self._reserved.times,
                 limits=self._all_limits(),
+                spent=self._spent,
+                beside_walltime_s=beside_walltime_s(self._site()),
                 depth=None,
             )
         )
@@ -503,6 +512,7 @@ class PlanWorld:
     def plan(self, now_s: float) -> Plan:
         self._planned_s = max(self._planned_s, now_s)  # the machine's clock may be set back
         self._planner.depth = self._site().backfill_depth
+        self._planner.set_spent(self._spent, beside_s=beside_walltime_s(self._site()))
         self.is_changed = False
         return self._planner.plan(self._planned_s)
 

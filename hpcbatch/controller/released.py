@@ -29,6 +29,11 @@ class Released:
         """Volcano has placed none of its pods."""
         return not self.was_bound and not self.pods
 
+    def take_note_of(self, pods: tuple[BoundPod, ...]) -> None:
+        """What pods of it have nodes now; those of a run before may still be going."""
+        self.pods = pods
+        self.was_bound = self.was_bound or sum(not pod.is_leaving for pod in pods) >= self.size
+
     @property
     def size(self) -> int:
         return 0 if self.shape is None else sum(part.count for part in self.shape.parts)

@@ -12,7 +12,7 @@ from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
 from hpcbatch.model.dependency import DependencyProgress, Wait, parse_left
 from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.model.step import MAX_STEPS, StepRecord
 from hpcbatch.model.stored import (
     AMOUNTS,
@@ -60,6 +60,8 @@ class HostUsage:
     max_rss_bytes: int | None = field(default=None, metadata=stored("maxRssBytes", COUNT))
 
 
+MOST_TEXT = 65536
+"""Characters of a long text."""
 PREEMPTED = " was preempted "
 """Stands in what is said of a lost run, if it was preempted."""
 
@@ -133,7 +135,7 @@ class Preempting:
     """Others are ended so that this job can start. Written before they are."""
 
     time: datetime = field(metadata=stored("time", TIME))
-    places: str = field(metadata=stored("places", string(most=65536)))
+    places: str = field(metadata=stored("places", string(most=MOST_TEXT)))
     """Where it is to start, as policy.planned writes places."""
     victims: tuple[Victim, ...] = field(default=(), metadata=stored("victims", list_of(struct(Victim), most=1000)))
 
@@ -389,6 +391,8 @@ class Summary:
     account: str = field(default="", metadata=stored("account", ANY_TEXT))
     begin_time: datetime | None = field(default=None, metadata=stored("beginTime", TIME))
     reservation: str = field(default="", metadata=stored("reservation", ANY_TEXT))
+    other_queues: str = field(default="", metadata=stored("otherQueues", ANY_TEXT))
+    """In which it may start, too, while it waits: `b,c`."""
 
     @classmethod
     def of(cls, record: JobRecord) -> Summary:
@@ -403,4 +407,7 @@ class Summary:
             account=record.spec.account or "",
             begin_time=record.spec.begin_time,
             reservation=record.spec.attributes.get("reservation", ""),
+            other_queues=",".join(name for name in record.spec.other_queues if name != record.queue)
+            if record.status.state in WAITING
+            else "",
         )

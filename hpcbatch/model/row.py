@@ -89,6 +89,8 @@ class JobRow(NamedTuple):
     """Its priority, where the site's has factors."""
     reservation: str = ""
     """That it asks for; PBS's are queues."""
+    other_queues: tuple[str, ...] = ()
+    """In which it may start, too, while it waits."""
 
 
 class Column(NamedTuple):
@@ -234,6 +236,7 @@ COLUMNS: Final = (
         description="When it is expected to start",
     ),
     Column("Rank", "integer", ".status.rank", {"rank": _same}),
+    Column("OtherQueues", "string", ".status.summary.otherQueues", {"other_queues": _names}),
     Column("PlannedNodes", "string", ".status.plannedNodes", {"planned_nodes": _names}),
     Column("Reservation", "string", ".status.summary.reservation", {"reservation": _text}),
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),

@@ -307,6 +307,11 @@ class SiteConfig:
         """Whether there are routing queues."""
         return any(queue.destinations is not None for queue in (*self.queues, *self.operator_queues))
 
+    @property
+    def partition_qos(self) -> Mapping[str, str]:
+        """The qualities of service of partitions that have one."""
+        return {queue.name: queue.qos for queue in (*self.queues, *self.operator_queues) if queue.qos}
+
     def queue_called(self, name: str) -> QueueConfig | None:
         """The queue that scripts mean by `name`: its own, or an alias, of which those without patterns go first."""
         if (queue := self.queue(name)) is not None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from hpcbatch.model.accounts import NORMAL, Accounts
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.policy.account_limits import Place, Standing, own_limits, place_of
+from hpcbatch.policy.account_limits import OVER_PARTITION, Place, Standing, own_limits, place_of
 from hpcbatch.policy.plan.snapshot import Owner
-from hpcbatch.policy.submission import LIMITS
+from hpcbatch.policy.submission import DEFAULT_PROJECT, LIMITS
 
 _MIB = 2**20
 _MOST_KEPT = 100_000
@@ -18,8 +18,11 @@ _MOST_KEPT = 100_000
 class Owners:
     """The jobs' places in one set of accounts; what jobs have in common is looked up once."""
 
-    def __init__(self, accounts: Accounts, enforced: frozenset[str]) -> None:
+    def __init__(
+        self, accounts: Accounts, enforced: frozenset[str], partition_qos: Mapping[str, str] | None = None
+    ) -> None:
         self.accounts, self._enforced = accounts, enforced
+        self.partition_qos = partition_qos or {}
         self._places: dict[tuple[str, str, str, str], Place] = {}
         self._lines: dict[str, tuple[str, ...]] = {}
 
@@ -33,7 +36,7 @@ class Owners:
         if found is None:
             if len(self._places) > _MOST_KEPT:
                 self._places.clear()
-            found = self._places[key] = place_of(self.accounts, job)
+            found = self._places[key] = place_of(self.accounts, job, self.partition_qos)
         return found
 
     def owner_of(self, record: JobRecord, site: SiteConfig) -> Owner:
@@ -43,8 +46,19 @@ class Owners:
             groups=tuple(name for _, name in record.status.groups),
             accounts=self.line(record.spec.account or ""),
             queue=record.queue,
-            qos=(self.qos_of(record), *(() if queue is None else (of_volcano_queue(queue.volcano_queue),))),
+            qos=(*self._names_of_qos(record), *(() if queue is None else (of_volcano_queue(queue.volcano_queue),))),
+            project=record.spec.attributes.get("project", "") or DEFAULT_PROJECT,
         )
+
+    def _names_of_qos(self, record: JobRecord) -> tuple[str, ...]:
+        """The job's, its partition's, and the one whose limits go before the other's."""
+        name = self.qos_of(record)
+        of_partition = self.partition_qos.get(record.queue, "")
+        if not of_partition:
+            return name, first_qos(name)
+        own = self.accounts.qos.get(name)
+        is_over = own is not None and OVER_PARTITION in own.flags
+        return name, of_partition, first_qos(name if is_over else of_partition)
 
     def never_because(self, record: JobRecord) -> str:
         """The reason of a limit that the job alone is over; "" if there is none."""
@@ -73,6 +87,11 @@ class Owners:
                 above = "" if known is None else known.parent
             found = self._lines[account] = tuple(names)
         return found
+
+
+def first_qos(name: str) -> str:
+    """What the plan has among the names of QOS for the one whose limits go before those of others."""
+    return f"first:{name}"
 
 
 def of_volcano_queue(name: str) -> str:

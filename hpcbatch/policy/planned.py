@@ -12,7 +12,7 @@ from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import NOT, Flag, Reserved
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Word
-from hpcbatch.model.spec import Sharing
+from hpcbatch.model.spec import MAX_FIXED_PRIORITY, Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.deadlines import shortened, unshortened
 from hpcbatch.policy.observed import Waiting
@@ -126,7 +126,7 @@ def waiting_job(
         order=order_of(record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority)),
         shapes=(shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(full, site),
-        min_walltime_s=None if least_s is None else least_s + _beside_walltime_s(site),
+        min_walltime_s=None if least_s is None else least_s + beside_walltime_s(site),
         owner=owner,
         preempts=preempts,
         claim=() if preempting is None else places_of(preempting.places),
@@ -171,7 +171,7 @@ def reservations_of(reserved: Reserved, upcoming: Iterable[tuple[datetime, datet
 
 def as_released(record: JobRecord, site: SiteConfig, holds_s: float) -> JobRecord:
     """The record of a job that starts now and has to be gone after `holds_s`: it may get a shorter walltime."""
-    given_s = holds_s - _beside_walltime_s(site)
+    given_s = holds_s - beside_walltime_s(site)
     return replace(record, status=shortened(record.status, record.spec.min_walltime_s, given_s))
 
 
@@ -189,10 +189,11 @@ def holds_nodes_s(record: JobRecord, site: SiteConfig) -> float:
     """From its release to the last moment at which it can hold its nodes."""
     if record.walltime_s is None:
         return ENDLESS_S
-    return record.walltime_s + _beside_walltime_s(site)
+    return record.walltime_s + beside_walltime_s(site)
 
 
-def _beside_walltime_s(site: SiteConfig) -> float:
+def beside_walltime_s(site: SiteConfig) -> float:
+    """What of a job's time with its nodes is no part of its walltime."""
     return _START_UP_S + site.kill_delay_s + _GRACE_S
 
 
@@ -212,6 +213,16 @@ def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: flo
     if status.preempted is None:
         return end_s
     return min(end_s, seconds(status.preempted.end_time) + site.kill_delay_s + _GRACE_S)
+
+
+def used_whole(shape: Shape | None, placed: Mapping[str, Vector], places: Iterable[Place]) -> Vector | None:
+    """What limits count of a job from its release to its end: all of its shape, whichever of its pods are there at the
+    moment. `places`: where it was planned. None: the shape is not known, and what is placed counts.
+    """
+    if shape is None:
+        return None
+    nodes = max(1, len(placed), len({place.node for place in places}))
+    return {name: shape.total(name) for part in shape.parts for name in part.needs} | {JOBS: 1, NODES: nodes}
 
 
 def running_job(
@@ -234,10 +245,13 @@ def running_job(
     )
 
 
-def leaving_pods(node: str, takes: Vector, now_s: float) -> RunningJob:
+def leaving_pods(node: str, pods: Iterable[Vector], now_s: float) -> RunningJob:
     """What pods that are being deleted, and belong to no running job, still hold of a node. They make room in a moment:
     what needs the whole node fits there all the same, and keeps its planned start.
     """
+    takes: Vector = {}
+    for one in pods:
+        takes = added(takes, one)
     return RunningJob(job_id=f"leaving {node}", placed={node: takes}, ends_s=now_s, uses={JOBS: 0})
 
 
@@ -397,15 +411,16 @@ def _behind_reservation(held: Held, record: JobRecord, site: SiteConfig) -> Wait
 def order_of(
     record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool, level: int = 0
 ) -> tuple[float, ...]:
-    """A job's place, the smallest first: behind all others with `is_last`; by the `level` of preemption; by the queue's
-    tier; by `rank`, the larger
-    first (None: this site has none); by the weight that users and operators give; in the order of submission.
+    """A job's place, the smallest first: behind all others with `is_last`, before them where an operator starts it now;
+    by the `level` of preemption; by the queue's tier; by `rank`, the larger first (None: this site has none); by the
+    weight that users and operators give; in the order of submission.
     """
+    is_first = record.spec.fixed_priority == MAX_FIXED_PRIORITY and not is_last
     ranks = () if rank is None else (float(-queue.priority_tier), -rank)
     member = record.spec.member_of
     array_id, index = (None, None) if member is None else (member.array_id, member.index)
     return (
-        float(is_last),
+        -1.0 if is_first else float(is_last),
         float(-level),
         *ranks,
         *line_place(weight_in(queue, record.spec), record.job_id, array_id, index),
@@ -439,7 +454,24 @@ def _limited(held: Held, shape: Shape) -> Waiting:
         return Waiting(reason=Reason.RESOURCES, message=text)
     if " " in limit.code:  # PBS's own sentence
         return Waiting(reason=Reason.LIMIT, message=limit.code)
-    return Waiting(reason=Reason.LIMIT, message=f"{limit.code}: no more than {_amount_text(limit)} at a time")
+    most = _minutes_text(limit) if limit.is_time else f"{_amount_text(limit)} at a time"
+    return Waiting(reason=Reason.LIMIT, message=f"{limit.code}: no more than {most}")
+
+
+def _minutes_text(limit: Limit) -> str:
+    minutes = limit.amount // 60
+    match limit.what:
+        case "cpu":
+            text = f"{minutes // 1000} CPU minutes"
+        case "memory":
+            text = f"{minutes >> 20} minutes of a MiB of memory"
+        case _ if limit.what == JOBS:
+            text = f"{minutes} minutes"
+        case _ if limit.what == NODES:
+            text = f"{minutes} node minutes"
+        case name:
+            text = f"{minutes} minutes of {name}"
+    return f"{text}, used or still to be used by what runs" if limit.spent else f"{text} still to be used by what runs"
 
 
 def _amount_text(limit: Limit) -> str:

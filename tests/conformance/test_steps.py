@@ -66,7 +66,7 @@ def test_tasks_of_srun(site: Site) -> None:
 
 
 def test_tasks_go_to_one_host_after_the_other(site: Site) -> None:
-    """Also by blocks, which only says which numbers they have; packed, fill a host. Source: slurm_step_layout.c."""
+    """Also by blocks, which only says which numbers they have; packed, they fill a host: slurm_step_layout.c."""
     show = "sh -c 'echo $SLURM_PROCID:$SLURM_NODEID' | sort | tr '\\n' ' '; echo"
     ways = ("block", "cyclic", "plane=2", "block,pack")
     text = slurm_output(site, "\n".join(f"srun --mpi=none -N2 -O -n4 -m {way} {show}" for way in ways))
@@ -150,7 +150,12 @@ def test_pbsdsh(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "launcher", ["aprun -n 6 -N 2 -cc depth -b", "mpiexec_mpt", "mpiexec_mpt -n 6 omplace -nt 1", "ibrun"]
+    "launcher",
+    [
+        "aprun -n 6 -N 2 -cc depth -b",
+        "mpiexec_mpt -n 6 omplace -nt 1",
+        *(pytest.param(words, marks=pytest.mark.slow) for words in ("mpiexec_mpt", "ibrun")),
+    ],
 )
 def test_launchers_of_sites(ring: Site, launcher: str) -> None:
     text = pbs_output(ring, f"{launcher} ./ring")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import partial
-from urllib.parse import urlsplit
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.slurm.common import describe
@@ -43,14 +42,15 @@ def _execute(session: Session, arguments: Sequence[str]) -> int:
         from hpcbatch.cli.slurm.sacctmgr_change import change
 
         return change(session, request, asks=not asks_nothing(arguments))
+    from hpcbatch.api.url import split_url
     from hpcbatch.cli.slurm.account_directory import read_directory
     from hpcbatch.client.accounts import may_change_accounts
     from hpcbatch.dialects.slurm.associations import Directory
     from hpcbatch.dialects.slurm.sacctmgr import Site, format_configuration, format_listing
 
-    server = urlsplit(session.connection.server)
+    server = split_url(session.connection.server)
     directory = read_directory(session) if request.entity in _OF_ACCOUNTS else Directory()
-    site = Site(session.server, server.hostname or "", server.port or 443, directory)
+    site = Site(session.server, server.host, server.port or 443, directory)
     if request.entity == "configuration":
         sys.stdout.write(format_configuration(site, session.now, session.zone))
         return 0

@@ -36,11 +36,10 @@ def show(session: Session, command: ScontrolCommand) -> int:
         case Verb.SHOW_SLURMD:
             raise EndedError(scontrol_show.NO_SLURMD, 1)
         case Verb.SHOW_DAEMONS:
-            from urllib.parse import urlsplit
-
+            from hpcbatch.api.url import split_url
             from hpcbatch.client.nodes import list_nodes
 
-            controller = urlsplit(session.connection.server).hostname or ""
+            controller = split_url(session.connection.server).host
             nodes = [node.name for node in list_nodes(session.api, session.namespace)]
             sys.stdout.write(scontrol_show.format_daemons(session.host, controller, nodes))
         case _:
@@ -82,8 +81,6 @@ def _config(session: Session, command: ScontrolCommand) -> int:
 
 
 def _config_text(session: Session, command: ScontrolCommand) -> str:
-    from urllib.parse import urlsplit
-
     from hpcbatch.api.queuelist import (
         enforced_from_json,
         licenses_from_json,
@@ -91,15 +88,16 @@ def _config_text(session: Session, command: ScontrolCommand) -> str:
         priority_from_json,
         settings_from_json,
     )
+    from hpcbatch.api.url import split_url
     from hpcbatch.client.nodes import count_nodes
     from hpcbatch.client.queues import published
     from hpcbatch.dialects.slurm.scontrol_config import Cluster, format_config
 
-    site, server = published(session.api), urlsplit(session.connection.server)
+    site, server = published(session.api), split_url(session.connection.server)
     settings = settings_from_json(site)
     cluster = Cluster(
         name=session.server,
-        host=server.hostname or "",
+        host=server.host,
         port=server.port or 443,
         nodes=count_nodes(session.api),
         licenses=licenses_from_json(site),

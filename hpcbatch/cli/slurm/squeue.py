@@ -75,7 +75,8 @@ def _show(session: Session, options: SqueueOptions) -> int:
 
         wrf = Columns(session).value
     detail = _details(session, options) if needs_records(columns) else None
-    sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf, detail=detail))
+    tiers = _tiers(session) if options.by_partition else {}
+    sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf, detail=detail, tiers=tiers))
     return 0
 
 
@@ -91,6 +92,13 @@ def _details(session: Session, options: SqueueOptions) -> Callable[[JobRow, str]
     else:
         found = list(records.in_window(session.api, session.namespace, session.now - MIN_JOB_AGE))
     return values(found, view_of(options, session.now, session.zone), group_name)
+
+
+def _tiers(session: Session) -> dict[str, int]:
+    """By which jobs of a partition go before those of others."""
+    from hpcbatch.client.queues import list_queues
+
+    return {queue.name: queue.priority_tier for queue in list_queues(session.api)}
 
 
 def _check_hosts(session: Session, hosts: frozenset[str]) -> None:

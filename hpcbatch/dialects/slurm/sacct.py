@@ -16,7 +16,7 @@ from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.field_table import Heading, Style, table
 from hpcbatch.dialects.slurm.hostlist import compress
 from hpcbatch.dialects.slurm.sacct_fields import FIELDS, Line, View
-from hpcbatch.dialects.slurm.sacct_options import SacctOptions, WantedJob
+from hpcbatch.dialects.slurm.sacct_options import STARTED_FLAG, SacctOptions, WantedJob
 from hpcbatch.dialects.slurm.srun_steps import lines_of, used_by_place
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import HostUsage, JobRecord
@@ -161,6 +161,8 @@ def _is_selected(entry: _Entry, options: SacctOptions, facts: Facts) -> bool:
         return False
     if options.hosts is not None and not options.hosts & set(row.hosts):
         return False
+    if options.flags is not None and not (STARTED_FLAG in options.flags if _has_started(entry) else not options.flags):
+        return False
     if options.reasons is not None and _reason(entry) not in options.reasons:
         return False
     ranges = ((options.nodes, row.nodes), (options.cpus, row.cpus), (options.timelimit_s, row.walltime_s or 2**62))
@@ -231,6 +233,10 @@ def _lines(entry: _Entry, options: SacctOptions, facts: Facts) -> Iterator[Line]
                 yield step
 
 
+def _has_started(entry: _Entry) -> bool:
+    return entry.state not in _WAITING and entry.record.status.start_time is not None and entry.members is None
+
+
 def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
     record, row, status = entry.record, entry.row, entry.record.status
     is_waiting = entry.state in _WAITING
@@ -238,7 +244,7 @@ def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
     start = None if is_waiting else status.start_time or end  # one that never ran starts and ends in one moment
     if entry.members is not None:
         start = end = None if is_waiting else end
-    started = not is_waiting and status.start_time is not None and entry.members is None
+    started = _has_started(entry)
     code, signal = _exit(entry)
     if options.truncate:
         start = max(start, options.start) if start and options.start else start

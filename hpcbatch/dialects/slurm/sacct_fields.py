@@ -343,7 +343,7 @@ FIELDS: dict[str, Field] = {
     "NNodes": Field(8, lambda line, _: str(line.nodes), _number),
     "NodeList": Field(15, lambda line, _: line.node_list),
     "NTasks": Field(8, _step(lambda line, _: "" if line.tasks is None else str(line.tasks)), _number),
-    "Partition": Field(10, _job(lambda line, _: line.row.queue)),
+    "Partition": Field(10, _job(lambda line, _: ",".join((line.row.queue, *line.row.other_queues)))),
     "Priority": Field(10, _job(lambda line, _: str(line.priority)), _number),
     "QOS": Field(10, _job(lambda line, _: line.row.qos or "normal")),
     "QOSRAW": Field(6, _job(lambda *_: "1"), _number),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
+from types import MappingProxyType
 
 from hpcbatch.dialects.slurm.clock import ctime
 from hpcbatch.dialects.slurm.columns import Column, line, parse_format, parse_names
@@ -37,7 +38,6 @@ _NUMERIC: dict[str, SortKey] = {
     "L": lambda row, now: float("inf") if row.walltime_s is None else row.walltime_s - used_s(row, now),
     "m": lambda row, _: row.mem_bytes or 0,
     "M": used_s,
-    "p": lambda row, _: priority_of(row),
     "Q": lambda row, _: priority_of(row),
     "S": lambda row, _: _when(expected_start(row)),
     "V": lambda row, _: _when(row.submit_time),
@@ -53,8 +53,12 @@ def check_ids(rows: Sequence[JobRow], options: SqueueOptions) -> None:
         raise UnknownJobError(str(named.number))
 
 
-def select_jobs(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -> list[JobRow]:
-    """The jobs that squeue lists, in its order. Raises SlurmUsageError for a letter that cannot be sorted by."""
+def select_jobs(
+    rows: Sequence[JobRow], options: SqueueOptions, now: datetime, tiers: Mapping[str, int] = MappingProxyType({})
+) -> list[JobRow]:
+    """The jobs that squeue lists, in its order. `tiers` are those of the partitions, by which -P sorts first.
+    Raises SlurmUsageError for a letter that cannot be sorted by.
+    """
     if any(row.array_indices or row.array_id is not None for row in rows):
         from hpcbatch.dialects.slurm.array_rows import listed, named  # seldom needed, and takes a millisecond
 
@@ -63,7 +67,10 @@ def select_jobs(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -
     elif options.ids is not None:
         numbers = {named.number for named in options.ids if not named.is_array}
         rows = [row for row in rows if row.job_id in numbers]
-    return _sorted([row for row in rows if _is_selected(row, options, now)], options, now)
+    if options.by_partition:
+        parts = (row._replace(queue=name, other_queues=()) for row in rows for name in (row.queue, *row.other_queues))
+        rows = list(parts)
+    return _sorted([row for row in rows if _is_selected(row, options, now)], options, now, tiers)
 
 
 def columns_of(options: SqueueOptions) -> list[Column]:
@@ -80,11 +87,12 @@ def format_queue(
     wrf: Callable[[JobRow, str], str] | None = None,
     *,
     detail: Callable[[JobRow, str], str | None] | None = None,
+    tiers: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
     """What squeue prints for `rows`, of which it takes what `options` ask for. Every line ends in a newline.
     `wrf` and `detail` give the columns of WRF_NAMES and DETAILED; without them a default stands there.
     """
-    chosen = select_jobs(rows, options, now)
+    chosen = select_jobs(rows, options, now, tiers)
     view = view_of(options, now, tz)
     if wrf is not None:
         view = view._replace(wrf=wrf)
@@ -125,11 +133,12 @@ def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
     restrictions = (
         (options.states, compact(row.state, row.reason)),
         (options.names, row.name),
-        (options.partitions, row.queue),
         (options.accounts, row.account),
         (options.qos, row.qos or "normal"),
     )
     if any(asked is not None and value not in asked for asked, value in restrictions):
+        return False
+    if options.partitions is not None and options.partitions.isdisjoint((row.queue, *row.other_queues)):
         return False
     if options.licenses is not None and not _has_license(row, options.licenses):
         return False
@@ -148,12 +157,15 @@ def _has_license(row: JobRow, names: frozenset[str]) -> bool:
     return any(part.partition(":")[0] in names for part in row.licenses.split(","))
 
 
-def _sorted(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -> list[JobRow]:
+def _sorted(rows: Sequence[JobRow], options: SqueueOptions, now: datetime, tiers: Mapping[str, int]) -> list[JobRow]:
     # the order of slurmctld: what is requested by id begins with the newest members of an array
     ordered = sorted(rows, key=partial(_place, options.ids is not None))
     view = View(now=now, tz=UTC)
     for letter, descending in reversed(_sort_keys(options.sort)):
-        ordered.sort(key=partial(_sort_value, letter, view), reverse=descending)
+        if letter == "p":
+            ordered.sort(key=lambda row: (tiers.get(row.queue, 1), priority_of(row)), reverse=descending)
+        else:
+            ordered.sort(key=partial(_sort_value, letter, view), reverse=descending)
     return ordered
 
 

@@ -174,7 +174,7 @@ LETTERS: dict[str, Field] = {
     "o": Field("COMMAND", lambda row, _: row.command or "(null)"),
     "O": Field("CONTIGUOUS", _fixed("0")),
     "p": Field("PRIORITY", lambda row, _: f"{_priority(row) / (2**32 - 1):.14f}"),
-    "P": Field("PARTITION", lambda row, _: row.queue),
+    "P": Field("PARTITION", lambda row, _: ",".join((row.queue, *row.other_queues))),
     "q": Field("QOS", lambda row, _: row.qos or "normal"),
     "Q": Field("PRIORITY", lambda row, _: str(_priority(row))),
     "r": Field("REASON", lambda row, _: shown_reason(row.state, row.reason, row.message)),

@@ -85,7 +85,7 @@ VARIABLES = {
     "SQUEUE_STATES": "states",
     "SQUEUE_USERS": "users",
 }
-NO_EFFECT = frozenset({"all", "array-unique", "federation", "hide", "local", "priority", "sibling", "verbose"})
+NO_EFFECT = frozenset({"all", "array-unique", "federation", "hide", "local", "sibling", "verbose"})
 """Hidden partitions and federations: there are none to show or to hide."""
 
 
@@ -112,6 +112,8 @@ class SqueueOptions(NamedTuple):
     start: bool = False
     convert: bool = True
     time_format: str = ""
+    by_partition: bool = False
+    """-P: a waiting job once in each of its partitions."""
     unfold: bool = False
     """-r: a line for each member of an array."""
     steps: tuple[tuple[NamedJob, str], ...] | None = None
@@ -193,6 +195,7 @@ def _build(settings: Mapping[str, str], asked: Mapping[str, str], user: str, tim
         no_header="noheader" in asked,
         long=long,
         start=start,
+        by_partition="priority" in asked,
         unfold="array" in asked,
         convert="noconvert" not in asked,
         time_format=time_format,

@@ -15,7 +15,7 @@ start beside everything planned once some of those that yield to them have ended
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from hpcbatch.policy.plan.compiled import Compiler, JobClass, Key
 from hpcbatch.policy.plan.estate import Estate
@@ -50,6 +50,7 @@ class Planner:
         self.yielding: dict[JobId, RunningJob] = {}
         """Those that may be ended for others."""
         self._limits_are = snapshot.limits
+        self._spent, self._beside_s = snapshot.spent, snapshot.beside_walltime_s
         self._events = 0
         self._build(snapshot.nodes, snapshot.running, snapshot.waiting, snapshot.reservations)
 
@@ -124,6 +125,11 @@ class Planner:
         """All of them; costs as much as a first plan."""
         self._rebuild(reservations=tuple(reservations))
 
+    def set_spent(self, spent: Mapping[str, int], *, beside_s: float) -> None:
+        """What has been used before, by the names that limits have for it; what jobs' times have beside walltimes."""
+        self._spent, self._beside_s = spent, beside_s
+        self.limits.spent, self.limits.beside_s = spent, beside_s
+
     def set_limits(self, limits: Iterable[Limit]) -> None:
         """All of them; costs as much as a first plan."""
         self._limits_are = tuple(limits)
@@ -155,6 +161,7 @@ class Planner:
     ) -> None:
         self.estate = Estate(nodes, reservations)
         self.limits = Limits(self._limits_are)
+        self.set_spent(self._spent, beside_s=self._beside_s)
         self.compiler = Compiler(self.estate, self.limits)
         self.rooms = Rooms(self.estate)
         self.waiting, self.class_of, self.orders = {}, {}, {}

@@ -25,6 +25,7 @@ class Scope(StrEnum):
 
     USER = "user"
     GROUP = "group"
+    PROJECT = "project"
     ACCOUNT = "account"
     QUEUE = "queue"
     QOS = "qos"
@@ -40,7 +41,8 @@ class Owner:
     """The job's account first, then its parents up to the root: limits of all of them count."""
     queue: str = ""
     qos: tuple[str, ...] = ()
-    """The job's QOS, then its partition's."""
+    """The job's QOS, then its partition's, and other names that limits may use."""
+    project: str = ""
 
     def names(self, scope: Scope) -> tuple[str, ...]:
         match scope:
@@ -50,6 +52,8 @@ class Owner:
                 return self.groups
             case Scope.ACCOUNT:
                 return self.accounts
+            case Scope.PROJECT:
+                return (self.project,)
             case Scope.QUEUE:
                 return (self.queue,)
             case Scope.QOS:
@@ -251,6 +255,12 @@ class Limit:
     of: Mapping[Scope, str] = field(default_factory=dict)
     per: tuple[Scope, ...] = ()
     apart_from: Mapping[Scope, frozenset[str]] = field(default_factory=dict)
+    spares: Mapping[Scope, frozenset[str]] = field(default_factory=dict)
+    """Jobs with one of these names count, but are not held back: another limit goes before this one."""
+    is_time: bool = False
+    """`amount` is of `what` times seconds, until the ends of running jobs as far as their walltimes tell."""
+    spent: str = ""
+    """Of a limit of times: under which name the planner is told what has been used before (`Planner.set_spent`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +273,10 @@ class Snapshot:
     waiting: tuple[WaitingJob, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     limits: tuple[Limit, ...] = ()
+    spent: Mapping[str, int] = field(default_factory=dict)
+    """See `Limit.spent`."""
+    beside_walltime_s: float = 0.0
+    """What jobs' times from release to the last moment have beside their walltimes, which limits of times count."""
     depth: int | None = 1
     """How many blocked jobs, the first ones, get a planned start that nothing delays: 1 is EASY backfilling, None (all)
     conservative backfilling."""

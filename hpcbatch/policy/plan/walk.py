@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from hpcbatch.policy.plan.planner import Planner
 
 _SHOWN_ENDS = 3
-_PREEMPTORS_TRIED = 20
-"""In one plan; equal ones are tried once."""
+_TIMES_LOOK_S = 30.0
+_PREEMPTORS, _TRIED_IN_VAIN = 4, 32
+"""In one plan, for how many jobs others end, and how many kinds of jobs are tried in vain. The next plan goes on."""
 Uses = tuple[Count, ...]
 
 
@@ -73,7 +74,8 @@ class _Walk:
         self._rooms = planner.rooms
         self._planned: dict[str, int] = {}
         self._limited: set[Counts] = set()
-        self._used = planner.limits.used
+        self._limits = planner.limits
+        self._limits.begin(now_s)
         self._released_uses: dict[CounterKey, int] = {}
         self._planned_uses: dict[CounterKey, list[tuple[float, int]]] = {}
         self._cuts: dict[str, list[Reservation]] = {}
@@ -221,6 +223,8 @@ class _Walk:
         times += [time for time, _ in self._planner.asleep[:1]]
         if self._planner.preemptors:
             times += [job.yields.since_s for job in self._planner.yielding.values() if job.yields is not None]
+        if any(held.limit is not None and held.limit.is_time for held in self.own.values()):
+            times.append(self.now_s + _TIMES_LOOK_S)  # what runs needs less the longer it has run
         return min((time for time in times if self.now_s < time < math.inf), default=None)
 
     def _has_depth(self, pool: str) -> bool:
@@ -260,8 +264,7 @@ class _Walk:
             walltime_s=walltime_s,
         )
         self._rooms.occupy(option, placed, self.now_s, self.now_s + walltime_s)
-        for count in counted:
-            self._released_uses[count.key] = self._released_uses.get(count.key, 0) + count.amount
+        self._count_released(counted, walltime_s)
 
     def _walltimes(self, job: WaitingJob, pool: str) -> Iterator[float]:
         """The times for which the job may run, the longest first: between them nothing begins."""
@@ -304,7 +307,7 @@ class _Walk:
         self.own[job.job_id] = self._next(job, start_s, placed)
         self._rooms.occupy(option, placed, start_s, start_s + job.walltime_s)
         for count in counted:
-            self._planned_uses.setdefault(count.key, []).append((start_s, count.amount))
+            self._planned_uses.setdefault(count.key, []).append((start_s, self._amount(count, job.walltime_s)))
         self._starts[job.job_id] = start
 
     def _claim(self, job: WaitingJob, key: Key) -> None:
@@ -338,20 +341,26 @@ class _Walk:
             if job.yields is not None and job.yields.since_s <= self.now_s
         ]
         failed: dict[object, float] = {}
+        lines: dict[frozenset[str], list[RunningJob]] = {}
+        gone: set[JobId] = set()
         for _, job_id in self._planner.preemptors if ready else ():
             job, found = self._planner.waiting[job_id], self._planner.class_of[job_id][0]
             kind = (id(found), job.preempts)
             if job_id in self.releases or job_id in self._claimed or failed.get(kind, math.inf) <= job.walltime_s:
                 continue
-            if len(failed) >= _PREEMPTORS_TRIED:
+            if len(self.preemptions) >= _PREEMPTORS or len(failed) >= _TRIED_IN_VAIN:
                 return
-            candidates = in_line(each for each in ready if each.yields and each.yields.classes & job.preempts)
+            if job.preempts not in lines:
+                lines[job.preempts] = in_line(
+                    each for each in ready if each.yields and each.yields.classes & job.preempts
+                )
+            candidates = [each for each in lines[job.preempts] if each.job_id not in gone]
             is_possible = bool(candidates) and self._refusal_of(found) is None
             victims = self._preempt_for(job, found, candidates) if is_possible else None
             if victims is None:
                 failed[kind] = job.walltime_s
             else:
-                ready = [each for each in ready if each not in victims]
+                gone.update(each.job_id for each in victims)
 
     def _preempt_for(
         self, job: WaitingJob, found: JobClass, candidates: list[RunningJob]
@@ -373,8 +382,7 @@ class _Walk:
             for spot in self._estate.spots_of(victim):
                 self._rooms.put(spot, without(self._rooms.timeline(spot), spot, victim, self.now_s))
         self._rooms.occupy(option, placed, self.now_s, self.now_s + job.walltime_s)
-        for count in _counted(job, uses, placed):
-            self._released_uses[count.key] = self._released_uses.get(count.key, 0) + count.amount
+        self._count_released(_counted(job, uses, placed), job.walltime_s)
         if victims:  # else there is room that the victims of others leave
             names = tuple(victim.job_id for victim in victims)
             self.preemptions.append(
@@ -385,7 +393,7 @@ class _Walk:
     def _forget_start(self, job: WaitingJob, start: _Start) -> None:
         self._rooms.vacate(start.option, start.placed, start.start_s, start.start_s + job.walltime_s)
         for count in start.counted:
-            self._planned_uses[count.key].remove((start.start_s, count.amount))
+            self._planned_uses[count.key].remove((start.start_s, self._amount(count, job.walltime_s)))
 
     def _next(self, job: WaitingJob, start_s: float, placed: list[Placing]) -> Held:
         """Why a job with a planned start does not start now."""
@@ -411,12 +419,23 @@ class _Walk:
     def _limit(self, uses: Uses, walltime_s: float) -> Limit | None:
         """The limit that forbids the job to start now. Planned jobs count for jobs that still run when they start."""
         for count in uses:
-            used = self._used.get(count.key, 0) + self._released_uses.get(count.key, 0)
+            if not count.binds:
+                continue
+            used = self._limits.used_by(count.key) + self._released_uses.get(count.key, 0)
             if count.key in self._planned_uses:
                 used += self._planned_use(count.key, walltime_s)
-            if used + count.amount > count.limit.amount:
+            if used + self._amount(count, walltime_s) > count.limit.amount:
                 return count.limit
         return None
+
+    def _amount(self, count: Count, holds_s: float) -> int:
+        """What a job that holds its nodes so long adds."""
+        return count.of(holds_s - self._limits.beside_s)
+
+    def _count_released(self, counted: Uses, holds_s: float) -> None:
+        for count in counted:
+            amount = self._released_uses.get(count.key, 0) + self._amount(count, holds_s)
+            self._released_uses[count.key] = amount
 
     def _planned_use(self, key: CounterKey, walltime_s: float) -> int:
         end_s = self.now_s + walltime_s
@@ -447,7 +466,7 @@ def _counted(job: WaitingJob, uses: Uses, placed: list[Placing]) -> Uses:
     if job.uses is not None or not any(count.limit.what == NODES for count in uses):
         return uses
     nodes = len({spot for _, spot, _ in placed})
-    return tuple(Count(c.key, nodes, c.limit) if c.limit.what == NODES else c for c in uses)
+    return tuple(Count(c.key, nodes, c.limit, c.binds) if c.limit.what == NODES else c for c in uses)
 
 
 def _placed(job: WaitingJob, option: Option, spots: Mapping[str, Spot]) -> list[Placing] | None:

@@ -287,6 +287,14 @@ def test_the_capability_of_a_volcano_queue_is_a_limit() -> None:
     ("limit", "message"),
     [
         (Limit(code="AssocMaxJobsLimit", what=JOBS, amount=1), "AssocMaxJobsLimit: no more than 1 job at a time"),
+        (
+            Limit(code="AssocGrpCPURunMinutesLimit", what="cpu", amount=60_000 * 5, is_time=True),
+            "AssocGrpCPURunMinutesLimit: no more than 5 CPU minutes still to be used by what runs",
+        ),
+        (
+            Limit(code="QOSGrpWallLimit", what=JOBS, amount=600, is_time=True, spent="x"),
+            "QOSGrpWallLimit: no more than 10 minutes, used or still to be used by what runs",
+        ),
         (Limit(code="AssocGrpCpuLimit", what="cpu", amount=4000), "AssocGrpCpuLimit: no more than 4 CPUs at a time"),
         (
             Limit(code="QOSGrpMemLimit", what="memory", amount=GI, of={Scope.QOS: "high"}),

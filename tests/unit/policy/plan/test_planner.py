@@ -188,6 +188,45 @@ def test_whom_and_what_a_limit_counts(limit: Limit, expected: list[str]) -> None
     assert released(plan(job(1, owner=ANN), job(2, owner=ANN), limits=(limit,))) == expected
 
 
+def test_who_is_spared_counts_all_the_same() -> None:
+    high = replace(ANN, qos=("high",))
+    limit = replace(LIMIT, amount=2, spares={Scope.QOS: frozenset({"high"})})
+    jobs = (job(1, owner=high), job(2, owner=high), job(3, owner=high), job(4, owner=ANN))
+    found = plan(*jobs, limits=(limit,))
+    assert released(found) == ["1", "2", "3"]
+    assert found.held["4"] == Held(why=Why.LIMIT, limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("amount", "spent", "expected"),
+    [(8 * 100, 0, ["1", "2"]), (8 * 100 - 1, 0, ["1"]), (8 * 100, 1, ["1"]), (4 * 100 - 1, 0, [])],
+    ids=["enough for both", "for one", "others have used something", "for none"],
+)
+def test_what_jobs_may_use_until_their_ends(amount: int, spent: int, expected: list[str]) -> None:
+    limit = Limit(code="RunMinutes", what="cpu", amount=amount, is_time=True, spent="all")
+    jobs = (job(1, walltime_s=105, owner=ANN), job(2, walltime_s=105, owner=ANN))
+    found = plan(*jobs, limits=(limit,), spent={"all": spent}, beside_walltime_s=5)
+    assert released(found) == expected
+
+
+def test_what_runs_needs_less_the_longer_it_has_run() -> None:
+    limit = Limit(code="RunMinutes", what="cpu", amount=600, is_time=True)
+    snapshot = Snapshot(
+        now_s=0, nodes=FOUR, running=(runs("a", 100, "n0"),), waiting=(job(1, walltime_s=100),), limits=(limit,)
+    )
+    planner = Planner(snapshot)
+    assert released(planner.plan(0)) == []
+    assert released(planner.plan(49)) == []
+    assert released(planner.plan(50)) == ["1"]
+
+
+def test_a_shorter_walltime_is_less_of_a_limit_of_times() -> None:
+    limit = Limit(code="RunMinutes", what="cpu", amount=4 * 50, is_time=True, of={Scope.USER: "ann"})
+    ranged = job(2, walltime_s=90, min_walltime_s=10, owner=ANN)
+    found = plan(job(1, 4), ranged, running=(runs("a", 50, "n0"),), limits=(limit,))
+    assert [(one.job_id, one.walltime_s) for one in found.releases] == [("2", 50)]
+
+
 def test_a_planned_job_keeps_its_place_under_its_limit() -> None:
     wide, running = job(1, 4, owner=ANN), (runs("a", 50, "n0"),)
     found = plan(wide, job(2, walltime_s=50, owner=ANN), running=running, limits=(LIMIT,))
