@@ -43,6 +43,11 @@ class Rooms:
     def __init__(self, estate: Estate) -> None:
         self._estate = estate
         self._log: list[Spot] = []
+        """Where room at this moment has changed."""
+        self._log_of_plan: list[Spot] = []
+        """Where this plan has changed room, now or later on."""
+        self._taken_now: set[Spot] = set()
+        """Where it has changed it now."""
         self._now: dict[Kind, View] = {}
         self._until: dict[tuple[Kind, float], View] = {}
         self._planned: dict[Spot, Timeline] = {}
@@ -72,8 +77,9 @@ class Rooms:
                     self._uneven.setdefault(spot.pool, set()).add(spot)
 
     def end(self) -> None:
-        self._log.extend(self._planned)
-        self._planned, self._until = {}, {}
+        self._log.extend(self._taken_now)
+        self._planned, self._until, self._log_of_plan = {}, {}, []
+        self._taken_now.clear()
 
     def forget_unused(self, kinds: Iterable[Kind]) -> None:
         used = set(kinds)
@@ -114,7 +120,7 @@ class Rooms:
         view = self._until.get((kind, horizon_s))
         if view is None:
             fits = self.now(kind).fits.copy()
-            view = View(fits, len(self._log))
+            view = View(fits, len(self._log_of_plan))
             special = self._uneven.get(kind.filter.pool, set())
             if len(fits) < len(special) + len(self._planned):
                 concerned = [spot for spot in fits if spot in special or spot in self._planned]
@@ -123,11 +129,11 @@ class Rooms:
             for spot in concerned:
                 view.put(spot, kind.fits(self.timeline(spot).lowest(self.now_s, horizon_s)))
             self._until[kind, horizon_s] = view
-        elif view.cursor < len(self._log):
-            for spot in dict.fromkeys(self._log[view.cursor :]):
+        elif view.cursor < len(self._log_of_plan):
+            for spot in dict.fromkeys(self._log_of_plan[view.cursor :]):
                 is_able = spot in kind.filter.able
                 view.put(spot, kind.fits(self.timeline(spot).lowest(self.now_s, horizon_s)) if is_able else 0)
-            view.cursor = len(self._log)
+            view.cursor = len(self._log_of_plan)
         return view
 
     def place_now(self, option: Option, end_s: float) -> list[Placing] | None:
@@ -155,7 +161,7 @@ class Rooms:
 
     def occupy(self, option: Option, placed: Sequence[Placing], start_s: float, end_s: float) -> None:
         for spot, amounts in taken(option, placed).items():
-            self.put(spot, self.timeline(spot).with_occupant(start_s, end_s, amounts))
+            self.put(spot, self.timeline(spot).with_occupant(start_s, end_s, amounts), since_s=start_s)
         if start_s > self.now_s:
             starts = self.starts.setdefault(option.pool, [])
             if start_s not in starts:
@@ -165,12 +171,15 @@ class Rooms:
         """The reverse of `occupy`."""
         for spot, amounts in taken(option, placed).items():
             nothing = (0,) * len(amounts)
-            self.put(spot, self.timeline(spot).with_occupant(start_s, end_s, minus(nothing, amounts)))
+            self.put(spot, self.timeline(spot).with_occupant(start_s, end_s, minus(nothing, amounts)), since_s=start_s)
 
-    def put(self, spot: Spot, timeline: Timeline) -> None:
-        """While this plan is made."""
+    def put(self, spot: Spot, timeline: Timeline, *, since_s: float = -math.inf) -> None:
+        """While this plan is made. `since_s`: before then nothing changes."""
         self._planned[spot] = timeline
-        self._log.append(spot)
+        self._log_of_plan.append(spot)
+        if since_s <= self.now_s:
+            self._taken_now.add(spot)
+            self._log.append(spot)
 
     def first_time(self, option: Option, placed: Sequence[Placing], walltime_s: float) -> float | None:
         """When the pods have room at these places for so long; None: never, as far as is known."""
