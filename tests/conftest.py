@@ -26,6 +26,7 @@ LONGEST_S = float(os.environ.get("HPCBATCH_LONGEST_CASE_S", "0"))
 """What a case may take on a machine that does nothing else, as `make test` sets it; 0: it is not looked at."""
 _EXEMPT = ("slow", "cluster", "mpi")
 _CPUS = len(os.sched_getaffinity(0))
+_PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -43,14 +44,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """A case that takes long and is not marked so fails. Where more wants to run than there are CPUs, each takes longer
-    by as much: the bound grows with the load before or after the case, whichever is more.
+    by as much: the bound grows with the load before or after the case, whichever is more. This run's own processes
+    count from the start: the load is an average over a minute, and knows of them late.
     """
     load, began = os.getloadavg()[0], time.monotonic()
     result = yield
     took_s = time.monotonic() - began
     if not LONGEST_S or any(map(item.get_closest_marker, _EXEMPT)):
         return result
-    crowd = max(1.0, load / _CPUS, os.getloadavg()[0] / _CPUS)
+    crowd = max(1.0, _PROCESSES / _CPUS, load / _CPUS, os.getloadavg()[0] / _CPUS)
     if took_s > LONGEST_S * crowd:
         pytest.fail(
             f"the case took {took_s:.1f} s, more than {LONGEST_S:.0f} s (times {crowd:.1f}, the load of this machine): "

@@ -1,4 +1,4 @@
-"""How long a user waits for qstat, squeue and qsub, beside `kubectl get` on the same engine."""
+"""How long a user waits for each command, beside `kubectl get` on the same engine."""
 
 from __future__ import annotations
 
@@ -18,6 +18,17 @@ _COMMANDS = {
     "squeue": ["squeue"],
     "qsub": ["qsub", "-h", "true.pbs"],
     "sbatch": ["sbatch", "--hold", "true.pbs"],
+    "qstat -f": ["qstat", "-f", "1"],
+    "qstat -Q": ["qstat", "-Q"],
+    "pbsnodes -a": ["pbsnodes", "-a"],
+    "sinfo": ["sinfo"],
+    "sacct": ["sacct"],
+    "seff": ["seff", "1"],
+    "scontrol show job": ["scontrol", "show", "job", "1"],
+    "scontrol show node": ["scontrol", "show", "node"],
+    "scontrol show config": ["scontrol", "show", "config"],
+    "sacctmgr show assoc": ["sacctmgr", "show", "assoc"],
+    "sshare": ["sshare"],
 }
 
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-from urllib.parse import urlencode
 
 from hpcbatch import __version__, errors
 from hpcbatch.api.http import Response
@@ -16,6 +15,7 @@ from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.api.port import Api, Object, ObjectList, Propagation, WatchEvent
 from hpcbatch.api.resources import PODS, Resource
 from hpcbatch.api.transport import Transport, Wire
+from hpcbatch.api.url import query_string
 from hpcbatch.errors import ApiError, GoneError, UnreachableError
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ class HttpApi:
             wire = self._transport.open()
             self._kept.wire = wire
         wire.settimeout(self._response_timeout_s)
-        url = self._transport.prefix + path + (f"?{urlencode(query)}" if query else "")
+        url = self._transport.prefix + path + (f"?{query_string(query)}" if query else "")
         return wire, wire.request(method, url, {**headers, **self._common_headers()}, data)
 
     def _common_headers(self) -> dict[str, str]:

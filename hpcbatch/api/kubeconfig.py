@@ -10,14 +10,16 @@ import base64
 import json
 import os
 import pwd
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcbatch.errors import HpcBatchError, UnreachableError, place
 
-_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _NOTHING = "no cluster is configured: `hpcbatch up` starts one on this machine, or set KUBECONFIG to the file of yours"
 
 
@@ -44,29 +46,36 @@ class Connection(NamedTuple):
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
+    """As `_state_dir`."""
+    from pathlib import Path
+
+    return Path(_state_dir(environ))
+
+
+def _state_dir(environ: Mapping[str, str]) -> str:
     """Where the embedded engine keeps its persistent data.
 
     Some programs give the commands another HOME (Snap, test harnesses, R's checks): if that has no such directory, the
     one in the password file's home is used, if it exists.
     """
     if own := environ.get("HPCBATCH_STATE_DIR"):
-        return Path(own)
+        return own
     if base := environ.get("XDG_STATE_HOME"):
-        return Path(base) / "hpcbatch"
-    candidates = (home / ".local/state/hpcbatch" for home in _homes(environ))
+        return f"{base}/hpcbatch"
+    candidates = (f"{home}/.local/state/hpcbatch" for home in _homes(environ))
     first = next(candidates)
     return next(filter(_is_there, chain([first], candidates)), first)
 
 
-def _homes(environ: Mapping[str, str]) -> Iterator[Path]:
+def _homes(environ: Mapping[str, str]) -> Iterator[str]:
     """$HOME, then the home in the password file, which is read only on demand: it may be on a server.
     Raises UnreachableError if there is neither.
     """
     home = environ.get("HOME")
     if home:
-        yield Path(home)
+        yield home
     try:
-        yield Path(pwd.getpwuid(os.getuid()).pw_dir)
+        yield pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:  # a user without an entry, as in many containers
         if not home:
             raise UnreachableError(
@@ -74,22 +83,22 @@ def _homes(environ: Mapping[str, str]) -> Iterator[Path]:
             ) from None
 
 
-def _is_there(path: Path) -> bool:
+def _is_there(path: str) -> bool:
     """Whether it exists and is accessible. In another user's HOME, as after `sudo -u`, it may not be."""
     return os.access(path, os.F_OK)
 
 
-def find(environ: Mapping[str, str]) -> list[Path]:
+def find(environ: Mapping[str, str]) -> list[str]:
     """The kubeconfig files to merge, the first taking precedence; [] when there is none.
     Raises UnreachableError if a variable names files of which none exists.
     """
     for variable in ("HPCBATCH_KUBECONFIG", "KUBECONFIG"):
         if text := environ.get(variable):
-            named = [Path(part).expanduser() for part in text.split(os.pathsep) if part]
-            if present := [path for path in named if path.exists()]:
+            named = [os.path.expanduser(part) for part in text.split(os.pathsep) if part]
+            if present := [path for path in named if os.path.exists(path)]:
                 return present
             raise UnreachableError(f"{variable} names {text}, which does not exist")
-    for path in (state_dir(environ) / "kubeconfig", next(_homes(environ)) / ".kube" / "config"):
+    for path in (f"{_state_dir(environ)}/kubeconfig", f"{next(_homes(environ))}/.kube/config"):
         if _is_there(path):
             return [path]
     return []
@@ -102,23 +111,24 @@ def load(environ: Mapping[str, str]) -> Connection:
     files = find(environ)
     if files:
         return read(files)
-    if environ.get("KUBERNETES_SERVICE_HOST") and (_SERVICE_ACCOUNT / "token").exists():
+    if environ.get("KUBERNETES_SERVICE_HOST") and os.path.exists(f"{_SERVICE_ACCOUNT}/token"):
         return _in_cluster(environ)
     raise UnreachableError(_NOTHING)
 
 
-def read(files: list[Path]) -> Connection:
+def read(files: Iterable[str | Path]) -> Connection:
     """The current context of `files`, merged: of entries with the same name the first counts (as in kubectl)."""
-    entries: dict[str, dict[str, tuple[dict[str, Any], Path]]] = {"clusters": {}, "users": {}, "contexts": {}}
+    paths = [str(file) for file in files]
+    entries: dict[str, dict[str, tuple[dict[str, Any], str]]] = {"clusters": {}, "users": {}, "contexts": {}}
     current = ""
-    for path in files:
+    for path in paths:
         config = _parse(path)
         current = current or str(config.get("current-context") or "")
         for section, found in entries.items():
             for entry in config.get(section) or []:
                 if isinstance(entry, dict) and isinstance(body := entry.get(section[:-1]), dict):
                     found.setdefault(str(entry.get("name")), (body, path))
-    where = os.pathsep.join(map(str, files))
+    where = os.pathsep.join(paths)
     if not current:
         raise HpcBatchError(f"{where}: no current-context is set: choose one with `kubectl config use-context`")
     context, _ = _entry(entries, "contexts", current, where)
@@ -145,15 +155,25 @@ def read(files: list[Path]) -> Connection:
         client_cert_pem=_pem(user, "client-certificate", user_file),
         client_key_pem=_pem(user, "client-key", user_file),
         token=user.get("token") or None,
-        token_file=str(user_file.parent / user["tokenFile"]) if user.get("tokenFile") else None,
+        token_file=_beside(user_file, user["tokenFile"]) if user.get("tokenFile") else None,
         username=user.get("username") or None,
         password=user.get("password") or None,
     )
 
 
-def _parse(path: Path) -> dict[str, Any]:
+def _beside(file: str, named: object) -> str:
+    """What a kubeconfig names, relative to itself."""
+    return os.path.join(os.path.dirname(file), str(named))
+
+
+def _read_file(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _parse(path: str) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _read_file(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise HpcBatchError(f"cannot read the kubeconfig {path}: {reason}") from None
@@ -167,7 +187,7 @@ def _parse(path: Path) -> dict[str, Any]:
         except yaml.YAMLError as error:
             from hpcbatch.site.yaml_fields import start_of
 
-            where = place(str(path), *start_of(getattr(error, "problem_mark", None)))
+            where = place(path, *start_of(getattr(error, "problem_mark", None)))
             raise HpcBatchError(f"{where}: the kubeconfig is not valid YAML") from None
     if config is None:
         return {}
@@ -177,15 +197,15 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _entry(
-    entries: Mapping[str, Mapping[str, tuple[dict[str, Any], Path]]], section: str, name: str, where: str
-) -> tuple[dict[str, Any], Path]:
+    entries: Mapping[str, Mapping[str, tuple[dict[str, Any], str]]], section: str, name: str, where: str
+) -> tuple[dict[str, Any], str]:
     try:
         return entries[section][name]
     except KeyError:
         raise HpcBatchError(f"{where}: there is no {section[:-1]} {name!r}") from None
 
 
-def _pem(body: Mapping[str, Any], key: str, path: Path) -> bytes | None:
+def _pem(body: Mapping[str, Any], key: str, path: str) -> bytes | None:
     """`<key>-data` in base64, or else the file that `<key>` names, relative to the kubeconfig."""
     if data := body.get(f"{key}-data"):
         try:
@@ -194,9 +214,9 @@ def _pem(body: Mapping[str, Any], key: str, path: Path) -> bytes | None:
             raise HpcBatchError(f"{path}: {key}-data is not base64") from None
     if not body.get(key):
         return None
-    file = path.parent / str(body[key])
+    file = _beside(path, body[key])
     try:
-        return file.read_bytes()
+        return _read_file(file)
     except OSError as error:
         raise HpcBatchError(f"{path}: cannot read {key} {file}: {error.strerror}") from None
 
@@ -207,9 +227,9 @@ def _in_cluster(environ: Mapping[str, str]) -> Connection:
     try:
         return Connection(
             server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
-            namespace=(_SERVICE_ACCOUNT / "namespace").read_text().strip() or "default",
-            ca_pem=(_SERVICE_ACCOUNT / "ca.crt").read_text(),
-            token_file=str(_SERVICE_ACCOUNT / "token"),
+            namespace=_read_file(f"{_SERVICE_ACCOUNT}/namespace").decode().strip() or "default",
+            ca_pem=_read_file(f"{_SERVICE_ACCOUNT}/ca.crt").decode(),
+            token_file=f"{_SERVICE_ACCOUNT}/token",
         )
     except OSError as error:
         raise HpcBatchError(f"cannot read the service account {error.filename}: {error.strerror}") from None
@@ -231,8 +251,7 @@ def _through_kubernetes_package(files: str, context: str, cluster: str, namespac
         # The token's name depends on the release.
         authorization = settings.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
         cert, key, ca = (
-            Path(name).read_bytes() if name else None
-            for name in (settings.cert_file, settings.key_file, settings.ssl_ca_cert)
+            _read_file(name) if name else None for name in (settings.cert_file, settings.key_file, settings.ssl_ca_cert)
         )
         if not authorization and cert is None:
             raise HpcBatchError(logged[-1] if logged else "the plugin gave neither a token nor a certificate")

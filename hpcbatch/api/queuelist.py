@@ -13,6 +13,7 @@ from hpcbatch.model.row import QueueRow
 
 if TYPE_CHECKING:  # listings avoid this import
     from hpcbatch.model.mail import MailConfig
+    from hpcbatch.model.preemption import PreemptionConfig
     from hpcbatch.model.priority import PriorityConfig
     from hpcbatch.model.site import QueueConfig, SiteConfig
 
@@ -40,6 +41,8 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
         body["features"] = sorted(site.node_features)
     if site.priority.ranks:
         body["priority"] = priority_to_json(site.ranked_by)
+    if site.preemption != type(site.preemption)():
+        body["preemption"] = unusual(site.preemption)
     if site.accounting_enforce:
         body["accountingEnforce"] = sorted(site.accounting_enforce)
     if site.licenses:
@@ -58,11 +61,30 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
 
 def priority_to_json(config: PriorityConfig) -> dict[str, Any]:
     """What is not as usual, by the names of the fields."""
-    from dataclasses import fields
+    return unusual(config)
+
+
+def unusual(config: Any) -> dict[str, Any]:
+    """The fields of a dataclass that have not their defaults."""
+    from hpcbatch.dataclass import declared_fields
 
     usual = type(config)()
-    given = {each.name: getattr(config, each.name) for each in fields(config)}
+    given = {each.name: getattr(config, each.name) for each in declared_fields(config)}
     return {name: value for name, value in given.items() if value != getattr(usual, name)}
+
+
+def preemption_from_json(text: str) -> PreemptionConfig:
+    """Raises HpcBatchError for a text that the controller cannot have written."""
+    from hpcbatch.model.preemption import PreemptBy, PreemptionConfig, PreemptMode
+
+    try:
+        given: dict[str, Any] = dict(json.loads(text).get("preemption", {}))
+        for name, kind in (("by", PreemptBy), ("mode", PreemptMode)):
+            if name in given:
+                given[name] = kind(given[name])
+        return PreemptionConfig(**given)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
 
 
 def enforced_from_json(text: str) -> tuple[str, ...]:
@@ -89,6 +111,8 @@ def _queue_to_json(queue: QueueConfig) -> Mapping[str, Any]:
         "aliases": list(queue.aliases) or None,
         "volcanoQueue": queue.volcano_queue,
         "nodeSelector": dict(queue.node_selector) or None,
+        "reservation": queue.reservation or None,
+        "isOn": queue.is_on if queue.reservation else None,
         **shown_fields(queue),
     }
     return {key: value for key, value in fields.items() if value is not None}
@@ -109,9 +133,12 @@ def queues_from_json(text: str, switches: Mapping[str, Switches]) -> list[QueueR
                 is_open=switches.get(queue["volcanoQueue"], NONE_SUCH).takes(queue["name"]),
                 node_selector=tuple(sorted(queue.get("nodeSelector", {}).items())),
                 aliases=tuple(map(str, queue.get("aliases", ()))),
-                is_started=switches.get(queue["volcanoQueue"], NONE_SUCH).starts(queue["name"]),
+                is_started=bool(queue.get("isOn", True))
+                and switches.get(queue["volcanoQueue"], NONE_SUCH).starts(queue["name"]),
+                reservation=str(queue.get("reservation", "")),
                 volcano_queue=queue["volcanoQueue"],
                 is_idle=switches.get(queue["volcanoQueue"], NONE_SUCH).is_idle,
+                site_preempt_mode=str(body.get("preemption", {}).get("mode", "")),
                 **read_fields(queue),
             )
             for queue in given

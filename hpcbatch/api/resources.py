@@ -71,3 +71,4 @@ PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command")
 BATCHJOBS = Resource(GROUP, VERSION, "batchjobs", KIND)
+RESERVATIONS = Resource(GROUP, VERSION, "reservations", "Reservation")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
+
+from hpcbatch.dataclass import dataclass
 
 _VALID = timedelta(days=3650)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
-from urllib.parse import urlencode
 
 from hpcbatch.api.resources import PODS
+from hpcbatch.api.url import query_string
 from hpcbatch.errors import HpcBatchError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class PodStream:
         query += [("tty", "true")] if target.tty else [("stderr", "true")]
         query += [("command", word) for word in target.command]
         path = PODS.path(target.namespace, target.pod, target.verb)
-        self._connection, url, headers = api.upgrade(f"{path}?{urlencode(query)}")
+        self._connection, url, headers = api.upgrade(f"{path}?{query_string(query)}")
         self._connection.settimeout(_START_S)
         try:
             self._socket = websocket.create_connection(

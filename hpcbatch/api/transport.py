@@ -9,12 +9,11 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from hpcbatch.api.http import BrokenResponseError, HttpConnection, Response
 from hpcbatch.api.kubeconfig import Connection
+from hpcbatch.api.url import split_url
 from hpcbatch.errors import HpcBatchError, UnreachableError
 
 STATUS_HINT = ": is the cluster up? `hpcbatch status` tells"
@@ -76,16 +75,15 @@ class Transport:
         self.connection = connection
         self._connect_timeout_s = connect_timeout_s
         try:
-            url = urlsplit(connection.server if "://" in connection.server else f"https://{connection.server}")
+            url = split_url(connection.server if "://" in connection.server else f"https://{connection.server}")
         except ValueError:
             raise HpcBatchError(f"the kubeconfig's server {connection.server!r} is not an https URL") from None
-        if url.scheme not in {"https", "http"} or not url.hostname:
+        if url.scheme not in {"https", "http"} or not url.host:
             raise HpcBatchError(f"the kubeconfig's server {connection.server!r} is not an https URL")
-        try:
-            self.port = url.port or (443 if url.scheme == "https" else 80)
-        except ValueError:
-            raise HpcBatchError(f"the kubeconfig's server {connection.server!r} has a bad port") from None
-        self.host = url.hostname
+        if url.port == -1:
+            raise HpcBatchError(f"the kubeconfig's server {connection.server!r} has a bad port")
+        self.port = url.port or (443 if url.scheme == "https" else 80)
+        self.host = url.host
         try:
             name = _ascii(self.host).decode()
         except UnicodeError:
@@ -137,7 +135,8 @@ class Transport:
             return None
         if connection.token_file:
             try:
-                return _bearer(Path(connection.token_file).read_text().strip())
+                with open(connection.token_file) as file:
+                    return _bearer(file.read().strip())
             except OSError as error:
                 raise HpcBatchError(f"cannot read the token {connection.token_file}: {error.strerror}") from None
             except UnicodeError:
@@ -224,7 +223,7 @@ def _load_chain(context: ssl.SSLContext, pem: bytes) -> None:
 def _proxy(url: str | None) -> tuple[str, int] | None:
     if not url:
         return None
-    parts = urlsplit(url)
-    if parts.scheme != "http" or not parts.hostname:
+    parts = split_url(url)
+    if parts.scheme != "http" or not parts.host or parts.port == -1:
         raise HpcBatchError(f"the kubeconfig's proxy-url {url!r} is not supported: only http proxies are")
-    return parts.hostname, parts.port or 80
+    return parts.host, parts.port or 80

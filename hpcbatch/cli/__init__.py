@@ -2,9 +2,14 @@
 what it says in its dialect: neither is here.
 """
 
+import sys
+
 PACKAGES = {
     "pbs": (
+        "pbs_ralter",
+        "pbs_rdel",
         "pbs_rstat",
+        "pbs_rsub",
         "pbsfs",
         "pbsnodes",
         "qalter",
@@ -63,11 +68,8 @@ ABSENT = {
         "pbs_password",
         "pbs_probe",
         "pbs_python",
-        "pbs_ralter",
-        "pbs_rdel",
         "pbs_release_nodes",
         "pbs_remsh",
-        "pbs_rsub",
         "pbs_snapshot",
         "pbs_tclsh",
         "pbs_tmrsh",
@@ -89,7 +91,9 @@ _SHARED = {"qdisable": "queue_switch", "qenable": "queue_switch", "qstart": "que
 
 
 def module_of(command: str) -> str:
-    """The module whose `main` is the command."""
+    """The module whose `main` is the command. `hpcbatch complete` is one by itself: someone has pressed a key."""
+    if command == "hpcbatch" and sys.argv[1:2] == ["complete"]:
+        return "hpcbatch.cli.completion.values"
     for package, commands in PACKAGES.items():
         if command in commands:
             return f"hpcbatch.cli.{package}.{_SHARED.get(command, command)}"

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from hpcbatch.errors import HpcBatchError, UnauthorizedError, UnreachableError
@@ -101,10 +100,10 @@ class Session:
         """The current directory by the name that the user came by, as long as that still is the same directory."""
         named = self.environ.get("PWD", "")
         try:
-            here = Path.cwd()
-            if named.startswith("/") and Path(named).exists() and here.samefile(named):
+            here = os.getcwd()
+            if named.startswith("/") and os.path.exists(named) and os.path.samefile(here, named):
                 return named
-            return str(here)
+            return here
         except OSError as error:
             raise HpcBatchError(f"the current directory cannot be found: {error.strerror}") from None
 
@@ -116,7 +115,8 @@ class Session:
 
     def absolute(self, path: str) -> str:
         """`path` from the current directory on. `..` stays: after a symbolic link only the kernel knows what it is."""
-        return str(Path(self.cwd, path))
+        parts = (path if path.startswith("/") else f"{self.cwd}/{path}").split("/")
+        return "/" + "/".join(part for part in parts if part not in {"", "."})
 
 
 class LocalZone(tzinfo):

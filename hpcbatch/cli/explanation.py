@@ -7,13 +7,13 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from hpcbatch.cli.columns import aligned, folded
 from hpcbatch.cli.common import EndedError, Session, complain
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.registry import DIALECTS, count_directives, door
 from hpcbatch.errors import HpcBatchError, ObstaclesError, UnknownJobError, UsageError
 from hpcbatch.model.layout import NodeSize, lay_out

@@ -11,8 +11,11 @@ import click
 from hpcbatch.api import kubeconfig
 from hpcbatch.cli.check import check
 from hpcbatch.cli.common import Describe, Session, outcome
+from hpcbatch.cli.completion.command import completion
 from hpcbatch.cli.controller import controller
+from hpcbatch.cli.demo import demo
 from hpcbatch.cli.explain import explain
+from hpcbatch.cli.groups import EXAMPLES, Grouped
 from hpcbatch.cli.job_number import job_number
 from hpcbatch.cli.login_check import login_check
 from hpcbatch.cli.new import new
@@ -32,7 +35,7 @@ _RUN = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
 _NOT_RUNNING = 3  # as `systemctl status` and the LSB have it
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Grouped, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hpcbatch")
 @click.pass_context
 def group(context: click.Context) -> None:
@@ -41,7 +44,9 @@ def group(context: click.Context) -> None:
 
 group.add_command(accounting)
 group.add_command(check)
+group.add_command(completion)
 group.add_command(controller)
+group.add_command(demo)
 group.add_command(explain)
 group.add_command(report)
 group.add_command(user)
@@ -69,8 +74,7 @@ def up(
     site_file: Path | None,
 ) -> None:
     """Start the embedded cluster on this machine. What is not given stays as it was the last time."""
-    from dataclasses import replace
-
+    from hpcbatch.dataclass import replace
     from hpcbatch.engine import daemon
 
     site_text = None if site_file is None else read_checked(site_file, is_engine=True)
@@ -173,12 +177,14 @@ def watch(session: Session, job_ids: tuple[str, ...], plain: bool) -> None:
 @click.pass_obj
 def why(session: Session, job_id: str) -> None:
     """Say why a job has not started: its place, what it waits for, who is before it, what would start it sooner."""
+    from hpcbatch.client import records
     from hpcbatch.policy.why import why as reasons
 
     number = job_number(session, job_id)
     row = listing.find(session.api, session.namespace, number)
     others = listing.list_rows(session.api, session.namespace, finished=False)
-    click.echo(reasons(row, others, session.now, session.zone))
+    found = records.exactly(session.api, session.namespace, number)
+    click.echo(reasons(row, others, session.now, session.zone, found[-1].status if found else None))
 
 
 def _nodes_line(nodes: list[NodeRow]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 from hpcbatch.cli.common import Session, complain
 
@@ -18,17 +17,17 @@ def read_script(session: Session, path: str | None, *, prompt: bool) -> tuple[st
         if prompt and sys.stdin.isatty():
             complain(_PROMPT)
         return None, sys.stdin.buffer.read(_LIMIT)
-    file = Path(session.absolute(path))
-    with file.open("rb") as opened:
-        return str(file), opened.read(_LIMIT)
+    file = session.absolute(path)
+    with open(file, "rb") as opened:
+        return file, opened.read(_LIMIT)
 
 
 def search_path(session: Session, name: str) -> str:
     """Where sbatch finds a script: here, or else on PATH if the name has no directory (source: search_path())."""
-    if "/" in name or Path(session.absolute(name)).exists():
+    if "/" in name or os.path.exists(session.absolute(name)):
         return name
     for directory in session.environ.get("PATH", "").split(os.pathsep):
-        candidate = Path(session.absolute(directory or "."), name)
-        if candidate.is_file() and os.access(candidate, os.R_OK):
-            return str(candidate)
+        candidate = session.absolute(f"{directory or '.'}/{name}")
+        if os.path.isfile(candidate) and os.access(candidate, os.R_OK):
+            return candidate
     return name

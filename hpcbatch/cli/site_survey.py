@@ -7,7 +7,6 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +15,7 @@ import click
 
 from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.text import printable, printable_tree
 

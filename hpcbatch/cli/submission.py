@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hpcbatch.cli.common import EndedError, Session, complain
 from hpcbatch.client.pod_nodes import with_nodes
 from hpcbatch.client.submit import Submitted, submit
+from hpcbatch.dataclass import replace
 from hpcbatch.model.spec import Arrangement, Submission
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.client import listing
 from hpcbatch.client.alter import alter
 from hpcbatch.client.arrays import own_rows, split
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import (
     HpcBatchError,
     JobFinishedError,

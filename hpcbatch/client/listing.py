@@ -29,6 +29,11 @@ _FEW = 4
 _NAMED_AT_ONCE = 200
 UNFINISHED = ",".join(f"status.state!={state.value}" for state in JobState if state.is_final)
 """Field selector of the jobs that have not ended."""
+_BEGUN = ",".join(
+    f"status.state!={state.value}"
+    for state in JobState
+    if state not in {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING}
+)
 _T = TypeVar("_T")
 _FORBIDDEN: WeakKeyDictionary[Api, set[tuple[str, str | None]]] = WeakKeyDictionary()
 """What an API forbade in this process, (plural, namespace): not requested again, which would cost a request a job."""
@@ -136,19 +141,29 @@ def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Obj
     """The admitted BatchJobs, whole, in order of their numbers; `shown_record` reads them. `iter_ended` also returns
     moved ones.
     """
-    fields = "" if finished else UNFINISHED
-    found = _everywhere(api, lambda where: api.list(BATCHJOBS, where, fields=fields).items, namespace)
-    return in_order(obj for obj in found if "jobId" in (obj.get("status") or {}))
+    return _admitted(api, namespace, "" if finished else UNFINISHED)
 
 
 def running_objects(api: Api, namespace: str) -> list[Object]:
     """The BatchJobs, whole, of the jobs that have begun and not ended."""
-    states = [f"status.state={state.value}" for state in (JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING)]
+    return _admitted(api, namespace, _BEGUN)
 
-    def of_states(where: str | None) -> list[Object]:
-        return [obj for fields in states for obj in api.list(BATCHJOBS, where, fields=fields).items]
 
-    return in_order(obj for obj in _everywhere(api, of_states, namespace) if "jobId" in (obj.get("status") or {}))
+def _objects_of(api: Api, namespace: str, numbers: Collection[int]) -> list[Object]:
+    """As `list_objects`; of a few numbers each by itself."""
+    if not 0 < len(numbers) <= _FEW:
+        return list_objects(api, namespace)
+    return [obj for number in sorted(numbers) for obj in _admitted(api, namespace, f"status.jobId={number}")]
+
+
+def members_of(api: Api, namespace: str, array: int) -> list[Object]:
+    """The BatchJobs, whole, of an array's members that have one."""
+    return _admitted(api, namespace, "", f"{ARRAY_ID_LABEL}={array}")
+
+
+def _admitted(api: Api, namespace: str, fields: str, labels: str = "") -> list[Object]:
+    found = _everywhere(api, lambda where: api.list(BATCHJOBS, where, fields=fields, labels=labels).items, namespace)
+    return in_order(obj for obj in found if "jobId" in (obj.get("status") or {}))
 
 
 def in_order(objects: Iterable[Object]) -> list[Object]:
@@ -174,11 +189,13 @@ def iter_ended(
     from hpcbatch.client import history
 
     present = set()
-    for obj in list_objects(api, namespace):
+    moved_numbers = set(numbers)
+    for obj in _objects_of(api, namespace, numbers):
+        moved_numbers.discard(int(obj["status"]["jobId"]))  # no two jobs have one number
         if _is_wanted(obj, since, until, owners, numbers, include_unfinished=include_unfinished):
             present.add(obj["metadata"]["uid"])
             yield obj
-    for part in _parts(list(numbers)) if numbers else [()]:
+    for part in _parts(sorted(moved_numbers)) if numbers else [()]:
         fields = selector(numbers=part, owners=owners, since=since, until=until)
         moved = iter(()) if fields is None else history.objects(api, namespace, fields)
         yield from (obj for obj in moved if obj["metadata"]["uid"] not in present)  # while it moves a job is in both

@@ -28,6 +28,11 @@ def list_nodes(api: TableApi, namespace: str) -> list[NodeRow]:
     return sorted((_node_row(node, used.get(node["metadata"]["name"], _Use())) for node in found), key=_node_order)
 
 
+def count_nodes(api: Api) -> int:
+    """How many nodes `list_nodes` has."""
+    return sum(not is_reserved(node) for node in api.list(NODES).items)
+
+
 class _Use:
     """The resources that pods hold on one node."""
 

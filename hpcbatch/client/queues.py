@@ -14,6 +14,7 @@ from hpcbatch.model.row import QueueRow
 
 if TYPE_CHECKING:
     from hpcbatch.model.mail import MailConfig
+    from hpcbatch.model.preemption import PreemptionConfig
     from hpcbatch.model.priority import PriorityConfig
 
 
@@ -64,7 +65,7 @@ def names_its_queues(api: Api) -> bool:
     import json
 
     try:
-        return bool(json.loads(_published(api)).get("queues"))
+        return bool(json.loads(published(api)).get("queues"))
     except (ValueError, AttributeError):
         return False
 
@@ -73,35 +74,42 @@ def plugin_options(api: Api) -> Mapping[str, str]:
     """Patterns of options of sbatch's plugins that the site ignores, each with the reason; none if it names none."""
     from hpcbatch.api.queuelist import options_from_json
 
-    return options_from_json(_published(api))
+    return options_from_json(published(api))
 
 
 def list_licenses(api: Api) -> Mapping[str, int]:
     """How many licences of each name the site has."""
     from hpcbatch.api.queuelist import licenses_from_json
 
-    return licenses_from_json(_published(api))
+    return licenses_from_json(published(api))
 
 
 def read_enforced(api: Api) -> tuple[str, ...]:
     """What of the accounts the site enforces: associations, limits, qos."""
     from hpcbatch.api.queuelist import enforced_from_json
 
-    return enforced_from_json(_published(api))
+    return enforced_from_json(published(api))
 
 
 def read_priority(api: Api) -> PriorityConfig:
     """Who goes first at this site."""
     from hpcbatch.api.queuelist import priority_from_json
 
-    return priority_from_json(_published(api))
+    return priority_from_json(published(api))
+
+
+def read_preemption(api: Api) -> PreemptionConfig:
+    """Which jobs may be ended for others, and how."""
+    from hpcbatch.api.queuelist import preemption_from_json
+
+    return preemption_from_json(published(api))
 
 
 def list_settings(api: Api) -> Mapping[str, int]:
     """Further settings of the site that users may know: `killDelaySeconds`, `maxArraySize`."""
     from hpcbatch.api.queuelist import settings_from_json
 
-    return settings_from_json(_published(api))
+    return settings_from_json(published(api))
 
 
 def list_features(api: Api) -> list[str]:
@@ -109,7 +117,7 @@ def list_features(api: Api) -> list[str]:
     import json
 
     try:
-        return [str(name) for name in json.loads(_published(api)).get("features", [])]
+        return [str(name) for name in json.loads(published(api)).get("features", [])]
     except (ValueError, AttributeError, TypeError):
         return []
 
@@ -119,12 +127,12 @@ def site_problem(api: Api) -> str:
     import json
 
     try:
-        return str(json.loads(_published(api)).get("problem", ""))
+        return str(json.loads(published(api)).get("problem", ""))
     except (ValueError, AttributeError):
         return ""
 
 
-def _published(api: Api) -> str:
+def published(api: Api) -> str:
     """The JSON that the controller writes for users; "{}" where there is none to be read."""
     try:
         published = api.get(CONFIGMAPS, QUEUES_CONFIGMAP, SYSTEM_NAMESPACE)
@@ -138,6 +146,6 @@ def mail_rules(api: Api) -> MailConfig | None:
     from hpcbatch.api.queuelist import mail_from_json
 
     try:
-        return mail_from_json(_published(api))
+        return mail_from_json(published(api))
     except HpcBatchError:
         return None

@@ -12,7 +12,7 @@ from hpcbatch.api.names import SCRIPT_KEY
 from hpcbatch.api.port import Api
 from hpcbatch.api.resources import SECRETS
 from hpcbatch.client import history
-from hpcbatch.client.listing import in_order, iter_ended, list_objects, running_objects
+from hpcbatch.client.listing import in_order, iter_ended, members_of, running_objects
 from hpcbatch.errors import ForbiddenError, NotFoundError
 from hpcbatch.record.batchjob import shown_record
 
@@ -26,11 +26,10 @@ def by_number(api: TableApi, namespace: str, numbers: Collection[int]) -> list[J
     found = {obj["metadata"]["uid"]: obj for obj in listed}
     arrays = {int(obj["status"]["jobId"]) for obj in found.values() if "array" in obj["spec"]}
     if arrays:
-        present = list_objects(api, namespace)
+        present = [obj for array in sorted(arrays) for obj in members_of(api, namespace, array)]
         fields = f"spec.memberOf.arrayId={'|'.join(map(str, sorted(arrays)))}"
         for obj in (*present, *history.objects(api, namespace, fields)):
-            if (obj["spec"].get("memberOf") or {}).get("arrayId") in arrays:
-                found.setdefault(obj["metadata"]["uid"], obj)
+            found.setdefault(obj["metadata"]["uid"], obj)
     return [shown_record(obj) for obj in found.values()]
 
 

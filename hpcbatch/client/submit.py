@@ -194,9 +194,8 @@ def _remove(api: Api, namespace: str, name: str) -> None:
 
 def foresee(api: Api, namespace: str, submission: Submission) -> Foreseen:
     """When and where the job would start. Raises RefusedError if it would not be admitted, and as `submit` does."""
-    from dataclasses import replace
-
     from hpcbatch.client.changes import request_end
+    from hpcbatch.dataclass import replace
     from hpcbatch.model.foreseen import Foreseen
     from hpcbatch.model.refusal import RefusalCode
 

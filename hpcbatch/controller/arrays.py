@@ -241,6 +241,7 @@ class Arrays:
                 known.status,
                 altered=altered,
                 walltime_s=record.status.walltime_s if "walltimeSeconds" in names else known.status.walltime_s,
+                full_walltime_s=None if "walltimeSeconds" in names else known.status.full_walltime_s,
                 layout=record.status.layout if names & OF_SIZE else known.status.layout,
                 licenses=record.status.licenses if names & OF_SIZE else known.status.licenses,
                 handled={**known.status.handled, _OF_ARRAY: alteration},

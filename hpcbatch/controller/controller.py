@@ -32,34 +32,36 @@ from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.pod_requests import PodRequests
 from hpcbatch.controller.records import Admitted, remove, write_status
 from hpcbatch.controller.requests import Requests
+from hpcbatch.controller.reservation_desk import ReservationDesk
+from hpcbatch.controller.routes import Routes
 from hpcbatch.controller.runs import Runs
 from hpcbatch.controller.set_aside import SetAside, unmarked
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
-from hpcbatch.controller.sweep import sweep_history, sweep_submissions
+from hpcbatch.controller.sweep import Sweeper
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
-from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
+from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
-from hpcbatch.policy.array_gate import array_gate
+from hpcbatch.policy.array_gate import array_gate, in_route
+from hpcbatch.policy.deadlines import unshortened, with_walltime_of
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
-from hpcbatch.policy.planned import Forecast
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.volcano import job_names
 
 _LOG = logging.getLogger(__name__)
-_SWEEP_S = 300.0
-_SWEEP_MORE_S = 10.0
 _WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are refreshed
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
 _WORKERS = 2
+_OF_PLAN = frozenset({Reason.PRIORITY, Reason.LIMIT, Reason.RESERVED, Reason.MAINTENANCE, Reason.RESERVATION})
+"""What the plan keeps back: it wakes those jobs by itself."""
 
 Key = tuple[str, str]
 
@@ -96,7 +98,14 @@ class Controller:
         self._volcano_queues = Informer(api, QUEUES, on_event=self._on_volcano_queue)
         self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
         self._queue_states: dict[str, tuple[str, Switches]] = {}
-        self._sites = SiteSource(api, defaults, prepare=prepare_site, on_change=self._on_site)
+        self._sites = SiteSource(
+            api,
+            defaults,
+            prepare=prepare_site,
+            on_change=self._on_site,
+            on_reservation=lambda event: self._desk.on_event(event),  # noqa: PLW0108  it is made later
+            on_reserved=lambda names: self._desk.on_reserved(names),  # noqa: PLW0108
+        )
         self._node_marks = NodeMarks(self._sites, self._pods, look=self._look_at)
         self._dependents = Dependents(
             api, self._batchjobs, key_of=self._key_of, ended=self._from_history, wake=self._queue.add
@@ -138,7 +147,17 @@ class Controller:
             wake=self._queue.add_after,
         )
         self._intake.foresee = self._plan.foresee
-        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar)
+        self._desk = ReservationDesk(
+            api,
+            self._sites,
+            self._intake,
+            self._plan,
+            batchjobs=self._batchjobs,
+            nodes=self._nodes,
+            wake=self._queue.add,
+        )
+        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar, self._sites)
+        self._routes = Routes(api, self._intake, self._sites, self._own_writes.add)
         self._requests = Requests(self._intake, self._sites)
         self._observer = Observer(
             api,
@@ -152,6 +171,7 @@ class Controller:
             usage=self._usage,
             switches=self._intake.switches,
             withdrawn=self._plan.withdrawn,
+            preempted=self._plan.preempted,
         )
         self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
@@ -163,6 +183,7 @@ class Controller:
             start_bar=self._start_bar,
             licenses=self._licenses,
             plan=self._plan,
+            wrote=self._own_writes.add,
         )
         self._open_requests = OpenRequests(api, self._requests, self._observer, self._runs, self._own_writes)
         self._ended = Ended(
@@ -191,13 +212,13 @@ class Controller:
         self._threads = [
             threading.Thread(target=self._work, name=f"batchjobs-{n}", daemon=True) for n in range(_WORKERS)
         ]
-        self._threads.append(threading.Thread(target=self._sweep, name="batchjobs-sweep", daemon=True))
-        self._threads.append(self._plan.thread)
+        self._stopping = threading.Event()
+        sweeper = Sweeper(api, self._sites, self._batchjobs, self._namespaces, self._stopping)
+        self._threads += [sweeper.thread, self._plan.thread, self._desk.thread]
         if self._archive is not None:
             self._threads.append(self._archive.thread)
         if self._usage is not None:
             self._threads.append(self._usage.thread)
-        self._stopping = threading.Event()
 
     def start(self) -> None:
         self._sites.start()
@@ -217,6 +238,7 @@ class Controller:
             self._usage.stop()
         self._queue.stop()
         self._plan.stop()
+        self._desk.stop()
         for informer in self._informers:
             informer.stop()
         self._sites.stop()
@@ -325,8 +347,7 @@ class Controller:
     def _on_pod(self, event: WatchEvent) -> None:
         self._plan.on_pod(event)
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
-        key = self._by_number.get(number)
-        if key is not None:
+        if (key := self._by_number.get(number)) is not None:
             self._job_pods.on_event(key, int(number), event)
         self._on_part(event)
 
@@ -337,8 +358,7 @@ class Controller:
             self._refusals.remove(event.object)
             return
         self._refusals.add(event.object)
-        key = self._by_number.get(name.removeprefix("job-"))
-        if key is not None and key[0] == namespace:
+        if (key := self._by_number.get(name.removeprefix("job-"))) is not None and key[0] == namespace:
             self._queue.add(key)
 
     def _on_volcano_queue(self, event: WatchEvent) -> None:
@@ -402,7 +422,7 @@ class Controller:
         self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:
             return self._ended.reconcile(admitted)
-        if self._open_requests.handle(admitted):
+        if self._open_requests.handle(admitted) or self._routes.move(admitted):
             return None
         if admitted.record.spec.array is not None:
             return self._reconcile_array(admitted)
@@ -412,7 +432,7 @@ class Controller:
         return self._carry_out(admitted, seen, decide(seen))
 
     def _reconcile_array(self, job: Admitted) -> float | None:
-        gate = array_gate(job.record, self._dependents, datetime.now(UTC))
+        gate = in_route(array_gate(job.record, self._dependents, datetime.now(UTC)), self._routes.queue_of(job))
         gate = replace(gate, status=self._ranked(job.record, gate.status))
         if gate.status != job.record.status:
             written = write_status(self._api, job.obj, replace(job.record, status=gate.status))
@@ -433,7 +453,7 @@ class Controller:
         record, namespace = job.record, job.record.namespace
         name = job_names.job_name(record.job_id)
         volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
-        if decision.terminate and (left_s := self._pod_requests.announce_requeue(job, seen)):
+        if decision.terminate and (left_s := self._pod_requests.announce_end(job, seen)):
             decision = replace(decision, terminate=False, look_again_s=left_s)
         if decision.terminate:
             self._volcano_jobs.terminate(namespace, name)
@@ -443,22 +463,22 @@ class Controller:
             _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
             remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
         if decision.create:
-            obstacle = self._runs.create(job)
+            job, obstacle = self._runs.create(job)
+            record = job.record
             if obstacle is None:
                 volcano_job = name
+                decision = replace(decision, status=with_walltime_of(record.status, decision.status))
             else:
-                status = replace(decision.status, reason=obstacle.reason, message=obstacle.message)
+                status = replace(unshortened(decision.status), reason=obstacle.reason, message=obstacle.message)
                 # who goes first is a matter of the plan, which wakes those that it concerns
-                looks_s = [] if obstacle.reason in {Reason.PRIORITY, Reason.LIMIT} else [_WAITING_LOOK_S]
+                looks_s = [] if obstacle.reason in _OF_PLAN else [_WAITING_LOOK_S]
                 looks_s += [] if decision.look_again_s is None else [decision.look_again_s]
                 decision = replace(decision, status=status, look_again_s=min(looks_s, default=None))
         elif seen.volcano_job is None:
             self._licenses.give_back(record.job_id)
             self._plan.give_back(record)
         status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
-        start, nodes = self._plan.forecast(record) if status.state is JobState.QUEUED else Forecast()
-        status = replace(status, planned_start=start, planned_nodes=nodes)
-        status = self._ranked(record, status)
+        status = self._ranked(record, self._plan.shown(record, status))
         decision = replace(decision, status=status)
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
         if is_waiting and not self._start_bar.withdraw(record):
@@ -473,24 +493,3 @@ class Controller:
         if decision.look_again_s is None and decision.status.reason in {Reason.RESOURCES, Reason.NEVER_FITS}:
             return _WAITING_LOOK_S
         return decision.look_again_s
-
-    # Leftovers
-
-    def _sweep(self) -> None:
-        pause_s = _SWEEP_S
-        while not self._stopping.wait(pause_s):
-            pause_s = _SWEEP_S
-            try:
-                sweep_submissions(self._api, self._namespaces.items(), datetime.now(UTC))
-                if self.sweep_history(datetime.now(UTC)):
-                    pause_s = _SWEEP_MORE_S
-            except HpcBatchError as error:
-                _LOG.warning("removing what is no longer needed: %s", error)
-            except Exception:
-                _LOG.exception("removing what is no longer needed")
-
-    def sweep_history(self, now: datetime) -> bool:
-        """Remove records that the site no longer keeps; True if there are more of them."""
-        if not self._sites.is_in_force.is_set():
-            return False
-        return sweep_history(self._api, self._batchjobs.items(), self._sites.in_force.config.history_kept_s, now)

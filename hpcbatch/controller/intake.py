@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +20,7 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.standings import Standings
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
+from hpcbatch.model.accounts import NORMAL
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.layout import NodeSize
@@ -30,12 +31,14 @@ from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.account_limits import Standing, max_walltime_s, place_of
-from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline
+from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline, check_qos
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.holds import behind_others, hold_reason
-from hpcbatch.policy.owners import standing_of
+from hpcbatch.policy.owners import Owners, standing_of
+from hpcbatch.policy.reserved import check_reservation
 from hpcbatch.policy.room import fits_now
-from hpcbatch.policy.submission import LIMITS, check_submission, has_limits, settle
+from hpcbatch.policy.routing import destinations, is_routed_now, may_pass, no_destination
+from hpcbatch.policy.submission import LIMITS, Settled, check_submission, has_limits, settle
 from hpcbatch.policy.views import node_rooms
 from hpcbatch.policy.vocabulary import (
     NO_DISK,
@@ -82,16 +85,9 @@ class Intake:
         try:
             spec = taken_spec(obj["spec"])
             owner = self.owner(obj["metadata"]["namespace"])
-            queue, granted = self.grant(spec, owner, self._sites.in_force.config)
-            if spec.dependency is not None and spec.dependency.befores:
-                self.dependents.check_no_cycle(_unnumbered(obj, spec))
-            record = _first_record(obj, spec, owner, queue, granted)
-            with self._counted(record):
-                record = replace(record, job_id=self.numbers.take())
-                if obj["spec"].get("testOnly"):
-                    raise RefusedError(RefusalCode.TEST_ONLY, self.foresee(record).text())
-                self._own_submission(obj)
-                return self._write(obj, record)
+            site = self._sites.in_force.config
+            with self.counting() if site.has_routes else nullcontext():
+                return self._admit(obj, spec, owner, site)
         except RefusedError as refused:
             self.refuse(obj, refused.code, str(refused))
             return None
@@ -100,6 +96,18 @@ class Intake:
         except HpcBatchError as error:
             self.refuse(obj, RefusalCode.BAD_SPEC, str(error))
             return None
+
+    def _admit(self, obj: Object, spec: JobSpec, owner: Identity, site: SiteConfig) -> Object:
+        queue, granted = self.grant(spec, owner, site)
+        if spec.dependency is not None and spec.dependency.befores:
+            self.dependents.check_no_cycle(_unnumbered(obj, spec))
+        record = _first_record(obj, spec, owner, queue, granted)
+        with self._counted(record):
+            record = replace(record, job_id=self.numbers.take())
+            if obj["spec"].get("testOnly"):
+                raise RefusedError(RefusalCode.TEST_ONLY, self.foresee(record).text())
+            self._own_submission(obj)
+            return self._write(obj, record)
 
     def _write(self, obj: Object, record: JobRecord) -> Object:
         now = datetime.now(UTC)
@@ -113,33 +121,47 @@ class Intake:
         """Nobody else is admitted while a job is counted, so that none is too many. Raises RefusedError for one that
         is over a limit.
         """
-        accounts, enforced = self._sites.accounts.in_force, self._sites.in_force.config.accounting_enforce
+        accounts, site = self._sites.accounts.in_force, self._sites.in_force.config
+        enforced = site.accounting_enforce
         if not has_limits(accounts, enforced):
             yield
             return
         with self._standings.lock:
-            check_submission(accounts, enforced, standing_of(record), self._standings.others())
+            check_submission(accounts, enforced, standing_of(record), self._standings.others(), site.partition_qos)
             yield
 
     def grant(
-        self, spec: JobSpec, owner: Identity, site: SiteConfig, *, stays_in: str | None = None
+        self,
+        spec: JobSpec,
+        owner: Identity,
+        site: SiteConfig,
+        *,
+        stays_in: str | None = None,
+        is_routed: bool = False,
     ) -> tuple[QueueConfig, Granted]:
         """A job's queue and what it gets there. Raises RefusedError or another HpcBatchError, as `admit` does.
         A job that `stays_in` its queue may stay even if that is closed to new jobs. Of several queues that admit the
-        job it gets the first in which it could start now, else the first.
+        job it gets the first in which it could start now, else the first. A routing queue stands for the first of its
+        destinations that takes the job; for itself where none does as yet, or the job is held in it (not `is_routed`).
         """
         asked = asked_queues(spec, site, self._exists, (each["metadata"]["name"] for each in self._queues.items()))
-        names = {node["metadata"]["name"]: host_name(node) for node in self._nodes.items()}
+        names = self.host_names()
         translated = translate(spec, site, {*names, *names.values()})
         translated = replace(translated, spec=translated.spec.with_host_names(names))
         admitted: list[tuple[QueueConfig, Granted]] = []
         refusal: HpcBatchError | None = None
         for queue in asked.queues:
             try:
+                if queue.from_route_only and queue.name != stays_in:
+                    text = f"queue {queue.name} takes jobs from routing queues alone"
+                    raise RefusedError(RefusalCode.FROM_ROUTE_ONLY, text)
                 granted = self._grant_in(queue, translated, owner, site, stays=queue.name == stays_in)
+                taken_by = queue
+                if queue.destinations is not None and (is_routed or is_routed_now(queue, spec, datetime.now(UTC))):
+                    taken_by, granted = self._routed(queue, translated, owner, site) or (queue, granted)
                 ignored = tuple(dict.fromkeys((*asked.ignored, *granted.ignored)))
                 check_ignored(spec, ignored, site)
-                admitted.append((queue, replace(granted, ignored=ignored)))
+                admitted.append((taken_by, replace(granted, ignored=ignored)))
             except (ApiError, UnreachableError):
                 raise
             except HpcBatchError as error:
@@ -157,6 +179,71 @@ class Intake:
             queue, granted = next(could_start, admitted[0])
         return queue, self._for_account(translated.spec, granted, owner, queue, site)
 
+    def _routed(
+        self, route: QueueConfig, translated: Translated, owner: Identity, site: SiteConfig
+    ) -> tuple[QueueConfig, Granted] | None:
+        """The queue that the job goes on to, and what it gets there; None: it stays in the routing queue. Raises
+        RefusedError if no destination ever takes it.
+        """
+        if route.name in self.switches(route.volcano_queue).stopped:
+            return None
+        refusals: list[HpcBatchError] = []
+        for queue in destinations(route, site, self._exists):
+            try:
+                granted = self._grant_in(queue, translated, owner, site, stays=False)
+                self._check_limits(translated.spec, granted, owner, queue, site)
+                return queue, granted
+            except (ApiError, UnreachableError):
+                raise
+            except HpcBatchError as error:
+                refusals.append(error)
+        if any(map(may_pass, refusals)):
+            return None
+        raise no_destination(route, refusals)
+
+    def reroute(self, obj: Object, record: JobRecord, site: SiteConfig) -> JobRecord:
+        """A job of a routing queue in the destination that takes it now; the same record if none does. Raises
+        RefusedError if none ever will, or another HpcBatchError.
+        """
+        spec = replace(record.spec, queue=record.queue, other_queues=())
+        owner = replace(self.owner(record.namespace), is_disabled=False)
+        queue, granted = self.grant(spec, owner, site, stays_in=record.queue, is_routed=True)
+        if queue.name == record.queue:
+            return record
+        altered = {**record.status.altered, **granted.renamed}
+        status = replace(
+            record.status,
+            altered=altered,
+            walltime_s=granted.walltime_s,
+            full_walltime_s=None,
+            layout=granted.layout,
+            licenses=granted.licenses,
+            ignored=granted.ignored,
+        )
+        routed = replace(record, queue=queue.name, status=status)
+        return replace(routed, spec=taken_spec(altered_spec(obj["spec"], altered))) if granted.renamed else routed
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """From counting jobs against limits until the record is written."""
+        with self._standings.lock:
+            yield
+
+    def _check_limits(
+        self, spec: JobSpec, granted: Granted, owner: Identity, queue: QueueConfig, site: SiteConfig
+    ) -> None:
+        """Raises RefusedError for a job that would be over a limit of submission in the queue."""
+        accounts, enforced = self._sites.accounts.in_force, site.accounting_enforce
+        if has_limits(accounts, enforced):
+            granted = self._for_account(spec, granted, owner, queue, site)
+            renamed = {name: granted.renamed[name] for name in ("account", "attributes") if name in granted.renamed}
+            record = _granted_record(replace(spec, **renamed), owner, queue, granted)
+            check_submission(accounts, enforced, standing_of(record), self._standings.others(), site.partition_qos)
+
+    def host_names(self) -> dict[str, str]:
+        """Of the nodes, by their names."""
+        return {node["metadata"]["name"]: host_name(node) for node in self._nodes.items()}
+
     def _for_account(
         self, spec: JobSpec, granted: Granted, owner: Identity, queue: QueueConfig, site: SiteConfig
     ) -> Granted:
@@ -165,16 +252,27 @@ class Intake:
         """
         given = spec.attributes.get(QOS, "")
         accounts, enforced = self._sites.accounts.in_force, site.accounting_enforce
-        found = settle(accounts, enforced, user=owner.user, account=spec.account or "", qos=given, queue=queue.name)
+        found = self._settled(spec, owner, queue, site)
+        check_reservation(spec, queue, site, owner, Owners(accounts, enforced).line(found.account))
         if granted.walltime_s is None and LIMITS in enforced:
             job = Standing(user=owner.user, account=found.account, qos=found.qos, queue=queue.name)
-            granted = replace(granted, walltime_s=max_walltime_s(place_of(accounts, job))[0])
+            granted = replace(granted, walltime_s=max_walltime_s(place_of(accounts, job, site.partition_qos))[0])
         renamed = dict(granted.renamed)
         if found.account != (spec.account or ""):
             renamed["account"] = found.account
         if found.qos != given:
             renamed["attributes"] = {**spec.attributes, QOS: found.qos}
         return replace(granted, renamed=renamed)
+
+    def _settled(self, spec: JobSpec, owner: Identity, queue: QueueConfig, site: SiteConfig) -> Settled:
+        return settle(
+            self._sites.accounts.in_force,
+            site.accounting_enforce,
+            user=owner.user,
+            account=spec.account or "",
+            qos=spec.attributes.get(QOS, ""),
+            queue=queue.name,
+        )
 
     def _exists(self, queue: QueueConfig) -> bool:
         return self.volcano_state(queue.volcano_queue) is not None
@@ -199,6 +297,8 @@ class Intake:
             stays=stays,
         )
         check_deadline(spec, granted.walltime_s, datetime.now(UTC))
+        if queue.allow_qos is not None or queue.deny_qos:
+            check_qos(self._settled(spec, owner, queue, site).qos or NORMAL, queue)
         return replace(granted, ignored=ignored, renamed=translated.renamed)
 
     def forget_refused(self, obj: Object) -> float | None:
@@ -260,13 +360,33 @@ class Intake:
     def _nodes_of(self, queue: QueueConfig) -> list[Object]:
         """The nodes that the queue reaches."""
         wanted = queue.node_selector.items()
-        nodes = [n for n in self._nodes.items() if "allocatable" in n.get("status", {}) and not is_reserved(n)]
+        nodes = nodes_there(self._nodes.items())
         nodes = [n for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
         return nodes if queue.nodes is None else [n for n in nodes if host_name(n) in queue.nodes]
 
 
+def nodes_there(nodes: Iterable[Object]) -> list[Object]:
+    """Those that have a size and are for jobs."""
+    return [node for node in nodes if "allocatable" in node.get("status", {}) and not is_reserved(node)]
+
+
 def _first_record(obj: Object, spec: JobSpec, owner: Identity, queue: QueueConfig, granted: Granted) -> JobRecord:
     """Without its number, and as if it had no state yet."""
+    record = _granted_record(
+        spec_from_json(altered_spec(obj["spec"], granted.renamed)) if granted.renamed else spec, owner, queue, granted
+    )
+    array = None if spec.array is None else ArrayStatus(pending=spec.array.indices, limit=spec.array.limit)
+    submitted = parse_rfc3339(obj["metadata"]["creationTimestamp"])
+    return replace(
+        record,
+        namespace=obj["metadata"]["namespace"],
+        object_name=obj["metadata"]["name"],
+        status=replace(record.status, array=array, submit_time=submitted),
+    )
+
+
+def _granted_record(spec: JobSpec, owner: Identity, queue: QueueConfig, granted: Granted) -> JobRecord:
+    """Of no BatchJob yet."""
     status = JobStatus(
         owner=owner.user,
         uid=owner.uid,
@@ -277,18 +397,9 @@ def _first_record(obj: Object, spec: JobSpec, owner: Identity, queue: QueueConfi
         layout=granted.layout,
         licenses=granted.licenses,
         ignored=granted.ignored,
-        array=None if spec.array is None else ArrayStatus(pending=spec.array.indices, limit=spec.array.limit),
         altered=granted.renamed,
-        submit_time=parse_rfc3339(obj["metadata"]["creationTimestamp"]),
     )
-    return JobRecord(
-        job_id=0,
-        namespace=obj["metadata"]["namespace"],
-        object_name=obj["metadata"]["name"],
-        spec=spec_from_json(altered_spec(obj["spec"], granted.renamed)) if granted.renamed else spec,
-        status=status,
-        queue=queue.name,
-    )
+    return JobRecord(job_id=0, namespace="", object_name="", spec=spec, status=status, queue=queue.name)
 
 
 def _unnumbered(obj: Object, spec: JobSpec) -> JobRecord:

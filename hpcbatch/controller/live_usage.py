@@ -12,7 +12,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from hpcbatch.api.informer import object_key
@@ -20,16 +19,15 @@ from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.record import HostUsage
 from hpcbatch.model.state import JobState
-from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano.step_report import NO_STEPS, StepReport, last_words
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S: Final = 1.0
 _BETWEEN_READS_S: Final = 0.02
 """Pause between two logs: with many jobs the figures get older, but the API server no busier."""
-_OFTEN_S, _SELDOM_S = 3.0, 60.0
-_SHARE: Final = 10
-"""A job is looked at again after this part of its running time; its runner writes as often."""
+_OFTEN_S, _SELDOM_S = 2.0, 60.0
+_READS_PER_S: Final = 5.0
+"""Of all jobs together: a runner tells at once that a step of srun has begun, and seldom what it has used."""
 _LINE = re.compile(r"hpcbatch: usage cpu_s=(\d{1,12}) max_rss_bytes=(\d{1,18})")
 
 Key = tuple[str, str]
@@ -110,13 +108,13 @@ class LiveUsage:
         for known in (self._seen, self._next_look):
             for key in [key for key in known if key not in running]:
                 del known[key]
+        pause_s = between_looks_s(sum(len(obj["status"].get("hosts") or [None]) for obj in running.values()))
         for key, obj in running.items():
             # not at once: nothing is logged yet, and short jobs need no request
             if self._next_look.setdefault(key, time.monotonic() + _OFTEN_S) > time.monotonic():
                 continue
             found = self._read(obj)
-            ran_s = (datetime.now(UTC) - parse_rfc3339(obj["status"]["startTime"])).total_seconds()
-            self._next_look[key] = time.monotonic() + min(max(ran_s / _SHARE, _OFTEN_S), _SELDOM_S)
+            self._next_look[key] = time.monotonic() + pause_s
             if found.usage and found != self._of_run(obj):
                 self._seen[key] = found
                 self._wake(key)
@@ -139,6 +137,11 @@ class LiveUsage:
             if words.total or words.spent:
                 steps[name] = words
         return Seen(obj["status"]["startTime"], tuple(found.values()), steps)
+
+
+def between_looks_s(pods: int) -> float:
+    """After how many seconds a job is looked at again, where so many pods run."""
+    return min(max(pods / _READS_PER_S, _OFTEN_S), _SELDOM_S)
 
 
 def is_running(obj: Object) -> bool:

@@ -17,12 +17,13 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.model.queue_switches import Switches
-from hpcbatch.model.record import HostUsage, JobRecord
+from hpcbatch.model.record import HostUsage, JobRecord, Preempted
 from hpcbatch.model.state import Reason
 from hpcbatch.model.step import MAX_STEPS
 from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.policy.plausible import NodeSize, plausible_usage
 from hpcbatch.policy.pod_creation import Refusals
+from hpcbatch.policy.reserved import ends_at, is_deleted
 from hpcbatch.policy.stops import stopped_because
 from hpcbatch.policy.views import problem_from_events
 from hpcbatch.policy.waiting import explain
@@ -35,7 +36,7 @@ _SILENT_ASKED = 3
 
 class Observer:
     """`usage` is None if the logs of running jobs are not read. `withdrawn` says why the plan takes back a job that
-    Volcano has not started.
+    Volcano has not started, `preempted` that a running one ends for another.
     """
 
     def __init__(
@@ -52,10 +53,12 @@ class Observer:
         usage: LiveUsage | None,
         switches: Callable[[str], Switches],
         withdrawn: Callable[[JobRecord], Waiting | None],
+        preempted: Callable[[JobRecord], Preempted | None],
     ) -> None:
         self._api, self._sites, self._volcano_jobs, self._job_pods = api, sites, volcano_jobs, job_pods
         self._rooms, self._refusals, self._dependents = rooms, refusals, dependents
         self._start_bar, self._usage, self._switches, self._withdrawn = start_bar, usage, switches, withdrawn
+        self._preempted = preempted
 
     def observe(self, job: Admitted) -> Observed:
         record, now, site = job.record, datetime.now(UTC), self._sites.in_force.config
@@ -65,7 +68,8 @@ class Observer:
         views, is_final = pods.views, volcano_job is not None and volcano_job.is_final
         return Observed(
             record=record,
-            delete_requested=bool(job.obj["spec"].get("deleteRequested")),
+            delete_requested=bool(job.obj["spec"].get("deleteRequested")) or is_deleted(record, site, now),
+            ends_at=ends_at(record, site, now),
             volcano_job=volcano_job,
             was_created=bool(job.volcano_job),
             pods=self._with_events(record.namespace, views, now),
@@ -81,6 +85,7 @@ class Observer:
             followers=self._dependents.followers(record),
             stopped=self._stopped(record) or self._withdrawn(record),
             is_suspended=is_suspended(job.obj["spec"], record.status.run_count),
+            preemption=self._preempted(record) if record.status.preempted is None else None,
             steps=self._steps(job, views),
             usage=() if self._usage is None else _plausible_usage(self._usage.of(job.obj), views, pods.sizes, now),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from hpcbatch.api.informer import Informer, object_key
@@ -17,6 +17,7 @@ from hpcbatch.model.accounts import Accounts
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.share import Share
 from hpcbatch.policy.fairshare import HALF_LIVES, Run, raw_usage, run_of, shares_of
+from hpcbatch.policy.spent import spent_by
 from hpcbatch.record.rows import row_from_cells
 from hpcbatch.units import parse_rfc3339
 
@@ -66,6 +67,12 @@ class PastUsage:
         usage = raw_usage(accounts, self._runs(now_s), now_s, config.half_life_s)
         return shares_of(accounts, usage, config)
 
+    def spent(
+        self, accounts: Accounts, config: PriorityConfig, partition_qos: Mapping[str, str], now_s: float
+    ) -> dict[str, int]:
+        """By the names that limits have for it."""
+        return spent_by(accounts, self._runs(now_s), now_s, config.half_life_s, partition_qos)
+
     def _runs(self, now_s: float) -> Iterator[Run]:
         present = set()
         for obj in self._batchjobs.items():
@@ -82,13 +89,15 @@ def _run(obj: Object, now_s: float) -> Run | None:
     start, account = status.get("startTime"), spec.get("account", "")
     if not start or not account or "array" in spec:
         return None
-    end = status.get("endTime")
+    end, summary = status.get("endTime"), status.get("summary", {})
     return Run(
         str(status.get("owner", "")),
         str(account),
         str(spec.get("attributes", {}).get("qos", "")),
         str(status.get("queue", "")),
-        int(status.get("summary", {}).get("cpus", 0)),
+        int(summary.get("cpus", 0)),
         parse_rfc3339(start).timestamp(),
         now_s if end is None else parse_rfc3339(end).timestamp(),
+        int(summary.get("nodes", 1)),
+        int(summary.get("memBytes", 0)),
     )

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from hpcbatch.api.informer import Informer
@@ -19,17 +20,22 @@ from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_order import PlanOrder
-from hpcbatch.controller.plan_world import STALLED_S, PlanWorld, Released
+from hpcbatch.controller.plan_world import STALLED_S, PlanWorld
+from hpcbatch.controller.released import Released
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.labels import PLANNED_ANNOTATION
-from hpcbatch.model.record import JobRecord
+from hpcbatch.model.record import JobRecord, JobStatus, Preempted, Preempting
+from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import Policy, SiteConfig
-from hpcbatch.model.state import Reason
+from hpcbatch.model.state import WAITING, JobState, Reason
+from hpcbatch.policy.deadlines import with_walltime_of
 from hpcbatch.policy.observed import Waiting
-from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Release, Why
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
+from hpcbatch.policy.plan.snapshot import Node, RunningJob
 from hpcbatch.policy.planned import (
     Forecast,
+    as_released,
     forecast,
     is_as_good,
     never_runs,
@@ -57,8 +63,6 @@ _LATER_S: Final = 0.5
 _ESTIMATED: Final = 64
 """How many waiting jobs show when they may start, beside those whose start is planned."""
 _ESTIMATE_S: Final = 5.0
-_RANKED_S: Final = 30.0
-"""How often waiting jobs are put in order anew, where that depends on time."""
 _SHOWN_ANEW: Final = 200
 """How many jobs at a time show their new priority."""
 _RANK_SHARE: Final = 0.05
@@ -102,6 +106,7 @@ class PlanGate:
         self._rank_cost_s = 0.0
         self._plan = Plan(now_s=0.0)
         self._releases: dict[str, Release] = {}
+        self._preemptions: dict[str, Preemption] = {}
         self._estimates: Mapping[str, Expected] = {}
         self._estimate_at = float("-inf")
         self._told: dict[str, _Told] = {}
@@ -166,7 +171,7 @@ class PlanGate:
             if self._blocked_until.get(job_id, 0.0) > time.monotonic():
                 return Waiting(reason=record.status.reason, message=record.status.message)
             self._world.blocked.discard(job_id)
-            if site.priority.by_share and self._ranked < 0:
+            if (site.priority.by_share and self._ranked < 0) or self._world.lacks_spent:
                 self._changed.set()  # what is in the history has not been counted yet; its event puts it in line
                 return Waiting(reason=record.status.reason, message=record.status.message)
             if code := self._world.never_because(record):
@@ -179,6 +184,7 @@ class PlanGate:
             if (release := self._releases.pop(job_id, None)) is not None:
                 self._told.pop(job_id, None)
                 self._withdrawn.pop(job_id, None)
+                record = as_released(record, site, release.walltime_s)
                 self._world.put_released(record, release.places, time.time(), is_pinned=release.is_bound)
                 return None
             self._changed.set()
@@ -208,6 +214,12 @@ class PlanGate:
         """When and where the plan starts a waiting job; what the record shows already, where that is near enough."""
         with self._lock:
             return self._forecast(record)
+
+    def shown(self, record: JobRecord, status: JobStatus) -> JobStatus:
+        """`status`, with when and where the plan starts a waiting job, and who ends for it."""
+        start, nodes = self.forecast(record) if status.state is JobState.QUEUED else Forecast()
+        status = replace(status, planned_start=start, planned_nodes=nodes)
+        return replace(status, preempting=self._preempting(record, status))
 
     def _forecast(self, record: JobRecord) -> Forecast:
         job_id = plan_id(record.job_id)
@@ -241,6 +253,14 @@ class PlanGate:
         with self._lock:
             return shown_rank(record.status.rank, self._world.rank(record))
 
+    def released(self, record: JobRecord) -> JobRecord:
+        """The record of a released job as it starts: it may have got a shorter walltime."""
+        with self._lock:
+            found = self._world.released.get(plan_id(record.job_id))
+        if found is None:
+            return record
+        return replace(record, status=with_walltime_of(found.record.status, record.status))
+
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""
         return self._withdrawn.get(plan_id(record.job_id))
@@ -263,6 +283,33 @@ class PlanGate:
         }
         return [labels[name].get(HOST, name) for name in found]
 
+    # Jobs that end for others
+
+    def preempted(self, record: JobRecord) -> Preempted | None:
+        """That a running job ends for another one, and how; None if it does not."""
+        if self._sites.in_force.config.policy is Policy.VOLCANO:
+            return None
+        with self._lock:
+            return self._world.claims.preempted(record, datetime.now(UTC))
+
+    def _preempting(self, record: JobRecord, status: JobStatus) -> Preempting | None:
+        """Whose ends the job's record is to ask for, whose status will be that: what it does already, unless it waits
+        and the plan has chosen others. A job that has started keeps them.
+        """
+        job_id, known = plan_id(record.job_id), self._world.claims
+        if status.state is not JobState.QUEUED:
+            return None if status.state in WAITING else status.preempting
+        with self._lock:
+            if self._sites.in_force.config.policy is Policy.VOLCANO or not known.rules.preempts(record):
+                return None
+            self._world.refresh(time.time())
+            if self._world.is_changed and self._may_plan():
+                self._make()
+            chosen = None if self._world.is_changed else self._preemptions.get(job_id)
+            if chosen is None or job_id not in self._world.waiting:
+                return status.preempting if known.stands(replace(record, status=status)) else None
+            return known.preempting(chosen, datetime.now(UTC))
+
     def give_back(self, record: JobRecord, *, was_denied: bool = False) -> None:
         """The job has no Volcano Job, and gets none for now, for a reason that the plan does not know.
         `was_denied`: the API did not take its Volcano Job.
@@ -275,6 +322,19 @@ class PlanGate:
                 self._world.blocked.add(job_id)
             self._world.forget(job_id)
         self._changed.set()
+
+    # Reservations
+
+    def reserve(self, choose: Callable[[Sequence[Node], Sequence[RunningJob]], Reserved]) -> Reserved:
+        """What `choose` grants of the nodes and the jobs that run; from then on nothing is started that would be in its
+        way. Raises what `choose` raises.
+        """
+        with self._lock:
+            self._world.refresh(time.time())
+            reserved = choose(self._world.nodes, self._world.running)
+            self._world.reserve(reserved, time.time())
+        self._changed.set()
+        return reserved
 
     # The plan
 
@@ -303,20 +363,26 @@ class PlanGate:
             world.last.add(plan_id(released.record.job_id))
         self._plan = world.plan(now_s)
         self._releases = {release.job_id: release for release in self._plan.releases}
+        self._preemptions = {one.job_id: one for one in self._plan.preemptions}
         self._is_announced = self._is_estimated = False
         self._made = time.monotonic()
         self._cost_s = self._made - began
 
     def _until_rank_s(self) -> float:
         """Seconds until the waiting jobs are put in order anew: ages and shares change with time."""
-        if not self._sites.in_force.config.priority.changes_with_time:
+        config = self._sites.in_force.config.priority
+        if not (config.changes_with_time or self._world.counts_spent):
             return float("inf")
-        return self._ranked + max(_RANKED_S, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
+        if self._world.lacks_spent:
+            return 0.0
+        return self._ranked + max(config.calc_period_s, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
 
     def rank(self) -> None:
         """Put the waiting jobs in the order of their ranks as they are now."""
         began, config = time.monotonic(), self._sites.in_force.config.priority
-        if config.by_share:
+        with self._lock:
+            self._world.refresh(time.time())
+        if config.by_share or self._world.counts_spent:
             self._usage.load(config)  # without the lock: a database may be slow
         with self._lock:
             self._world.refresh(time.time())
@@ -350,7 +416,9 @@ class PlanGate:
             if self._may_estimate():
                 self._estimate()
             self._withdraw()
-            now = [self._world.keys[job_id] for job_id in self._releases if job_id in self._world.waiting]
+            starting = [*self._releases, *self._preemptions]
+            now = [self._world.keys[job_id] for job_id in starting if job_id in self._world.waiting]
+            now += [self._world.keys[job_id] for job_id in self._world.claims.untold()]
             later = [self._world.keys[job_id] for job_id in self._changes()]
         for key in now:
             self._wake(key, 0.0)

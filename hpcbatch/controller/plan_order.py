@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from hpcbatch.api.port import WatchEvent
 from hpcbatch.controller.past_usage import PastUsage
@@ -60,6 +61,13 @@ class PlanOrder:
                 highest=one.highest,
                 at_s=now_s,
             )
+
+    def spent(self, now_s: float) -> Mapping[str, int]:
+        """What jobs have used in the course of time, by the names that limits have for it."""
+        one = self.ranking
+        if one is None:
+            return {}
+        return self._usage.spent(one.owners.accounts, one.config, one.owners.partition_qos, now_s)
 
     def rank(self, record: JobRecord) -> float | None:
         """Larger goes first; None where the site has no ranks."""

@@ -7,41 +7,52 @@ Volcano Job, whose annotation says where it was planned. Not safe for threads: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.controller.claims import Claims
 from hpcbatch.controller.plan_order import PlanOrder
+from hpcbatch.controller.plan_reservations import PlanReservations, names_in
+from hpcbatch.controller.released import Released
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
+from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Place, Plan
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release
 from hpcbatch.policy.plan.planner import Planner, make_plan
-from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, RunningJob, Shape, Snapshot, Vector, WaitingJob
+from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
     BoundPod,
     added,
+    beside_walltime_s,
     bound_pod,
     capability_limits,
     ends_s,
+    leaving_pods,
     node_of,
     order_of,
     placed_by,
     places_of,
     plan_id,
+    reservation_of,
     running_job,
     shape_of,
+    used_whole,
     waiting_job,
 )
+from hpcbatch.policy.preemption import Preemptions
 from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
+from hpcbatch.policy.spent import is_counted
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
+from hpcbatch.site.reservations import without_reservations
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
 
@@ -49,33 +60,7 @@ Key = tuple[str, str]
 
 STALLED_S = 30.0
 """A released job without nodes after this time is planned anew: Volcano does not start it."""
-_KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.BROKEN})
-
-
-@dataclass(slots=True)
-class Released:
-    """A job that has a Volcano Job, or is just getting it."""
-
-    record: JobRecord
-    shape: Shape | None
-    places: tuple[Place, ...]
-    released_s: float
-    is_fresh: bool
-    """The caches do not show its Volcano Job yet."""
-    was_bound: bool = False
-    """All its pods have had their nodes."""
-    is_stalled: bool = False
-    is_pinned: bool = False
-    pods: tuple[BoundPod, ...] = ()
-
-    @property
-    def waits(self) -> bool:
-        """Volcano has placed none of its pods."""
-        return not self.was_bound and not self.pods
-
-    @property
-    def size(self) -> int:
-        return 0 if self.shape is None else sum(part.count for part in self.shape.parts)
+_KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.QUEUE_STOPPED, Reason.BROKEN})
 
 
 class PlanWorld:
@@ -91,11 +76,16 @@ class PlanWorld:
         self._batchjobs, self._volcano_jobs, self._site, self._accounts = batchjobs, volcano_jobs, site, accounts
         self._owners = Owners(first_accounts(), frozenset())
         self._seen_site: SiteConfig | None = None
+        self._seen_base: SiteConfig | None = None
         self._of_accounts: tuple[Limit, ...] = ()
+        self._spent: Mapping[str, int] = {}
+        self.counts_spent = self.lacks_spent = False
+        """Whether there are limits of what has been used in the course of time, and whether that is not known yet."""
         self.released: dict[str, Released] = {}
         self.waiting: dict[str, WaitingJob] = {}
         self.records: dict[str, JobRecord] = {}
         """Of those that wait."""
+        self.claims = Claims(self.released, self.records)
         self.keys: dict[str, Key] = {}
         """The BatchJobs of both, by the plan's names."""
         self.last: set[str] = set()
@@ -115,6 +105,7 @@ class PlanWorld:
         self._changed_released: set[str] = set()
         self._planner = Planner(Snapshot(now_s=0.0))
         self._planned_s = 0.0
+        self._reserved = PlanReservations()
         self.is_changed = True
 
     # Events
@@ -176,11 +167,22 @@ class PlanWorld:
         accounts, site = self._accounts(), self._site()
         if accounts is self._owners.accounts and site is self._seen_site:
             return
-        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce), site
+        base, before = without_reservations(site), self._seen_base
+        if accounts is self._owners.accounts and base == before:  # most jobs have nothing to do with these
+            names = site.reservations.keys() | (self._seen_site or site).reservations.keys()
+            found = (obj for obj in self._batchjobs.items() if not names.isdisjoint(names_in(obj)))
+            self._seen_site = site
+            self._changed_jobs.update(map(object_key, found))
+            return
+        self._seen_base = base
+        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce, site.partition_qos), site
+        self.claims.rules = Preemptions(site, self._owners)
+        self._changed_released.update(self.released)
         self.order.set(site.ranked_by, self._owners)
         limits = running_limits(accounts, site.accounting_enforce, site.resources)
         if limits != self._of_accounts:
-            self._of_accounts = limits
+            self.lacks_spent = is_counted(limits) and (self.lacks_spent or not self.counts_spent)
+            self._of_accounts, self.counts_spent = limits, is_counted(limits)
             self._planner.set_limits(self._all_limits())
             self.is_changed = True
         self._changed_jobs.update(object_key(obj) for obj in self._batchjobs.items())
@@ -190,17 +192,22 @@ class PlanWorld:
     def refresh(self, now_s: float) -> None:
         """Bring everything up to the last event."""
         self._look_at_site()
+        if self._reserved.refresh(self._site().reservations, now_s):
+            self._planner.set_reservations(self._reserved.times)
+            self.is_changed = True
         if self.order.is_outdated:
             self.order.rank_as_of(now_s)
             self._put_in_order(None)
         for key in tuple(self._changed_jobs):
             self._changed_jobs.discard(key)
             self._look_at_job(key, now_s)
+        self._changed_released |= self.claims.touched
+        self.claims.touched.clear()
         for job_id in self._changed_released:
             self._set_running(job_id, now_s)
         self._changed_released.clear()
         for name in self._changed_nodes:
-            self._set_node(name)
+            self._set_node(name, now_s)
         self._changed_nodes.clear()
 
     def _look_at_job(self, key: Key, now_s: float) -> None:
@@ -245,14 +252,15 @@ class PlanWorld:
             return False
         queue = site.queue(record.queue)
         try:
-            if queue is None:
-                raise HpcBatchError(f"no queue {record.queue}")
+            if queue is None or queue.destinations is not None:
+                raise HpcBatchError(f"no queue {record.queue} that starts jobs")
             wanted = self._waiting_job(record, queue, is_last=job_id in self.last)
         except (HpcBatchError, ValueError):
             self.forget(job_id)
             return False
         self._drop_released(job_id)
         self.records[job_id] = record
+        self.claims.note(job_id, record if wanted.claim else None)
         self.keys[job_id] = record.namespace, record.object_name
         self._ids[record.namespace, record.object_name] = job_id
         if self.waiting.get(job_id) != wanted:
@@ -269,6 +277,9 @@ class PlanWorld:
         before = self.order.ranking
         self.order.rank_as_of(now_s)
         self._put_in_order(before)
+        if self.counts_spent:
+            self._spent, self.lacks_spent = self.order.spent(now_s), False
+            self.is_changed = True
 
     def rank(self, record: JobRecord) -> float | None:
         self._look_at_site()
@@ -283,7 +294,8 @@ class PlanWorld:
         for job_id in self.waiting:
             record = self.records[job_id]
             if (queue := site.queue(record.queue)) is not None:
-                orders[job_id] = order_of(record, queue, rank=self.order.rank(record), is_last=job_id in self.last)
+                rank, level = self.order.rank(record), site.preemption.level(queue.priority)
+                orders[job_id] = order_of(record, queue, rank=rank, is_last=job_id in self.last, level=level)
         as_before = sorted(orders, key=lambda job_id: (self.waiting[job_id].order, job_id))
         if before is not None and as_before == sorted(orders, key=lambda job_id: (orders[job_id], job_id)):
             self.order.ranking = before  # so that jobs which come have their places by ranks of the same time
@@ -297,7 +309,8 @@ class PlanWorld:
     def _waiting_job(self, record: JobRecord, queue: QueueConfig, *, is_last: bool = False) -> WaitingJob:
         site = self._site()
         owner, rank = self._owners.owner_of(record, site), self.order.rank(record)
-        return waiting_job(record, queue, site, owner, rank=rank, is_last=is_last)
+        preempts, claims = self.claims.rules.preempts(record), not is_last and self.claims.stands(record)
+        return waiting_job(record, queue, site, owner, rank=rank, is_last=is_last, preempts=preempts, claims=claims)
 
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
         """The job gets its Volcano Job now."""
@@ -322,6 +335,7 @@ class PlanWorld:
 
     def _put(self, record: JobRecord, released: Released, now_s: float) -> None:
         job_id, key = plan_id(record.job_id), (record.namespace, record.object_name)
+        self.claims.note(job_id, None)
         self.waiting.pop(job_id, None)
         self.records.pop(job_id, None)
         self.released[job_id] = released
@@ -340,9 +354,7 @@ class PlanWorld:
     def _set_running(self, job_id: str, now_s: float) -> None:
         released = self.released.get(job_id)
         if released is not None:
-            released.pods = tuple(self._of_job.get(job_id, {}).values())
-            if len(released.pods) >= released.size:
-                released.was_bound = True
+            released.take_note_of(tuple(self._of_job.get(job_id, {}).values()))
         if released is None or (released.is_stalled and released.waits):
             return
         placed: dict[str, Vector] = {}
@@ -354,29 +366,45 @@ class PlanWorld:
                 placed[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
         owner = self._owners.owner_of(released.record, self._site())
-        job = running_job(released.record, placed, ends, owner)
+        yields = None if self.claims.is_victim(job_id) else self.claims.rules.yields(released.record)
+        reservation = reservation_of(released.record, self._site())
+        job = running_job(released.record, placed, ends, owner, yields=yields, reservation=reservation)
+        job = replace(job, uses=used_whole(released.shape, placed, released.places))
         if self._running.get(job_id) != job:
             self._running[job_id] = job
             self._planner.put_running(job)
             self.is_changed = True
 
-    def _set_node(self, name: str) -> None:
+    def _set_node(self, name: str, now_s: float) -> None:
         obj = self._node_objects.get(name)
+        pods = {} if obj is None else self._on_node.get(name, {})
+        others = [pod for pod in pods.values() if pod.job_id not in self.released]
+        self._set_leaving(leaving_pods(name, (pod.takes for pod in others if pod.is_leaving), now_s))
         if obj is None:
             if self._nodes.pop(name, None) is not None:
                 self._planner.drop_node(name)
                 self.is_changed = True
             return
-        others = [pod.takes for pod in self._on_node.get(name, {}).values() if pod.job_id not in self.released]
-        node = node_of(obj, others)
+        node = node_of(obj, (pod.takes for pod in others if not pod.is_leaving))
         if self._nodes.get(name) != node:
             self._nodes[name] = node
             self._planner.put_node(node)
             self.is_changed = True
 
+    def _set_leaving(self, pods: RunningJob) -> None:
+        if any(pods.placed.values()):
+            self._running[pods.job_id] = pods
+            self._planner.put_running(pods)
+        elif self._running.pop(pods.job_id, None) is None:
+            return
+        else:
+            self._planner.drop_job(pods.job_id)
+        self.is_changed = True
+
     def forget(self, job_id: str) -> None:
         """The job neither waits for the plan nor holds anything by it."""
         self._drop_released(job_id)
+        self.claims.note(job_id, None)
         self.records.pop(job_id, None)
         if self.waiting.pop(job_id, None) is not None:
             self._planner.drop_job(job_id)
@@ -387,6 +415,7 @@ class PlanWorld:
     def _drop_released(self, job_id: str) -> None:
         released = self.released.pop(job_id, None)
         if released is not None:
+            self.claims.forget(job_id)
             # pods that still end there are nobody's from now on
             self._changed_nodes.update(pod.node for pod in released.pods)
             self._running.pop(job_id, None)
@@ -441,7 +470,9 @@ class PlanWorld:
         if record.spec.begin_time is not None:
             job = replace(job, earliest_s=record.spec.begin_time.timestamp())
         plan = self._all_planned([*self._first(most), job], now_s)
-        released = next((one for one in plan.releases if one.job_id == job.job_id), None)
+        # where others end for it, as Slurm tells it: now
+        starts: tuple[Release | Preemption, ...] = (*plan.releases, *plan.preemptions)
+        released = next((one for one in starts if one.job_id == job.job_id), None)
         if released is not None:
             return Expected(start_s=now_s, shape=released.shape, places=released.places)
         return plan.expected.get(job.job_id) or plan.held.get(job.job_id)
@@ -457,14 +488,31 @@ class PlanWorld:
                 nodes=tuple(self._nodes.values()),
                 running=tuple(self._running.values()),
                 waiting=tuple(jobs),
+                reservations=self._reserved.times,
                 limits=self._all_limits(),
+                spent=self._spent,
+                beside_walltime_s=beside_walltime_s(self._site()),
                 depth=None,
             )
         )
 
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(self._nodes.values())
+
+    @property
+    def running(self) -> tuple[RunningJob, ...]:
+        return tuple(self._running.values())
+
+    def reserve(self, reserved: Reserved, now_s: float) -> None:
+        """Keep to a reservation that is just being granted, until the site has it."""
+        self._reserved.foresee(reserved, now_s)
+        self.refresh(now_s)
+
     def plan(self, now_s: float) -> Plan:
         self._planned_s = max(self._planned_s, now_s)  # the machine's clock may be set back
         self._planner.depth = self._site().backfill_depth
+        self._planner.set_spent(self._spent, beside_s=beside_walltime_s(self._site()))
         self.is_changed = False
         return self._planner.plan(self._planned_s)
 

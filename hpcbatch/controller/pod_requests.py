@@ -9,7 +9,8 @@ sent once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import signal as unix_signal
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -18,6 +19,7 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import PODS
 from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.records import Admitted
+from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.dialects.registry import door
 from hpcbatch.model.record import JobRecord, JobStatus, Reply
@@ -49,17 +51,31 @@ def unsent_signal(spec: Mapping[str, Any], status: JobStatus) -> Signal | None:
     return Signal(request_id=request["id"], number=request["signal"], scope=request["scope"])
 
 
+def signals_of_grace(record: JobRecord, *, sends_user_signal: bool) -> list[Signal]:
+    """What a run gets when its grace time before the end for another job begins; as its record says it."""
+    preempted, warning = record.status.preempted, record.spec.warn_signal
+    if preempted is None or preempted.end_time <= preempted.time:
+        return []
+    request_id = f"preempted-{int(preempted.time.timestamp())}"
+    if sends_user_signal and warning is not None:
+        scope = "script" if warning.is_batch_only else "steps"
+        return [Signal(request_id=request_id, number=warning.signal, scope=scope)]
+    both = (unix_signal.SIGCONT, unix_signal.SIGTERM)
+    return [Signal(request_id=f"{request_id}-{one.name}", number=one.value, scope="steps") for one in both]
+
+
 def requests_text(
-    before: str, status: JobStatus, *, is_suspended: bool, signal: Signal | None, may_start: bool = False
+    before: str, status: JobStatus, *, is_suspended: bool, signals: Sequence[Signal] = (), may_start: bool = False
 ) -> str:
     """The annotation: `start` once it may, `signal SEQUENCE NUMBER SCOPE ID` for each signal, `walltime SECONDS` and
     `cput SECONDS` if they were altered, and `suspend`. `before` is its current text.
     """
     start = ["start"] if may_start or "start" in before.splitlines() else []
     sent = [line for line in before.splitlines() if line.startswith("signal ")]
-    if signal is not None and signal.request_id not in (line.rpartition(" ")[2] for line in sent):
-        last = int(sent[-1].split(" ")[1]) if sent else 0
-        sent.append(f"signal {last + 1} {signal.number} {signal.scope} {signal.request_id}")
+    for signal in signals:
+        if signal.request_id not in (line.rpartition(" ")[2] for line in sent):
+            last = int(sent[-1].split(" ")[1]) if sent else 0
+            sent.append(f"signal {last + 1} {signal.number} {signal.scope} {signal.request_id}")
     lines = start + sent[-_SIGNALS_KEPT:]
     if "walltimeSeconds" in status.altered:
         lines.append(f"walltime {'none' if status.walltime_s is None else status.walltime_s}")
@@ -71,22 +87,28 @@ def requests_text(
     return "".join(f"{line}\n" for line in lines)
 
 
-def announce_requeue(api: Api, pod: Object, now: datetime) -> float:
-    """Announce to a running job's pod that its run is ended to be queued again; the runner writes that into the
+def announce_end(api: Api, pod: Object, word: str, now: datetime) -> float:
+    """Announce to a running job's pod why its run is ended: `requeue` or `preempt`; the runner writes that into the
     output. Returns the seconds until the pod can read it. Raises ConflictError if the pod has changed since.
     """
     before = (pod["metadata"].get("annotations") or {}).get(ANNOTATION, "")
-    announced = next((line for line in before.splitlines() if line.startswith("requeue ")), None)
+    announced = next((line for line in before.splitlines() if line.startswith(f"{word} ")), None)
     if announced is not None:
         return max(0.0, _READ_WITHIN_S - (now.timestamp() - int(announced.split(" ")[1])))
-    text = f"{before}requeue {int(now.timestamp())}\n"
+    text = f"{before}{word} {int(now.timestamp())}\n"
     change = {"annotations": {ANNOTATION: text}, "resourceVersion": pod["metadata"]["resourceVersion"]}
     api.patch(PODS, pod["metadata"]["name"], {"metadata": change}, pod["metadata"]["namespace"])
     return _READ_WITHIN_S
 
 
 def pass_on(
-    api: Api, spec: Mapping[str, Any], record: JobRecord, pod: Object | None, *, may_start: bool = False
+    api: Api,
+    spec: Mapping[str, Any],
+    record: JobRecord,
+    pod: Object | None,
+    *,
+    may_start: bool = False,
+    in_grace: Sequence[Signal] = (),
 ) -> JobStatus:
     """Pass new requests to the pod that runs the script. Returns the status, with the reply to a request for a signal.
 
@@ -99,7 +121,11 @@ def pass_on(
     if pod is not None and is_running:
         before = (pod["metadata"].get("annotations") or {}).get(ANNOTATION, "")
         text = requests_text(
-            before, status, is_suspended=is_suspended(spec, status.run_count), signal=signal, may_start=may_start
+            before,
+            status,
+            is_suspended=is_suspended(spec, status.run_count),
+            signals=[*in_grace, *([] if signal is None else [signal])],
+            may_start=may_start,
         )
         if text != before:
             change = {"annotations": {ANNOTATION: text}, "resourceVersion": pod["metadata"]["resourceVersion"]}
@@ -114,19 +140,23 @@ def pass_on(
 class PodRequests:
     """Of jobs as the controller observes them."""
 
-    def __init__(self, api: Api, job_pods: JobPods, start_bar: StartBar) -> None:
-        self._api, self._job_pods, self._start_bar = api, job_pods, start_bar
+    def __init__(self, api: Api, job_pods: JobPods, start_bar: StartBar, sites: SiteSource) -> None:
+        self._api, self._job_pods, self._start_bar, self._sites = api, job_pods, start_bar, sites
 
-    def announce_requeue(self, job: Admitted, seen: Observed) -> float:
-        """Seconds to wait before the pods of a job that is to run again may be ended."""
-        is_requeued = job.record.status.is_rerunning and not seen.delete_requested
-        if not is_requeued or not door(job.record.spec.dialect).rules.warns_before_requeue:
+    def announce_end(self, job: Admitted, seen: Observed) -> float:
+        """Seconds to wait before the pods of a job may be ended that is to run again, or gives way to another."""
+        status = job.record.status
+        if seen.delete_requested or not door(job.record.spec.dialect).rules.warns_before_requeue:
             return 0.0
-        pod = self._job_pods.running_first(job.record, seen)
-        return 0.0 if pod is None else announce_requeue(self._api, pod, seen.now)
+        word = "preempt" if status.preempted is not None else "requeue" if status.is_rerunning else ""
+        pod = self._job_pods.running_first(job.record, seen) if word else None
+        return 0.0 if pod is None else announce_end(self._api, pod, word, seen.now)
 
     def pass_on(self, job: Admitted, seen: Observed, record: JobRecord) -> JobStatus:
         """Pass on the requests to the running job."""
         pod = self._job_pods.running_first(record, seen)
         may_start = pod is not None and self._start_bar.may_start(record, pod["metadata"]["uid"])
-        return pass_on(self._api, job.obj["spec"], record, pod, may_start=may_start)
+        # by what is written: a mark that is not yet may be another one after a kill
+        preemption = self._sites.in_force.config.preemption
+        in_grace = signals_of_grace(job.record, sends_user_signal=preemption.sends_user_signal)
+        return pass_on(self._api, job.obj["spec"], record, pod, may_start=may_start, in_grace=in_grace)

@@ -16,6 +16,7 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ApiError, HpcBatchError, RefusedError, UnreachableError
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.admission import grant_walltime
 from hpcbatch.policy.alterations import noted
@@ -30,6 +31,7 @@ from hpcbatch.policy.requests import (
     rerun,
     with_limit,
 )
+from hpcbatch.policy.vocabulary import RESERVATION
 from hpcbatch.record.batchjob import altered_spec
 from hpcbatch.record.fields import ARRAY_LIMIT, OF_SIZE
 
@@ -97,13 +99,18 @@ class Requests:
         if ARRAY_LIMIT in request.get("fields", {}):
             new = replace(new, status=with_limit(new.status, request["fields"][ARRAY_LIMIT]))
         site = self._sites.in_force.config
+        changed = {*request.get("fields", ()), *request.get("cleared", ())}
+        moves = _reservation(spec) != _reservation(record.spec)
+        if has_started and moves:
+            raise RefusedError(RefusalCode.STARTED, "attributes")
         if has_started:
             queue = site.queue(record.queue)
-            if queue is None or spec.walltime_s == record.spec.walltime_s:
+            is_as_before = spec.walltime_s == record.spec.walltime_s and status.full_walltime_s is None
+            if queue is None or is_as_before or "walltimeSeconds" not in changed:
                 return new
-            return replace(new, status=replace(new.status, walltime_s=grant_walltime(spec, queue)))
-        changed = {*request.get("fields", ()), *request.get("cleared", ())}
-        if not changed & _GRANTED:
+            limited = replace(new.status, walltime_s=grant_walltime(spec, queue), full_walltime_s=None)
+            return replace(new, status=limited)
+        if not changed & _GRANTED and not moves:
             return new
         moved = spec if "queue" in changed else replace(spec, queue=record.queue, other_queues=())
         if "queue" in changed and "otherQueues" not in changed:
@@ -118,8 +125,13 @@ class Requests:
             new.status,
             altered=altered,
             walltime_s=granted.walltime_s,
+            full_walltime_s=None,
             layout=granted.layout,
             licenses=granted.licenses,
             ignored=granted.ignored,
         )
         return replace(new, queue=queue.name, status=granted_status)
+
+
+def _reservation(spec: JobSpec) -> str:
+    return spec.attributes.get(RESERVATION, "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -12,7 +12,7 @@ from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.intake import Intake
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.plan_gate import PlanGate
-from hpcbatch.controller.records import Admitted, digest_of, owner_reference
+from hpcbatch.controller.records import Admitted, digest_of, owner_reference, write_status
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
@@ -24,7 +24,9 @@ from hpcbatch.model.state import Reason
 from hpcbatch.policy.admission import closed_because
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.place import objects, place
+from hpcbatch.policy.routing import waits_in
 from hpcbatch.policy.stops import stopped_because
+from hpcbatch.record.batchjob import record_from
 from hpcbatch.site.file import Site
 from hpcbatch.site.identity import Identity
 from hpcbatch.volcano import translate
@@ -46,20 +48,31 @@ class Runs:
         start_bar: StartBar,
         licenses: LicenseGate,
         plan: PlanGate,
+        wrote: Callable[[Object], None],
     ) -> None:
         self._api, self._sites, self._intake, self._arrays = api, sites, intake, arrays
         self._volcano_jobs, self._start_bar, self._licenses, self._plan = volcano_jobs, start_bar, licenses, plan
+        self._wrote = wrote
         self._runner_in: set[str] = set()
         self._priorities: set[int] = set()
         self._confs: dict[int, str] = {}  # the last content of an altered job's ConfigMap
 
-    def create(self, job: Admitted) -> Waiting | None:
-        """Make the Volcano Job, or return what prevents that."""
+    def create(self, job: Admitted) -> tuple[Admitted, Waiting | None]:
+        """Make the Volcano Job, or return what prevents that; and the job as it is then."""
+        if (obstacle := self._take(job)) is None:
+            job = self._with_walltime(job)
+            obstacle = self._make(job)
+        return job, obstacle
+
+    def _take(self, job: Admitted) -> Waiting | None:
+        """Have the job's licences and its place in the plan, or return what prevents that."""
         record, site = job.record, self._sites.in_force
         queue = site.config.queue(record.queue)
         if queue is None:
             text = f"queue {record.queue} is no longer in the site's configuration"
             return self._kept_out(record, Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=text))
+        if queue.destinations is not None:
+            return self._kept_out(record, Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=waits_in(queue)))
         if why := closed_because(queue, self._intake.volcano_state(queue.volcano_queue)):
             return self._kept_out(record, Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=why))
         if (stopped := stopped_because(queue, self._intake.switches(queue.volcano_queue))) is not None:
@@ -69,6 +82,25 @@ class Runs:
         if (behind := self._plan.take(record)) is not None:
             self._licenses.give_back(record.job_id)
             return behind
+        return None
+
+    def _with_walltime(self, job: Admitted) -> Admitted:
+        """The job with the walltime that the plan has given it. It is written before anything is made, so that the run
+        and its record have the same one whenever the controller dies.
+        """
+        released = self._plan.released(job.record)
+        if released.status == job.record.status:
+            return job
+        written = write_status(self._api, job.obj, released, job.volcano_job)
+        self._wrote(written)
+        return Admitted(written, record_from(written))
+
+    def _make(self, job: Admitted) -> Waiting | None:
+        record, site = job.record, self._sites.in_force
+        queue = site.config.queue(record.queue)
+        if queue is None:
+            text = f"queue {record.queue} is no longer in the site's configuration"
+            return self._kept_out(record, Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=text))
         try:
             conf, volcano_job = self._manifests(job, queue, site)
         except HpcBatchError as error:  # the site has changed since the job was admitted

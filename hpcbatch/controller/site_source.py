@@ -25,15 +25,18 @@ from hpcbatch.api.names import (
     SITE_ERROR_ANNOTATION,
     SYSTEM_NAMESPACE,
 )
-from hpcbatch.api.port import Api, Object
+from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.queuelist import queues_to_json
 from hpcbatch.api.resources import CONFIGMAPS, EVENTS
 from hpcbatch.controller.account_source import AccountSource, of_configmap
+from hpcbatch.controller.reservation_source import ReservationSource, next_change
 from hpcbatch.errors import AlreadyExistsError, NotFoundError
 from hpcbatch.model.node_features import properties
+from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.site.file import FILE_KEY, TEMPLATE_KEY, Site, SiteFileError, read_site
 from hpcbatch.site.partitions import with_partitions
+from hpcbatch.site.reservations import with_reservations
 from hpcbatch.units import rfc3339
 
 _LOG = logging.getLogger(__name__)
@@ -59,7 +62,9 @@ class _Texts(NamedTuple):
 
 class SiteSource:
     """Keeps `in_force` current. `defaults` are the values of missing keys; in its own thread it calls `prepare` before
-    a new configuration takes effect, and `on_change` afterwards."""
+    a new configuration takes effect, and `on_change` afterwards; `on_reserved` with the names of reservations that are
+    in force otherwise than before, `on_reservation` with each event of one.
+    """
 
     def __init__(
         self,
@@ -68,13 +73,20 @@ class SiteSource:
         *,
         prepare: Callable[[SiteConfig], None] = lambda _: None,
         on_change: Callable[[], None] = lambda: None,
+        on_reservation: Callable[[WatchEvent], None] = lambda _: None,
+        on_reserved: Callable[[frozenset[str]], None] = lambda _: None,
     ) -> None:
         self._api, self._defaults, self._prepare, self._on_change = api, defaults, prepare, on_change
+        self._on_reserved = on_reserved
         self._in_force: Site | None = None
         self._of_admin: Site | None = None
         self._entries: dict[str, str] = {}
         self._made_partitions = False  # and the cache does not show it yet
         self._features: frozenset[str] = frozenset()
+        self._reserved: Mapping[str, Reserved] = {}
+        self._unreserved = defaults
+        """The configuration in force without reservations."""
+        self._are_on: frozenset[str] = frozenset()
         self._wanted_features: frozenset[str] = frozenset()
         self._texts_in_force = _Texts()
         self._tried: tuple[_Texts, tuple[str, ...]] | None = None
@@ -89,6 +101,12 @@ class SiteSource:
         self.partitions = of_configmap(api, PARTITIONS_CONFIGMAP, lambda: self._queue.add(_LOOK))
         self._workers = Workers(self._queue, self._look, name="site")
         self.accounts = AccountSource(api, on_change)
+
+        def changed(event: WatchEvent) -> None:
+            self._queue.add(_LOOK)
+            on_reservation(event)
+
+        self.reservations = ReservationSource(api, changed)
 
     @property
     def in_force(self) -> Site:
@@ -106,6 +124,7 @@ class SiteSource:
     def start(self) -> None:
         self.informer.start()
         self.partitions.start()
+        self.reservations.informer.start()
         self._queue.add(_LOOK)  # without a ConfigMap no event comes
         self._workers.start()
         self.accounts.start()
@@ -113,17 +132,22 @@ class SiteSource:
     def stop(self) -> None:
         self.informer.stop()
         self.partitions.stop()
+        self.reservations.informer.stop()
         self._workers.stop()
         self.accounts.stop()
 
     def _look(self, _key: str) -> None:
-        needed = self.informer.synced, self.partitions.synced, self.accounts.is_in_force
+        of_reservations = self.reservations.synced
+        needed = self.informer.synced, self.partitions.synced, self.accounts.is_in_force, of_reservations
         while not all(each.wait(timeout=0.2) for each in needed):
             if self._queue.stopped:
                 return
         configmap = self.informer.get(SYSTEM_NAMESPACE, SITE_CONFIGMAP)
         made = self.partitions.get(SYSTEM_NAMESPACE, PARTITIONS_CONFIGMAP)
-        self._take_changes(dict((made or {}).get("data") or {}), self._wanted_features)
+        now, reserved = datetime.now(UTC), self.reservations.in_force()
+        self._take_changes(dict((made or {}).get("data") or {}), self._wanted_features, reserved, now)
+        if (left_s := next_change(reserved, now)) is not None:
+            self._queue.add_after(_LOOK, max(0.0, left_s))
         problems = self._try(_Texts.of(configmap))
         if problems and self._in_force is None:
             self._take_kept()
@@ -157,19 +181,30 @@ class SiteSource:
         self._tried = texts, problems
         return problems
 
-    def _take_changes(self, entries: dict[str, str], features: frozenset[str]) -> None:
-        if (entries, features) == (self._entries, self._features):
-            return
-        self._entries, self._features = entries, features
-        if self._of_admin is not None:
-            self._put_in_force(self._of_admin, self._texts_in_force)
+    def _take_changes(
+        self, entries: dict[str, str], features: frozenset[str], reserved: Mapping[str, Reserved], now: datetime
+    ) -> None:
+        are_on = frozenset(name for name, each in reserved.items() if each.is_on(now))
+        is_as_before = (entries, features) == (self._entries, self._features)
+        names = reserved.keys() | self._reserved.keys()
+        changed = {name for name in names if reserved.get(name) != self._reserved.get(name)} | (are_on ^ self._are_on)
+        self._entries, self._features, self._reserved, self._are_on = entries, features, reserved, are_on
+        if self._in_force is not None and self._of_admin is not None:
+            if not is_as_before:
+                self._put_in_force(self._of_admin, self._texts_in_force)
+            elif changed:  # most jobs have nothing to do with it
+                self._in_force = replace(self._of_admin, config=with_reservations(self._unreserved, reserved, now))
+        if changed:
+            self._on_reserved(frozenset(changed))
 
     def _put_in_force(self, of_admin: Site, texts: _Texts) -> None:
         merged = with_partitions(of_admin.config, self._entries)
         for problem in merged.problems:
             _LOG.warning("ConfigMap %s/%s: %s", SYSTEM_NAMESPACE, PARTITIONS_CONFIGMAP, problem)
         known = {**properties(self._features), **merged.site.node_properties}
-        site = replace(of_admin, config=replace(merged.site, node_features=self._features, node_properties=known))
+        config = replace(merged.site, node_features=self._features, node_properties=known)
+        self._unreserved = config
+        site = replace(of_admin, config=with_reservations(config, self._reserved, datetime.now(UTC)))
         self._prepare(site.config)
         self._of_admin, self._in_force, self._texts_in_force = of_admin, site, texts
         self.is_in_force.set()

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+from hpcbatch.api.informer import Informer
 from hpcbatch.api.names import SECRET_TYPE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS
 from hpcbatch.controller.records import remove
-from hpcbatch.errors import ForbiddenError
+from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.errors import ForbiddenError, HpcBatchError
 from hpcbatch.record.state import state_of
 from hpcbatch.site.identity import USER
 from hpcbatch.units import parse_rfc3339
 
 _LOG = logging.getLogger(__name__)
 _SUBMISSION_KEPT = timedelta(minutes=10)  # a Secret whose BatchJob never came
+_SWEEP_S = 300.0
+_SWEEP_MORE_S = 10.0
 HISTORY_AT_ONCE = 100
 """Records removed in one round: a long history that expires at once must not keep jobs from starting."""
 
@@ -53,3 +58,33 @@ def _end_of(job: Object) -> datetime | None:
     status = job.get("status") or {}
     is_over = state_of(job).is_final and status.get("cleaned")
     return parse_rfc3339(status["endTime"]) if is_over and status.get("endTime") else None
+
+
+class Sweeper:
+    """Does both now and then, until `stopping`."""
+
+    def __init__(
+        self, api: Api, sites: SiteSource, batchjobs: Informer, namespaces: Informer, stopping: threading.Event
+    ) -> None:
+        self._api, self._sites, self._batchjobs, self._namespaces = api, sites, batchjobs, namespaces
+        self._stopping = stopping
+        self.thread = threading.Thread(target=self._run, name="batchjobs-sweep", daemon=True)
+
+    def _run(self) -> None:
+        pause_s = _SWEEP_S
+        while not self._stopping.wait(pause_s):
+            pause_s = _SWEEP_S
+            try:
+                sweep_submissions(self._api, self._namespaces.items(), datetime.now(UTC))
+                if self._sweep_history(datetime.now(UTC)):
+                    pause_s = _SWEEP_MORE_S
+            except HpcBatchError as error:
+                _LOG.warning("removing what is no longer needed: %s", error)
+            except Exception:
+                _LOG.exception("removing what is no longer needed")
+
+    def _sweep_history(self, now: datetime) -> bool:
+        """Remove records that the site no longer keeps; True if there are more of them."""
+        if not self._sites.is_in_force.is_set():
+            return False
+        return sweep_history(self._api, self._batchjobs.items(), self._sites.in_force.config.history_kept_s, now)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.errors import HpcBatchError, InvalidError
 from hpcbatch.units import parse_rfc3339
 

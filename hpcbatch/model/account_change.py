@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import HpcBatchError
 
 

@@ -6,11 +6,11 @@ The words are Slurm's. A limit that is not there is none: for an association the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import HpcBatchError
 
 

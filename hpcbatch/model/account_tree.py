@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final, NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.account_limits import Limits
 from hpcbatch.model.accounts import ROOT, Accounts, Association
 

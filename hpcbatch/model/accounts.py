@@ -7,9 +7,9 @@ so is each account itself; limits and shares belong to associations.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.account_limits import WORDS, Limits
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.indices import MAX_INDEX, Indices
 from hpcbatch.model.stored import BOOLEAN, COUNTED_INDICES, INDICES, PRINTABLE, integer, stored, string
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.errors import HpcBatchError
 
 MAX_INDEX = 10**15

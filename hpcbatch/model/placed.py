@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.array import Array
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.runner_words import RunnerWords

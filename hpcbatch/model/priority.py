@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from hpcbatch.dataclass import dataclass, field
 
 DAY_S = 86400
 
@@ -29,6 +30,8 @@ class PriorityConfig:
     """The factor of size is divided by the walltime in minutes (SMALL_RELATIVE_TO_TIME)."""
     half_life_s: int = 7 * DAY_S
     """After which usage counts half; 0: for ever in full."""
+    calc_period_s: int = 30
+    """How often ages and shares are looked at."""
     is_fair_tree: bool = True
     damping: int = 1
     """FairShareDampeningFactor; not of Fair Tree."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.units import MAX_WALLTIME_S
 
@@ -46,22 +46,55 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise TypeError(f"{value!r} is no name")
+    return value
+
+
+def _preempt_mode(value: Any) -> str:
+    from hpcbatch.model.preemption import PreemptMode  # listings do without it
+
+    return str(PreemptMode(value)) if value else ""
+
+
+def _queue_priority(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not -1024 <= value <= 1023:
+        raise ValueError(f"{value!r} is no number from -1024 to 1023")
+    return value
+
+
 FIELDS: Mapping[str, _Field] = {
     "maxWalltimeSeconds": _Field("max_walltime_s", _count(MAX_WALLTIME_S)),
     "defaultWalltimeSeconds": _Field("default_walltime_s", _count(MAX_WALLTIME_S)),
     "minNodes": _Field("min_nodes", _count(_MOST)),
     "maxNodes": _Field("max_nodes", _count(_MOST)),
+    "minCPUs": _Field("min_cpus", _count(_MOST)),
+    "minWalltimeSeconds": _Field("min_walltime_s", _count(MAX_WALLTIME_S)),
+    "maxMemoryBytes": _Field("max_mem_bytes", _count(2**62)),
+    "minMemoryBytes": _Field("min_mem_bytes", _count(2**62)),
+    "destinations": _Field("destinations", _names),
+    "routesHeld": _Field("routes_held", _switch, False),
+    "routesWaiting": _Field("routes_waiting", _switch, False),
+    "fromRouteOnly": _Field("from_route_only", _switch, False),
     "maxCPUs": _Field("max_cpus", _count(_MOST)),
     "maxMemoryPerNodeBytes": _Field("max_mem_per_node_bytes", _count(2**62)),
     "defaultMemoryPerNodeBytes": _Field("default_mem_per_node_bytes", _count(2**62)),
     "nodes": _Field("nodes", _names),
     "allowAccounts": _Field("allow_accounts", _names),
     "denyAccounts": _Field("deny_accounts", _names, ()),
+    "allowQos": _Field("allow_qos", _names),
+    "denyQos": _Field("deny_qos", _names, ()),
+    "qos": _Field("qos", _name, ""),
+    "disableRoot": _Field("disables_root", _switch, False),
     "allowGroups": _Field("allow_groups", _names),
     "hidden": _Field("is_hidden", _switch, False),
     "rootOnly": _Field("root_only", _switch, False),
     "priorityTier": _Field("priority_tier", _count(65533), 1),
     "priorityJobFactor": _Field("priority_job_factor", _count(65533), 1),
+    "preemptMode": _Field("preempt_mode", _preempt_mode, ""),
+    "graceSeconds": _Field("grace_s", _count(MAX_WALLTIME_S), 0),
+    "priority": _Field("priority", _queue_priority),
 }
 VOLCANO_QUEUE, DEFAULT = "volcanoQueue", "default"
 """Of what operators write, beside FIELDS: the Volcano Queue of a queue that they have made, which the site does not

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
 from hpcbatch.model.dependency import DependencyProgress, Wait, parse_left
+from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.model.step import MAX_STEPS, StepRecord
 from hpcbatch.model.stored import (
     AMOUNTS,
@@ -59,6 +60,8 @@ class HostUsage:
     max_rss_bytes: int | None = field(default=None, metadata=stored("maxRssBytes", COUNT))
 
 
+MOST_TEXT = 65536
+"""Characters of a long text."""
 PREEMPTED = " was preempted "
 """Stands in what is said of a lost run, if it was preempted."""
 
@@ -105,6 +108,39 @@ class Suspension:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Preempted:
+    """The run is ended for another job. Written before anything is done about it."""
+
+    by: int = field(metadata=stored("by", COUNT))
+    """The other job's number."""
+    time: datetime = field(metadata=stored("time", TIME))
+    """When the run was chosen."""
+    end_time: datetime = field(metadata=stored("endTime", TIME))
+    """When its grace time is over, and it is ended."""
+    mode: PreemptMode = field(metadata=stored("mode", enum(PreemptMode)))
+    """CANCEL, or REQUEUE."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Victim:
+    """A run of a job that was chosen to be ended for another one."""
+
+    job: int = field(metadata=stored("job", COUNT))
+    run: int = field(metadata=stored("run", COUNT))
+    """Its count: a later run of the job is not meant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preempting:
+    """Others are ended so that this job can start. Written before they are."""
+
+    time: datetime = field(metadata=stored("time", TIME))
+    places: str = field(metadata=stored("places", string(most=MOST_TEXT)))
+    """Where it is to start, as policy.planned writes places."""
+    victims: tuple[Victim, ...] = field(default=(), metadata=stored("victims", list_of(struct(Victim), most=1000)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """The controller's reply to a request in a BatchJob's spec."""
 
@@ -144,7 +180,14 @@ class JobStatus:
             "walltimeSeconds", integer(1), description="Limit in force: the one asked for, or the queue's."
         ),
     )
-    """Wall-clock limit in force, fixed at admission: the requested one, or the queue's."""
+    """Wall-clock limit in force: the requested one, or the queue's; of a run that the plan gave less, that."""
+    full_walltime_s: int | None = field(
+        default=None,
+        metadata=stored(
+            "fullWalltimeSeconds", COUNT, description="The limit before the plan gave this run less; 0: there was none."
+        ),
+    )
+    """Set while `walltime_s` is what the plan gave this run, which is less than it may have; 0: there was no limit."""
     ignored: tuple[str, ...] = field(
         default=(),
         metadata=stored("ignored", list_of(ANY_TEXT, most=256), description="What this site ignores of it, and why."),
@@ -201,6 +244,16 @@ class JobStatus:
         ),
     )
     """Of all runs, the oldest first, as far as they are kept (policy.suspensions)."""
+    preempted: Preempted | None = field(
+        default=None,
+        metadata=stored("preempted", struct(Preempted), description="Its run is, or was, ended for another job."),
+    )
+    """Of the current run, or the last one of an ended job."""
+    preempting: Preempting | None = field(
+        default=None,
+        metadata=stored("preempting", struct(Preempting), description="Others are, or were, ended for it."),
+    )
+    """A waiting job keeps that place; one that has started shows whose it was."""
     alterations: tuple[Alteration, ...] = field(
         default=(),
         metadata=stored(
@@ -337,6 +390,9 @@ class Summary:
     nice: int = field(default=0, metadata=stored("nice", ANY_INTEGER))
     account: str = field(default="", metadata=stored("account", ANY_TEXT))
     begin_time: datetime | None = field(default=None, metadata=stored("beginTime", TIME))
+    reservation: str = field(default="", metadata=stored("reservation", ANY_TEXT))
+    other_queues: str = field(default="", metadata=stored("otherQueues", ANY_TEXT))
+    """In which it may start, too, while it waits: `b,c`."""
 
     @classmethod
     def of(cls, record: JobRecord) -> Summary:
@@ -350,4 +406,8 @@ class Summary:
             nice=record.spec.nice,
             account=record.spec.account or "",
             begin_time=record.spec.begin_time,
+            reservation=record.spec.attributes.get("reservation", ""),
+            other_queues=",".join(name for name in record.spec.other_queues if name != record.queue)
+            if record.status.state in WAITING
+            else "",
         )

@@ -28,10 +28,13 @@ class RefusalCode(StrEnum):
     JOBS_LIMIT = "JobsLimit"  # more jobs than a limit of PBS allows; the message is PBS's
     AMOUNT_LIMIT = "AmountLimit"  # more of a resource than a limit of PBS allows; the message is PBS's
     UNKNOWN_RESERVATION = "UnknownReservation"
+    RESERVATION_ACCESS = "ReservationAccess"  # the reservation is for others
     IGNORED = "Ignored"  # it would be ignored, and the job or the site wants it refused; the message lists all
     DEADLINE = "Deadline"  # the job cannot end by its deadline
     USER_DISABLED = "UserDisabled"
     QUEUE_ACCESS = "QueueAccess"  # the queue is not for this user
+    FROM_ROUTE_ONLY = "FromRouteOnly"  # the queue takes jobs from routing queues alone
+    NO_DESTINATION = "NoDestination"  # no queue to which a routing queue leads takes the job; the message says why
     GROUP_NOT_ALLOWED = "GroupNotAllowed"  # the queue is for members of other groups
     ARRAY_SIZE = "ArraySize"  # more members than the site allows
     BAD_DEPENDENCY = "BadDependency"

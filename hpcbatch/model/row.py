@@ -87,6 +87,10 @@ class JobRow(NamedTuple):
     """The nodes that it is expected to start on."""
     rank: int | None = None
     """Its priority, where the site's has factors."""
+    reservation: str = ""
+    """That it asks for; PBS's are queues."""
+    other_queues: tuple[str, ...] = ()
+    """In which it may start, too, while it waits."""
 
 
 class Column(NamedTuple):
@@ -232,7 +236,9 @@ COLUMNS: Final = (
         description="When it is expected to start",
     ),
     Column("Rank", "integer", ".status.rank", {"rank": _same}),
+    Column("OtherQueues", "string", ".status.summary.otherQueues", {"other_queues": _names}),
     Column("PlannedNodes", "string", ".status.plannedNodes", {"planned_nodes": _names}),
+    Column("Reservation", "string", ".status.summary.reservation", {"reservation": _text}),
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),
 )
@@ -259,6 +265,8 @@ class NodeRow(NamedTuple):
     """What operators say of it, above all why it takes no jobs."""
     comment_by: str = ""
     comment_time: datetime | None = None
+    reserved: str = ""
+    """`resv` or `maint` of one that is reserved now."""
     marks: frozenset[str] = frozenset()
     """Of an unschedulable node, what operators marked it as (model.node_marks.Mark); none: it is drained."""
 
@@ -310,6 +318,27 @@ class QueueRow(NamedTuple):
     root_only: bool = False
     priority_tier: int = 1
     priority_job_factor: int = 1
+    min_cpus: int | None = None
+    min_walltime_s: int | None = None
+    max_mem_bytes: int | None = None
+    """Memory of all nodes of a job together."""
+    min_mem_bytes: int | None = None
+    destinations: tuple[str, ...] | None = None
+    """Of a routing queue."""
+    routes_held: bool = False
+    routes_waiting: bool = False
+    from_route_only: bool = False
+    allow_qos: tuple[str, ...] | None = None
+    deny_qos: tuple[str, ...] = ()
+    qos: str = ""
+    disables_root: bool = False
+    preempt_mode: str = ""
+    grace_s: int = 0
+    priority: int | None = None
+    site_preempt_mode: str = ""
+    """That of queues that have none of their own."""
+    reservation: str = ""
+    """It is the queue of a reservation, by this name."""
 
     def reaches(self, node: NodeRow) -> bool:
         if self.nodes is not None and node.host not in self.nodes:

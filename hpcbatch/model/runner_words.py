@@ -6,8 +6,9 @@ The runner in the pods reads these values from job.sh; it knows no dialect.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from hpcbatch.dataclass import dataclass, field
 
 StartValue = Literal["nodefile", "tmp", "shell", "pid", "started", "walltime_end", "restarts"]
 """Values of runner/script/start.sh. Empty are `walltime_end` without a walltime, and `restarts` at the first start."""
@@ -44,10 +45,11 @@ class RunnerWords:
     continues_before_term: bool = False
     """Stopped processes are continued before TERM is sent to them."""
     walltime_text: str = ""
-    """With `{used_s}`, `{limit_s}`, `{job_id}`, `{host}`, `{time}`; so have the next three."""
+    """With `{used_s}`, `{limit_s}`, `{job_id}`, `{host}`, `{time}`; so have the next four."""
     cput_text: str = ""
     deleted_text: str = ""
     requeued_text: str = ""
+    preempted_text: str = ""
     memory_text: str = ""
     """The job was killed at its memory limit, with known usage: `{used_bytes}`, `{limit_bytes}`, `{used_kib}`,
     `{limit_kib}`, `{job_id}`."""

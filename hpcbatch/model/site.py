@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.model.array import MAX_MEMBERS
 from hpcbatch.model.mail import MailConfig
+from hpcbatch.model.preemption import PreemptionConfig
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.queue_names import queue_of
+
+if TYPE_CHECKING:
+    from hpcbatch.model.reservation import Reserved
 
 
 class Launcher(StrEnum):
@@ -107,11 +111,32 @@ class QueueConfig:
     """For pods whose job requests none."""
     node_selector: Mapping[str, str] = field(default_factory=dict)
     min_nodes: int | None = None
+    min_cpus: int | None = None
+    min_walltime_s: int | None = None
+    max_mem_bytes: int | None = None
+    """Memory of all pods of a job together."""
+    min_mem_bytes: int | None = None
+    destinations: tuple[str, ...] | None = None
+    """Names of queues: it is a routing queue of PBS, and the first of these that takes a job gets it. None: its jobs
+    are started in it."""
+    routes_held: bool = False
+    """Jobs that are held are routed, too."""
+    routes_waiting: bool = False
+    """Likewise jobs whose time to begin has not come."""
+    from_route_only: bool = False
+    """Jobs come from routing queues alone."""
     nodes: tuple[str, ...] | None = None
     """Host names of the nodes that it reaches, of those that have the labels; None: all of them."""
     allow_accounts: tuple[str, ...] | None = None
     """Accounts whose jobs it takes, and no others. None: all but `deny_accounts`."""
     deny_accounts: tuple[str, ...] = ()
+    allow_qos: tuple[str, ...] | None = None
+    """Qualities of service whose jobs it takes, and no others. None: all but `deny_qos`."""
+    deny_qos: tuple[str, ...] = ()
+    qos: str = ""
+    """A quality of service whose limits count for all its jobs (Slurm's partition QOS); "": none."""
+    disables_root: bool = False
+    """Root may not use it."""
     allow_groups: tuple[str, ...] | None = None
     """Groups whose members may use it. None: everybody."""
     is_hidden: bool = False
@@ -122,6 +147,16 @@ class QueueConfig:
     """Jobs of a higher tier start before all others of the same Volcano Queue."""
     priority_job_factor: int = 1
     """Shown; priorities have no factors."""
+    preempt_mode: str = ""
+    """What becomes of its jobs that are preempted, a PreemptMode; "": as everywhere."""
+    grace_s: int = 0
+    """How long they go on after they have been chosen, where they yield to a higher tier."""
+    priority: int | None = None
+    """PBS's; its jobs preempt those of other queues if it is high enough (model.preemption)."""
+    reservation: str = ""
+    """The queue is that of a reservation, by this name."""
+    is_on: bool = True
+    """Of a reservation's: it has begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,11 +266,14 @@ class SiteConfig:
     """For images without a `module` of their own."""
     mail: MailConfig | None = None
     """How mail is sent; None: no mail."""
+    reservations: Mapping[str, Reserved] = field(default_factory=dict)
+    """Those in force, by the names by which jobs ask for them. Those of PBS have queues, among the others."""
     accounting_enforce: frozenset[str] = frozenset()
     """Of associations, limits and qos, what of the accounts is enforced; Slurm's AccountingStorageEnforce. `limits` and
     `qos` include `associations`."""
     priority: PriorityConfig = field(default_factory=PriorityConfig)
     """As written; `ranked_by` is what counts."""
+    preemption: PreemptionConfig = field(default_factory=PreemptionConfig)
 
     @property
     def ranked_by(self) -> PriorityConfig:
@@ -253,6 +291,9 @@ class SiteConfig:
                 found.setdefault(each.pattern, each.ignored)
         return found
 
+    def is_reservation(self, name: str) -> bool:
+        return name in self.reservations
+
     def queue(self, name: str) -> QueueConfig | None:
         """The queue of that name; None if there is none. Without `queues`, any name is a Volcano Queue's."""
         if not self.queues:
@@ -260,6 +301,16 @@ class SiteConfig:
                 return made
             return QueueConfig(name=name, volcano_queue=name, is_default=name == self.default_queue)
         return next((queue for queue in self.queues if queue.name == name), None)
+
+    @property
+    def has_routes(self) -> bool:
+        """Whether there are routing queues."""
+        return any(queue.destinations is not None for queue in (*self.queues, *self.operator_queues))
+
+    @property
+    def partition_qos(self) -> Mapping[str, str]:
+        """The qualities of service of partitions that have one."""
+        return {queue.name: queue.qos for queue in (*self.queues, *self.operator_queues) if queue.qos}
 
     def queue_called(self, name: str) -> QueueConfig | None:
         """The queue that scripts mean by `name`: its own, or an alias, of which those without patterns go first."""

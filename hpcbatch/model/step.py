@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.stored import ANY_TEXT, BOOLEAN, COUNT, COUNTED_INDICES, TIME, integer, stored
 

@@ -2,18 +2,17 @@
 
 Each field of a dataclass declares this, beside type and default:
 `queue: str | None = field(default=None, metadata=stored("queue", NAME))`.
-JSON both ways, the definition of the BatchJob and all tables of fields follow from it (hpcbatch/record). The classes
-here are named tuples, since commands make them at their start: a frozen dataclass costs a millisecond there.
+JSON both ways, the definition of the BatchJob and all tables of fields follow from it (hpcbatch/record).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields
 from enum import Enum, StrEnum, auto
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
+from hpcbatch.dataclass import MISSING, Declared, declared_fields
 from hpcbatch.model.indices import Indices, check_size
 from hpcbatch.model.text import UNPRINTABLE
 from hpcbatch.units import MAX_WALLTIME_S, check_time, parse_rfc3339, rfc3339
@@ -110,11 +109,11 @@ _FIELDS: dict[type[Any], tuple[Stored, ...]] = {}
 def stored_fields(cls: type[Any]) -> tuple[Stored, ...]:
     """The fields of a dataclass that are stored in a BatchJob. Raises TypeError for a field without metadata."""
     if cls not in _FIELDS:
-        _FIELDS[cls] = tuple(part for field in fields(cls) if (part := _stored_field(cls, field)) is not None)
+        _FIELDS[cls] = tuple(part for field in declared_fields(cls) if (part := _stored_field(cls, field)) is not None)
     return _FIELDS[cls]
 
 
-def _stored_field(cls: type[Any], field: Field[Any]) -> Stored | None:
+def _stored_field(cls: type[Any], field: Declared) -> Stored | None:
     if _KEY not in field.metadata:
         raise TypeError(f"{cls.__name__}.{field.name}: its metadata do not say how it is stored")
     part: Stored | None = field.metadata[_KEY]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.account_change import (
     AccountChange,
     AccountChangeError,

@@ -1,19 +1,21 @@
 """The limits of accounts and qualities of service as they concern one job: which there are, and the reason each gives.
 
-Where both set a limit, that of the quality of service counts, as in Slurm (unless its flag says otherwise, there is
-nothing like a partition's quality of service here). Source of the reasons: job_reason_string() of Slurm 22.05.8.
+Where several set a limit, that of the partition's quality of service counts, then that of the job's, then that of the
+association; with flag OverPartQOS the job's goes before the partition's. Sources: acct_policy.c and
+job_reason_string() of Slurm 22.05.8.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.account_tree import association_for, inherited, line_of
 from hpcbatch.model.accounts import NORMAL, Accounts, Association, Qos
 
 DENY: Final = "DenyOnLimit"
+OVER_PARTITION: Final = "OverPartQOS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +42,29 @@ class Place(NamedTuple):
     """Where a job stands in the accounts; None: nowhere."""
 
     qos: Qos | None
+    """The job's."""
     line: tuple[Association, ...]
     """The user's association, its account, and the accounts above."""
     own: Association | None
     """The user's, with what it has from above."""
+    of_partition: Qos | None = None
+
+    @property
+    def in_order(self) -> tuple[Qos, ...]:
+        """The qualities of service whose limits count, the one that goes before the other first."""
+        found = [self.of_partition, self.qos]
+        if self.qos is not None and OVER_PARTITION in self.qos.flags:
+            found.reverse()
+        return tuple({qos.name: qos for qos in found if qos is not None}.values())
 
 
-def place_of(accounts: Accounts, job: Standing) -> Place:
+def place_of(accounts: Accounts, job: Standing, partition_qos: Mapping[str, str] | None = None) -> Place:
+    """`partition_qos`: partition → its quality of service."""
     one = association_for(accounts, job.user, job.account, job.queue) if job.account else None
     line = () if one is None else line_of(accounts, one)
-    return Place(accounts.qos.get(job.qos or NORMAL), line, None if one is None else inherited(accounts, one))
+    of_partition = accounts.qos.get((partition_qos or {}).get(job.queue, ""))
+    own = None if one is None else inherited(accounts, one)
+    return Place(accounts.qos.get(job.qos or NORMAL), line, own, of_partition)
 
 
 def kind_of(tres: str) -> str:
@@ -94,6 +109,13 @@ def min_reason(tres: str) -> str:
     return f"QOSMin{'Memory' if kind == 'mem' else _NAMES[kind][0]}"
 
 
+def group_minutes_reason(of: str, tres: str, *, is_run: bool) -> str:
+    """Of GrpTRESMins, and (`is_run`) of GrpTRESRunMins."""
+    kind = kind_of(tres)
+    name = "Memory" if kind == "mem" and of == "QOS" else _NAMES[kind][1]
+    return f"{of}Grp{name}{'Run' if is_run else ''}Minutes" + ("Limit" if kind == "cpu" else "")
+
+
 def minutes_reason(of: str, tres: str) -> str:
     """Of MaxTRESMinsPerJob."""
     kind = kind_of(tres)
@@ -102,17 +124,22 @@ def minutes_reason(of: str, tres: str) -> str:
 
 
 def own_limits(place: Place, job: Standing) -> Iterator[str]:
-    """The reasons of the limits that the job alone is over, so that it never runs: the quality of service's first."""
-    if place.qos is not None:
-        yield from _over("QOS", place.qos.limits.tres, job, {})
+    """The reasons of the limits that the job alone is over, so that it never runs: the qualities of service's first."""
+    before: dict[str, dict[str, int]] = {}
+    for qos in place.in_order:
+        yield from _over("QOS", qos.limits.tres, job, before)
+        before = _both(before, qos.limits.tres)
     if place.own is not None:
-        yield from _over("Assoc", place.own.limits.tres, job, {} if place.qos is None else place.qos.limits.tres)
+        yield from _over("Assoc", place.own.limits.tres, job, before)
     for one in place.line[1:]:
-        taken = {} if place.qos is None else place.qos.limits.amounts("GrpTRES")
         for tres, most in one.limits.amounts("GrpTRES").items():
-            if tres not in taken and job.uses.get(tres, 0) > most:
+            if tres not in before.get("GrpTRES", {}) and job.uses.get(tres, 0) > most:
                 yield group_reason("Assoc", tres)
     yield from _over_time(place, job)
+
+
+def _both(one: Mapping[str, Mapping[str, int]], other: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    return {word: {**other.get(word, {}), **one.get(word, {})} for word in {*one, *other}}
 
 
 def _over(
@@ -141,8 +168,9 @@ def _over(
 def max_walltime_s(place: Place) -> tuple[int | None, str]:
     """The longest walltime, and the reason of it."""
     word = "MaxWallDurationPerJob"
-    if place.qos is not None and (minutes := place.qos.limits.count(word)) is not None:
-        return minutes * 60, "QOSMaxWallDurationPerJobLimit"
+    for qos in place.in_order:
+        if (minutes := qos.limits.count(word)) is not None:
+            return minutes * 60, "QOSMaxWallDurationPerJobLimit"
     if place.own is not None and (minutes := place.own.limits.count(word)) is not None:
         return minutes * 60, "AssocMaxWallDurationPerJobLimit"
     return None, ""
@@ -154,13 +182,20 @@ def _over_time(place: Place, job: Standing) -> Iterator[str]:
         yield reason
 
 
-def over_submitted(place: Place, job: Standing, others: Sequence[Standing], accounts: Accounts) -> Iterator[str]:
+def over_submitted(
+    place: Place,
+    job: Standing,
+    others: Sequence[Standing],
+    accounts: Accounts,
+    partition_qos: Mapping[str, str] | None = None,
+) -> Iterator[str]:
     """The reasons of the limits of submitted jobs that the job would be over. `others` have not ended."""
     own = place.own
-    qos_limits = {} if place.qos is None else place.qos.limits.counts
-    if place.qos is not None:
-        name = place.qos.name
-        of_qos = [each for each in others if (each.qos or NORMAL) == name]
+    qos_limits: set[str] = set()
+    for qos in place.in_order:
+        of_qos = [
+            each for each in others if qos.name in {each.qos or NORMAL, (partition_qos or {}).get(each.queue, "")}
+        ]
         same_user = [each for each in of_qos if each.user == job.user]
         same_account = [each for each in of_qos if each.account == job.account]
         for word, those, reason in (
@@ -168,8 +203,10 @@ def over_submitted(place: Place, job: Standing, others: Sequence[Standing], acco
             ("MaxSubmitJobsPerAccount", same_account, "MaxSubmitJobsPerAccount"),
             ("GrpSubmitJobs", of_qos, "QOSGrpSubmitJobsLimit"),
         ):
-            if word in qos_limits and _jobs(those) + job.jobs > qos_limits[word]:
+            most = qos.limits.count(word)
+            if word not in qos_limits and most is not None and _jobs(those) + job.jobs > most:
                 yield reason
+        qos_limits.update(qos.limits.counts)
     if own is not None and "MaxSubmitJobsPerUser" not in qos_limits:
         most = own.limits.count("MaxSubmitJobs")
         mine = [each for each in others if each.user == job.user and each.account == job.account]

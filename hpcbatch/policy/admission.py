@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.chunk import Chunk
@@ -135,6 +135,8 @@ def _check_access(spec: JobSpec, queue: QueueConfig, owner: Identity) -> None:
     """Jobs without an account have that of Slurm's default association, or PBS's default project."""
     if queue.root_only and owner.uid != 0:
         raise RefusedError(RefusalCode.QUEUE_ACCESS, f"queue {queue.name} is for root alone")
+    if queue.disables_root and owner.uid == 0:
+        raise RefusedError(RefusalCode.QUEUE_ACCESS, f"queue {queue.name} takes no jobs of root")
     groups = {name for _, name in owner.groups} | {str(gid) for gid, _ in owner.groups} | {str(owner.gid)}
     if queue.allow_groups is not None and owner.uid != 0 and not groups & set(queue.allow_groups):
         text = f"queue {queue.name} is for members of {', '.join(queue.allow_groups)}"
@@ -145,6 +147,15 @@ def _check_access(spec: JobSpec, queue: QueueConfig, owner: Identity) -> None:
         raise RefusedError(RefusalCode.UNKNOWN_ACCOUNT, text)
     if account in queue.deny_accounts:
         raise RefusedError(RefusalCode.UNKNOWN_ACCOUNT, f"queue {queue.name} takes no jobs of account {account}")
+
+
+def check_qos(qos: str, queue: QueueConfig) -> None:
+    """Raise RefusedError if the queue takes no jobs of this quality of service."""
+    if queue.allow_qos is not None and qos not in queue.allow_qos:
+        text = f"queue {queue.name} takes jobs of the qualities of service {', '.join(queue.allow_qos)}"
+        raise RefusedError(RefusalCode.UNKNOWN_QOS, text)
+    if queue.allow_qos is None and qos in queue.deny_qos:
+        raise RefusedError(RefusalCode.UNKNOWN_QOS, f"queue {queue.name} takes no jobs of quality of service {qos}")
 
 
 def grant_walltime(spec: JobSpec, queue: QueueConfig) -> int | None:
@@ -297,10 +308,20 @@ def _check_limits(granted: Granted, queue: QueueConfig) -> None:
     if layout and nodes < (queue.min_nodes or 0):
         text = f"nodes: {nodes} asked, at least {queue.min_nodes} in {queue.name}"
         raise RefusedError(RefusalCode.NODE_LIMIT, text)
+    all_mem = sum((c.mem_bytes or 0) * c.count for c in layout)
+    for code, what, asked, least, shown in (
+        (RefusalCode.WALLTIME_LIMIT, "walltime", walltime_s, queue.min_walltime_s, hms),
+        (RefusalCode.CPU_LIMIT, "CPUs", cpus, queue.min_cpus, str),
+        (RefusalCode.MEMORY_LIMIT, "memory", all_mem, queue.min_mem_bytes, format_bytes),
+    ):
+        # as in PBS, what a job does not ask for is not too little
+        if least is not None and 0 < asked < least:
+            raise RefusedError(code, f"{what}: {shown(asked)} asked, at least {shown(least)} in {queue.name}")
     limits = (
         (RefusalCode.WALLTIME_LIMIT, "walltime", walltime_s, queue.max_walltime_s, hms),
         (RefusalCode.NODE_LIMIT, "nodes", nodes, queue.max_nodes, str),
         (RefusalCode.CPU_LIMIT, "CPUs", cpus, queue.max_cpus, str),
+        (RefusalCode.MEMORY_LIMIT, "memory", all_mem, queue.max_mem_bytes, format_bytes),
         (RefusalCode.MEMORY_LIMIT, "memory of a node", mem, queue.max_mem_per_node_bytes, format_bytes),
     )
     for code, what, asked, most, shown in limits:

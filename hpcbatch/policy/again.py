@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.array import ArrayStatus

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs.alterations import changes
 from hpcbatch.model.record import Alteration, JobRecord
 

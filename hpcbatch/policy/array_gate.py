@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
+from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.site import QueueConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide_array import Obstacle
 from hpcbatch.policy.dependencies import IndexOutlook, Outlook, Verdict, dropped, with_followers
 from hpcbatch.policy.holds import behind_others
+from hpcbatch.policy.routing import RETRY_S, waits_in
 
 
 class Dependencies(Protocol):
@@ -59,6 +61,14 @@ def array_gate(record: JobRecord, dependencies: Dependencies, now: datetime) -> 
     reason = Reason.DEPENDENCY_NEVER if is_lost else Reason.DEPENDENCY
     obstacle = Obstacle(state=JobState.HELD, reason=reason, is_for_all=False)
     return ArrayGate(status=status, obstacle=obstacle, ready=members.ready)
+
+
+def in_route(gate: ArrayGate, queue: QueueConfig | None) -> ArrayGate:
+    """`gate` of an array in a routing queue; None: its members may start in its queue."""
+    if queue is None or gate.obstacle is not None or gate.status.state.is_final:
+        return gate
+    waits = Obstacle(state=JobState.QUEUED, reason=Reason.QUEUE_UNAVAILABLE, message=waits_in(queue))
+    return replace(gate, obstacle=waits, look_again_s=min(gate.look_again_s or RETRY_S, RETRY_S))
 
 
 def _without(status: JobStatus, never: Indices | None = None) -> JobStatus:

@@ -1,9 +1,11 @@
-"""Deadlines (Slurm --deadline): when a job can no longer keep its own."""
+"""Limits of time that give way: deadlines (Slurm --deadline), and walltimes that may be shorter (--time-min)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from hpcbatch.model.record import JobStatus
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.units import rfc3339
 
@@ -13,6 +15,26 @@ def least_s(spec: JobSpec, walltime_s: int | None) -> int:
     if spec.min_walltime_s is None:
         return walltime_s or 0
     return min(spec.min_walltime_s, walltime_s or spec.min_walltime_s)
+
+
+def shortened(status: JobStatus, least: int | None, given_s: float) -> JobStatus:
+    """`status` of a job that is about to start, with a limit of `given_s`, though no less than `least`. None: the job
+    has one limit, and gets that.
+    """
+    status = unshortened(status)
+    if least is None or (status.walltime_s is not None and given_s >= status.walltime_s):
+        return status
+    return replace(status, walltime_s=max(int(given_s), least), full_walltime_s=status.walltime_s or 0)
+
+
+def unshortened(status: JobStatus) -> JobStatus:
+    """`status` of a job that waits, with the limit that it had before any run was given less."""
+    full_s = status.full_walltime_s
+    return status if full_s is None else replace(status, walltime_s=full_s or None, full_walltime_s=None)
+
+
+def with_walltime_of(started: JobStatus, status: JobStatus) -> JobStatus:
+    return replace(status, walltime_s=started.walltime_s, full_walltime_s=started.full_walltime_s)
 
 
 def seconds_left(spec: JobSpec, needs_s: int, now: datetime) -> float | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.again import put_off
@@ -13,6 +13,7 @@ from hpcbatch.policy.dependencies import with_followers
 from hpcbatch.policy.holds import kept_back
 from hpcbatch.policy.observed import Decision, Observed, PodView, VolcanoJobView, Waiting
 from hpcbatch.policy.past_runs import remembered
+from hpcbatch.policy.preempted import grace_left_s, is_being_preempted, is_grace_over, sooner, to_end
 from hpcbatch.policy.run_over import given_up_for, is_set_down, when_over
 from hpcbatch.policy.statuses import (
     GIVEN_BACK,
@@ -20,6 +21,7 @@ from hpcbatch.policy.statuses import (
     as_ended,
     as_running,
     as_waiting,
+    cut_short,
     late_by,
     queued_again,
     why_it_waits,
@@ -34,6 +36,7 @@ _STARTING_LOOK_S = 10.0
 _GIVEN_UP_AFTER = timedelta(seconds=10)
 _ENDING_LOOK_S = 10.0
 _A_MOMENT_S = 0.1
+_OVERDUE = frozenset({Reason.TIME_LIMIT, Reason.DEADLINE, Reason.RESERVATION_ENDED})
 
 
 def decide(seen: Observed) -> Decision:
@@ -86,6 +89,8 @@ def _without_volcano_job(seen: Observed) -> Decision:
         return Decision(status=replace(_put_back(seen), is_rerunning=False), delete=True)
     if _is_overdue(status) and not seen.delete_requested:
         return _timed_out(seen, None, is_over=True)
+    if is_being_preempted(status) and not seen.delete_requested:
+        return _preempted(seen, None, is_over=True)
     if seen.was_created and not (seen.delete_requested or status.state in {JobState.HELD, JobState.WAITING}):
         return Decision(
             status=as_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, "its Volcano Job was deleted by somebody else")
@@ -126,6 +131,7 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
             end_time=None,
             exit_code=None,
             hosts=(),
+            preempted=None,
             **NOTHING_USED,
         )
         # any request was meant for the run before this one
@@ -137,6 +143,8 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return _rerunning(seen, is_over=is_over)
     if _is_overdue(status):
         return _timed_out(seen, first, is_over=is_over)
+    if is_being_preempted(status):
+        return _preempted(seen, first, is_over=is_over)
     if is_over:
         return when_over(seen, first)
     if is_set_down(status):
@@ -162,9 +170,16 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         if left is not None and left <= 0:
             # a separate step: whatever happens to the pods, the next look has the reason
             reason = Reason.DEADLINE if is_past(seen.record.spec, seen.now) else Reason.TIME_LIMIT
+            if seen.ends_at is not None and seen.ends_at <= seen.now:
+                reason = Reason.RESERVATION_ENDED
             return Decision(status=replace(as_running(seen), state=JobState.EXITING, reason=reason))
+        if is_grace_over(status, seen.now):
+            # a separate step, too
+            return Decision(status=to_end(as_running(seen)))
         state = JobState.SUSPENDED if seen.is_suspended else JobState.RUNNING
         running = replace(as_running(seen), state=state, reason=Reason.NONE, message=message)
+        running = replace(running, preempted=status.preempted or seen.preemption)
+        left = sooner(left, grace_left_s(running, seen.now))
         return Decision(
             status=running,
             # not earlier: starting pods still read it
@@ -238,13 +253,24 @@ def _rerunning(seen: Observed, *, is_over: bool) -> Decision:
     return Decision(status=replace(as_running(seen), state=JobState.EXITING), terminate=True)
 
 
+def _preempted(seen: Observed, first: PodView | None, *, is_over: bool) -> Decision:
+    """End the run for another job, whatever its result: this one is cancelled."""
+    status = seen.record.status
+    if is_over:
+        return Decision(status=cut_short(seen, Reason.PREEMPTED, status.message, first))
+    return Decision(status=replace(as_running(seen), state=JobState.EXITING), terminate=True)
+
+
 def _put_back(seen: Observed) -> JobStatus:
     return put_off(queued_again(seen.record.status, seen.now), seen.record.spec, seen.now)
 
 
 def _left_s(seen: Observed) -> float | None:
-    """Seconds until a run is overdue: its deadline has passed, or its runner should have ended it. None: no limit."""
-    limits = (_walltime_left_s(seen), seconds_left(seen.record.spec, 0, seen.now))
+    """Seconds until a run is overdue: its deadline has passed, its reservation has ended, or its runner should have
+    ended it. None: no limit.
+    """
+    reserved = None if seen.ends_at is None else (seen.ends_at - seen.now).total_seconds()
+    limits = (_walltime_left_s(seen), seconds_left(seen.record.spec, 0, seen.now), reserved)
     return min((left for left in limits if left is not None), default=None)
 
 
@@ -262,7 +288,7 @@ def _walltime_left_s(seen: Observed) -> float | None:
 
 
 def _is_overdue(status: JobStatus) -> bool:
-    return status.state is JobState.EXITING and status.reason in {Reason.TIME_LIMIT, Reason.DEADLINE}
+    return status.state is JobState.EXITING and status.reason in _OVERDUE
 
 
 def _timed_out(seen: Observed, first: PodView | None, *, is_over: bool) -> Decision:
@@ -272,4 +298,6 @@ def _timed_out(seen: Observed, first: PodView | None, *, is_over: bool) -> Decis
     reason, message = Reason.TIME_LIMIT, f"walltime exceeded limit {seen.record.walltime_s} s"
     if seen.record.status.reason is Reason.DEADLINE and seen.record.spec.deadline is not None:
         reason, message = Reason.DEADLINE, f"deadline {rfc3339(seen.record.spec.deadline)} has passed"
+    if seen.record.status.reason is Reason.RESERVATION_ENDED:
+        reason, message = Reason.RESERVATION_ENDED, "the reservation in which it ran has ended"
     return Decision(status=as_ended(seen, JobState.TIMEOUT, reason, message, first))

@@ -7,9 +7,9 @@ and only then is it admitted: a kill in between neither loses a member nor runs 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.model.array import MAX_OWN, ArrayStatus
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Protocol
 
+from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.dialects.port import Rules
 from hpcbatch.dialects.registry import door
 from hpcbatch.model.dependency import (

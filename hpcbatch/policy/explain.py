@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.record import JobRecord

@@ -33,6 +33,8 @@ class Run(NamedTuple):
     start_s: float
     end_s: float
     """Of one that runs, now."""
+    nodes: int = 1
+    mem_bytes: int = 0
 
 
 def run_of(row: JobRow, now: datetime) -> Run | None:
@@ -40,18 +42,29 @@ def run_of(row: JobRow, now: datetime) -> Run | None:
     if row.start_time is None or not row.account or row.array_indices:
         return None
     end = row.end_time or now
-    return Run(row.user, row.account, row.qos, row.queue, row.cpus, row.start_time.timestamp(), end.timestamp())
+    return Run(
+        row.user,
+        row.account,
+        row.qos,
+        row.queue,
+        row.cpus,
+        row.start_time.timestamp(),
+        end.timestamp(),
+        row.nodes,
+        row.mem_bytes or 0,
+    )
 
 
-def decayed(run: Run, now_s: float, half_life_s: float) -> float:
-    """CPU seconds, of which those of a half-life before `now_s` count half."""
+def decayed(run: Run, now_s: float, half_life_s: float, *, of: int | None = None) -> float:
+    """CPU seconds, or seconds times `of`, of which those of a half-life before `now_s` count half."""
+    amount = run.cpus if of is None else of
     end_s = min(run.end_s, now_s)
     if end_s <= run.start_s:
         return 0.0
     if not half_life_s:
-        return run.cpus * (end_s - run.start_s)
+        return amount * (end_s - run.start_s)
     rate = math.log(2) / half_life_s
-    return run.cpus / rate * (math.exp(-rate * (now_s - end_s)) - math.exp(-rate * (now_s - run.start_s)))
+    return amount / rate * (math.exp(-rate * (now_s - end_s)) - math.exp(-rate * (now_s - run.start_s)))
 
 
 def raw_usage(accounts: Accounts, runs: Iterable[Run], now_s: float, half_life_s: float) -> dict[int, float]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
-from hpcbatch.model.record import HostUsage, JobRecord, JobStatus
+from hpcbatch.dataclass import dataclass, field
+from hpcbatch.model.record import HostUsage, JobRecord, JobStatus, Preempted
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.dependencies import Outlook
@@ -127,6 +127,8 @@ class Observed:
     pods: Sequence[PodView]
     waiting: Waiting
     now: datetime
+    ends_at: datetime | None = None
+    """When the job is ended with its reservation."""
     refused_pods: RefusedPods | None = None
     is_barred: bool = False
     """An ended run without pods: its first pod had started, and the job must not run twice."""
@@ -144,6 +146,8 @@ class Observed:
     """The Volcano Job is older than the job's last alteration."""
     is_suspended: bool = False
     """Its processes are to be stopped."""
+    preemption: Preempted | None = None
+    """It was chosen to be ended for another job, which its status may not show yet."""
     usage: tuple[HostUsage, ...] = ()
     """The usage that the pods of the running job have reported so far."""
     steps: Mapping[str, StepReport] = field(default_factory=dict)

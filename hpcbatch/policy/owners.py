@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from hpcbatch.model.accounts import NORMAL, Accounts
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.policy.account_limits import Place, Standing, own_limits, place_of
+from hpcbatch.policy.account_limits import OVER_PARTITION, Place, Standing, own_limits, place_of
 from hpcbatch.policy.plan.snapshot import Owner
-from hpcbatch.policy.submission import LIMITS
+from hpcbatch.policy.submission import DEFAULT_PROJECT, LIMITS
 
 _MIB = 2**20
 _MOST_KEPT = 100_000
@@ -18,14 +18,17 @@ _MOST_KEPT = 100_000
 class Owners:
     """The jobs' places in one set of accounts; what jobs have in common is looked up once."""
 
-    def __init__(self, accounts: Accounts, enforced: frozenset[str]) -> None:
+    def __init__(
+        self, accounts: Accounts, enforced: frozenset[str], partition_qos: Mapping[str, str] | None = None
+    ) -> None:
         self.accounts, self._enforced = accounts, enforced
+        self.partition_qos = partition_qos or {}
         self._places: dict[tuple[str, str, str, str], Place] = {}
         self._lines: dict[str, tuple[str, ...]] = {}
 
     def standing(self, record: JobRecord) -> Standing:
         """With the quality of service that counts for the job."""
-        return standing_of(record, self._qos(record))
+        return standing_of(record, self.qos_of(record))
 
     def place(self, job: Standing) -> Place:
         key = job.user, job.account, job.qos, job.queue
@@ -33,7 +36,7 @@ class Owners:
         if found is None:
             if len(self._places) > _MOST_KEPT:
                 self._places.clear()
-            found = self._places[key] = place_of(self.accounts, job)
+            found = self._places[key] = place_of(self.accounts, job, self.partition_qos)
         return found
 
     def owner_of(self, record: JobRecord, site: SiteConfig) -> Owner:
@@ -41,10 +44,21 @@ class Owners:
         return Owner(
             user=record.status.owner,
             groups=tuple(name for _, name in record.status.groups),
-            accounts=self._line(record.spec.account or ""),
+            accounts=self.line(record.spec.account or ""),
             queue=record.queue,
-            qos=(self._qos(record), *(() if queue is None else (of_volcano_queue(queue.volcano_queue),))),
+            qos=(*self._names_of_qos(record), *(() if queue is None else (of_volcano_queue(queue.volcano_queue),))),
+            project=record.spec.attributes.get("project", "") or DEFAULT_PROJECT,
         )
+
+    def _names_of_qos(self, record: JobRecord) -> tuple[str, ...]:
+        """The job's, its partition's, and the one whose limits go before the other's."""
+        name = self.qos_of(record)
+        of_partition = self.partition_qos.get(record.queue, "")
+        if not of_partition:
+            return name, first_qos(name)
+        own = self.accounts.qos.get(name)
+        is_over = own is not None and OVER_PARTITION in own.flags
+        return name, of_partition, first_qos(name if is_over else of_partition)
 
     def never_because(self, record: JobRecord) -> str:
         """The reason of a limit that the job alone is over; "" if there is none."""
@@ -53,7 +67,7 @@ class Owners:
         job = self.standing(record)
         return next(own_limits(self.place(job), job), "")
 
-    def _qos(self, record: JobRecord) -> str:
+    def qos_of(self, record: JobRecord) -> str:
         """Jobs have the one that they got when they were admitted; older ones their user's default."""
         if given := record.spec.attributes.get("qos", ""):
             return given
@@ -62,7 +76,7 @@ class Owners:
         own = self.place(Standing(user=record.status.owner, account=record.spec.account, queue=record.queue)).own
         return NORMAL if own is None else own.default_qos or NORMAL
 
-    def _line(self, account: str) -> tuple[str, ...]:
+    def line(self, account: str) -> tuple[str, ...]:
         """The account and those above it up to the root; one that is not there stands alone."""
         found = self._lines.get(account)
         if found is None:
@@ -73,6 +87,11 @@ class Owners:
                 above = "" if known is None else known.parent
             found = self._lines[account] = tuple(names)
         return found
+
+
+def first_qos(name: str) -> str:
+    """What the plan has among the names of QOS for the one whose limits go before those of others."""
+    return f"first:{name}"
 
 
 def of_volcano_queue(name: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.record import JobStatus, PastRun
 
 KEPT = 100

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import JobRecord
-from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
-from hpcbatch.model.spec import Sharing
+from hpcbatch.model.reservation import NOT, Flag, Reserved
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Word
+from hpcbatch.model.spec import MAX_FIXED_PRIORITY, Sharing
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.deadlines import shortened, unshortened
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.order import line_place
 from hpcbatch.policy.owners import of_volcano_queue
-from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
+from hpcbatch.policy.plan.outcome import Expected, Held, Why
 from hpcbatch.policy.plan.snapshot import (
     JOBS,
     NODES,
@@ -23,14 +27,18 @@ from hpcbatch.policy.plan.snapshot import (
     Node,
     Owner,
     Part,
+    Place,
+    Reservation,
     RunningJob,
     Scope,
     Shape,
     Vector,
     WaitingJob,
+    Yields,
 )
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.views import is_ready, takes_pods
+from hpcbatch.policy.vocabulary import RESERVATION
 from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
 from hpcbatch.units import counted, cpu_milli, memory_bytes
 from hpcbatch.volcano.pod_needs import node_selector, node_terms
@@ -47,6 +55,10 @@ _START_UP_S: Final = 10.0
 _GRACE_S: Final = 5.0
 """The runner's own work after the last KILL, in seconds."""
 _NODES_SHOWN: Final = 256
+_CUT_OF_PBS_S: Final = 120.0
+"""How much longer than its reservation a job in one of PBS's may take, in seconds: as long as one takes that fills it,
+with its start and its end. Real PBS starts none that does not fit, Slurm any.
+"""
 
 
 # Into the plan
@@ -63,15 +75,7 @@ def seconds(when: datetime) -> float:
 
 def shape_of(layout: Sequence[Chunk], queue: QueueConfig, site: SiteConfig, record: JobRecord) -> Shape:
     """The job's pods. Raises HpcBatchError for something that the site does not have (any more)."""
-    parts = [
-        Part(
-            count=chunk.count,
-            needs=_positive({**amounts_of(chunk, site), "pods": 1}),
-            labels=node_selector(chunk, queue, site),
-            terms=_terms(node_terms(chunk, site)),
-        )
-        for chunk in layout
-    ]
+    parts = parts_of(layout, queue, site)
     # beside one that computes where these must not share nodes, which a shape does not tell apart
     if site.launcher is Launcher.DEDICATED and not record.spec.is_scattered:
         needs = {"cpu": site.launcher_cpu_milli, "pods": 1}
@@ -83,6 +87,19 @@ def shape_of(layout: Sequence[Chunk], queue: QueueConfig, site: SiteConfig, reco
     )
 
 
+def parts_of(layout: Sequence[Chunk], queue: QueueConfig, site: SiteConfig) -> list[Part]:
+    """Raises HpcBatchError as `shape_of`."""
+    return [
+        Part(
+            count=chunk.count,
+            needs=_positive({**amounts_of(chunk, site), "pods": 1}),
+            labels=node_selector(chunk, queue, site),
+            terms=_terms(node_terms(chunk, site)),
+        )
+        for chunk in layout
+    ]
+
+
 def waiting_job(
     record: JobRecord,
     queue: QueueConfig,
@@ -91,17 +108,71 @@ def waiting_job(
     *,
     rank: float | None = None,
     is_last: bool = False,
+    preempts: frozenset[str] = frozenset(),
+    claims: bool = False,
 ) -> WaitingJob:
     """A job that may start as far as anything but other jobs is concerned. `rank` and
-    `is_last` are those of `order_of`. Raises HpcBatchError as `shape_of`.
+    `is_last` are those of `order_of`; `claims`: it keeps the place of those that end for it. Raises HpcBatchError as
+    `shape_of`.
     """
+    preempting = record.status.preempting if claims else None
+    is_short = record.status.full_walltime_s is not None
+    full = replace(record, status=unshortened(record.status)) if is_short else record
+    reservation, least_s = reservation_of(record, site), record.spec.min_walltime_s
+    if reservation and full.walltime_s is None:
+        least_s = 1  # it runs for as long as that lasts
     return WaitingJob(
         job_id=plan_id(record.job_id),
-        order=order_of(record, queue, rank=rank, is_last=is_last),
+        order=order_of(record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority)),
         shapes=(shape_of(record.status.layout, queue, site, record),),
-        walltime_s=holds_nodes_s(record, site),
+        walltime_s=holds_nodes_s(full, site),
+        min_walltime_s=None if least_s is None else least_s + beside_walltime_s(site),
         owner=owner,
+        preempts=preempts,
+        claim=() if preempting is None else places_of(preempting.places),
+        reservation=reservation,
     )
+
+
+def reservation_of(record: JobRecord, site: SiteConfig) -> str:
+    """The reservation in which the job is to run; "": none."""
+    queue = site.queue(record.queue)
+    if queue is not None and queue.reservation:
+        return queue.reservation
+    asked = record.spec.attributes.get(RESERVATION, "")
+    is_word = any(each.fits(Word.RESERVATION, asked) for each in site.translations)
+    return asked if asked and (site.is_reservation(asked) or not is_word) else ""
+
+
+def reservations_of(reserved: Reserved, upcoming: Iterable[tuple[datetime, datetime]]) -> Iterator[Reservation]:
+    """Each of its times for the plan."""
+    spec = reserved.spec
+
+    def some(names: tuple[str, ...], *, denied: bool) -> frozenset[str]:
+        return frozenset(name.removeprefix(NOT) for name in names if name.startswith(NOT) is denied)
+
+    for start, end in upcoming:
+        yield Reservation(
+            name=reserved.id,
+            start_s=seconds(start),
+            end_s=seconds(end),
+            nodes={node.name: node.amounts for node in reserved.nodes},
+            users=some(spec.users, denied=False),
+            groups=some(spec.groups, denied=False),
+            accounts=some(spec.accounts, denied=False),
+            denied_users=some(spec.users, denied=True),
+            denied_groups=some(spec.groups, denied=True),
+            denied_accounts=some(spec.accounts, denied=True),
+            goes_before=spec.is_maintenance,
+            may_overlap=spec.is_maintenance or Flag.OVERLAP in spec.flags,
+            cuts_s=_CUT_OF_PBS_S if reserved.is_queue else math.inf,
+        )
+
+
+def as_released(record: JobRecord, site: SiteConfig, holds_s: float) -> JobRecord:
+    """The record of a job that starts now and has to be gone after `holds_s`: it may get a shorter walltime."""
+    given_s = holds_s - beside_walltime_s(site)
+    return replace(record, status=shortened(record.status, record.spec.min_walltime_s, given_s))
 
 
 def capability_limits(queue: Object) -> tuple[Limit, ...]:
@@ -118,7 +189,12 @@ def holds_nodes_s(record: JobRecord, site: SiteConfig) -> float:
     """From its release to the last moment at which it can hold its nodes."""
     if record.walltime_s is None:
         return ENDLESS_S
-    return _START_UP_S + record.walltime_s + site.kill_delay_s + _GRACE_S
+    return record.walltime_s + beside_walltime_s(site)
+
+
+def beside_walltime_s(site: SiteConfig) -> float:
+    """What of a job's time with its nodes is no part of its walltime."""
+    return _START_UP_S + site.kill_delay_s + _GRACE_S
 
 
 def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: float) -> float:
@@ -133,17 +209,50 @@ def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: flo
         return released_s + length_s
     began = status.start_time
     stopped_s = status.suspended_s(began, datetime.fromtimestamp(max(now_s, seconds(began)), UTC))
-    return seconds(began) + length_s - _START_UP_S + stopped_s
+    end_s = seconds(began) + length_s - _START_UP_S + stopped_s
+    if status.preempted is None:
+        return end_s
+    return min(end_s, seconds(status.preempted.end_time) + site.kill_delay_s + _GRACE_S)
 
 
-def running_job(record: JobRecord, placed: Mapping[str, Vector], ends: float, owner: Owner) -> RunningJob:
+def used_whole(shape: Shape | None, placed: Mapping[str, Vector], places: Iterable[Place]) -> Vector | None:
+    """What limits count of a job from its release to its end: all of its shape, whichever of its pods are there at the
+    moment. `places`: where it was planned. None: the shape is not known, and what is placed counts.
+    """
+    if shape is None:
+        return None
+    nodes = max(1, len(placed), len({place.node for place in places}))
+    return {name: shape.total(name) for part in shape.parts for name in part.needs} | {JOBS: 1, NODES: nodes}
+
+
+def running_job(
+    record: JobRecord,
+    placed: Mapping[str, Vector],
+    ends: float,
+    owner: Owner,
+    *,
+    yields: Yields | None = None,
+    reservation: str = "",
+) -> RunningJob:
     return RunningJob(
         job_id=plan_id(record.job_id),
         placed=placed,
         ends_s=ends,
         owner=owner,
         is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE,
+        yields=yields,
+        reservation=reservation,
     )
+
+
+def leaving_pods(node: str, pods: Iterable[Vector], now_s: float) -> RunningJob:
+    """What pods that are being deleted, and belong to no running job, still hold of a node. They make room in a moment:
+    what needs the whole node fits there all the same, and keeps its planned start.
+    """
+    takes: Vector = {}
+    for one in pods:
+        takes = added(takes, one)
+    return RunningJob(job_id=f"leaving {node}", placed={node: takes}, ends_s=now_s, uses={JOBS: 0})
 
 
 def placed_by(shape: Shape, places: Iterable[Place]) -> dict[str, Vector]:
@@ -181,6 +290,8 @@ class BoundPod(NamedTuple):
     job_id: str
     """The plan's name of its job; "": it belongs to none of ours."""
     takes: Vector
+    is_leaving: bool = False
+    """It is being deleted."""
 
 
 def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
@@ -192,7 +303,7 @@ def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
     requests = [container.get("resources", {}).get("requests") or {} for container in pod["spec"]["containers"]]
     for part in (*requests, pod["spec"].get("overhead") or {}):
         takes = added(takes, amounts(part))
-    return BoundPod(node, job_id, _positive(takes))
+    return BoundPod(node, job_id, _positive(takes), is_leaving="deletionTimestamp" in pod["metadata"])
 
 
 def node_of(node: Object, others: Iterable[Vector]) -> Node:
@@ -278,20 +389,42 @@ def why_held(
             return _limited(held, shape_of(layout, queue, site, record))
         case Why.BEGIN_TIME:
             return Waiting(reason=Reason.BEGIN_TIME, message="")
+        case Why.RESERVATION | Why.RESERVATION_OVER | Why.RESERVATION_DENIED:
+            return _behind_reservation(held, record, site)
         case _:
             fits = fits_now(layout, rooms, is_scattered=is_scattered, queue=queue, site=site)
             # PBS names the top job only where the job itself would have room
             return Waiting(reason=Reason.PRIORITY, message="" if fits else "Not enough free nodes available")
 
 
-def order_of(record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool) -> tuple[float, ...]:
-    """A job's place, the smallest first: behind all others with `is_last`; by the queue's tier; by `rank`, the larger
-    first (None: this site has none); by the weight that users and operators give; in the order of submission.
+def _behind_reservation(held: Held, record: JobRecord, site: SiteConfig) -> Waiting:
+    found = site.reservations.get(held.reservation)
+    if held.why is Why.RESERVATION_DENIED:
+        return Waiting(reason=Reason.RESERVATION, message="")
+    if found is None:
+        return Waiting(reason=Reason.RESERVATION_GONE, message="")
+    if held.reservation == reservation_of(record, site):
+        return Waiting(reason=Reason.RESERVATION, message="")
+    return Waiting(reason=Reason.MAINTENANCE if found.spec.is_maintenance else Reason.RESERVED, message="")
+
+
+def order_of(
+    record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool, level: int = 0
+) -> tuple[float, ...]:
+    """A job's place, the smallest first: behind all others with `is_last`, before them where an operator starts it now;
+    by the `level` of preemption; by the queue's tier; by `rank`, the larger first (None: this site has none); by the
+    weight that users and operators give; in the order of submission.
     """
+    is_first = record.spec.fixed_priority == MAX_FIXED_PRIORITY and not is_last
     ranks = () if rank is None else (float(-queue.priority_tier), -rank)
     member = record.spec.member_of
     array_id, index = (None, None) if member is None else (member.array_id, member.index)
-    return (float(is_last), *ranks, *line_place(weight_in(queue, record.spec), record.job_id, array_id, index))
+    return (
+        -1.0 if is_first else float(is_last),
+        float(-level),
+        *ranks,
+        *line_place(weight_in(queue, record.spec), record.job_id, array_id, index),
+    )
 
 
 def shown_rank(shown: int | None, rank: float | None) -> int | None:
@@ -321,7 +454,24 @@ def _limited(held: Held, shape: Shape) -> Waiting:
         return Waiting(reason=Reason.RESOURCES, message=text)
     if " " in limit.code:  # PBS's own sentence
         return Waiting(reason=Reason.LIMIT, message=limit.code)
-    return Waiting(reason=Reason.LIMIT, message=f"{limit.code}: no more than {_amount_text(limit)} at a time")
+    most = _minutes_text(limit) if limit.is_time else f"{_amount_text(limit)} at a time"
+    return Waiting(reason=Reason.LIMIT, message=f"{limit.code}: no more than {most}")
+
+
+def _minutes_text(limit: Limit) -> str:
+    minutes = limit.amount // 60
+    match limit.what:
+        case "cpu":
+            text = f"{minutes // 1000} CPU minutes"
+        case "memory":
+            text = f"{minutes >> 20} minutes of a MiB of memory"
+        case _ if limit.what == JOBS:
+            text = f"{minutes} minutes"
+        case _ if limit.what == NODES:
+            text = f"{minutes} node minutes"
+        case name:
+            text = f"{minutes} minutes of {name}"
+    return f"{text}, used or still to be used by what runs" if limit.spent else f"{text} still to be used by what runs"
 
 
 def _amount_text(limit: Limit) -> str:

@@ -5,9 +5,9 @@ status of the container, and the usage must be possible.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
+from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.model.labels import MACHINE_CPUS, MACHINE_MEMORY
 from hpcbatch.model.record import HostUsage
 from hpcbatch.model.state import Reason
@@ -17,7 +17,8 @@ from hpcbatch.volcano.report import RunReport
 _ROUNDING_S = 1
 _STOPPED = frozenset({143, 137})
 """Exit codes of a container that got TERM: its runner's, and that of one that took too long."""
-_SIGNALLED = 128
+SIGNALLED = 128
+"""A container ends with this and the number of the signal that killed its program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ def plausible(report: RunReport, end: ContainerEnd, size: NodeSize | None) -> Ru
     """`report`, or the container's end if they disagree; figures are limited to what is possible."""
     if not _agrees(report, end):
         code = end.exit_code
-        signal = code - _SIGNALLED if code > _SIGNALLED else None
+        signal = code - SIGNALLED if code > SIGNALLED else None
         reason = Reason.NONE if code == 0 else Reason.NON_ZERO_EXIT if signal is None else Reason.SIGNALLED
         return RunReport(
             exit_code=None if signal else code,
@@ -81,7 +82,7 @@ def _agrees(report: RunReport, end: ContainerEnd) -> bool:
     """A runner ends with its script's code, or 128 and the signal; with 143 after TERM."""
     if report.exit_code is None and report.signal is None:
         return True  # no end of the script is reported, which is no success
-    reported_code = report.exit_code if report.exit_code is not None else _SIGNALLED + (report.signal or 0)
+    reported_code = report.exit_code if report.exit_code is not None else SIGNALLED + (report.signal or 0)
     return reported_code == end.exit_code or (end.was_requested and end.exit_code in _STOPPED)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.accounts import NORMAL, Accounts
 from hpcbatch.model.formula import evaluate
 from hpcbatch.model.priority import Factors, PriorityConfig

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.share import Share
@@ -28,6 +28,8 @@ class Ranking:
         """Larger goes first; None where the site has neither weights nor a formula."""
         if not self.config.ranks:
             return None
+        if record.spec.fixed_priority is not None:
+            return float(record.spec.fixed_priority)
         job, eligible = self.owners.standing(record), record.status.eligible_time
         place = self.owners.place(job)
         share = None if place.own is None else self.shares.get(place.own.number)

@@ -6,10 +6,10 @@ A request's change and its reply are one write of the status, so it is handled o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.record import JobRecord, JobStatus, Reply
 from hpcbatch.model.refusal import RefusalCode

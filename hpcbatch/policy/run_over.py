@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.registry import door
 from hpcbatch.model.record import PREEMPTED, JobStatus
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.observed import Decision, Observed, PodView, Waiting
+from hpcbatch.policy.plausible import SIGNALLED
+from hpcbatch.policy.preempted import told
 from hpcbatch.policy.statuses import (
     GIVEN_BACK,
     NOTHING_USED,
@@ -70,10 +72,22 @@ def when_over(seen: Observed, first: PodView | None) -> Decision:
         return Decision(status=cut_short(seen, lost_by, f"{lost}; not rerunnable", first))
     if first is not None and first.is_out_of_memory:
         return Decision(status=as_ended(seen, JobState.FAILED, Reason.OUT_OF_MEMORY, _too_much_memory(first), first))
+    if first is not None and (killed_by := _signal_of_runner(first)) is not None:
+        untold = replace(first, report=replace(report or RunReport(), signal=killed_by))
+        why = "its runner was killed before it told how the script had ended"
+        return Decision(status=as_ended(seen, JobState.FAILED, Reason.SIGNALLED, why, untold))
     if report is not None:
         return Decision(status=as_ended(seen, JobState.FAILED, report.reason, report.message, first))
     problem = next((pod.problem for pod in seen.pods if pod.problem), "its pods ended without a report")
     return Decision(status=as_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, problem, first))
+
+
+def _signal_of_runner(first: PodView) -> int | None:
+    """What killed the runner before it could report the end of its script; None: nothing did."""
+    if first.started_at is None or first.exit_code is None or first.exit_code <= SIGNALLED:
+        return None
+    is_untold = first.report is None or first.report.reason is Reason.NONE
+    return first.exit_code - SIGNALLED if is_untold else None
 
 
 def is_set_down(status: JobStatus) -> bool:
@@ -116,6 +130,8 @@ def _never_made(seen: Observed) -> Decision:
 
 def given_up_for(seen: Observed) -> str:
     """Why a run ended that nobody requested to end, as far as its pods still show."""
+    if seen.record.status.preempted is not None and seen.record.status.is_rerunning:
+        return told(seen.record.status)
     first = next((pod for pod in seen.pods if pod.index == 0), None)
     if first is None or seen.record.status.is_rerunning or seen.delete_requested:
         return ""

@@ -7,9 +7,9 @@ nothing else.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.layout import NodeSize

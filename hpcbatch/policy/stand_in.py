@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.site import SiteConfig, Translation, Word
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy.vocabulary import Translated, translate

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.record import ExecHost, HostUsage, JobStatus
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.warning import with_warning
+from hpcbatch.policy.deadlines import unshortened
 from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.policy.steps import with_steps
 from hpcbatch.volcano.report import RunReport
@@ -31,7 +32,7 @@ NOTHING_USED: dict[str, Any] = {
 
 def queued_again(status: JobStatus, now: datetime) -> JobStatus:
     return replace(
-        status,
+        unshortened(status),
         state=JobState.QUEUED,
         reason=Reason.NONE,
         message="",
@@ -39,6 +40,8 @@ def queued_again(status: JobStatus, now: datetime) -> JobStatus:
         start_time=None,
         session_id=None,
         eligible_time=now,
+        preempted=None,
+        preempting=None,
         **NOTHING_USED,
     )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.step import MAX_STEPS, StepRecord
 from hpcbatch.policy.observed import PodView

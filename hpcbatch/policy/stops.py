@@ -11,7 +11,8 @@ from hpcbatch.policy.observed import Waiting
 def stopped_because(queue: QueueConfig, switches: Switches) -> Waiting | None:
     """None if the queue's jobs may start, as far as operators say."""
     if queue.name in switches.stopped:
-        return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=f"queue {queue.name} is stopped by an operator")
+        reason = Reason.QUEUE_UNAVAILABLE if queue.name in switches.disabled else Reason.QUEUE_STOPPED
+        return Waiting(reason=reason, message=f"queue {queue.name} is stopped by an operator")
     if switches.is_idle:
         return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message="an operator lets no job start")
     return None

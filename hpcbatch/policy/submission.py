@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from hpcbatch.errors import RefusedError
@@ -15,6 +15,7 @@ ASSOCIATIONS, LIMITS, QOS = "associations", "limits", "qos"
 """What a site can have enforced, as in Slurm's AccountingStorageEnforce."""
 MEBIBYTE: Final = 2**20
 GENERIC, ALL = "PBS_GENERIC", "PBS_ALL"
+DEFAULT_PROJECT: Final = "_pbs_project_default"
 _SUBMITTED: Final = frozenset({"max_queued", "max_queued_res", "queued_jobs_threshold", "queued_jobs_threshold_res"})
 _THRESHOLDS: Final = frozenset({"queued_jobs_threshold", "queued_jobs_threshold_res"})
 
@@ -47,12 +48,18 @@ def settle(accounts: Accounts, enforced: frozenset[str], *, user: str, account: 
     return Settled(account, qos)
 
 
-def check_submission(accounts: Accounts, enforced: frozenset[str], job: Standing, others: Sequence[Standing]) -> None:
+def check_submission(
+    accounts: Accounts,
+    enforced: frozenset[str],
+    job: Standing,
+    others: Sequence[Standing],
+    partition_qos: Mapping[str, str] | None = None,
+) -> None:
     """Raise RefusedError for a job that would be over a limit. `others` are all that have not ended."""
     if LIMITS in enforced:
-        place = place_of(accounts, job)
-        reasons = list(over_submitted(place, job, others, accounts))
-        if place.qos is not None and DENY in place.qos.flags:
+        place = place_of(accounts, job, partition_qos)
+        reasons = list(over_submitted(place, job, others, accounts, partition_qos))
+        if any(DENY in qos.flags for qos in place.in_order):
             reasons += own_limits(place, job)
         for reason in reasons:
             raise RefusedError(RefusalCode.ACCOUNT_POLICY, reason)
@@ -108,7 +115,7 @@ def names_of(kind: str, job: Standing) -> tuple[str, ...]:
         case "g":
             return job.groups[:1]
         case "p":
-            return (job.project or "_pbs_project_default",)
+            return (job.project or DEFAULT_PROJECT,)
         case _:
             return (ALL,)
 

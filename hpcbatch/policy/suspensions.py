@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.record import JobStatus, Suspension
 from hpcbatch.model.state import JobState
 

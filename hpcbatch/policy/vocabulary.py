@@ -6,9 +6,9 @@ No name is dropped in silence: what remains of it is in the job, in `ignored`, o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.chunk import Chunk
@@ -294,8 +294,8 @@ class _Translator:
         if found is None:
             return name
         self._keep(job, found)
-        if word is Word.RESERVATION and not found.is_known:
-            self._ignore(f"{word}={name}: this site has no reservation of this name")
+        if word is Word.RESERVATION and not found.is_known and name not in self._site.reservations:
+            self._refuse(RefusalCode.UNKNOWN_RESERVATION, f"there is no reservation {name}")
         if word is Word.CLUSTER and not found.is_known and not self._is_here(found.name):
             self._ignore(f"{word}={name}: this is cluster {self._site.server_name}")
         return found.name
@@ -357,6 +357,7 @@ class _Translator:
             Word.LICENSE: site.licenses,
             Word.NODE: self._nodes,
             Word.CLUSTER: (site.server_name,),
+            Word.RESERVATION: site.reservations,
         }
         return name in known.get(word, ())
 

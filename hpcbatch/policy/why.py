@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
 
+from hpcbatch.model.record import JobStatus
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.order import line_place, weight_of
@@ -15,8 +16,34 @@ _AROUND_S = 60
 _SHOWN = 3
 
 
-def why(row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None) -> str:
-    """One paragraph about a job. `rows` are all jobs that the reader may see, times are shown in `zone`."""
+_IN_LINE = frozenset({Reason.PRIORITY, Reason.RESOURCES, Reason.NONE, Reason.RESERVED, Reason.MAINTENANCE})
+
+
+def why(
+    row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None, status: JobStatus | None = None
+) -> str:
+    """One paragraph about a job. `rows` are all jobs that the reader may see, times are shown in `zone`. `status`: the
+    job's, as far as it is known.
+    """
+    return " ".join([_why(row, rows, now, zone), *([] if status is None else _preemption(row, status, zone))])
+
+
+def _preemption(row: JobRow, status: JobStatus, zone: tzinfo | None) -> list[str]:
+    """For whom the job was ended, and who for it."""
+    found, last = [], next((run for run in reversed(status.past_runs) if run.was_preempted), None)
+    if status.preempted is not None and not row.state.is_final:
+        by, end = status.preempted.by, _at(status.preempted.end_time, zone)
+        found.append(f"It was chosen to make room for job {by}, and is ended{end}.")
+    elif last is not None and row.start_time is None:
+        found.append(f"It ran before, until{_at(last.end_time, zone)}: {last.lost}.")
+    if status.preempting is not None:
+        names = ", ".join(str(victim.job) for victim in status.preempting.victims)
+        word = "are being preempted" if row.start_time is None else "were preempted"
+        found.append(f"For it {word}: {names}.")
+    return found
+
+
+def _why(row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None) -> str:
     name = f"Job {_id(row)}"
     if row.state.is_final:
         return f"{name} has ended: {_said(row) or row.state.value}."
@@ -46,14 +73,24 @@ def _kept_back(row: JobRow, zone: tzinfo | None) -> str | None:
             return "waits until fewer members of its array run: as many run as its limit allows."
         case Reason.LIMIT:
             return f"is held back by a limit. {_sentence(row.message)}".rstrip()
+        case Reason.RESERVATION:
+            name, start = row.reservation or row.queue, _expected(row, zone)
+            return f"waits for its reservation {name}: that has not begun, is full, or is not for it{start}."
+        case Reason.RESERVATION_GONE:
+            name = row.reservation or row.queue
+            return f"waits for reservation {name}, which there is not any more: give it another, or none."
         case Reason.LICENSES:
             return f"waits for licences that other jobs hold. {_sentence(row.message)}".rstrip()
-        case Reason.QUEUE_UNAVAILABLE:
+        case Reason.QUEUE_UNAVAILABLE | Reason.QUEUE_STOPPED:
             return f"waits for its queue {row.queue}. {_sentence(row.message)}".rstrip()
         case Reason.NEVER_FITS:
             return f"can never start as it is: ask for less, or for other nodes. {_sentence(row.message)}".rstrip()
         case _:
             return f"waits. {_sentence(_said(row))}".rstrip() if row.state is not JobState.QUEUED else None
+
+
+def _expected(row: JobRow, zone: tzinfo | None) -> str:
+    return "" if row.planned_start is None else f"; it is expected to start{_at(row.planned_start, zone)}"
 
 
 def _place(row: JobRow, rows: Sequence[JobRow]) -> str:
@@ -74,6 +111,10 @@ def _waits_for(row: JobRow) -> list[str]:
             return ["There is no room for it, and jobs before it wait for the same nodes."]
         case Reason.PRIORITY:
             return ["There is room for it now, but a job before it would start later if it took that."]
+        case Reason.RESERVED | Reason.MAINTENANCE:
+            whose = "for maintenance" if row.reason is Reason.MAINTENANCE else "for others"
+            text = f"Its nodes are reserved {whose}, and it would still run when that begins"
+            return [f"{text}: with a shorter walltime it could start before."]
         case Reason.RESOURCES:
             return [f"It waits for nodes. {_sentence(row.message)}".rstrip()]
         case _:
@@ -102,7 +143,7 @@ def _sooner(row: JobRow, rows: Sequence[JobRow], now: datetime) -> list[str]:
 
 
 def _is_in_line(row: JobRow) -> bool:
-    in_line = row.reason in {Reason.PRIORITY, Reason.RESOURCES, Reason.NONE}
+    in_line = row.reason in _IN_LINE
     return row.state is JobState.QUEUED and in_line and not row.array_indices
 
 

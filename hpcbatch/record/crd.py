@@ -17,17 +17,33 @@ from hpcbatch.record import GROUP, KIND, VERSION
 from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONLY, open_fields
 
 SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
-SCHEMA_VERSION: Final = 15
+SCHEMA_VERSION: Final = 18
 """The annotation's value; raised at each change of the definition, so that `hpcbatch check` recognizes an old one."""
 _HEAD = """\
 # The job record. What was requested stands in spec, what became of it in status; `qstat` and `squeue` are made from the
 # printer columns alone. hpcbatch's commands write the spec, its controller writes the status.
 # This file is made by `make crd` from the fields that hpcbatch/model declares: do not change it by hand.
 """
+_RESERVATIONS_HEAD = """\
+# A reservation. pbs_rsub makes one in its user's namespace, scontrol in hpcbatch-system; the controller grants it or
+# not, and writes the status.
+# This file is made by `make crd` from the fields that hpcbatch/model declares: do not change it by hand.
+"""
 
 
 def text() -> str:
     """The definition as the YAML of deploy/crd/batchjobs.yaml."""
+    return as_yaml(_HEAD, definition())
+
+
+def reservations_text() -> str:
+    """That of the Reservation as the YAML of deploy/crd/reservations.yaml."""
+    from hpcbatch.record import reservation
+
+    return as_yaml(_RESERVATIONS_HEAD, reservation.definition())
+
+
+def as_yaml(head: str, body: Json) -> str:
     import yaml
 
     class Plain(yaml.SafeDumper):
@@ -36,7 +52,7 @@ def text() -> str:
         def ignore_aliases(self, _data: Any) -> bool:
             return True
 
-    return _HEAD + yaml.dump(definition(), Dumper=Plain, sort_keys=False, default_flow_style=None, width=160)
+    return head + yaml.dump(body, Dumper=Plain, sort_keys=False, default_flow_style=None, width=160)
 
 
 def definition(

@@ -30,8 +30,8 @@ def _enforced(node: yaml.Node) -> frozenset[str]:
 
 PRIORITY_KEYS: Final = (
     *("type", "weightAge", "weightAssoc", "weightFairshare", "weightJobSize", "weightPartition", "weightQOS"),
-    *("weightTRES", "maxAge", "favorSmall", "sizeRelative", "decayHalfLife", "fairTree", "dampening"),
-    *("partitionFactors", "formula"),
+    *("weightTRES", "maxAge", "favorSmall", "sizeRelative", "decayHalfLife", "calcPeriod"),
+    *("fairTree", "dampening", "partitionFactors", "formula"),
 )
 _MOST = 10**9 - 1
 
@@ -59,6 +59,7 @@ def read_priority(fields: Fields, duration: Callable[[yaml.Node], int]) -> Prior
         favors_small=given.take("favorSmall", boolean, False),
         is_size_relative=given.take("sizeRelative", boolean, False),
         half_life_s=given.take("decayHalfLife", duration, none.half_life_s),
+        calc_period_s=max(1, given.take("calcPeriod", duration, none.calc_period_s)),
         is_fair_tree=given.take("fairTree", boolean, True),
         damping=given.take("dampening", number(1, 65535), 1),
         partition_factors=_numbers(given, "partitionFactors"),

@@ -8,18 +8,20 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
+from hpcbatch.model.site import QueueConfig, SiteConfig, Volume
 from hpcbatch.site.accounting import read_enforced, read_priority
 from hpcbatch.site.labels import LABEL_NAME, SUBDOMAIN, is_label_key, label_value, read_labels
 from hpcbatch.site.mail import read_mail
 from hpcbatch.site.modules import read_modules
-from hpcbatch.site.policy import read_policy
+from hpcbatch.site.policy import read_launcher, read_policy
+from hpcbatch.site.preemption import QUEUE_KEYS as PREEMPTION_KEYS
+from hpcbatch.site.preemption import read_of_queue, read_preemption
 from hpcbatch.site.vocabulary import check_aliases, queue_alias, read_licenses, read_translations, read_unknown_queues
 from hpcbatch.site.vocabulary import unsupported as read_unsupported
 from hpcbatch.site.yaml_fields import (
@@ -86,6 +88,7 @@ SITE_KEYS: Final = (
     "nodeMemoryReserve",
     "accountingEnforce",
     "priority",
+    "preemption",
 )
 QUEUE_KEYS: Final = (
     "name",
@@ -101,6 +104,7 @@ QUEUE_KEYS: Final = (
     "maxMemoryPerNode",
     "defaultMemoryPerNode",
     "nodeSelector",
+    *PREEMPTION_KEYS,
 )
 VOLUME_KEYS: Final = ("name", "mountPath", "readOnly", "subPath")
 SOURCES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
@@ -204,7 +208,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         strict_groups=fields.take("strictGroups", boolean, defaults.strict_groups),
         node_properties=_node_properties(fields),
         resources=_resources(fields, defaults.resources),
-        launcher=fields.take("launcher", _launcher, defaults.launcher),
+        launcher=fields.take("launcher", read_launcher, defaults.launcher),
         launcher_cpu_milli=fields.take("launcherCPU", _milli, defaults.launcher_cpu_milli),
         max_array_size=fields.take("maxArraySize", number(1, _MAX_COUNT), defaults.max_array_size),
         history_kept_s=fields.take("historyKept", _duration(0), defaults.history_kept_s),
@@ -227,6 +231,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         licenses=read_licenses(fields),
         accounting_enforce=read_enforced(fields),
         priority=read_priority(fields, _duration(0)) or defaults.priority,
+        preemption=read_preemption(fields, _duration(0)) or defaults.preemption,
         translations=read_translations(fields),
         node_mem_reserve_bytes=fields.take("nodeMemoryReserve", _memory_or_none, defaults.node_mem_reserve_bytes),
     )
@@ -273,6 +278,7 @@ def _queue(item: Fields) -> QueueConfig:
         max_mem_per_node_bytes=item.take("maxMemoryPerNode", _memory, None),
         default_mem_per_node_bytes=item.take("defaultMemoryPerNode", _memory, None),
         node_selector=read_labels(item, "nodeSelector"),
+        **read_of_queue(item, _duration(0)),
     )
     for default, most, key in (
         (queue.default_walltime_s, queue.max_walltime_s, "defaultWalltime"),
@@ -439,13 +445,6 @@ def _image(node: yaml.Node) -> str:
 
 def _image_pattern(node: yaml.Node) -> str:
     return _fits(_IMAGE_PATTERN, "an image, with `*` and `?` where anything may stand")(node)
-
-
-def _launcher(node: yaml.Node) -> Launcher:
-    value = text(node)
-    if value not in set(Launcher):
-        raise UnfitError(f"expected {' or '.join(Launcher)}, found {value!r}")
-    return Launcher(value)
 
 
 def _duration(least: int) -> Callable[[yaml.Node], int]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.errors import HpcBatchError
 
 USER, UID, GID, HOME = (f"hpcbatch.io/{name}" for name in ("user", "uid", "gid", "home"))

@@ -1,10 +1,10 @@
-"""The part of the site file that says who decides which waiting job starts next."""
+"""The parts of the site file that say who decides which waiting job starts next, and where its script runs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hpcbatch.model.site import Policy
+from hpcbatch.model.site import Launcher, Policy
 from hpcbatch.site.yaml_fields import Fields, UnfitError, text
 
 if TYPE_CHECKING:
@@ -21,3 +21,10 @@ def read_policy(fields: Fields, default: Policy, *, autoscaling: bool) -> Policy
         return Policy(value)
 
     return fields.take("policy", read, Policy.VOLCANO if autoscaling else default)
+
+
+def read_launcher(node: yaml.Node) -> Launcher:
+    value = text(node)
+    if value not in set(Launcher):
+        raise UnfitError(f"expected {' or '.join(Launcher)}, found {value!r}")
+    return Launcher(value)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.outcome import Fate
 
 MODULE = "module"

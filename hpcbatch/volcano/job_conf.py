@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Final
 
+from hpcbatch.dataclass import declared_fields
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import shown_number
 from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
@@ -127,7 +127,7 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "submit_dir": spec.submit_dir,
         "judges_wrf": "yes" if site.judges_wrf else "no",
     }
-    values |= {each.name: _shell_value(getattr(words, each.name)) for each in fields(words)}
+    values |= {each.name: _shell_value(getattr(words, each.name)) for each in declared_fields(words)}
     return "".join(f"{name}={shellquote(value)}\n" for name, value in values.items())
 
 

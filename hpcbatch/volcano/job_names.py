@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.placed import PlacedJob, PlacedPod
 from hpcbatch.model.site import Launcher

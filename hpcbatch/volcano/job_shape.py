@@ -7,9 +7,9 @@ these types. Unlisted fields are left to the schema.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.units import parse_quantity
 from hpcbatch.volcano.job_view import parse_go_duration

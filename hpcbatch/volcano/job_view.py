@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano.job_objects import OUT_OF_SYNC, TASK_INDEX, TASK_SPEC, VERSION, min_available

@@ -23,10 +23,10 @@ Obvious mistakes of Volcano 1.14.1 are not imitated:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.volcano.job_view import JobView, Phase, PodView, Policy, TaskView, go_duration
 
 _RESTARTS = frozenset({"RestartTask", "RestartPod", "RestartPartition"})

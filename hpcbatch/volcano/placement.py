@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.volcano.amounts import Amounts, lacking, pod_requests, read_amounts
 
 Object = dict[str, Any]

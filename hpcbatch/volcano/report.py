@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.model.state import Reason
 from hpcbatch.volcano.step_report import NO_STEPS, StepReport, parse_words
 

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.volcano.amounts import Amounts, add, lacking
 from hpcbatch.volcano.placement import Cluster, Needs, NodeView, Seat, no_node_message
 

@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.clients)
-            item.add_marker(pytest.mark.timeout(400))
+            item.add_marker(pytest.mark.timeout(900))
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +46,7 @@ def program(site: Site) -> Program:
         python = python_of(client)
         env = {**site.env, "PATH": f"{python.parent}:{site.env['PATH']}"}
         argv = [str(python), str(HERE / "programs" / name), *arguments]
-        done = subprocess.run(argv, cwd=site.work, env=env, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(argv, cwd=site.work, env=env, capture_output=True, text=True, timeout=400, check=False)
         assert done.returncode == 0, f"{name} ended with {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
         found = json.loads(done.stdout.strip().splitlines()[-1])
         assert isinstance(found, dict)

@@ -1,4 +1,7 @@
-"""Clients from their registries, each in a virtual environment of its own under build/clients."""
+"""Clients from their registries, each in a virtual environment of its own under build/clients.
+
+`python -m tests.clients.install` brings all of them, so that no case's time goes into that.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+REQUIREMENTS = HERE / "requirements"
 CLIENTS = HERE.parents[1] / "build/clients"
 
 
@@ -16,14 +20,33 @@ def python_of(client: str) -> Path:
     """The Python of that client's environment, which has what requirements/CLIENT.txt names. Skips the case loudly
     where the registry does not give it.
     """
-    wanted = (HERE / "requirements" / f"{client}.txt").read_text()
+    if complaint := _install(client):
+        pytest.skip(f"{client} could not be installed: {complaint}")
+    return CLIENTS / client / "bin/python"
+
+
+def _install(client: str) -> str:
+    """What pip says where it fails; "" when the environment is there."""
+    wanted = (REQUIREMENTS / f"{client}.txt").read_text()
     home = CLIENTS / client
     python, installed = home / "bin/python", home / "installed.txt"
-    if not installed.exists() or installed.read_text() != wanted:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted.split("\n")]
-        done = subprocess.run([word for word in install if word], capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"{client} could not be installed: {done.stderr.strip().splitlines()[-1]}")
-        installed.write_text(wanted)
-    return python
+    if installed.exists() and installed.read_text() == wanted:
+        return ""
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted.split()]
+    done = subprocess.run(install, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1]
+    installed.write_text(wanted)
+    return ""
+
+
+def main() -> None:
+    for path in sorted(REQUIREMENTS.glob("*.txt")):
+        print(f"installing {path.stem}", flush=True)
+        if complaint := _install(path.stem):
+            print(f"{path.stem} could not be installed: {complaint}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -392,14 +392,14 @@ def test_a_silent_server_holds_nobody_up(registry: Registry, controllers: Contro
         began = time.monotonic()
         for number in range(1, 21):
             look(mailer, registry, ended_job(registry, number))
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15, "each would wait for as long"
 
 
 def test_a_user_has_so_many_mails_an_hour(
     registry: Registry, server: MailServer, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others wait for their time, and hold up nobody else's."""
-    monkeypatch.setattr(mail_limit, "_WINDOW_S", 3.0)
+    monkeypatch.setattr(mail_limit, "_WINDOW_S", 6.0)
     controllers.config = replace(controllers.config, max_per_hour=4)
     mailer = controllers.start()
     for number in range(1, 5):

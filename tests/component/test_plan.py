@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hpcbatch.api.port import Object
-from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, NODES, PODS, SECRETS, VOLCANO_JOBS
+from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES, NODES, PODS, SECRETS, VOLCANO_JOBS
 from hpcbatch.client.submit import submission_secret
 from hpcbatch.controller import plan_world
 from hpcbatch.controller.controller import Controller
@@ -52,10 +52,19 @@ def controlled(api: Any, **site: Any) -> Iterator[Controller]:
 
 def put(cluster: Cluster, *chunks: Chunk, walltime_s: int | None = 3600, **more: Any) -> str:
     """Submit, and wait until it has its number, which is returned."""
+    return number(cluster, submitted(cluster, *chunks, walltime_s=walltime_s, **more))
+
+
+def submitted(cluster: Cluster, *chunks: Chunk, walltime_s: int | None = 3600, **more: Any) -> str:
+    """The name of the record."""
     name = f"pbs-{next(_NAMES)}"
     spec = JobSpec(dialect=Dialect.PBS, name="j", chunks=chunks, server="here", walltime_s=walltime_s, **more)
     cluster.registry.create(SECRETS, submission_secret(name, Submission(spec=spec, script=b"", environment={})), NS)
     cluster.registry.create(BATCHJOBS, to_manifest(spec, name=name, submission_secret=name), NS)
+    return name
+
+
+def number(cluster: Cluster, name: str) -> str:
     wait_for("the number", lambda: "jobId" in cluster.registry.get(BATCHJOBS, name, NS).get("status", {}))
     return str(cluster.registry.get(BATCHJOBS, name, NS)["status"]["jobId"])
 
@@ -125,6 +134,39 @@ def test_the_order_stays_whenever_the_controller_is_killed(cluster: Cluster, wri
         end(cluster, wide)
         wait_to_run(cluster, *later)
     assert len(cluster.kubelet.started) == len(set(cluster.kubelet.started)), "none ran twice"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("writes", range(1, 9))
+def test_a_shorter_walltime_is_that_of_the_run_whenever_the_controller_is_killed(cluster: Cluster, writes: int) -> None:
+    """A job with a range fits before the planned start with less than its walltime."""
+    with controlled(cluster.registry):
+        long = put(cluster, TWO, walltime_s=600)
+        wait_to_run(cluster, long)
+        wide = put(cluster, WHOLE)
+        wait_for_reason(cluster, wide, "Resources")
+    left = writes
+
+    def may_write() -> bool:
+        nonlocal left
+        left -= 1
+        return left >= 0
+
+    ranged = submitted(cluster, ONE, walltime_s=3600, min_walltime_s=60)
+    with controlled(GuardedApi(cluster.registry, may_write)):
+        wait_for("the first controller's end", lambda: left < 0 or bool(cluster.kubelet.started[1:]), 60, every_s=0.05)
+    with controlled(cluster.registry):
+        job = number(cluster, ranged)
+        wait_to_run(cluster, job)
+    shown = status(cluster, job)
+    given_s = shown["walltimeSeconds"]
+    assert 60 <= given_s < 600
+    assert shown["fullWalltimeSeconds"] == 3600
+    made = volcano_job(cluster, job)
+    assert made is not None
+    confs = {one["metadata"]["name"]: one["data"] for one in cluster.registry.list(CONFIGMAPS, NS).items}
+    read = [str(data) for name, data in confs.items() if f"'{name}'" in str(made) and "walltime_s=" in str(data)]
+    assert len(read) == 1 and f"walltime_s='{given_s}'" in read[0].replace("\\", "")
 
 
 def test_the_planned_start_is_shown_and_withdrawn(cluster: Cluster) -> None:

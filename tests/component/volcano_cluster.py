@@ -29,8 +29,8 @@ class PlayKubelet:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self.started: list[str] = []
-        self._last_start = 0
-        self._started_at: dict[str, str] = {}  # by pod, another time for each pod of a name
+        self._last_start: dict[str, int] = {}  # by pod, another time for each pod of a name
+        self._started_at: dict[str, str] = {}
         self._pods = Informer(registry, PODS, on_event=self._on_pod)
 
     def start(self) -> None:
@@ -51,8 +51,9 @@ class PlayKubelet:
                     self.end(meta["name"], int(notes[ON_TERM]))
                 self._registry.delete(PODS, meta["name"], meta["namespace"], grace_period_s=0, uid=meta["uid"])
             elif phase == "Pending":
-                self._last_start = max(int(time.time()), self._last_start + 1)
-                self._started_at[meta["name"]] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._last_start))
+                start_s = max(int(time.time()), self._last_start.get(meta["name"], 0) + 1)
+                self._last_start[meta["name"]] = start_s
+                self._started_at[meta["name"]] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(start_s))
                 state = {"running": {"startedAt": self._started_at[meta["name"]]}}
                 self._status(meta["name"], "Running", state, ready=ENDS_WITH not in notes)
                 self.started.append(meta["name"])  # not before: who waits for it may end the pod at once

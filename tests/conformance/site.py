@@ -59,10 +59,12 @@ class Site:
         return [*self.enter, "/usr/bin/env", "-C", str(self.work), *argv]
 
     def close(self) -> None:
-        """End the user's jobs that a case has left."""
+        """End the user's jobs that a case has left: the next one may count on a cluster without them."""
         assert self.jobs is not None
-        if left := self.jobs.unfinished(self.namespace):
+        jobs, namespace = self.jobs, self.namespace
+        if left := jobs.unfinished(namespace):
             self.run("scancel", *left)
+            wait_for("the jobs that the case left to end", lambda: not jobs.unfinished(namespace))
 
     def kubectl(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """As the cluster's admin, in the user's namespace."""

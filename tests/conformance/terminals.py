@@ -52,6 +52,19 @@ class Terminal(Spawn):
         assert isinstance(self.match, re.Match)
         return str(self.match[1])
 
+    def interrupt_twice(self, said: str) -> None:
+        """Ctrl-C until a second one has come within a second of the first, by which srun says `said`: on a busy machine
+        the answer to the first may have come too late for that.
+        """
+        once = re.escape("srun: interrupt (one more within 1 sec to abort)")
+        self.sendcontrol("c")
+        self.expect(once)
+        for _ in range(20):
+            self.sendcontrol("c")
+            if self.expect([re.escape(said), once]) == 0:
+                return
+        raise AssertionError(f"interrupted 20 times, and not told: {said}")
+
     def hang_up(self) -> None:
         """As when a window is closed: what it held gets SIGHUP, and time to act on it."""
         with suppress(pexpect.ExceptionPexpect):  # it may take its time

@@ -7,6 +7,7 @@ import json
 import secrets
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -251,6 +252,35 @@ def test_shares_and_use(admin: Site, name: str) -> None:
     assert header.startswith("Account|User|RawShares|NormShares|RawUsage|NormUsage|EffectvUsage|FairShare|LevelFS|")
 
 
+@pytest.mark.slow
+def test_equal_shares_come_to_equal_use(admin: Site, name: str) -> None:
+    """Who comes later, and with fewer jobs, catches up; from then on both get as much."""
+    user, (many, few) = admin.env["USER"], (f"{name}a", f"{name}b")
+    sacctmgr(admin, f"-i add account {name} GrpJobs=2")
+    for account in (many, few):
+        sacctmgr(admin, f"-i add account {account} parent={name} fairshare=1")
+        sacctmgr(admin, f"-i add user {user} account={account}")
+    in_force(admin, f'\\"account\\": \\"{few}\\", \\"user\\": \\"{user}\\"')
+    enforce(admin, "limits")
+    prioritise(admin, "weightFairshare: 100000, decayHalfLife: 7d, calcPeriod: 1s")
+
+    def submit(account: str, members: int) -> str:
+        note = f"sleep 2; echo {account} >>{admin.work}/marks"
+        options = ("-A", account, "-n", "1", "-t", "1", "-a", f"1-{members}", "-o", "/dev/null")
+        return admin.sbatch(*options, "--wrap", note)
+
+    def done(account: str) -> int:
+        return 0 if not (admin.work / "marks").exists() else admin.read("marks").split().count(account)
+
+    first = submit(many, 40)
+    wait_for("six jobs of one account", lambda: done(many) >= 6, 120)
+    second = submit(few, 20)
+    wait_for("nearly all of the other's", lambda: done(few) >= 16, 240)
+    used = done(many)
+    admin.run("scancel", first, second)
+    assert 12 <= used <= 20, f"{many} ran {used} jobs until {few} had run 16"
+
+
 def test_many_at_once_are_not_too_many(admin: Site) -> None:
     as_operator(admin, "qmgr", "-c", "set server max_queued = [o:PBS_ALL=3]")
     in_force(admin, "PBS_ALL")
@@ -390,3 +420,35 @@ def test_a_formula_orders_jobs(admin: Site) -> None:
     for job in (short, long):
         assert admin.wait_end(job, limit_s=120)["Exit_status"] == 0
     assert admin.read("order").split() == ["long", "short"]
+
+
+def test_a_priority_given_outright_stays(admin: Site) -> None:
+    """Slurm's Priority=N, scontrol top and qrun, where a formula orders jobs."""
+    prioritise(admin, "formula: ncpus*1000")
+    full = admin.sbatch("-N", "3", "-n", "6", "--exclusive", "-t", "10", "-o", "/dev/null", "--wrap", "sleep 600")
+    admin.wait_state(full, "R")
+    wide = ("-t", "10", "-o", "/dev/null", "--wrap", "sleep 600")
+    first = admin.sbatch("-N", "3", "-n", "6", "--exclusive", *wide)
+    second = admin.sbatch("-N", "3", "-n", "3", "--exclusive", *wide)
+    third = admin.sbatch("-N", "3", "-n", "3", "--exclusive", *wide)
+
+    def order() -> list[str]:
+        return admin.run("squeue", "-h", "-t", "PD", "-o", "%i").stdout.split()
+
+    wait_for("the order of the formula", lambda: order()[0] == first)
+    as_operator(admin, "scontrol", "update", f"JobId={second}", "Priority=70000")
+    wait_for("a priority given outright", lambda: order() == [second, first, third])
+    assert admin.run("squeue", "-h", "-j", second, "-o", "%Q").stdout == "70000\n"
+    as_operator(admin, "scontrol", "top", third)
+    wait_for("the top one", lambda: order() == [third, second, first])
+    as_operator(admin, "scontrol", "update", f"JobId={first}", "Priority=90000")
+    wait_for("another one", lambda: order()[0] == first)
+    admin.run("scancel", full)
+    admin.wait_state(first, "R")
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(as_operator, admin, "qrun", second)
+        wait_for("it is before all", lambda: order()[0] == second)
+        admin.run("scancel", first)
+        assert started.result().stderr == ""
+    assert admin.state(third) == "Q"
+    admin.run("scancel", second, third)

@@ -252,6 +252,12 @@ def test_a_script_that_forges_its_end(site: Site) -> None:
     assert ended["resources_used"]["cput"] < "01:00:00" and ended["resources_used"]["mem"] < "9999999999kb"
 
 
+def test_a_script_that_keeps_its_runner_from_reporting(site: Site) -> None:
+    forgery = FORGERY.replace("cat forged >", ": >")
+    job = site.qsub("-N", "untold", stdin=forgery)
+    assert site.wait_end(job)["Exit_status"] in {7, 137, 265}
+
+
 def test_output_of_a_job_whose_runner_was_killed(site: Site) -> None:
     """By its script where it can, else by the kernel with all of its container: it gets its own name all the same."""
     kill = FORGERY[FORGERY.index("for process") : FORGERY.index("sleep 2")]

@@ -113,8 +113,8 @@ def test_deleted_while_it_waits(site: Site) -> None:
 
 
 def test_the_end_of_its_time(site: Site) -> None:
-    with session(site, "-l", "walltime=3") as (job, shell):
-        shell.expect(r"=>> PBS: job killed: walltime \d+ exceeded limit 3")
+    with session(site, "-l", "walltime=5") as (job, shell):
+        shell.expect(r"=>> PBS: job killed: walltime \d+ exceeded limit 5")
         shell.expect_exact(f"qsub: job {job}.{site.server} completed")
         assert shell.code() == 0
     assert site.wait_end(job)["Exit_status"] == -29

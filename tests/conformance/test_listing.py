@@ -130,6 +130,17 @@ def test_squeue(site: Site, held: tuple[str, str]) -> None:
     assert slurm not in site.run("squeue", "-h", "-t", "R", "-o", "%i").stdout.split()
 
 
+def test_squeue_shows_what_was_requested(site: Site, held: tuple[str, str]) -> None:
+    """Rocoto finds its jobs by the comment; others ask for files and tasks."""
+    _, slurm = held
+    group = site.run("id", "-gn").stdout.strip()
+    shown = site.run("squeue", "-h", "-j", slurm, "-o", "%k|%g|%h|%n").stdout
+    assert shown == f"c|{group}|OK|\n"
+    fields = "Comment:|,NumTasks:|,BatchFlag:|,StdOut:|,StdIn:"
+    shown = site.run("squeue", "-h", "-t", "all", "-O", f"JobID:|,{fields}").stdout
+    assert f"{slurm}|c|2|1|{site.work}/slurm-{slurm}.out|/dev/null" in shown.splitlines()
+
+
 def test_unknown_columns(site: Site, held: tuple[str, str]) -> None:
     """Told and left out, as Open OnDemand, which requests one of a later Slurm, relies on."""
     _, slurm = held

@@ -74,12 +74,29 @@ def test_limits_and_rights_are_enforced(site: Site, part: str) -> None:
         assert refused(site, "-p", part) == "User's group not permitted to use this partition"
 
 
+def test_qualities_of_service_of_a_partition(site: Site, part: str) -> None:
+    update = ("scontrol", "update", f"PartitionName={part}")
+    as_operator(site, *update, "AllowQos=low", "QOS=low", "DisableRootJobs=YES")
+    assert " AllowQos=low " in shown(site, part)
+    assert " QoS=low DefaultTime=NONE DisableRootJobs=YES " in shown(site, part)
+    as_operator(site, *update, "DisableRootJobs=NO", "QOS=N/A")
+    assert " QoS=N/A " in shown(site, part)
+    assert refused(site, "-p", part) == refused(site, "-p", part, "--qos=high") == "Invalid qos specification"
+    site.run("scancel", site.sbatch("-p", part, "--qos=low", "-o", "/dev/null", "--wrap", "true"))
+    as_operator(site, *update, "AllowQos=ALL", "DenyQos=low")
+    assert " DenyQos=low " in shown(site, part)
+    assert refused(site, "-p", part, "--qos=low") == "Invalid qos specification"
+    site.run("scancel", site.sbatch("-p", part, "-o", "/dev/null", "--wrap", "true"))
+
+
 def test_states_and_order(site: Site, part: str) -> None:
     update = ("scontrol", "update", f"PartitionName={part}")
     as_operator(site, *update, "State=DOWN", "Priority=3")
     assert " State=DOWN " in shown(site, part)
     assert " PriorityTier=3 " in shown(site, part)
     job = site.sbatch("-p", part, "-o", "/dev/null", "--wrap", "true")
+    wait_for("its reason", lambda: site.run("squeue", "-h", "-j", job, "-o", "%r").stdout == "PartitionDown\n")
+    as_operator(site, *update, "State=INACTIVE")
     wait_for("its reason", lambda: site.run("squeue", "-h", "-j", job, "-o", "%r").stdout == "PartitionInactive\n")
     as_operator(site, *update, "State=UP", "Nodes=ALL")
     wait_for("it ends", lambda: state(site, job) == "COMPLETED")

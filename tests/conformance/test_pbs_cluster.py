@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.site import Site
 
 
-@pytest.mark.parametrize("command", ["pbs_python", "pbs_rsub", "pbsdsh", "printjob", "qterm"])
+@pytest.mark.parametrize("command", ["pbs_python", "pbsdsh", "printjob", "qterm"])
 def test_a_command_that_is_not_here_says_so(site: Site, command: str) -> None:
     done = site.run(command, "x", check=False)
     assert (done.returncode, done.stdout) != (0, "")

@@ -114,6 +114,32 @@ def starts(site: Site, job: str) -> str:
     return site.run("squeue", "--start", "-h", "-j", job, "-o", "%S %Y").stdout.strip()
 
 
+@pytest.mark.slow
+def test_a_job_with_a_range_starts_with_less(site: Site) -> None:
+    """Both dialects: between its walltimes the job gets what is left until the planned start, and no more."""
+    first = [one_cpu(site, "2:00", "sleep 600\n") for _ in range(4)]
+    for job in first:
+        site.wait_state(job, "R")
+    wide = site.qsub(*WIDE, "-l", "walltime=2:00", *QUIET, stdin="true\n")
+    wait_for("the wide job's reason", lambda: reason(site, wide) == "PD Resources")
+    slurm = site.sbatch("-n", "1", "-t", "60", "--time-min=0:15", "-o", "/dev/null", "--wrap", "sleep 600")
+    pbs = site.qsub("-l", "min_walltime=15,max_walltime=1:00:00", *QUIET, stdin="sleep 600\n")
+    stays = site.sbatch("-n", "1", "-t", "60", "--time-min=30", "-o", "/dev/null", "--wrap", "true")
+    for job in (slurm, pbs):
+        site.wait_state(job, "R")
+    given = site.run("squeue", "-h", "-j", slurm, "-o", "%l").stdout.strip()
+    assert re.fullmatch(r"[012]:\d\d", given), given
+    assert re.fullmatch(r"00:0[012]:\d\d", site.attributes(pbs)["Resource_List"]["walltime"])
+    assert reason(site, stays) == "PD Priority"
+    assert site.run("squeue", "-h", "-j", stays, "-o", "%l").stdout == "1:00:00\n"
+    site.wait_end(slurm, limit_s=240)
+    shown = site.run("sacct", "-n", "-P", "-X", "-j", slurm, "-o", "State,Timelimit").stdout
+    assert shown == f"TIMEOUT|00:0{given}\n"
+    assert site.wait_end(pbs, limit_s=240)["Exit_status"] == -29
+    assert site.wait_end(wide, limit_s=180)["Exit_status"] == 0
+    site.wait_end(stays, limit_s=180)
+
+
 def test_what_runs_meanwhile_keeps_off_the_planned_nodes(site: Site) -> None:
     """One node is full for 20 minutes, one half full for 40, one free. Two whole nodes are planned for the end of the
     20 minutes: so the free one is kept, and what runs longer goes beside the job on the second.

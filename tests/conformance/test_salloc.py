@@ -55,10 +55,7 @@ def test_a_shell(site: Site) -> None:
         shell.expect_exact("code 4\r\n")
         shell.sendline("srun sh -c 'echo be''gun; exec sleep 1000'")
         shell.expect_exact("begun\r\n")
-        shell.sendcontrol("c")
-        shell.expect_exact("srun: interrupt (one more within 1 sec to abort)")
-        shell.sendcontrol("c")
-        shell.expect_exact("srun: sending Ctrl-C to the step")
+        shell.interrupt_twice("srun: sending Ctrl-C to the step")
         shell.expect_exact("Terminating")
         shell.expect(r"bash-\S+ ")
         assert site.run("squeue", "--me", "-h", "-o", "%i %T").stdout == f"{job} RUNNING\n"
@@ -94,6 +91,17 @@ def test_no_shell(site: Site) -> None:
     assert site.run("srun", f"--jobid={match[1]}", "hostname").stdout == f"job-{match[1]}-mpimaster-0\n"
     site.run("scancel", match[1])
     site.wait_end(match[1])
+
+
+def test_a_step_in_a_running_batch_job(site: Site) -> None:
+    """It starts from the variables of the script, in the directory that the user is in."""
+    job = site.sbatch("-n2", site.script("long", "#!/bin/sh\nsleep 300\n"))
+    site.wait_state(job, "R")
+    done = site.run("srun", f"--jobid={job}", "--overlap", "-n2", "-l", "sh", "-c", "echo $SLURM_JOB_ID $PWD")
+    assert sorted(done.stdout.splitlines()) == [f"{task}: {job} {site.work}" for task in (0, 1)]
+    assert site.run("srun", f"--jobid={job}", "--overlap", "sh", "-c", "exit 3", check=False).returncode == 3
+    site.run("scancel", job)
+    site.wait_end(job)
 
 
 def test_no_such_allocation(site: Site) -> None:

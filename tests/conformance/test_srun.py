@@ -42,7 +42,12 @@ def test_input_to_its_end(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "code"), [("exit 7", 7), ("kill -9 $$", 137), ("kill -11 $$", 139), ("true", 0), ("exit 255", 255)]
+    ("command", "code"),
+    [
+        ("exit 7", 7),
+        ("kill -9 $$", 137),
+        *(pytest.param(*row, marks=pytest.mark.slow) for row in (("kill -11 $$", 139), ("true", 0), ("exit 255", 255))),
+    ],
 )
 def test_exit_codes(site: Site, command: str, code: int) -> None:
     assert site.run("srun", "sh", "-c", command, check=False).returncode == code
@@ -86,10 +91,7 @@ def test_it_starts_when_it_may(site: Site) -> None:
 def test_control_c_while_it_runs(site: Site) -> None:
     with terminal(site, "srun", "sh", "-c", "echo begun; sleep 1000") as shell:
         shell.expect_exact("begun")
-        shell.sendcontrol("c")
-        shell.expect_exact("srun: interrupt (one more within 1 sec to abort)")
-        shell.sendcontrol("c")
-        shell.expect_exact("srun: forcing job termination")
+        shell.interrupt_twice("srun: forcing job termination")
         assert shell.code() != 0
 
 

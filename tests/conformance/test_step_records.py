@@ -10,6 +10,13 @@ import pytest
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
+# uses the CPU for a second and a half, on a fast machine too
+BURN = """
+used() { read -r line </proc/$$/stat; set -- ${line##*) }; used=$((${12} + ${13})); }
+used
+until [ $used -ge 150 ]; do i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; used; done
+"""
+
 
 def table(site: Site, job: str, fields: str) -> list[list[str]]:
     text = site.run("sacct", "-n", "-P", "-j", job, "-o", fields).stdout
@@ -86,8 +93,8 @@ def test_steps_of_a_job_that_runs(site: Site) -> None:
 
 def test_what_the_steps_and_the_script_used(site: Site) -> None:
     """Together it is the job's."""
-    burn = "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done"
-    job = submit(site, f"srun -n1 --mpi=none sh -c '{burn}'\n{burn}", "-n1")
+    site.script("burn.sh", BURN)
+    job = submit(site, "srun -n1 --mpi=none sh burn.sh\nsh burn.sh", "-n1")
     site.wait_end(job)
     (whole, batch, step) = (line[1] for line in table(site, job, "jobid,totalcpu"))
 

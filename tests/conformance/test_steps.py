@@ -65,6 +65,14 @@ def test_tasks_of_srun(site: Site) -> None:
     assert text.endswith("code 2\n")
 
 
+def test_tasks_go_to_one_host_after_the_other(site: Site) -> None:
+    """Also by blocks, which only says which numbers they have; packed, they fill a host: slurm_step_layout.c."""
+    show = "sh -c 'echo $SLURM_PROCID:$SLURM_NODEID' | sort | tr '\\n' ' '; echo"
+    ways = ("block", "cyclic", "plane=2", "block,pack")
+    text = slurm_output(site, "\n".join(f"srun --mpi=none -N2 -O -n4 -m {way} {show}" for way in ways))
+    assert text.splitlines() == ["0:0 1:0 2:1 3:1 ", "0:0 1:1 2:0 3:1 ", "0:0 1:0 2:1 3:1 ", "0:0 1:0 2:0 3:1 "]
+
+
 def test_a_script_that_starts_an_mpi_program_is_one_world(ring: Site) -> None:
     """Although it is linked to nothing, and each task fails afterwards."""
     Path(ring.script("wrapper.sh", "#!/bin/sh\nexport COLOUR=blue\n./ring\n")).chmod(0o755)
@@ -142,7 +150,12 @@ def test_pbsdsh(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "launcher", ["aprun -n 6 -N 2 -cc depth -b", "mpiexec_mpt", "mpiexec_mpt -n 6 omplace -nt 1", "ibrun"]
+    "launcher",
+    [
+        "aprun -n 6 -N 2 -cc depth -b",
+        "mpiexec_mpt -n 6 omplace -nt 1",
+        *(pytest.param(words, marks=pytest.mark.slow) for words in ("mpiexec_mpt", "ibrun")),
+    ],
 )
 def test_launchers_of_sites(ring: Site, launcher: str) -> None:
     text = pbs_output(ring, f"{launcher} ./ring")

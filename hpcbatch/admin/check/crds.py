@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hpcbatch.admin.check.cluster import Cluster
 from hpcbatch.admin.check.finding import Finding, Reporter
 from hpcbatch.api.port import Object
-from hpcbatch.api.resources import BATCHJOBS, COMMANDS, CRDS, PODGROUPS, QUEUES, VOLCANO_JOBS, Resource
+from hpcbatch.api.resources import BATCHJOBS, COMMANDS, CRDS, PODGROUPS, QUEUES, RESERVATIONS, VOLCANO_JOBS, Resource
 from hpcbatch.errors import NotFoundError
 from hpcbatch.record.crd import SCHEMA_ANNOTATION, SCHEMA_VERSION
 
@@ -36,6 +36,8 @@ def volcano(cluster: Cluster) -> Iterable[Finding]:
 
 def hpcbatch(cluster: Cluster) -> Iterable[Finding]:
     yield judge_ours(_read(cluster, BATCHJOBS))
+    if fault := fault_of(_read(cluster, RESERVATIONS), RESERVATIONS):
+        yield _OURS.error(f"CRD {_name(RESERVATIONS)}", f"{fault}: the controller waits for it", _APPLY)
 
 
 def judge_ours(crd: Object | None) -> Finding:

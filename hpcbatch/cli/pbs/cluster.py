@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 def server_count(session: Session) -> JobCounts:
     """The jobs of all queues, ended ones among them."""
-    from dataclasses import replace
-
     from hpcbatch.client import listing
+    from hpcbatch.dataclass import replace
     from hpcbatch.dialects.pbs.qstat_queues import count_jobs
 
     count = count_jobs(listing.list_present_rows(session.api, session.namespace))

@@ -1,4 +1,4 @@
-"""`pbs_rstat`: reservations, of which there are none."""
+"""`pbs_rstat`: reservations, PBS's and Slurm's."""
 
 from __future__ import annotations
 
@@ -16,15 +16,35 @@ def main() -> None:
 def _body(session: Session) -> int:
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.client.queues import list_queues
-    from hpcbatch.dialects.pbs.reservations import answer, parse_rstat
+    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.client.reservations import list_reservations
+    from hpcbatch.dialects.pbs.errors import PbsError
+    from hpcbatch.dialects.pbs.reservations import UNKNOWN, Shown, format_list, parse_rstat, read_id
 
-    names = parse_rstat(sys.argv[1:])
+    wanted = parse_rstat(sys.argv[1:])
     check_server(session, "pbs_rstat")
-    list_queues(session.api)  # the answer is that of a cluster which can be reached
-    code = 0
-    for name in names:
-        text, failed = answer(name)
-        complain(f"pbs_rstat: {text}")
-        code = code or failed
+    records = [one for one in list_reservations(session.api) if one.status.id]
+    nodes = list_nodes(session.api, session.namespace) if records else []
+    reserved = {node.name for one in records for node in one.status.nodes}
+    usable = {node.name for node in nodes if node.ready and node.schedulable}
+    shown = Shown(
+        session.server,
+        session.now,
+        session.zone,
+        frozenset(reserved - usable),
+        {node.name: node.cpus for node in nodes},
+    )
+    code, chosen = 0, [] if wanted.names else records
+    for name in wanted.names:
+        try:
+            number = read_id(name)
+        except PbsError as error:
+            complain(f"pbs_rstat: {error.text}")
+            code = 1
+            continue
+        found = [one for one in records if one.status.id == (number or name.partition(".")[0])]
+        if not found:
+            complain(f"pbs_rstat: {UNKNOWN}")
+        chosen = [*chosen, *found]
+    sys.stdout.write(format_list(chosen, wanted.how, shown))
     return code

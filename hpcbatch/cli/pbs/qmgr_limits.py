@@ -22,9 +22,8 @@ def take_limits(session: Session, request: Request, queues: Sequence[str]) -> tu
     limits = [each for each in request.settings if is_limit(each)]
     if not limits:
         return request.settings
-    from dataclasses import replace
-
     from hpcbatch.client.accounts import change_accounts
+    from hpcbatch.dataclass import replace
 
     def change(accounts: Accounts) -> Accounts:
         found: tuple[ServerLimit, ...] = accounts.server_limits

@@ -69,7 +69,11 @@ def _objects(session: Session, kind: Kind, name: str) -> dict[str, Attributes]:
     if kind is Kind.SERVER:
         return cluster.server_objects(session)
     if kind is Kind.SCHED:
-        return {"default": [("sched_host", session.server), ("scheduling", "True")]}
+        from hpcbatch.client.queues import read_preemption
+        from hpcbatch.dialects.pbs.preemption import sched_attributes
+
+        own = sched_attributes(read_preemption(session.api))
+        return {"default": [("sched_host", session.server), ("scheduling", "True"), *own]}
     if kind not in {Kind.QUEUE, Kind.NODE}:
         if not name:
             return {}
@@ -165,8 +169,9 @@ def _change_queue(session: Session, request: Request, name: str) -> None:
             except SiteQueueError:
                 raise unauthorized("the site's administrator names it in site.yaml (docs/site.md)") from None
         return
-    wanted = queue_change(request.settings, request.verb)
-    for queue in _chosen(queues, name):
+    chosen = _chosen(queues, name)
+    changes = [queue_change(request.settings, request.verb, queue.destinations) for queue in chosen]
+    for queue, wanted in zip(chosen, changes, strict=True):
         if wanted.limits:
             change_partition(session.api, queue.name, wanted.limits)
         if wanted.enabled is not None or wanted.started is not None:

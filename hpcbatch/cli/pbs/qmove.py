@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.pbs.common import check_server, describe, for_each_job, printed_version
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.refusal import RefusalCode
 

@@ -10,6 +10,7 @@ from hpcbatch.model.text import printable_lines
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.getopt import Parser
+    from hpcbatch.model.row import NodeRow
 
 
 def describe(command: str, _session: Session) -> Describe:
@@ -66,3 +67,12 @@ def iterate(session: Session, command: str, every_s: int, show: Callable[[], int
         sys.stdout.flush()
         time.sleep(every_s)
         session.now = datetime.now(UTC).astimezone(session.zone)
+
+
+def shown_nodes(session: Session) -> list[NodeRow]:
+    """The nodes, with what those are that are reserved now."""
+    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.client.reservations import in_force, list_reservations, with_reserved
+
+    found = in_force(list_reservations(session.api))
+    return with_reserved(list_nodes(session.api, session.namespace), found, session.now)

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session
+from hpcbatch.cli.slurm.prompt import read_line
 from hpcbatch.errors import ForbiddenError, NotFoundError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _confirmed(question: str) -> bool:
         if not readable:
             print("timeout")
             return False
-        answer = sys.stdin.readline()
+        answer = read_line()
         print()
         if not answer or answer.strip().lower() in {"", "n", "y"}:
             return answer.strip().lower() == "y"

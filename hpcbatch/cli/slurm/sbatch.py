@@ -69,8 +69,7 @@ def _body(session: Session) -> int:
 
 
 def _with_submit_line(session: Session, wanted: SlurmSubmission, arguments: Sequence[str]) -> SlurmSubmission:
-    from dataclasses import replace
-
+    from hpcbatch.dataclass import replace
     from hpcbatch.dialects.slurm.read_request import submit_line
 
     spec = wanted.submission.spec

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session
@@ -10,6 +9,7 @@ from hpcbatch.cli.submission import send
 from hpcbatch.client import listing
 from hpcbatch.client.alter import alter
 from hpcbatch.client.rights import may_change_all
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.submit import SlurmSubmission
 from hpcbatch.dialects.slurm.update import with_priority
 

@@ -13,6 +13,8 @@ from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hpcbatch.dialects.slurm.array_records import ShownJob
     from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand
     from hpcbatch.model.record import JobRecord
@@ -27,10 +29,14 @@ def _body(session: Session) -> int:
 
     command = read_command(sys.argv[1:], session.environ)
     if command.verb is Verb.INTERACTIVE:
-        from hpcbatch.cli.slurm.scontrol_interactive import requests
+        from hpcbatch.cli.slurm.prompt import requests
 
         options = sys.argv[1:]
-        return requests(session, lambda words: execute(session, read_command([*options, *words], session.environ)))
+
+        def answer(words: Sequence[str]) -> int:
+            return execute(session, read_command([*options, *words], session.environ))
+
+        return requests(session, "scontrol", answer)
     return execute(session, command)
 
 
@@ -87,6 +93,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     else:
         shown = recent_jobs(session)
     _tell_update(session, command, len(shown))
+    exempt_s = _exempt_s(session) if shown else None
     for job in shown:
         text = format_job(
             job.record,
@@ -96,11 +103,21 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
             time_format=command.time_format,
             group=group_name(job.record.status.gid),
             in_array=job.in_array,
+            exempt_s=exempt_s,
         )
         sys.stdout.write(text)
     if not shown:
         sys.stdout.write(NO_JOBS)
     return 0
+
+
+def _exempt_s(session: Session) -> int | None:
+    """How long a job runs before it may be preempted; None: it never is."""
+    from hpcbatch.client.queues import read_preemption
+    from hpcbatch.model.preemption import PreemptBy
+
+    config = read_preemption(session.api)
+    return None if config.by is PreemptBy.NONE else config.exempt_s
 
 
 def recent_jobs(session: Session) -> list[ShownJob]:
@@ -163,14 +180,14 @@ def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, st
 
 
 def _show_nodes(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.cli.slurm.common import shown_nodes
     from hpcbatch.client.pod_nodes import nodes_of_pods
     from hpcbatch.client.queues import list_queues
     from hpcbatch.dialects.slurm.hostlist import expand
     from hpcbatch.dialects.slurm.scontrol import format_node, not_found
 
-    known = {node.name: node for node in list_nodes(session.api, session.namespace)}
-    queues = list_queues(session.api)
+    known = {node.name: node for node in shown_nodes(session)}
+    queues = [queue for queue in list_queues(session.api) if not queue.reservation]
     code = 0
     _tell_update(session, command, len(known))
     names = expand(command.operand) if command.operand else list(known)
@@ -191,7 +208,8 @@ def _show_partitions(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.dialects.slurm.scontrol import format_partition, not_found
 
     nodes = list_nodes(session.api, session.namespace)
-    known = {queue.name: queue for queue in list_queues(session.api)}
+    queues = list_queues(session.api)
+    known = {queue.name: queue for queue in queues if queue.destinations is None and not queue.reservation}
     if command.operand and command.operand not in known:
         raise not_found("Partition", command.operand)
     _tell_update(session, command, len(known))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain
@@ -12,6 +11,7 @@ from hpcbatch.client.alter import alter
 from hpcbatch.client.holds import hold, release
 from hpcbatch.client.rights import check_may_change_all, may_change_all, not_permitted
 from hpcbatch.client.watch import settle
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.errors import INVALID_JOB, SlurmUsageError, describe_change, describe_hold
 from hpcbatch.dialects.slurm.ids import parse_id
 from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
@@ -41,7 +41,14 @@ def change(session: Session, command: ScontrolCommand) -> int:
     """One bad id does not stop the others."""
     if command.verb in {Verb.CREATE, Verb.DELETE}:
         from hpcbatch.cli.slurm import scontrol_partition
+        from hpcbatch.dialects.slurm.scontrol_admin import entity_of
 
+        if entity_of(command.words) == "reservation":
+            from hpcbatch.cli.slurm import scontrol_reservation as of_reservations
+
+            is_new = command.verb is Verb.CREATE
+            act = of_reservations.create_reservation if is_new else of_reservations.delete_reservation
+            return act(session, command.words)
         act = (
             scontrol_partition.create_partition if command.verb is Verb.CREATE else scontrol_partition.delete_partition
         )
@@ -51,8 +58,13 @@ def change(session: Session, command: ScontrolCommand) -> int:
     update: Update | None = None
     if command.verb is Verb.UPDATE:
         from hpcbatch.dialects.slurm.node_update import is_of_nodes
+        from hpcbatch.dialects.slurm.reservation_update import is_of_reservations
         from hpcbatch.dialects.slurm.update import read_update
 
+        if is_of_reservations(command.words):
+            from hpcbatch.cli.slurm.scontrol_reservation import update_reservation
+
+            return update_reservation(session, command.words)
         if is_of_nodes(command.words):
             from hpcbatch.cli.slurm.scontrol_node import update_nodes
 
@@ -222,14 +234,23 @@ def _suspend(session: Session, target: _Target, *, is_suspended: bool) -> list[O
 
 def _top(session: Session, target: _Target) -> list[Object]:
     """Before all other waiting jobs of its user in its partition."""
+    from hpcbatch.client.queues import read_priority
     from hpcbatch.dialects.slurm.precedence import priority_before
+    from hpcbatch.model.spec import MAX_FIXED_PRIORITY
 
     row = target.row
     check_may_change_all(session.api, "puts one before others")
     least = priority_before(row, listing.list_rows(session.api, session.namespace, finished=False))
 
+    has_formula = row.rank is not None and bool(read_priority(session.api).formula)
+
     def raised(record: JobRecord) -> JobSpec:
-        return replace(record.spec, priority=max(record.spec.priority, least + record.spec.nice))
+        weight = max(record.spec.priority, least + record.spec.nice)
+        if record.spec.fixed_priority is None and not has_formula:
+            return replace(record.spec, priority=weight)
+        # points change neither
+        fixed = (row.rank or 0) + weight - record.spec.priority
+        return replace(record.spec, fixed_priority=max(1, min(fixed, MAX_FIXED_PRIORITY - 1)))
 
     alter(session.api, row, raised)
     return []

@@ -26,9 +26,9 @@ def show(session: Session, command: ScontrolCommand) -> int:
             names = [node.name for node in list_nodes(session.api, session.namespace)]
             sys.stdout.write(scontrol_show.format_aliases(names, command.operand))
         case Verb.SHOW_RESERVATION:
-            if command.operand:
-                raise SlurmAnswer(f"Reservation {command.operand} not found", 1)
-            sys.stdout.write(scontrol_show.NO_RESERVATIONS)
+            from hpcbatch.cli.slurm.scontrol_reservation import show_reservations
+
+            return show_reservations(session, command)
         case Verb.SHOW_TOPOLOGY:
             complain(scontrol_show.topology_error(command.operand))
         case Verb.SHOW_FRONTEND:
@@ -36,11 +36,10 @@ def show(session: Session, command: ScontrolCommand) -> int:
         case Verb.SHOW_SLURMD:
             raise EndedError(scontrol_show.NO_SLURMD, 1)
         case Verb.SHOW_DAEMONS:
-            from urllib.parse import urlsplit
-
+            from hpcbatch.api.url import split_url
             from hpcbatch.client.nodes import list_nodes
 
-            controller = urlsplit(session.connection.server).hostname or ""
+            controller = split_url(session.connection.server).host
             nodes = [node.name for node in list_nodes(session.api, session.namespace)]
             sys.stdout.write(scontrol_show.format_daemons(session.host, controller, nodes))
         case _:
@@ -82,24 +81,32 @@ def _config(session: Session, command: ScontrolCommand) -> int:
 
 
 def _config_text(session: Session, command: ScontrolCommand) -> str:
-    from urllib.parse import urlsplit
-
-    from hpcbatch.client.nodes import list_nodes
-    from hpcbatch.client.queues import list_licenses, list_settings, read_enforced, read_priority
+    from hpcbatch.api.queuelist import (
+        enforced_from_json,
+        licenses_from_json,
+        preemption_from_json,
+        priority_from_json,
+        settings_from_json,
+    )
+    from hpcbatch.api.url import split_url
+    from hpcbatch.client.nodes import count_nodes
+    from hpcbatch.client.queues import published
     from hpcbatch.dialects.slurm.scontrol_config import Cluster, format_config
 
-    settings, server = list_settings(session.api), urlsplit(session.connection.server)
+    site, server = published(session.api), split_url(session.connection.server)
+    settings = settings_from_json(site)
     cluster = Cluster(
         name=session.server,
-        host=server.hostname or "",
+        host=server.host,
         port=server.port or 443,
-        nodes=len(list_nodes(session.api, session.namespace)),
-        licenses=list_licenses(session.api),
+        nodes=count_nodes(session.api),
+        licenses=licenses_from_json(site),
         kill_delay_s=settings.get("killDelaySeconds"),
         max_array_size=settings.get("maxArraySize"),
         refuses_oversize=bool(settings.get("refuseOversize")),
-        enforced=read_enforced(session.api),
-        priority=read_priority(session.api),
+        enforced=enforced_from_json(site),
+        priority=priority_from_json(site),
+        preemption=preemption_from_json(site),
     )
     return format_config(cluster, session.now, session.zone, command.time_format)
 

@@ -31,15 +31,25 @@ def _body(session: Session) -> int:
 
 
 def _show(session: Session, options: SinfoOptions) -> int:
-    from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.cli.slurm.common import shown_nodes
     from hpcbatch.client.queues import list_queues
     from hpcbatch.dialects.slurm import sinfo
     from hpcbatch.dialects.slurm.columns import complaint
 
     words = "Invalid node" if options.fields is None else "sinfo: error: Invalid job"
     complain(complaint(sinfo.columns_of(options), words))
-    nodes = list_nodes(session.api, session.namespace)
-    queues = list_queues(session.api)
+    if options.reservations:
+        from hpcbatch.client.reservations import in_force, list_reservations
+        from hpcbatch.dialects.slurm.reservations import format_table
+
+        found = in_force(list_reservations(session.api))
+        sys.stdout.write(sinfo.above_of(options, session.now, session.zone))
+        sys.stdout.write(
+            format_table(found, session.now, session.zone, time_format=options.time_format, no_header=options.no_header)
+        )
+        return 0
+    nodes = shown_nodes(session)
+    queues = [queue for queue in list_queues(session.api) if not queue.reservation]
     if options.data:
         from hpcbatch.dialects.slurm.data import listing
         from hpcbatch.dialects.slurm.sinfo_json import node

@@ -10,6 +10,8 @@ from hpcbatch.cli.common import EndedError, Session, complain, run
 from hpcbatch.cli.slurm.common import check_cluster_names, describe, tell_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hpcbatch.dialects.slurm.squeue_options import SqueueOptions
     from hpcbatch.model.row import JobRow
 
@@ -53,10 +55,11 @@ def _show(session: Session, options: SqueueOptions) -> int:
         statuses = running_statuses(session.api, session.namespace)
         sys.stdout.write(squeue_steps.format_steps(rows, statuses, options, session.now, session.zone))
         return 0
-    from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE, check_ids, columns_of, format_queue
+    from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE, check_ids, columns_of, format_queue, needs_records
     from hpcbatch.dialects.slurm.states import ACTIVE
 
-    complain(complaint(columns_of(options), "squeue: error: Invalid job"))
+    columns = columns_of(options)
+    complain(complaint(columns, "squeue: error: Invalid job"))
     ended_too = options.states is None or not options.states <= ACTIVE
     if options.ids is not None:
         numbers = [named.number for named in options.ids]
@@ -71,8 +74,31 @@ def _show(session: Session, options: SqueueOptions) -> int:
         from hpcbatch.cli.wrf.jobs import Columns
 
         wrf = Columns(session).value
-    sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf))
+    detail = _details(session, options) if needs_records(columns) else None
+    tiers = _tiers(session) if options.by_partition else {}
+    sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf, detail=detail, tiers=tiers))
     return 0
+
+
+def _details(session: Session, options: SqueueOptions) -> Callable[[JobRow, str], str | None]:
+    """The values that it takes the whole records for, of all jobs that may be listed."""
+    from hpcbatch.cli.unix_names import group_name
+    from hpcbatch.client import records
+    from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE, view_of
+    from hpcbatch.dialects.slurm.squeue_details import values
+
+    if options.ids is not None:
+        found = records.by_number(session.api, session.namespace, [named.number for named in options.ids])
+    else:
+        found = list(records.in_window(session.api, session.namespace, session.now - MIN_JOB_AGE))
+    return values(found, view_of(options, session.now, session.zone), group_name)
+
+
+def _tiers(session: Session) -> dict[str, int]:
+    """By which jobs of a partition go before those of others."""
+    from hpcbatch.client.queues import list_queues
+
+    return {queue.name: queue.priority_tier for queue in list_queues(session.api)}
 
 
 def _check_hosts(session: Session, hosts: frozenset[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from functools import partial
 
 from hpcbatch.cli.common import Session, run
@@ -14,9 +15,27 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
+    from hpcbatch.dialects.slurm.sreport_options import has_no_command, kept_options
+
+    options = sys.argv[1:]
+    if not has_no_command(options):
+        return _execute(session, options)
+    from hpcbatch.cli.slurm.prompt import requests
+
+    def answer(words: Sequence[str]) -> int:
+        nonlocal options
+        code = _execute(session, [*options, *words])
+        options = kept_options(options, words)
+        return code
+
+    return requests(session, "sreport", answer)
+
+
+def _execute(session: Session, arguments: Sequence[str]) -> int:
+    """Do one request; the exit code."""
     from hpcbatch.dialects.slurm.sreport_options import read_options
 
-    options = read_options(sys.argv[1:], session.now)
+    options = read_options(arguments, session.now)
     if options is None:
         return 0
     from hpcbatch.client.nodes import list_nodes

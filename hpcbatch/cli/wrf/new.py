@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 
 if TYPE_CHECKING:

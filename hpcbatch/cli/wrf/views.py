@@ -6,11 +6,11 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from hpcbatch.cli.common import Session
+from hpcbatch.dataclass import dataclass
 from hpcbatch.model.text import printable
 from hpcbatch.units import hms
 from hpcbatch.wrf.log import DomainProgress, Progress

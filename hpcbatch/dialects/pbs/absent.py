@@ -19,7 +19,6 @@ class Absent(NamedTuple):
     code: int = 1
 
 
-_NO_RESERVATIONS = "there are no reservations; a queue of its own with nodes of its own is one (docs/site.md)"
 _ON_MPI = "mpirun and mpiexec of Open MPI, MPICH and Intel MPI know a job's hosts by themselves (docs/mpi.md)"
 _NO_DAEMONS = "Kubernetes stores and starts jobs; `hpcbatch check` shows whether the cluster is well"
 COMMANDS: Mapping[str, Absent] = {
@@ -37,11 +36,8 @@ COMMANDS: Mapping[str, Absent] = {
     "pbs_password": Absent(_NOT_HERE, "there are no passwords: a kubeconfig says who somebody is (docs/users.md)"),
     "pbs_probe": Absent(_NOT_HERE, "`hpcbatch check` shows what is wrong with a cluster"),
     "pbs_python": Absent(_NOT_HERE, "python3 runs scripts; there are no hooks and there is no module `pbs`"),
-    "pbs_ralter": Absent(_REFUSED, _NO_RESERVATIONS, 159),
-    "pbs_rdel": Absent(_REFUSED, _NO_RESERVATIONS, 159),
     "pbs_release_nodes": Absent(_REFUSED, "a job keeps its hosts until it ends: Kubernetes holds them together", 159),
     "pbs_remsh": Absent(_OUTSIDE, "in a script `ssh HOST` and `pbsdsh` reach the hosts of the job"),
-    "pbs_rsub": Absent(_REFUSED, _NO_RESERVATIONS, 159),
     "pbs_snapshot": Absent(_NOT_HERE, "`hpcbatch check` and `kubectl cluster-info dump` show a cluster's state"),
     "pbs_tclsh": Absent(_NOT_HERE, "`qstat -f -F json`, `pbsnodes -F json` and `qmgr` serve programs"),
     "pbs_tmrsh": Absent(_OUTSIDE, "in a script it reaches the hosts of the job; from outside nobody reaches them", 255),

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, tzinfo
 from operator import attrgetter
 from typing import NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs.depend import format_depend
 from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.qstat_full import resource_list, resources_used

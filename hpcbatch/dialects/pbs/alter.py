@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple, TypeVar
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.depend import replaced
 from hpcbatch.dialects.pbs.errors import (

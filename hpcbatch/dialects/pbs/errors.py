@@ -39,12 +39,15 @@ PBSE_BADSTATE = 15016
 PBSE_UNKQUE = 15018
 PBSE_BADCRED = 15019
 PBSE_QUNOENB = 15021
+PBSE_QACESS = 15022
 PBSE_QUEEXIST = 15025
+PBSE_ATTRTYPE = 15026
 PBSE_OBJBUSY = 15027
 PBSE_BADUSER = 15023
 PBSE_UNKRESC = 15035
 PBSE_EXCQRESC = 15036
 PBSE_NORERUN = 15038
+PBSE_ROUTEREJ = 15039
 PBSE_BADDEPEND = 15054
 PBSE_MAXARRAYSIZE = 15107
 PBSE_INVALSELECTRESC = 15108
@@ -81,6 +84,7 @@ _UNKNOWN_QUEUE: Final = "Unknown queue"
 _OVER_LIMIT: Final = "Job violates queue and/or server resource limits"
 _BAD_STATE: Final = "Request invalid for state of job"
 _UNAUTHORIZED: Final = "Unauthorized Request"
+_NO_DESTINATION: Final = "Job rejected by all possible destinations"
 _BAD_DEPENDENCY: Final = "Invalid Job Dependency"
 REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.UNKNOWN_QUEUE: (_UNKNOWN_QUEUE, PBSE_UNKQUE & 0xFF),
@@ -105,12 +109,15 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
     RefusalCode.JOBS_LIMIT: ("", PBSE_ENTLIMCT & 0xFF),
     RefusalCode.AMOUNT_LIMIT: ("", PBSE_ENTLIMRESC & 0xFF),
     RefusalCode.UNKNOWN_RESERVATION: (_UNKNOWN_QUEUE, PBSE_UNKQUE & 0xFF),  # a reservation is a queue
+    RefusalCode.RESERVATION_ACCESS: (_UNAUTHORIZED, PBSE_PERM & 0xFF),  # the queue's acl_users
     RefusalCode.IGNORED: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.TEST_ONLY: ("", PBSE_BADATVAL & 0xFF),  # no command of PBS tests a job
     RefusalCode.DEADLINE: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.MIN_WALLTIME: ("", PBSE_BADATVAL & 0xFF),
     RefusalCode.USER_DISABLED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
     RefusalCode.QUEUE_ACCESS: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
+    RefusalCode.FROM_ROUTE_ONLY: ("Access to queue is denied", PBSE_QACESS & 0xFF),
+    RefusalCode.NO_DESTINATION: (_NO_DESTINATION, PBSE_ROUTEREJ & 0xFF),
     RefusalCode.GROUP_NOT_ALLOWED: (_UNAUTHORIZED, PBSE_PERM & 0xFF),
     RefusalCode.BAD_DEPENDENCY: ("Invalid request", PBSE_IVALREQ & 0xFF),
     RefusalCode.CIRCULAR_DEPENDENCY: (_BAD_DEPENDENCY, PBSE_BADDEPEND & 0xFF),
@@ -124,7 +131,7 @@ REFUSAL: Final[Mapping[RefusalCode, tuple[str, int]]] = {
 """PBS's text and exit code; `{}` stands for the controller's own line, to which an empty text gives way."""
 
 _EXPLAINED: Final = frozenset(
-    {_UNKNOWN_QUEUE, _OVER_LIMIT, _UNAUTHORIZED, _BAD_DEPENDENCY, "Unknown node ", "Invalid account"}
+    {_UNKNOWN_QUEUE, _OVER_LIMIT, _UNAUTHORIZED, _BAD_DEPENDENCY, "Unknown node ", "Invalid account", _NO_DESTINATION}
     | {"Invalid quality of service"}
 )
 """Texts that say too little: the controller's own line follows."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs.array_range import parse_array_range, parse_torque_range
 from hpcbatch.dialects.pbs.depend import parse_depend
 from hpcbatch.dialects.pbs.errors import (

@@ -28,6 +28,9 @@ QMSG: Final = "EO"
 QRUN: Final = "H:a"
 QMGR: Final = "ac:enz"
 PBS_RSTAT: Final = "fFBS"
+PBS_RSUB: Final = "D:E:I:l:m:M:N:q:r:R:u:U:g:G:H:W:"
+PBS_RALTER: Final = "E:I:m:M:N:R:q:U:G:D:l:W:"
+PBS_RDEL: Final = "q:"
 
 
 class Option(NamedTuple):

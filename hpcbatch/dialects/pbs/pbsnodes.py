@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.cjson import Json, dump, parsed
 from hpcbatch.dialects.pbs.errors import PBS_VERSION, PBSE_PERM, PbsError, PbsUsageError

@@ -64,7 +64,10 @@ PUBLIC: Mapping[Kind, frozenset[str]] = {
         }
     ),
     Kind.RESOURCE: frozenset({"type", "flag"}),
-    Kind.SCHED: frozenset({"scheduling", "scheduler_iteration", "sched_host", "partition", "comment", "log_events"}),
+    Kind.SCHED: frozenset(
+        {"scheduling", "scheduler_iteration", "sched_host", "partition", "comment", "log_events"}
+        | {"preempt_queue_prio", "preempt_prio", "preempt_order", "preempt_sort"}
+    ),
 }
 """Those that PBS lets operators and managers write. Source: the attribute tables of OpenPBS 23.06."""
 READ_ONLY: Mapping[Kind, frozenset[str]] = {
@@ -90,7 +93,9 @@ READ_ONLY: Mapping[Kind, frozenset[str]] = {
 }
 _SITE = "the site's administrator sets it in site.yaml (docs/site.md)"
 _IN_SITE: Mapping[Kind, frozenset[str]] = {
-    Kind.SERVER: frozenset({"default_queue", "job_history_duration", "mailer", "mail_from", "max_array_size"}),
+    Kind.SERVER: frozenset(
+        {"default_queue", "job_history_duration", "mailer", "mail_from", "max_array_size", "job_sort_formula"}
+    ),
     Kind.QUEUE: frozenset({"default_chunk", "resources_default", "resources_max"}),
 }
 _NOWHERE = "hpcbatch has nothing that it would change"
@@ -118,6 +123,8 @@ def set_elsewhere(kind: Kind, attribute: str = "") -> str:
     """Where that is set which qmgr does not set here."""
     if attribute in {"managers", "operators"}:
         return "Kubernetes decides who may; ClusterRole hpcbatch-operator has an operator's rights (docs/pbs.md)"
+    if attribute.startswith("preempt_"):
+        return "the site's administrator sets it in site.yaml: key preemption (docs/accounts.md)"
     if attribute and kind in _IN_SITE and attribute not in _IN_SITE[kind]:
         return _NOWHERE
     return _WHERE.get(kind, "there are no hooks")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from hpcbatch.dialects.pbs.errors import PBSE_ATTRRO, PBSE_BADATVAL, PBSE_NOATTR, PBSE_PERM
+from hpcbatch.dialects.pbs.errors import PBSE_ATTRRO, PBSE_ATTRTYPE, PBSE_BADATVAL, PBSE_NOATTR, PBSE_PERM
 from hpcbatch.dialects.pbs.qmgr_attributes import PUBLIC, READ_ONLY, Kind, set_elsewhere
 from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
 from hpcbatch.dialects.pbs.values import parse_duration, parse_size
@@ -20,10 +20,22 @@ _LIMITS: Mapping[str, tuple[str, Callable[[str], int]]] = {
     "resources_default.walltime": ("defaultWalltimeSeconds", parse_duration),
     "resources_max.ncpus": ("maxCPUs", int),
     "resources_max.nodect": ("maxNodes", int),
+    "resources_max.mem": ("maxMemoryBytes", lambda text: parse_size(text).bytes),
     "resources_min.nodect": ("minNodes", int),
+    "resources_min.ncpus": ("minCPUs", int),
+    "resources_min.walltime": ("minWalltimeSeconds", parse_duration),
+    "resources_min.mem": ("minMemoryBytes", lambda text: parse_size(text).bytes),
     "default_chunk.mem": ("defaultMemoryPerNodeBytes", lambda text: parse_size(text).bytes),
 }
 """What operators set of a queue's limits and defaults: keys of model.queue_fields."""
+
+
+_SWITCHES: Mapping[str, str] = {
+    "route_held_jobs": "routesHeld",
+    "route_waiting_jobs": "routesWaiting",
+    "from_route_only": "fromRouteOnly",
+}
+"""Likewise those that are true or false."""
 
 
 class QmgrError(HpcBatchError):
@@ -37,7 +49,7 @@ class QmgrError(HpcBatchError):
 class QueueChange(NamedTuple):
     enabled: bool | None = None
     started: bool | None = None
-    limits: Mapping[str, int | None] = MappingProxyType({})
+    limits: Mapping[str, int | bool | list[str] | None] = MappingProxyType({})
     """By the keys of model.queue_fields; None takes a limit off."""
 
 
@@ -50,23 +62,63 @@ def unauthorized(note: str) -> QmgrError:
     return QmgrError(PBSE_PERM, "Unauthorized Request ", note)
 
 
-def queue_change(settings: Sequence[Setting], verb: Verb) -> QueueChange:
-    """Raises QmgrError for what is not set here; nothing is changed then."""
+def queue_change(settings: Sequence[Setting], verb: Verb, routes_to: Sequence[str] | None = None) -> QueueChange:
+    """`routes_to`: the destinations of the queue if it is a routing queue. Raises QmgrError for what is not set here;
+    nothing is changed then.
+    """
     enabled: bool | None = None
     started: bool | None = None
-    limits: dict[str, int | None] = {}
+    limits: dict[str, int | bool | list[str] | None] = {}
+    before = routes_to
+    for setting in settings:
+        if setting.name == "queue_type" and verb is not Verb.UNSET:
+            routes_to = _of_type(setting, routes_to)
     for setting in settings:
         if (limit := _LIMITS.get(str(setting))) is not None:
             limits[limit[0]] = None if verb is Verb.UNSET else _amount(setting, limit[1])
+        elif setting.name == "Priority" and not setting.resource:
+            limits["priority"] = None if verb is Verb.UNSET else _priority(setting)
         elif setting.name in {"enabled", "started"} and not setting.resource:
             switch = False if verb is Verb.UNSET else _boolean(setting)
             enabled, started = (switch, started) if setting.name == "enabled" else (enabled, switch)
+        elif setting.name == "route_destinations" and not setting.resource:
+            if routes_to is None:
+                raise QmgrError(PBSE_ATTRTYPE, "Incompatible type", "only routing queues have destinations")
+            routes_to = [] if verb is Verb.UNSET else _destinations(setting, routes_to)
+        elif setting.name in _SWITCHES and not setting.resource:
+            limits[_SWITCHES[setting.name]] = False if verb is Verb.UNSET else _boolean(setting)
         elif setting.name == "queue_type" and verb is not Verb.UNSET:
-            if not (setting.value and "execution".startswith(setting.value.lower())):
-                raise _illegal(setting, "all queues are execution queues here")
+            continue
         else:
             raise _not_set(Kind.QUEUE, setting)
+    if routes_to != before:
+        limits["destinations"] = None if routes_to is None else list(routes_to)
     return QueueChange(enabled, started, limits)
+
+
+def _of_type(setting: Setting, routes_to: Sequence[str] | None) -> Sequence[str] | None:
+    value = setting.value.lower()
+    if setting.op != "=" or not value or not ("execution".startswith(value) or "route".startswith(value)):
+        raise _illegal(setting)
+    return None if value[0] == "e" else routes_to or ()
+
+
+def _destinations(setting: Setting, now: Sequence[str]) -> list[str]:
+    names = [name.strip() for name in setting.value.split(",") if name.strip()]
+    if any("@" in name for name in names):
+        raise _illegal(setting, "there is one server, so destinations are queues without a server's name")
+    if setting.op == "-=":
+        return [name for name in now if name not in names]
+    return [*dict.fromkeys([*(now if setting.op == "+=" else ()), *names])]
+
+
+def _priority(setting: Setting) -> int:
+    """PBS takes -1024 to 1023."""
+    digits = setting.value.removeprefix("-").removeprefix("+")
+    number = int(setting.value) if digits.isascii() and digits.isdigit() and len(digits) < 5 else 1024
+    if setting.op != "=" or not -1024 <= number <= 1023:
+        raise _illegal(setting)
+    return number
 
 
 def _amount(setting: Setting, read: Callable[[str], int]) -> int:

@@ -21,7 +21,7 @@ Objects: server, queue, node, resource, sched, hook.
 """
 _TOPICS: Mapping[str, str] = {
     "active": "active OBJECT [NAME,...]: without a name it shows those that are active.\n",
-    "create": "create queue NAME [enabled=True,started=True]: a Volcano Queue.\n"
+    "create": "create queue NAME [queue_type=Execution|Route,enabled=True,started=True]: a Volcano Queue.\n"
     "Where site.yaml names the queues, it is changed instead.\n",
     "delete": "delete queue NAME: an empty one.\n",
     "set": 'set queue NAME enabled=False | started=False\nset node NAME state=offline | state=free | comment="text"\n',

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.pbs.errors import PBS_VERSION
 from hpcbatch.dialects.pbs.qstat import memory
 from hpcbatch.dialects.pbs.qstat_full import Attributes
@@ -94,7 +94,8 @@ def format_queues(queues: Sequence[QueueRow], counts: Mapping[str, JobCounts], *
         count = counts.get(queue.name, JobCounts())
         switches = " ".join(f"{'yes' if on else 'no':>3}" for on in (queue.is_open, queue.is_started))
         numbers = " ".join(f"{_number(n):>5}" for n in _states(count))
-        lines.append(f"{_cut(queue.name, 16):<16} {0:>5} {_number(count.active):>5} {switches} {numbers} Exe*\n")
+        kind = "Exe*" if queue.destinations is None else "Rou*"
+        lines.append(f"{_cut(queue.name, 16):<16} {0:>5} {_number(count.active):>5} {switches} {numbers} {kind}\n")
     return "".join(lines)
 
 
@@ -134,12 +135,19 @@ def format_limits(
 
 def queue_attributes(queue: QueueRow, count: JobCounts) -> Attributes:
     """What `qstat -Q -f` shows, for `format_full("Queue: name", …)` and `format_json(…, key="Queue")`."""
+    is_route = queue.destinations is not None
+    assigned: Attributes = [] if is_route else [("resources_assigned", _assigned(count))]
     return [
-        ("queue_type", "Execution"),
+        ("queue_type", "Route" if is_route else "Execution"),
+        *([] if queue.priority is None else [("Priority", str(queue.priority))]),
         ("total_jobs", str(count.active)),
         ("state_count", count.state_count),
+        *([("from_route_only", "True")] if queue.from_route_only else ()),
         *_limits(queue),
-        ("resources_assigned", _assigned(count)),
+        *assigned,
+        *([("route_destinations", ",".join(queue.destinations))] if queue.destinations else ()),
+        *([("route_held_jobs", "True")] if queue.routes_held else ()),
+        *([("route_waiting_jobs", "True")] if queue.routes_waiting else ()),
         ("enabled", str(queue.is_open)),
         ("started", str(queue.is_started)),
     ]
@@ -158,7 +166,12 @@ def _limits(queue: QueueRow) -> Attributes:
     by_default = {"walltime": None if default_s is None else hms(default_s)}
     default_mem = queue.default_mem_per_node_bytes
     of_a_chunk = {"mem": None if default_mem is None else _kb(default_mem)}
-    least = {"nodect": None if queue.min_nodes is None else str(queue.min_nodes)}
+    least = {
+        "mem": None if queue.min_mem_bytes is None else _kb(queue.min_mem_bytes),
+        "ncpus": None if queue.min_cpus is None else str(queue.min_cpus),
+        "nodect": None if queue.min_nodes is None else str(queue.min_nodes),
+        "walltime": None if queue.min_walltime_s is None else hms(queue.min_walltime_s),
+    }
     tables = (
         ("resources_max", most),
         ("resources_min", least),
@@ -170,6 +183,8 @@ def _limits(queue: QueueRow) -> Attributes:
 
 
 def _most_memory(queue: QueueRow) -> int | None:
+    if queue.max_mem_bytes is not None:
+        return queue.max_mem_bytes
     mem = queue.max_mem_per_node_bytes
     return None if mem is None or queue.max_nodes is None else mem * queue.max_nodes
 

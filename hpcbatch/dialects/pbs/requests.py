@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.errors import PBSE_PERM, PbsError, PbsUsageError
 

@@ -18,6 +18,7 @@ from hpcbatch.dialects.pbs.directives import Directive
 from hpcbatch.dialects.pbs.errors import (
     COMMAND_LINE,
     DIRECTIVE_CODE,
+    PBSE_ATTRRO,
     PBSE_NOATTR,
     USAGE_CODE,
     Origin,
@@ -59,6 +60,34 @@ _W_HARMLESS = frozenset(
     {("interactive", "false"), ("block", "false"), ("tolerate_node_failures", "none")}
     | {("create_resv_from_job", "false"), ("release_nodes_on_stageout", "false")}
 )
+_READ_ONLY = frozenset(
+    {
+        "accrue_type",
+        "alt_id",
+        "argument_list",
+        "array_id",
+        "array_index",
+        "array_indices_remaining",
+        "array_state_count",
+        "comment",
+        "ctime",
+    }
+    | {"egroup", "eligible_time", "estimated", "etime", "euser", "exec_host", "exec_vnode", "executable", "Exit_status"}
+    | {"hashname", "history_timestamp", "jobdir", "Job_Owner", "job_state", "mtime", "obittime", "qtime", "queue_rank"}
+    | {
+        "queue_type",
+        "resources_used",
+        "run_count",
+        "run_version",
+        "schedselect",
+        "server",
+        "session_id",
+        "stime",
+        "Submit_arguments",
+    }
+    | {"Submit_Host", "substate"}
+)
+"""What PBS lets only operators, its scheduler or nobody set; a job's comment says why it waits or how it ended."""
 _STAGED = r"[^@]+@[^:@]+:.+"
 _OF_NQSV = {
     "--cpunum-lhost": "cpunum_job",
@@ -281,6 +310,9 @@ class Settings:
             self._take_extensions(value, origin, from_script)
             return []
         self._note(shown, letter, _rule(letter, value, rule or OPTIONS["W"]), origin, counts=counts)
+        if name in _READ_ONLY:
+            text = f"Cannot set attribute, read only or insufficient permission  {name}"
+            raise PbsError(text, PBSE_ATTRRO & 0xFF, origin=origin)
         if rule is None:
             raise PbsError(f"Undefined attribute  {name}", PBSE_NOATTR & 0xFF, origin=origin)
         if name in {"interactive", "block"} and value.lower() != "true":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.errors import PBSE_UNKSIG, PbsError, PbsUsageError
 from hpcbatch.model.signals import signal_number

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final, NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs.obstacles import Obstacles
 from hpcbatch.dialects.pbs.resource_list import ResourceRequest, bad_value
 from hpcbatch.model.chunk import Chunk

@@ -49,6 +49,11 @@ WAITING_TEXT: Final[Mapping[Reason, str]] = {
     Reason.NEVER_FITS: "Insufficient amount of resource",
     Reason.PRIORITY: "Job would conflict with reservation or top job",
     Reason.QUEUE_UNAVAILABLE: "Queue not started",
+    Reason.QUEUE_STOPPED: "Queue not started",
+    Reason.RESERVATION: "Queue not started",
+    Reason.RESERVATION_GONE: "Queue not started",
+    Reason.RESERVED: "Job would conflict with reservation or top job",
+    Reason.MAINTENANCE: "Job would conflict with reservation or top job",
     Reason.LICENSES: "Insufficient amount of resource",
     Reason.STARTING: "Job is being started",
 }
@@ -57,6 +62,7 @@ WAITING_TEXT: Final[Mapping[Reason, str]] = {
 # JOB_EXEC_* of OpenPBS's job.h, for jobs that did not end by themselves.
 _EXIT_NUMBER: Mapping[Reason, int] = {
     Reason.TIME_LIMIT: -29,
+    Reason.RESERVATION_ENDED: -29,
     Reason.IDLE_LIMIT: -29,
     Reason.CPU_TIME_LIMIT: -28,
     Reason.OUT_OF_MEMORY: -27,

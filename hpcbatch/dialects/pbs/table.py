@@ -136,7 +136,9 @@ RESOURCES: Final[Mapping[str, Rule]] = {
     "naccesspolicy": _translated("whether other jobs may be on the nodes", "Moab"),
     # limits
     "walltime": _honoured("the job ends after that time"),
-    "min_walltime": _translated("the walltime may be lowered down to this; without max_walltime it is the walltime"),
+    "min_walltime": _translated(
+        "the walltime may be lowered down to this to start sooner; without max_walltime it is the walltime"
+    ),
     "max_walltime": _translated("the job ends after that time, or earlier where no more is possible"),
     "elapstim_req": _translated("the job ends after that time, as with walltime", "NQSV"),
     "cput": _honoured("the CPU time of all processes of the job"),

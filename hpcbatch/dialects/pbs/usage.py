@@ -93,4 +93,27 @@ Usage:
 \tpbs_rstat [-fFBS] [reservation-id]
 \tpbs_rstat --version"""
 
+PBS_RSUB = """\
+usage: pbs_rsub [-I seconds] [-m mail_points] [-M mail_list]
+                [-N reservation_name] [-u user_list] [-g group_list]
+                [-U auth_user_list] [-G auth_group_list] [-H auth_host_list]
+                [-R start_time] [-E end_time] [-D duration] [-q destination]
+                [-r rrule_expression] [-W otherattributes=value...]
+                -l resource_list | --hosts host1 [... hostn]
+       pbs_rsub --version"""
+
+PBS_RALTER = """\
+usage: pbs_ralter [-I seconds] [-m mail_points] [-M mail_list]
+                [-N reservation_name] [-R start_time] [-E end_time]
+                [-U (+/-)username[,(+/-)username]...]
+                [-G [(+/-)group[,(+/-)group]...]]
+                [-D duration]
+                [-W force]
+                resv_id
+       pbs_ralter --version"""
+
+PBS_RDEL = """\
+usage:\tpbs_rdel [-q dest] resv_identifier...
+      \tpbs_rdel --version"""
+
 VERSION = "pbs_version = {}"

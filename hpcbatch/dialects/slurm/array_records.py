@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.array_rows import is_kept, parts, waiting_state
 from hpcbatch.dialects.slurm.ids import task_text
 from hpcbatch.model.array import Membership

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple
 
 _FIELD = re.compile(r"%(\.?)(#?)([0-9]*)(.?)", re.DOTALL)
 _NAMED = re.compile(r"(\.?)([0-9]*)(.*)", re.DOTALL)
 NAMED_WIDTH = 20
+ALL = "%all"
 MAX_WIDTH = 4096
 
 
@@ -38,8 +40,14 @@ def complaint(columns: Sequence[Column], words: str) -> str:
     return "\n".join(f"{words} format specification: {column.unknown}" for column in columns if column.unknown)
 
 
-def parse_format(text: str, known: Callable[[str], bool]) -> list[Column]:
-    """Read an -o format. Text that is no field stays as it is, an unknown field too. Source: parse_format()."""
+def parse_format(text: str, known: Callable[[str], bool], after_capital: str = "") -> list[Column]:
+    """Read an -o format. Text that is no field stays as it is, an unknown field too; `%all` is every letter.
+    `after_capital` is what then stands behind those of capital letters. Source: parse_format().
+    """
+    if text.lower() == ALL:
+        ends = dict.fromkeys(ascii_lowercase, "|") | dict.fromkeys(ascii_uppercase, f"{after_capital}|")
+        ends["Z"] = after_capital
+        return [Column(letter, suffix=suffix) for letter, suffix in ends.items() if known(letter)]
     columns: list[Column] = []
     before, at = "", 0
     for match in _FIELD.finditer(text):

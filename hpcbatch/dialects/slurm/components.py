@@ -6,8 +6,8 @@ Source: the options that slurm_opt.c, 22.05, resets for each component.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.placement_values import format_amounts
 from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.model.chunk import Chunk

@@ -6,10 +6,10 @@ Source: getopt(3), and what the real commands answered to every prefix of one le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.slurm.errors import USAGE_EXIT, SlurmUsageError
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.model.node_features import features_of
 from hpcbatch.model.row import NodeRow, QueueRow
 
@@ -47,13 +47,17 @@ def node_state(node: NodeRow) -> NodeState:
     """The state of a node: down when it does not answer or is said to be, drained or failing when marked so."""
     shown = _BASE[_base(node)]
     flags = [flag for flag, is_set in (("DRAIN", node.is_drained), ("FAIL", "fail" in node.marks)) if is_set]
+    is_idle = shown.upper == "IDLE" and not flags
+    of_reservation = [*["MAINTENANCE"] * (node.reserved == "maint"), *["RESERVED"] * bool(node.reserved)]
     star = "" if node.ready else "*"
-    upper = "+".join([shown.upper + star, *flags, *(["NOT_RESPONDING"] if star else [])])
+    upper = "+".join([shown.upper + star, *flags, *of_reservation, *(["NOT_RESPONDING"] if star else [])])
     compact, long, rank = shown.compact, shown.long, shown.rank
     if flags:
         has_jobs = shown.upper in {"MIXED", "ALLOCATED"}
         compact, long = _FLAGGED[flags[0]][not has_jobs]
         rank = 6 if has_jobs else 5
+    elif is_idle and node.reserved:
+        compact, long = ("maint", "maint") if node.reserved == "maint" else ("resv", "reserved")
     return NodeState(compact + star, long + star, upper, rank)
 
 
@@ -78,7 +82,7 @@ def availability(queue: QueueRow) -> tuple[str, str]:
 
 _Test = Callable[[NodeState], bool]
 _NONE = (
-    *("comp", "completing", "future", "maint", "reserved", "resv", "unk", "unknown", "reboot", "planned", "perfctrs"),
+    *("comp", "completing", "future", "unk", "unknown", "reboot", "planned", "perfctrs"),
     *("cloud", "powering_down", "powered_down", "power_down", "powering_up"),
 )
 
@@ -106,6 +110,9 @@ ASKED: Mapping[str, _Test] = {
     "mixed": _is_mixed,
     "idle": lambda state: state.base == "IDLE",
     "down": lambda state: state.base == "DOWN",
+    "maint": lambda state: "MAINTENANCE" in state.flags,
+    "reserved": lambda state: "RESERVED" in state.flags,
+    "resv": lambda state: "RESERVED" in state.flags,
     "no_respond": lambda state: "NOT_RESPONDING" in state.flags,
     "drain": lambda state: "DRAIN" in state.flags,
     "drained": _is_drained,

@@ -6,9 +6,9 @@ The names are those of sbatch 22.05.8, read from what it answers to every prefix
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 
 
@@ -128,7 +128,7 @@ OPTIONS: tuple[SbatchOption, ...] = (
             "threads-per-core= SBATCH_THREADS_PER_CORE | threads of a core to which the tasks are bound",
             "time= -t SBATCH_TIMELIMIT | the time limit",
             "strict +strict | the job is refused if any option would be ignored",
-            "time-min= | the time limit may be lowered to this, where queue or deadline allow no more",
+            "time-min= | the time limit may be lowered to this to start sooner, or by queue or deadline",
             "tmp= | disk for temporary files on each node",
             "usage | prints the usage and submits nothing",
             "verbose -v SBATCH_DEBUG | more is printed",

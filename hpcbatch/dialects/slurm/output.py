@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.model.array import shown_number
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.record import JobRecord

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.hostlist import expand
 from hpcbatch.dialects.slurm.memory import MIB
@@ -20,18 +20,13 @@ _NO_LIMIT = frozenset({"infinite", "unlimited"})
 _ALL = frozenset({"", "all"})
 _MAX_COUNT = 65533
 _NOT_HERE: Mapping[str, tuple[int, str]] = {
-    "DisableRootJobs": (1, "no"),
     "ExclusiveUser": (1, "no"),
     "LLN": (1, "no"),
     "ReqResv": (3, "no"),
     "OverSubscribe": (5, "no"),
     "Shared": (2, "no"),
     "OverTimeLimit": (5, "0"),
-    "PreemptMode": (3, "off"),
-    "GraceTime": (5, "0"),
-    "AllowQos": (6, "all"),
     "AllocNodes": (6, "all"),
-    "QoS": (3, "n/a"),
     "MaxCPUsPerNode": (4, "unlimited"),
 }
 """Tags with the length down to which they may be cut short, and the one value that they have here."""
@@ -89,6 +84,24 @@ def _names(value: str) -> list[str] | None:
     return None if value.lower() in _ALL else [name for name in value.split(",") if name]
 
 
+_MODES = frozenset({"off", "cancel", "requeue", "suspend"})
+
+
+def _preempt_mode(value: str) -> str:
+    """GANG alone is OFF; WITHIN is one of QOS."""
+    modes = [mode for mode in value.lower().split(",") if mode not in {"gang", "within"}]
+    if not value or len(modes) > 1 or any(mode not in _MODES for mode in modes):
+        raise ValueError(value)
+    return modes[0] if modes else "off"
+
+
+def _grace(value: str) -> int:
+    """Whole seconds."""
+    if not value.isascii() or not value.isdigit() or len(value) > 9:
+        raise ValueError(value)
+    return int(value)
+
+
 _TAGS: Mapping[str, _Tag] = {
     "MaxTime": _Tag(4, "maxWalltimeSeconds", _seconds),
     "DefaultTime": _Tag(8, "defaultWalltimeSeconds", _seconds),
@@ -102,11 +115,18 @@ _TAGS: Mapping[str, _Tag] = {
     "AllowGroups": _Tag(6, "allowGroups", _names),
     "AllowAccounts": _Tag(6, "allowAccounts", _names),
     "DenyAccounts": _Tag(5, "denyAccounts", lambda value: _names(value) or []),
+    "AllowQos": _Tag(6, "allowQos", _names),
+    "DenyQos": _Tag(5, "denyQos", lambda value: _names(value) or []),
+    "QoS": _Tag(3, "qos", lambda value: value if value.lower() not in {"n/a", "none"} else ""),
+    "DisableRootJobs": _Tag(1, "disableRoot", _switch),
+    "PreemptMode": _Tag(3, "preemptMode", _preempt_mode),
+    "GraceTime": _Tag(5, "graceSeconds", _grace),
     "DefMemPerNode": _Tag(10, "defaultMemoryPerNodeBytes", _megabytes),
     "MaxMemPerNode": _Tag(10, "maxMemoryPerNodeBytes", _megabytes),
 }
 """Source of the lengths: scontrol_parse_part_options(), 22.05."""
-_ACCEPTABLE = {"Default": "YES and NO", "Hidden": "YES and NO", "RootOnly": "YES and NO"}
+_PREEMPTION = {"preemptMode": "Invalid input: {tag}={value}", "graceSeconds": "Invalid GraceTime value: {value}"}
+_ACCEPTABLE = dict.fromkeys(("Default", "Hidden", "RootOnly", "DisableRootJobs"), "YES and NO")
 
 
 def is_of_partitions(words: Sequence[str]) -> bool:
@@ -164,6 +184,8 @@ def _read(tag: str, value: str, known: _Tag, acceptable: str = "") -> Any:
         )
     elif "Priority" in tag:
         text = f"scontrol: error: Invalid {tag} value: {value}"
+    elif known.key in _PREEMPTION:
+        text = f"scontrol: error: {_PREEMPTION[known.key].format(tag=tag, value=value)}\nslurm_update error: No error"
     else:
         text = f"scontrol: error: Invalid input {tag}={value}"
     raise SlurmUsageError(text)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.dialects.slurm import tres
 from hpcbatch.dialects.slurm.tres import Amounts
 from hpcbatch.model.array import Array

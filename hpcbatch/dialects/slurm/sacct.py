@@ -8,15 +8,15 @@ steps of their own (srun_steps.py), whose CPU time the two have not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.field_table import Heading, Style, table
 from hpcbatch.dialects.slurm.hostlist import compress
 from hpcbatch.dialects.slurm.sacct_fields import FIELDS, Line, View
-from hpcbatch.dialects.slurm.sacct_options import SacctOptions, WantedJob
+from hpcbatch.dialects.slurm.sacct_options import STARTED_FLAG, SacctOptions, WantedJob
 from hpcbatch.dialects.slurm.srun_steps import lines_of, used_by_place
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import HostUsage, JobRecord
@@ -27,7 +27,7 @@ from hpcbatch.record.rows import row_of
 _SIGTERM = 15
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_ASSIGNED = "None assigned"
-_REQUEUED, _LOST = "RQ", "NF"
+_REQUEUED, _LOST, _PREEMPTED = "RQ", "NF", "PR"
 _WAITING = frozenset({"PD", "SE"})
 
 
@@ -118,7 +118,7 @@ def _past_entries(record: JobRecord, arrays: dict[int, JobRecord]) -> Iterator[_
             max_rss_bytes=None,
         )
         for entry in _entries(replace(record, status=status), arrays, set()):
-            yield entry._replace(state=_LOST if run.lost and not run.was_preempted else _REQUEUED)
+            yield entry._replace(state=_PREEMPTED if run.was_preempted else _LOST if run.lost else _REQUEUED)
 
 
 def _entries(record: JobRecord, arrays: dict[int, JobRecord], apart: set[int]) -> Iterator[_Entry]:
@@ -160,6 +160,8 @@ def _is_selected(entry: _Entry, options: SacctOptions, facts: Facts) -> bool:
     if options.groups is not None and not options.groups & {str(status.gid), facts.group_name(status.gid)}:
         return False
     if options.hosts is not None and not options.hosts & set(row.hosts):
+        return False
+    if options.flags is not None and not (STARTED_FLAG in options.flags if _has_started(entry) else not options.flags):
         return False
     if options.reasons is not None and _reason(entry) not in options.reasons:
         return False
@@ -231,6 +233,10 @@ def _lines(entry: _Entry, options: SacctOptions, facts: Facts) -> Iterator[Line]
                 yield step
 
 
+def _has_started(entry: _Entry) -> bool:
+    return entry.state not in _WAITING and entry.record.status.start_time is not None and entry.members is None
+
+
 def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
     record, row, status = entry.record, entry.row, entry.record.status
     is_waiting = entry.state in _WAITING
@@ -238,7 +244,7 @@ def _job_line(entry: _Entry, options: SacctOptions, facts: Facts) -> Line:
     start = None if is_waiting else status.start_time or end  # one that never ran starts and ends in one moment
     if entry.members is not None:
         start = end = None if is_waiting else end
-    started = not is_waiting and status.start_time is not None and entry.members is None
+    started = _has_started(entry)
     code, signal = _exit(entry)
     if options.truncate:
         start = max(start, options.start) if start and options.start else start
@@ -288,7 +294,7 @@ def _state_text(entry: _Entry, facts: Facts) -> str:
 
 def _exit(entry: _Entry) -> tuple[int, int]:
     status = entry.record.status
-    is_past = entry.state == _REQUEUED or (entry.state == _LOST and status.reason is Reason.NONE)
+    is_past = entry.state == _REQUEUED or (entry.state in {_LOST, _PREEMPTED} and status.reason is Reason.NONE)
     if not status.state.is_final or is_past or entry.state in {"CA", "PD"}:
         return 0, 0
     return states.exit_status(
@@ -380,11 +386,11 @@ def _batch_end(job: Line) -> tuple[str, int, int]:
     match job.state:
         case "R" | "CG" | "S" | "PD":
             return "R", 0, 0
-        case "CA" | "TO" | "RQ":
+        case "CA" | "TO" | "RQ" | "PR":
             return "CA", 0, _SIGTERM
         case "OOM":
             return "OOM", 0, job.exit_signal
-        case "NF" | "PR":
+        case "NF":
             return "CA", 0, 0
     if job.exit_signal:
         return "CA", 0, job.exit_signal

@@ -64,7 +64,7 @@ def _job(line: Line, steps: Sequence[Line], group_name: Callable[[int], str]) ->
         "name": line.name,
         "mcs": {"label": ""},
         "nodes": line.node_list,
-        "partition": row.queue,
+        "partition": ",".join((row.queue, *row.other_queues)),
         "priority": line.priority,
         "qos": row.qos or "normal",
         "required": {"CPUs": row.cpus, "memory": -(-(row.mem_bytes or 0) // MIB)},

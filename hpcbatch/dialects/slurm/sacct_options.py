@@ -10,12 +10,11 @@ from typing import NamedTuple
 from hpcbatch.dialects.slurm.begin import parse_time
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes, WordError
-from hpcbatch.dialects.slurm.help import SACCT_HELP, SACCT_USAGE
 from hpcbatch.dialects.slurm.hostlist import expand
 from hpcbatch.dialects.slurm.sacct_fields import BRIEF, DEFAULT, FIELDS, LONG
+from hpcbatch.dialects.slurm.sacct_help import SACCT_HELP, SACCT_USAGE
 from hpcbatch.dialects.slurm.states import LONG as STATE_NAMES
 from hpcbatch.dialects.slurm.values import parse_time_s
-from hpcbatch.errors import NotSupportedError
 
 
 def _flag(name: str, short: str = "", *aliases: str) -> Option:
@@ -82,7 +81,10 @@ PARSER = Parser(
     ),
 )
 
-NOT_SUPPORTED = frozenset({"flags"})
+_JOB_FLAGS = ("none", "schedsubmit", "schedmain", "schedbackfill", "startrecieved")
+"""How a job came to start; the last one is spelled as in Slurm."""
+STARTED_FLAG = "schedmain"
+"""That of all jobs that have started."""
 ACCOUNTED = frozenset({"PD", "R", "S", "CD", "CA", "F", "TO", "NF", "PR", "BF", "DL", "OOM", "RQ", "RS", "RV"})
 """Compact states that sacct selects by."""
 _MAY_STAND_TWICE = frozenset(
@@ -133,6 +135,8 @@ class SacctOptions(NamedTuple):
     names: frozenset[str] | None = None
     partitions: frozenset[str] | None = None
     qos: frozenset[str] | None = None
+    flags: frozenset[str] | None = None
+    """Of which a job has one, in lower case; none of them: it has none."""
     reasons: frozenset[str] | None = None
     constraints: frozenset[str] | None = None
     hosts: frozenset[str] | None = None
@@ -178,8 +182,6 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str, now
     if texts and not asked.get("jobs"):
         what = "job scripts" if "batch-script" in texts else "job environment"
         raise _fatal(f"When requesting {what} you must also request specific jobs with the '-j' option.")
-    for name in asked.keys() & NOT_SUPPORTED:
-        raise NotSupportedError(f"sacct --{name} is not supported")
     fields, widths = _fields(_field_list(asked, environ))
     jobs = _jobs(asked.get("jobs", ""))
     states = _states(asked.get("state", ""))
@@ -202,6 +204,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str, now
         partitions=_names(asked.get("partition")),
         qos=_names(asked.get("qos")),
         reasons=_names(asked.get("reason")),
+        flags=_flags_of(asked["flags"]) if "flags" in asked else None,
         constraints=_names(asked.get("constraints")),
         hosts=hosts,
         states=states,
@@ -383,6 +386,17 @@ def _unit(text: str | None) -> str:
     if unit not in {"K", "M", "G", "T", "P"}:
         raise _fatal("Invalid unit type")
     return unit
+
+
+def _flags_of(text: str) -> frozenset[str]:
+    """Raises SlurmUsageError. Source: str_2_job_flags(), which looks for a name anywhere in a word."""
+    found = set()
+    for word in filter(None, text.split(",")):
+        flag = next((name for name in _JOB_FLAGS if name in word.lower()), None)
+        if flag is None:
+            raise SlurmUsageError(f"sacct: error: str_2_job_flags: Invalid job flag {word}")
+        found.add(flag)
+    return frozenset(found - {"none"})
 
 
 def _names(text: str | None) -> frozenset[str] | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.field_table import Style
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SACCTMGR_HELP, SACCTMGR_USAGE
 from hpcbatch.dialects.slurm.sacctmgr_change import Request, read_change
-from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.account_change import Action, Entity
 
 PARSER = Parser(
@@ -33,7 +32,7 @@ PARSER = Parser(
         )
     ],
 )
-_ENTITIES = (
+ENTITIES = (
     ("accounts", 2, "account"),
     ("acct", 4, "account"),
     ("associations", 2, "association"),
@@ -133,14 +132,12 @@ def read_command(argv: Sequence[str]) -> Listing | Request | None:
         if name in asked:
             raise SlurmAnswer(text)
     words = [argv[index] for index in operands]
-    if not words:
-        raise NotSupportedError("sacctmgr without a command, its interactive mode, is not supported yet")
     command, rest = words[0].lower(), words[1:]
     if _is(command, "show", 3) or _is(command, "list", 3):
         parsable = next((option.option.name for option in reversed(given) if option.option.name.startswith("pars")), "")
         style = Style("noheader" not in asked, "|" if parsable else None, parsable == "parsable")
         return _listing(rest, style, with_associations="associations" in asked)
-    for action, names in _ACTIONS.items():
+    for action, names in ACTIONS.items():
         if any(_is(command, name, least) for name, least in names):
             if "readonly" in asked:
                 raise SlurmUsageError("Can't run this command in readonly mode.")
@@ -149,17 +146,38 @@ def read_command(argv: Sequence[str]) -> Listing | Request | None:
     return None
 
 
+def has_no_command(argv: Sequence[str]) -> bool:
+    """Whether the requests come from standard input."""
+    given, operands = PARSER.parse(argv, permute=True)
+    return not operands and not {"help", "usage", "version"} & {option.option.name for option in given}
+
+
+def kept_options(options: Sequence[str], words: Sequence[str]) -> list[str]:
+    """The command line's options after a request at the prompt, of which some hold for those that follow."""
+    kept = next((option for name, least, option in _KEPT if words and _is(words[0].lower(), name, least)), None)
+    return [*options, *([] if kept is None else [kept])]
+
+
+_KEPT = (
+    ("associations", 3, "-s"),
+    ("oneliner", 1, "-o"),
+    ("quiet", 4, "-Q"),
+    ("readonly", 4, "-r"),
+    ("verbose", 4, "-v"),
+)
+
+
 def asks_nothing(argv: Sequence[str]) -> bool:
     """Whether changes are committed at once (-i)."""
     return any(option.option.name == "immediate" for option in PARSER.parse(argv, permute=True)[0])
 
 
-_ACTIONS = {
+ACTIONS = {
     Action.ADD: (("add", 3), ("create", 3)),
     Action.MODIFY: (("modify", 1), ("update", 1)),
     Action.DELETE: (("delete", 3), ("remove", 3)),
 }
-_CHANGEABLE = (
+CHANGEABLE = (
     ("accounts", 1, Entity.ACCOUNT),
     ("acct", 4, Entity.ACCOUNT),
     ("coordinators", 2, Entity.COORDINATOR),
@@ -176,7 +194,7 @@ _ONE_CLUSTER = {
 
 def _change(action: Action, words: Sequence[str]) -> Request:
     name = words[0].lower() if words else ""
-    entity = next((entity for full, least, entity in _CHANGEABLE if _is(name, full, least)), None)
+    entity = next((entity for full, least, entity in CHANGEABLE if _is(name, full, least)), None)
     if entity is not None and not (action is Action.MODIFY and entity is Entity.COORDINATOR):
         return read_change(action, entity, words[1:])
     for full, why in _ONE_CLUSTER.items():
@@ -199,7 +217,7 @@ def _is(word: str, name: str, least: int) -> bool:
 
 def _listing(words: Sequence[str], style: Style, *, with_associations: bool) -> Listing:
     name = words[0].lower() if words else ""
-    entity = next((entity for full, least, entity in _ENTITIES if _is(name, full, least)), None)
+    entity = next((entity for full, least, entity in ENTITIES if _is(name, full, least)), None)
     if entity is None:
         raise SlurmUsageError(_LIST_TEXT)
     if entity in _REFUSED:

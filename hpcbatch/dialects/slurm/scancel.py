@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.slurm.array_rows import listed, named
 from hpcbatch.dialects.slurm.errors import (
     COMPLETED,
@@ -114,7 +114,7 @@ class ScancelOptions:
     qos: str | None = None
     reservation: str | None = None
     wckey: str | None = None
-    """Of reservations and wckeys no job is."""
+    """No job is of a wckey."""
     state: str | None = None
     """Compact: PD, R, S or CG."""
     hosts: frozenset[str] | None = None
@@ -231,7 +231,8 @@ def lets_through(row: JobRow, options: ScancelOptions) -> bool:
         and options.partition in {None, row.queue}
         and options.account in {None, row.account}
         and options.qos in {None, row.qos or "normal"}
-        and options.reservation is options.wckey is None
+        and options.reservation in {None, row.reservation}
+        and options.wckey is None
         and options.state in {None, compact(row.state, row.reason)}
         and (options.hosts is None or bool(options.hosts & set(row.hosts)))
     )

@@ -15,11 +15,12 @@ from hpcbatch.dialects.slurm.memory import MIB, size
 from hpcbatch.dialects.slurm.node_states import availability, features, node_state
 from hpcbatch.dialects.slurm.output import shown_input, shown_paths
 from hpcbatch.dialects.slurm.placement_values import format_licenses
+from hpcbatch.dialects.slurm.preemption import preempt_mode
 from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
 from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.model.array import shown_number
 from hpcbatch.model.node_features import ACTIVE, AVAILABLE
-from hpcbatch.model.record import JobRecord
+from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import WAITING, JobState
@@ -53,13 +54,15 @@ def format_job(
     time_format: str = "",
     group: str = "",
     in_array: str = "",
+    exempt_s: int | None = None,
 ) -> str:
-    """`scontrol show job`: the record's lines and an empty one, or with `one_line` all in a line.
+    """`scontrol show job`: the record's lines and an empty one, or with `one_line` all in a line. `exempt_s`: after
+    which jobs that run may be preempted; None: never.
 
     `group` is the name of the job's gid where the caller knows it, `in_array` stands behind its number
     (array_records.ShownJob).
     """
-    lines = _job_lines(record, now, tz, time_format, group=group, in_array=in_array)
+    lines = _job_lines(record, now, tz, time_format, group=group, in_array=in_array, exempt_s=exempt_s)
     if one_line:
         return " ".join(lines) + "\n"
     return "\n   ".join(lines) + "\n\n"
@@ -74,14 +77,21 @@ def _limit_s(row: JobRow, deadline: datetime | None) -> int | None:
 
 
 def _job_lines(
-    record: JobRecord, now: datetime, tz: tzinfo, time_format: str, *, group: str, in_array: str
+    record: JobRecord,
+    now: datetime,
+    tz: tzinfo,
+    time_format: str,
+    *,
+    group: str,
+    in_array: str,
+    exempt_s: int | None,
 ) -> list[str]:
     spec, status, row = record.spec, record.status, row_of(record)
     given = spec.attributes
     code, signal = states.exit_status(
         status.state, status.reason, status.exit_code, status.exit_signal, status.start_time is not None
     )
-    stdout, stderr = shown_paths(record)
+    is_batch = spec.interactive is None
     hosts = tuple(dict.fromkeys(row.hosts))
     limit_s = _limit_s(row, spec.deadline)
     limit = "UNLIMITED" if limit_s is None else full(limit_s)
@@ -99,12 +109,13 @@ def _job_lines(
         f"Priority={states.priority_of(row)} "
         f"Nice={spec.nice} Account={spec.account or '(null)'} QOS={given.get('qos', 'normal')}",
         f"JobState={states.long(status.state, status.reason)} "
-        f"Reason={states.shown_reason(status.state, status.reason, status.message)} "
+        f"Reason={states.shown_reason(status.state, status.reason, status.message).replace(' ', '_')} "
         f"Dependency={format_dependency(row.dependency, status.state)}",
         f"Requeue={int(spec.rerunnable)} "
-        f"Restarts={states.restarts(status.state, status.run_count)} BatchFlag=1 Reboot=0 ExitCode={code}:{signal}",
+        f"Restarts={states.restarts(status.state, status.run_count)} BatchFlag={int(is_batch)} Reboot=0 "
+        f"ExitCode={code}:{signal}",
         f"RunTime={full(states.used_s(row, now))} TimeLimit={limit} TimeMin={time_min}",
-        *_times(record, tz, time_format),
+        *_times(record, tz, time_format, exempt_s),
         f"Partition={_partitions(record)} AllocNode:Sid={spec.submit_host}:{status.session_id or 0}",
         f"ReqNodeList={compress(spec.required_hosts) or '(null)'} "
         f"ExcNodeList={compress(spec.excluded_hosts) or '(null)'}",
@@ -118,9 +129,7 @@ def _job_lines(
         f"WorkDir={row.work_dir}",
         *([f"SystemComment={told} "] if told else []),
         *([f"Comment={given['comment']} "] if given.get("comment") else []),
-        f"StdErr={stderr}",
-        f"StdIn={shown_input(record)}",
-        f"StdOut={stdout}",
+        *(_files(record) if is_batch else []),
         "Power=",
         *([f"KillOInInvalidDependent={'Yes' if kills else 'No'}"] if kills is not None else []),
         *(f"{name}={prefix}{given[key]}" for name, prefix, key in _TRES if key in given),
@@ -129,13 +138,18 @@ def _job_lines(
     ]
 
 
+def _files(record: JobRecord) -> list[str]:
+    stdout, stderr = shown_paths(record)
+    return [f"StdErr={stderr}", f"StdIn={shown_input(record)}", f"StdOut={stdout}"]
+
+
 def _partitions(record: JobRecord) -> str:
     """Of several that will do, all until the job has started in one of them."""
     others = record.spec.other_queues if record.status.start_time is None else ()
     return ",".join(dict.fromkeys((record.queue, *others)))
 
 
-def _times(record: JobRecord, tz: tzinfo, time_format: str) -> list[str]:
+def _times(record: JobRecord, tz: tzinfo, time_format: str, exempt_s: int | None) -> list[str]:
     status, row = record.status, row_of(record)
 
     def shown(when: datetime | None) -> str:
@@ -149,13 +163,25 @@ def _times(record: JobRecord, tz: tzinfo, time_format: str) -> list[str]:
     limit_s = _limit_s(row, record.spec.deadline)
     if end is None and start is not None and limit_s is not None:
         end = start + timedelta(seconds=limit_s)
+    if status.preempted is not None and status.end_time is None:
+        end = status.preempted.end_time
     return [
         f"SubmitTime={shown(status.submit_time)} EligibleTime={shown(eligible)}",
         f"AccrueTime={shown(eligible)}",
         f"StartTime={shown(start)} EndTime={shown(end)} Deadline={deadline}",
+        *_preemption(status, tz, time_format, exempt_s),
         f"SuspendTime=None SecsPreSuspend=0 LastSchedEval={shown(status.start_time or status.submit_time)} "
         "Scheduler=Main",
     ]
+
+
+def _preemption(status: JobStatus, tz: tzinfo, time_format: str, exempt_s: int | None) -> list[str]:
+    """Of a job that has started, where jobs are preempted."""
+    if status.start_time is None or (exempt_s is None and status.preempted is None):
+        return []
+    eligible = stamp(status.start_time + timedelta(seconds=exempt_s or 0), tz, time_format, none="None")
+    chosen = stamp(None if status.preempted is None else status.preempted.time, tz, time_format, none="None")
+    return [f"PreemptEligibleTime={eligible} PreemptTime={chosen}"]
 
 
 def _sizes(record: JobRecord) -> list[str]:
@@ -233,14 +259,15 @@ def format_partition(queue: QueueRow, nodes: Sequence[NodeRow], one_line: bool =
     )
     lines = [
         f"PartitionName={queue.name}",
-        f"AllowGroups={_all(queue.allow_groups)} {_accounts(queue)} AllowQos=ALL",
-        f"AllocNodes=ALL Default={'YES' if queue.is_default else 'NO'} QoS=N/A",
-        f"DefaultTime={default} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden={_yes(queue.is_hidden)}",
+        f"AllowGroups={_all(queue.allow_groups)} {_accounts(queue)} {_qos(queue)}",
+        f"AllocNodes=ALL Default={'YES' if queue.is_default else 'NO'} QoS={queue.qos or 'N/A'}",
+        f"DefaultTime={default} DisableRootJobs={_yes(queue.disables_root)} ExclusiveUser=NO GraceTime={queue.grace_s} "
+        f"Hidden={_yes(queue.is_hidden)}",
         f"MaxNodes={most} MaxTime={longest} MinNodes={queue.min_nodes or 0} LLN=NO MaxCPUsPerNode=UNLIMITED",
         f"Nodes={compress([node.name for node in nodes]) or '(null)'}",
         f"PriorityJobFactor={queue.priority_job_factor} PriorityTier={queue.priority_tier} "
         f"RootOnly={_yes(queue.root_only)} ReqResv=NO OverSubscribe=NO",
-        "OverTimeLimit=NONE PreemptMode=OFF",
+        f"OverTimeLimit=NONE PreemptMode={preempt_mode(queue)}",
         f"State={availability(queue)[0]} TotalCPUs={cpus} TotalNodes={len(nodes)} SelectTypeParameters=NONE",
         "JobDefaults=(null)",
         f"DefMemPerNode={default_mem} MaxMemPerNode={most_mem}",
@@ -257,6 +284,12 @@ def _accounts(queue: QueueRow) -> str:
     if queue.deny_accounts and queue.allow_accounts is None:
         return f"DenyAccounts={','.join(queue.deny_accounts)}"
     return f"AllowAccounts={_all(queue.allow_accounts)}"
+
+
+def _qos(queue: QueueRow) -> str:
+    if queue.deny_qos and queue.allow_qos is None:
+        return f"DenyQos={','.join(queue.deny_qos)}"
+    return f"AllowQos={_all(queue.allow_qos)}"
 
 
 def _yes(is_so: bool) -> str:

@@ -23,7 +23,7 @@ class Request(NamedTuple):
 
 
 _SITE = "the site's administrator changes hpcbatch's site.yaml, which is read anew by itself"
-_OBJECTS = "there are no reservations"
+_OBJECTS = "partitions and reservations are made and deleted here"
 REQUESTS: Mapping[str, Request] = {
     "abort": Request(5, 0, 0, f"slurm_shutdown error: {_INVALID_USER}", "there is no slurmctld"),
     "cancel_reboot": Request(
@@ -99,9 +99,8 @@ _NO_ENTITY = {
 
 
 def entity_of(words: Sequence[str]) -> str | None:
-    """What `create` and `delete` are about: of a partition also where other words come first."""
-    found = [_entity(word) for word in words]
-    return "partition" if "partition" in found and "reservation" not in found[:1] else next(iter(found), None)
+    """What `create` and `delete` are about: the first word that names one."""
+    return next((entity for word in words if (entity := _entity(word)) is not None), None)
 
 
 def _entity(word: str) -> str | None:

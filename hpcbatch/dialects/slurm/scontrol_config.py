@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.clock import full, stamp
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION
+from hpcbatch.dialects.slurm.preemption import config_values
 from hpcbatch.dialects.slurm.scontrol_show import format_ping
 from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE
+from hpcbatch.model.preemption import PreemptionConfig
 from hpcbatch.model.priority import PriorityConfig
 
 _ORDER = """
@@ -102,9 +104,6 @@ _FIXED = {
     "NEXT_JOB_ID": "N/A",
     "OverTimeLimit": "0 min",
     "PowerPlugin": "",
-    "PreemptMode": "OFF",
-    "PreemptType": "preempt/none",
-    "PreemptExemptTime": "00:00:00",
     "PriorityType": "priority/basic",
     "PrivateData": "none",
     "ProctrackType": "proctrack/linuxproc",  # a signal to a step reaches all that its tasks started
@@ -158,7 +157,7 @@ def _priority(config: PriorityConfig) -> dict[str, str]:
     flags += ["SMALL_RELATIVE_TO_TIME"] if config.is_size_relative else []
     return {
         "PriorityDecayHalfLife": full(config.half_life_s),
-        "PriorityCalcPeriod": "00:00:30",
+        "PriorityCalcPeriod": full(config.calc_period_s),
         "PriorityFavorSmall": "Yes" if config.favors_small else "No",
         "PriorityFlags": ",".join(flags),
         "PriorityMaxAge": full(config.max_age_s),
@@ -189,6 +188,7 @@ class Cluster(NamedTuple):
     refuses_oversize: bool = False
     enforced: tuple[str, ...] = ()
     priority: PriorityConfig = PriorityConfig()
+    preemption: PreemptionConfig = PreemptionConfig()
 
 
 def format_config(cluster: Cluster, now: datetime, tz: tzinfo, time_format: str = "") -> str:
@@ -208,6 +208,7 @@ def format_config(cluster: Cluster, now: datetime, tz: tzinfo, time_format: str 
         "SLURM_VERSION": SLURM_VERSION,
     }
     values["AccountingStorageEnforce"] = ",".join(cluster.enforced) or "none"
+    values |= config_values(cluster.preemption)
     names = _ORDER.split()
     if cluster.priority.is_multifactor:
         at = names.index("PriorityType")

@@ -15,7 +15,6 @@ from hpcbatch.model.named import NamedJob
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
 
-NO_RESERVATIONS = "No reservations in the system\n"
 NO_FRONTENDS = "No nodes in the system\n"
 NO_JOB = f"slurm_get_job_steps error: {INVALID_JOB}"
 NO_STEPS = "No job steps in the system\n"

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from functools import partial
+from itertools import chain
 
+from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.dialects.slurm.clock import ctime, short, stamp
-from hpcbatch.dialects.slurm.columns import Column, line, parse_format, parse_names
+from hpcbatch.dialects.slurm.columns import ALL, Column, line, parse_format, parse_names
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION, VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SINFO_HELP, SINFO_USAGE
 from hpcbatch.dialects.slurm.hostlist import compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB
 from hpcbatch.dialects.slurm.node_states import ASKED, NodeState, availability, features, node_state
+from hpcbatch.dialects.slurm.preemption import preempt_mode
 from hpcbatch.dialects.slurm.values import leading_number
 from hpcbatch.model.node_features import ACTIVE, AVAILABLE
 from hpcbatch.model.row import NodeRow, QueueRow
@@ -95,7 +97,7 @@ class SinfoOptions:
     data: str = ""
     """`json` or `yaml`: all nodes, whatever else is selected."""
     reservations: bool = False
-    """-T: reservations, of which there are none, instead of nodes."""
+    """-T: reservations instead of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ LETTERS: dict[str, tuple[str, _Value]] = {
     "l": ("TIMELIMIT", _limit),
     "L": ("DEFAULTTIME", _default_time),
     "m": ("MEMORY", lambda g: g.common(lambda node: node.mem_bytes // MIB)),
-    "M": ("PREEMPT_MODE", _fixed("OFF")),
+    "M": ("PREEMPT_MODE", lambda g: preempt_mode(g.queue)),
     "n": ("HOSTNAMES", _host_names),
     "N": ("NODELIST", _node_list),
     "o": ("NODE_ADDR", _host_names),
@@ -352,19 +354,23 @@ def _states(text: str) -> tuple[str, ...] | None:
 
 
 def columns_of(options: SinfoOptions) -> list[Column]:
+    form = parse_format(options.format if options.fields is None else ALL, LETTERS.__contains__, after_capital=" ")
     if options.fields is None:
-        return parse_format(options.format, LETTERS.__contains__)
-    columns = parse_names(options.fields, NAMES.__contains__)
-    return [column._replace(key=NAMES[column.key]) if column.key else column for column in columns]
+        return form
+    columns = parse_names(options.fields, lambda name: name == "all" or name in NAMES)
+    each = (form if one.key == "all" else [one._replace(key=NAMES[one.key])] if one.key else [one] for one in columns)
+    return list(chain.from_iterable(each))
+
+
+def above_of(options: SinfoOptions, now: datetime, tz: tzinfo) -> str:
+    return f"{ctime(now, tz)}\n" if (options.long or options.every_s) and not options.no_header else ""
 
 
 def format_sinfo(
     nodes: Sequence[NodeRow], queues: Sequence[QueueRow], options: SinfoOptions, now: datetime, tz: tzinfo
 ) -> str:
     """What sinfo prints for these nodes and queues. Every line ends in a newline."""
-    above = f"{ctime(now, tz)}\n" if (options.long or options.every_s) and not options.no_header else ""
-    if options.reservations:
-        return f"{above}No reservations in the system\n"
+    above = above_of(options, now, tz)
     columns = columns_of(options)
     groups = _groups(nodes, queues, {column.key for column in columns}, options, tz)
     columns = _grown(columns, groups)
@@ -398,6 +404,7 @@ def _groups(
     chosen = sorted((node for node in nodes if _is_selected(node, options)), key=lambda node: node.name)
     if options.reasons:
         chosen = [node for node in chosen if node.comment and not (node.ready and node.schedulable)]
+    queues = [queue for queue in queues if queue.destinations is None]  # PBS's routing queues have no nodes
     queues = [queue for queue in queues if options.shows_hidden or not queue.is_hidden]
     kept = [queue for queue in queues if options.partitions is None or queue.name in options.partitions]
     groups: list[_Group] = []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.dialects.slurm.tres import GPU, Amounts, gpus_of, same_type

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
+from types import MappingProxyType
 
 from hpcbatch.dialects.slurm.clock import ctime
 from hpcbatch.dialects.slurm.columns import Column, line, parse_format, parse_names
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
-from hpcbatch.dialects.slurm.squeue_format import LETTERS, NAMES, Field, View
+from hpcbatch.dialects.slurm.squeue_format import LETTERS, NAMES, Field, View, detail_of
 from hpcbatch.dialects.slurm.squeue_options import SqueueOptions
 from hpcbatch.dialects.slurm.states import compact, expected_end, expected_start, own_number, priority_of, used_s
 from hpcbatch.errors import UnknownJobError
@@ -36,7 +38,6 @@ _NUMERIC: dict[str, SortKey] = {
     "L": lambda row, now: float("inf") if row.walltime_s is None else row.walltime_s - used_s(row, now),
     "m": lambda row, _: row.mem_bytes or 0,
     "M": used_s,
-    "p": lambda row, _: priority_of(row),
     "Q": lambda row, _: priority_of(row),
     "S": lambda row, _: _when(expected_start(row)),
     "V": lambda row, _: _when(row.submit_time),
@@ -52,8 +53,12 @@ def check_ids(rows: Sequence[JobRow], options: SqueueOptions) -> None:
         raise UnknownJobError(str(named.number))
 
 
-def select_jobs(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -> list[JobRow]:
-    """The jobs that squeue lists, in its order. Raises SlurmUsageError for a letter that cannot be sorted by."""
+def select_jobs(
+    rows: Sequence[JobRow], options: SqueueOptions, now: datetime, tiers: Mapping[str, int] = MappingProxyType({})
+) -> list[JobRow]:
+    """The jobs that squeue lists, in its order. `tiers` are those of the partitions, by which -P sorts first.
+    Raises SlurmUsageError for a letter that cannot be sorted by.
+    """
     if any(row.array_indices or row.array_id is not None for row in rows):
         from hpcbatch.dialects.slurm.array_rows import listed, named  # seldom needed, and takes a millisecond
 
@@ -62,7 +67,10 @@ def select_jobs(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -
     elif options.ids is not None:
         numbers = {named.number for named in options.ids if not named.is_array}
         rows = [row for row in rows if row.job_id in numbers]
-    return _sorted([row for row in rows if _is_selected(row, options, now)], options, now)
+    if options.by_partition:
+        parts = (row._replace(queue=name, other_queues=()) for row in rows for name in (row.queue, *row.other_queues))
+        rows = list(parts)
+    return _sorted([row for row in rows if _is_selected(row, options, now)], options, now, tiers)
 
 
 def columns_of(options: SqueueOptions) -> list[Column]:
@@ -77,16 +85,19 @@ def format_queue(
     now: datetime,
     tz: tzinfo,
     wrf: Callable[[JobRow, str], str] | None = None,
+    *,
+    detail: Callable[[JobRow, str], str | None] | None = None,
+    tiers: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
     """What squeue prints for `rows`, of which it takes what `options` ask for. Every line ends in a newline.
-    `wrf` gives the columns of WRF_NAMES; without it they have no value.
+    `wrf` and `detail` give the columns of WRF_NAMES and DETAILED; without them a default stands there.
     """
-    chosen = select_jobs(rows, options, now)
-    view = View(
-        now=now, tz=tz, time_format=options.time_format, convert=options.convert, tasks_shown=options.tasks_shown
-    )
+    chosen = select_jobs(rows, options, now, tiers)
+    view = view_of(options, now, tz)
     if wrf is not None:
         view = view._replace(wrf=wrf)
+    if detail is not None:
+        view = view._replace(detail=detail)
     fields, columns = NAMES if options.fields is not None else LETTERS, columns_of(options)
     lines = [] if options.no_header else [line(columns, lambda key: fields[key].heading)]
     if (options.long or options.every_s) and not options.no_header:
@@ -95,23 +106,39 @@ def format_queue(
     return "".join(f"{text}\n" for text in lines)
 
 
+def view_of(options: SqueueOptions, now: datetime, tz: tzinfo) -> View:
+    return View(
+        now=now, tz=tz, time_format=options.time_format, convert=options.convert, tasks_shown=options.tasks_shown
+    )
+
+
+def needs_records(columns: Sequence[Column]) -> bool:
+    """Whether there are values among them that rows do not hold."""
+    return any(detail_of(column.key) for column in columns)
+
+
 def _value(fields: Mapping[str, Field], row: JobRow, view: View, key: str) -> str:
-    return fields[key].value(row, view)
+    name = detail_of(key)
+    found = None if name is None else view.detail(row, name)
+    return fields[key].value(row, view) if found is None else found
 
 
 def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
-    if row.state is JobState.REFUSED or options.has_reservations:
+    if row.state is JobState.REFUSED:
+        return False
+    if options.reservation is not None and options.reservation not in {row.reservation, _queue_of_reservation(row)}:
         return False
     if options.ids is None and row.end_time is not None and now - row.end_time > MIN_JOB_AGE:
         return False
     restrictions = (
         (options.states, compact(row.state, row.reason)),
         (options.names, row.name),
-        (options.partitions, row.queue),
         (options.accounts, row.account),
         (options.qos, row.qos or "normal"),
     )
     if any(asked is not None and value not in asked for asked, value in restrictions):
+        return False
+    if options.partitions is not None and options.partitions.isdisjoint((row.queue, *row.other_queues)):
         return False
     if options.licenses is not None and not _has_license(row, options.licenses):
         return False
@@ -120,17 +147,25 @@ def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
     return options.hosts is None or bool(options.hosts & set(row.hosts))
 
 
+def _queue_of_reservation(row: JobRow) -> str:
+    """PBS's reservations are queues."""
+    return row.queue if re.fullmatch(r"[RSM][0-9]+", row.queue) else ""
+
+
 def _has_license(row: JobRow, names: frozenset[str]) -> bool:
     """Source: _filter_job() of squeue's print.c."""
     return any(part.partition(":")[0] in names for part in row.licenses.split(","))
 
 
-def _sorted(rows: Sequence[JobRow], options: SqueueOptions, now: datetime) -> list[JobRow]:
+def _sorted(rows: Sequence[JobRow], options: SqueueOptions, now: datetime, tiers: Mapping[str, int]) -> list[JobRow]:
     # the order of slurmctld: what is requested by id begins with the newest members of an array
     ordered = sorted(rows, key=partial(_place, options.ids is not None))
     view = View(now=now, tz=UTC)
     for letter, descending in reversed(_sort_keys(options.sort)):
-        ordered.sort(key=partial(_sort_value, letter, view), reverse=descending)
+        if letter == "p":
+            ordered.sort(key=lambda row: (tiers.get(row.queue, 1), priority_of(row)), reverse=descending)
+        else:
+            ordered.sort(key=partial(_sort_value, letter, view), reverse=descending)
     return ordered
 
 

@@ -1,7 +1,8 @@
 """The fields of squeue: the value and the heading of every -o letter and every -O name.
 
-What a job row does not hold is shown as the real squeue shows it for a job that never requested it. Headings and
-values were read from squeue 22.05.8, letter by letter.
+What a job row does not hold is shown as the real squeue shows it for a job that never requested it; of the fields in
+DETAILED that stands in where there is no whole record. Headings and values were read from squeue 22.05.8, letter by
+letter.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class View(NamedTuple):
     tasks_shown: int = SHOWN
     wrf: Callable[[JobRow, str], str] = lambda _row, _name: "N/A"
     """The value of one of WRF_NAMES; it takes reading a log."""
+    detail: Callable[[JobRow, str], str | None] = lambda _row, _name: None
+    """The value of one of DETAILED; None where the record is not known."""
 
     def stamp(self, when: datetime | None, none: str = "N/A") -> str:
         return stamp(when, self.tz, self.time_format, self.now, none)
@@ -171,7 +174,7 @@ LETTERS: dict[str, Field] = {
     "o": Field("COMMAND", lambda row, _: row.command or "(null)"),
     "O": Field("CONTIGUOUS", _fixed("0")),
     "p": Field("PRIORITY", lambda row, _: f"{_priority(row) / (2**32 - 1):.14f}"),
-    "P": Field("PARTITION", lambda row, _: row.queue),
+    "P": Field("PARTITION", lambda row, _: ",".join((row.queue, *row.other_queues))),
     "q": Field("QOS", lambda row, _: row.qos or "normal"),
     "Q": Field("PRIORITY", lambda row, _: str(_priority(row))),
     "r": Field("REASON", lambda row, _: shown_reason(row.state, row.reason, row.message)),
@@ -182,7 +185,7 @@ LETTERS: dict[str, Field] = {
     "T": Field("STATE", lambda row, _: long(row.state, row.reason)),
     "u": Field("USER", lambda row, _: row.user),
     "U": Field("UID", lambda row, _: "N/A" if row.uid is None else str(row.uid)),
-    "v": Field("RESERVATION", NULL),
+    "v": Field("RESERVATION", lambda row, _: row.reservation or "(null)"),
     "V": Field("SUBMIT_TIME", lambda row, view: view.stamp(row.submit_time)),
     "w": Field("WCKEY", NULL),
     "W": Field("LICENSES", lambda row, _: row.licenses or "(null)"),
@@ -321,3 +324,15 @@ NAMES: dict[str, Field] = {
     "tres-per-task": Field("TRES_PER_TASK", lambda row, _: row.tres_per_task or "N/A"),
     "tres-alloc": Field("TRES_ALLOC", lambda row, _: _tres(row)),
 }
+
+DETAILED = frozenset("dgGhHIJknoxz") | {
+    *("batchflag", "cpus-per-task", "cpus-per-tres", "deadline", "mintime", "ntpercore", "ntpernode", "ntpersocket"),
+    *("numtasks", "stderr", "stdin", "stdout", "tres-per-socket"),
+}
+"""Letters, and names of what has none, whose values take the whole record (squeue_details)."""
+
+
+def detail_of(key: str) -> str | None:
+    """The member of DETAILED that a letter of -o or a name of -O stands for."""
+    name = _BY_LETTER.get(key, key)
+    return name if name in DETAILED else None

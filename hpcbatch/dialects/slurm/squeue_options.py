@@ -85,7 +85,7 @@ VARIABLES = {
     "SQUEUE_STATES": "states",
     "SQUEUE_USERS": "users",
 }
-NO_EFFECT = frozenset({"all", "array-unique", "federation", "hide", "local", "priority", "sibling", "verbose"})
+NO_EFFECT = frozenset({"all", "array-unique", "federation", "hide", "local", "sibling", "verbose"})
 """Hidden partitions and federations: there are none to show or to hide."""
 
 
@@ -112,12 +112,14 @@ class SqueueOptions(NamedTuple):
     start: bool = False
     convert: bool = True
     time_format: str = ""
+    by_partition: bool = False
+    """-P: a waiting job once in each of its partitions."""
     unfold: bool = False
     """-r: a line for each member of an array."""
     steps: tuple[tuple[NamedJob, str], ...] | None = None
     """-s: steps instead of jobs, of which these or () all: a job and the name of its step."""
-    has_reservations: bool = False
-    """-R: jobs of reservations, of which there are none."""
+    reservation: str | None = None
+    """-R: jobs of this reservation alone."""
     clusters: str | None = None
     every_s: int = 0
     """-i: again after so many seconds; 0: once."""
@@ -184,7 +186,7 @@ def _build(settings: Mapping[str, str], asked: Mapping[str, str], user: str, tim
         qos=_names(merged.get("qos")),
         licenses=_names(merged.get("licenses")),
         steps=_steps(asked["steps"]) if "steps" in asked else None,
-        has_reservations="reservation" in asked,
+        reservation=asked.get("reservation"),
         clusters=asked.get("clusters"),
         every_s=leading_number(asked.get("iterate", "0")),
         data="yaml" if "yaml" in asked else "json" if "json" in asked else "",
@@ -193,6 +195,7 @@ def _build(settings: Mapping[str, str], asked: Mapping[str, str], user: str, tim
         no_header="noheader" in asked,
         long=long,
         start=start,
+        by_partition="priority" in asked,
         unfold="array" in asked,
         convert="noconvert" not in asked,
         time_format=time_format,

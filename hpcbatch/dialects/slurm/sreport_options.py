@@ -69,7 +69,7 @@ _UNITS = (
 )
 _TYPES = (("cluster", 2), ("job", 1), ("reservation", 2), ("resv", 2), ("user", 1))
 _WCKEY = "wckey"
-_REPORTS: dict[str, tuple[tuple[str, int, Report | str], ...]] = {
+REPORTS: dict[str, tuple[tuple[str, int, Report | str], ...]] = {
     "cluster": (
         ("accountutilizationbyuser", 1, Report.BY_ACCOUNT),
         ("userutilizationbyaccount", 18, Report.BY_USER),
@@ -127,14 +127,12 @@ def read_options(argv: Sequence[str], now: datetime) -> Options | None:
         if name in asked:
             raise SlurmAnswer(text)
     words = [argv[index] for index in operands]
-    if not words:
-        raise NotSupportedError("sreport without a command, its interactive mode, is not supported yet")
     if asked.get("tres", "cpu").lower() != "cpu":
         raise NotSupportedError(f"sreport -T {asked['tres']}: jobs are reported by their CPUs alone")
     keyword = words[0].lower()
     kind = next((kind for kind, least in _TYPES if _is(keyword, kind, least)), None)
     if kind is None:
-        _other(keyword, words[0])
+        _other(keyword, words)
         return None
     if len(words) < 2:
         raise SlurmUsageError(f"too few arguments for keyword:{words[0]}")
@@ -149,17 +147,51 @@ def _is(word: str, name: str, least: int) -> bool:
     return len(word) >= least and name.startswith(word)
 
 
-def _other(keyword: str, word: str) -> None:
+def has_no_command(argv: Sequence[str]) -> bool:
+    """Whether the requests come from standard input."""
+    given, operands = PARSER.parse(argv, permute=True)
+    return not operands and not {"help", "usage", "version"} & {option.option.name for option in given}
+
+
+def kept_options(options: Sequence[str], words: Sequence[str]) -> list[str]:
+    """The command line's options after a request at the prompt, of which some hold for those that follow."""
+    name = _kept(words[0].lower()) if words else ""
+    if name == "nonparsable":
+        return [option for option in options if option not in {"-p", "-P", "--parsable", "--parsable2"}]
+    if name in {"sort", "time"}:
+        return [*options, *(f"--{name}={word}" for word in words[1:2])]
+    return [*options, *([f"--{name}"] if name else [])]
+
+
+_KEPT = (
+    ("local", 3),
+    ("nonparsable", 4),
+    ("parsable", 8),
+    ("parsable2", 9),
+    ("quiet", 4),
+    ("sort", 1),
+    ("time", 1),
+    ("verbose", 4),
+)
+
+
+def _kept(keyword: str) -> str:
+    return next((name for name, least in _KEPT if _is(keyword, name, least)), "")
+
+
+def _other(keyword: str, words: Sequence[str]) -> None:
+    if _kept(keyword) in {"sort", "time"} and len(words) < 2:
+        raise SlurmUsageError(f"too few arguments for keyword:{words[0]}")
     if _is(keyword, "help", 2):
         raise SlurmAnswer(SREPORT_HELP)
     if _is(keyword, "version", 4):
         raise SlurmAnswer(VERSION_TEXT)
-    if not any(_is(keyword, name, least) for name, least in (("exit", 1), ("quit", 4), ("quiet", 4), ("verbose", 4))):
-        raise SlurmUsageError(f"invalid keyword: {word}")
+    if not (_kept(keyword) or _is(keyword, "exit", 1) or _is(keyword, "quit", 4)):
+        raise SlurmUsageError(f"invalid keyword: {words[0]}")
 
 
 def _report(kind: str, word: str) -> Report:
-    for name, least, report in _REPORTS[kind]:
+    for name, least, report in REPORTS[kind]:
         if _is(word.lower(), name, least):
             if isinstance(report, Report):
                 return report

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from signal import SIGALRM
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.slurm import values
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.ids import parse_id

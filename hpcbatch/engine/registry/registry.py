@@ -27,7 +27,7 @@ from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.registry.values import clone
 from hpcbatch.engine.registry.watches import QueueWatch
 from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
-from hpcbatch.record import crd
+from hpcbatch.record import crd, reservation
 from hpcbatch.units import rfc3339
 
 _UPDATE_TRIES = 50
@@ -252,6 +252,7 @@ class Registry(Objects):
         for path in sorted(_VOLCANO_CRDS.glob("*.yaml")):
             self.install(yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)))  # noqa: S506
         self.install(crd.definition())
+        self.install(reservation.definition())
         for name in _QUEUES:
             self.ensure_queue(name)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass
 
-from hpcbatch.policy.plan.estate import ALL_SHARES, Estate, Spot, fits
+from hpcbatch.dataclass import dataclass
+from hpcbatch.policy.plan.estate import Estate, Spot, fits
 from hpcbatch.policy.plan.limits import Count, Limits
 from hpcbatch.policy.plan.outcome import Why
+from hpcbatch.policy.plan.packing import may_fit
 from hpcbatch.policy.plan.snapshot import JobId, Owner, Part, Shape, WaitingJob
 from hpcbatch.policy.plan.timeline import Amounts
 
@@ -84,6 +85,10 @@ class Kind:
             total += number * (min(count, 1) if is_scattered else count)
         return total
 
+    def most_by_spot(self, *, with_closed: bool) -> dict[Spot, int]:
+        able = (*self.filter.able, *self.filter.closed) if with_closed else self.filter.able
+        return {spot: count for spot in able if (count := self.fits(spot.has))}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Option:
@@ -99,7 +104,11 @@ class Option:
         return self.parts[0][0].filter.pool
 
     def ever_fits(self, *, with_closed: bool) -> bool:
-        return all(kind.most(is_scattered=self.is_scattered, with_closed=with_closed) >= n for kind, n in self.parts)
+        if any(kind.most(is_scattered=self.is_scattered, with_closed=with_closed) < n for kind, n in self.parts):
+            return False
+        return len(self.parts) == 1 or may_fit(
+            self, [kind.most_by_spot(with_closed=with_closed) for kind, _ in self.parts], lambda spot: spot.has
+        )
 
 
 class JobClass:
@@ -220,7 +229,3 @@ class Compiler:
 def _part_key(part: Part) -> tuple[object, object]:
     needs = tuple(sorted((name, amount) for name, amount in part.needs.items() if amount))
     return needs, (tuple(sorted(part.labels.items())), part.terms, part.hosts, part.excluded_hosts)
-
-
-def shares_of(option: Option) -> int:
-    return ALL_SHARES if option.is_exclusive else 1

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 
 from hpcbatch.policy.plan.compiled import Option
 from hpcbatch.policy.plan.estate import Estate, Spot
-from hpcbatch.policy.plan.rooms import Placing, Rooms, View, place
+from hpcbatch.policy.plan.packing import Placing, place
+from hpcbatch.policy.plan.rooms import Rooms, View
 from hpcbatch.policy.plan.timeline import Amounts
 
 

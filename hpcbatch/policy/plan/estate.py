@@ -45,7 +45,7 @@ class Estate:
         self.index = {name: index for index, name in enumerate(names, 1)}
         """Of a vector's names in amounts."""
         self.reservations = list(reservations)
-        self.pools: dict[str, dict[str, Spot]] = {"": {}}
+        self.pools: dict[str, dict[str, Spot]] = {"": {}, **{found.name: {} for found in self.reservations}}
         self.running: dict[JobId, RunningJob] = {}
         self.ends: list[tuple[float, JobId]] = []
         self._touched: dict[str, None] = {}
@@ -202,21 +202,21 @@ class Estate:
     def _occupants(self, spot: Spot, now_s: float) -> Iterator[Occupant]:
         """What runs on a node, as jobs outside reservations see it: a job in a reservation only after that."""
         for end_s, amounts in spot.jobs.values():
-            yield -math.inf, _end(end_s, now_s), amounts
+            yield -math.inf, end_of(end_s, now_s), amounts
         for pool, spots in self.pools.items():
             if pool and spot.name in spots and spots[spot.name].jobs:
                 over = [found.end_s for found in self.reservations if found.name == pool and found.start_s <= now_s]
                 for end_s, amounts in spots[spot.name].jobs.values():
-                    start, end = max(over, default=-math.inf), _end(end_s, now_s)
+                    start, end = max(over, default=-math.inf), end_of(end_s, now_s)
                     if start < end:
                         yield start, end, amounts
 
     def _inside(self, spot: Spot, now_s: float) -> Timeline:
         """What is free for jobs in a reservation: what it keeps, unless others overlap it."""
         node = self.nodes[spot.name]
-        own = [(-math.inf, _end(end_s, now_s), amounts) for end_s, amounts in spot.jobs.values()]
+        own = [(-math.inf, end_of(end_s, now_s), amounts) for end_s, amounts in spot.jobs.values()]
         others = [
-            (-math.inf, _end(end_s, now_s), amounts)
+            (-math.inf, end_of(end_s, now_s), amounts)
             for pool, spots in self.pools.items()
             if pool != spot.pool and spot.name in spots
             for end_s, amounts in spots[spot.name].jobs.values()
@@ -226,14 +226,19 @@ class Estate:
             for found in self.reservations
             if found.name == spot.pool and spot.name in found.nodes
         ]
+        before = [
+            (found.start_s, found.end_s, self._amount_kept(found, node, shares=ALL_SHARES))
+            for found in self.reservations
+            if found.goes_before and found.name != spot.pool and spot.name in found.nodes
+        ]
         zero = (0,) * len(spot.has)
         inside = Timeline.of(zero, [*own, *((start, end, minus(zero, amounts)) for start, end, amounts in kept)])
-        beside = Timeline.of(spot.has, [*own, *others])
+        beside = Timeline.of(spot.has, [*own, *others, *before])
         times = sorted({*inside.times, *beside.times})
         return Timeline(times, [lower(inside.at(time), beside.at(time)) for time in times])
 
 
-def _end(end_s: float, now_s: float) -> float:
+def end_of(end_s: float, now_s: float) -> float:
     return end_s if end_s > now_s else now_s + OVERDUE_S
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import product
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.policy.plan.snapshot import JOBS, NODES, Limit, Owner, RunningJob, Scope, Shape, Vector
 
-_NARROW_FIRST = (Scope.USER, Scope.ACCOUNT, Scope.QOS, Scope.GROUP, Scope.QUEUE)
+_NARROW_FIRST = (Scope.USER, Scope.ACCOUNT, Scope.QOS, Scope.PROJECT, Scope.GROUP, Scope.QUEUE)
 CounterKey = tuple[int, tuple[str, ...]]
 """The limit's index, and the values of the names that it counts apart."""
 
@@ -20,9 +20,15 @@ class Count:
     key: CounterKey
     amount: int
     limit: Limit
+    binds: bool = True
+    """Whether the limit holds the job back."""
+
+    def of(self, walltime_s: float) -> int:
+        """What a job of this walltime adds."""
+        return round(self.amount * max(0.0, walltime_s)) if self.limit.is_time else self.amount
 
     def __hash__(self) -> int:
-        return hash((self.key, self.amount))
+        return hash((self.key, self.amount, self.binds))
 
 
 class Limits:
@@ -37,29 +43,59 @@ class Limits:
             self._indices.setdefault(None if scope is None else (scope, limit.of[scope]), []).append(index)
         self._of_owner: dict[tuple[Owner, str], tuple[CounterKey, ...]] = {}
         self._of_running: dict[str, list[Count]] = {}
+        self._has_times = any(limit.is_time for limit in self.limits)
+        self._ends: dict[str, float] = {}
+        """Of running jobs that count for limits of times."""
+        self.beside_s = 0.0
+        """What a job's time from release to its last moment has beside its walltime."""
+        self.spent: Mapping[str, int] = {}
+
+    def begin(self, now_s: float) -> None:
+        """Count what running jobs have left of their walltimes."""
+        if not self._has_times:
+            return
+        for key in [key for key in self.used if self.limits[key[0]].is_time]:
+            del self.used[key]
+        for job_id, end_s in self._ends.items():
+            for count in self._of_running.get(job_id, ()):
+                if count.limit.is_time:
+                    self.used[count.key] = self.used.get(count.key, 0) + count.of(end_s - self.beside_s - now_s)
+
+    def used_by(self, key: CounterKey) -> int:
+        """What running jobs use, and what has been spent before."""
+        spent = self.limits[key[0]].spent
+        return self.used.get(key, 0) + (self.spent.get(spent, 0) if spent else 0)
 
     def counts(self, owner: Owner, shape: Shape, uses: Vector | None) -> tuple[Count, ...]:
         """Of a waiting job in one of its shapes."""
         if not self.limits:
             return ()
         return tuple(
-            Count(key, amount, self.limits[key[0]])
+            Count(key, amount, limit, not _has_name(limit.spares, owner))
             for key in self._keys(owner, shape.queue or owner.queue)
-            if (amount := _used(self.limits[key[0]].what, uses, shape))
+            if (amount := _used((limit := self.limits[key[0]]).what, uses, shape))
         )
 
     def put_running(self, job: RunningJob) -> None:
         self.drop_running(job.job_id)
         found = []
         for key in self._keys(job.owner, job.owner.queue):
-            amount = _used_running(self.limits[key[0]].what, job)
-            found.append(Count(key, amount, self.limits[key[0]]))
-            self.used[key] = self.used.get(key, 0) + amount
+            limit = self.limits[key[0]]
+            if not (amount := _used_running(limit.what, job)):
+                continue
+            found.append(Count(key, amount, limit))
+            if not limit.is_time:
+                self.used[key] = self.used.get(key, 0) + amount
         if found:
             self._of_running[job.job_id] = found
+            if self._has_times:
+                self._ends[job.job_id] = job.ends_s
 
     def drop_running(self, job_id: str) -> None:
+        self._ends.pop(job_id, None)
         for count in self._of_running.pop(job_id, ()):
+            if count.limit.is_time:
+                continue
             self.used[count.key] -= count.amount
             if not self.used[count.key]:
                 del self.used[count.key]
@@ -87,6 +123,10 @@ def _concerns(limit: Limit, names: Mapping[Scope, tuple[str, ...]]) -> bool:
     return all(name in names[scope] for scope, name in limit.of.items()) and not any(
         name in apart for scope, apart in limit.apart_from.items() for name in names[scope]
     )
+
+
+def _has_name(names: Mapping[Scope, frozenset[str]], owner: Owner) -> bool:
+    return any(name in some for scope, some in names.items() for name in owner.names(scope))
 
 
 def _used(what: str, uses: Vector | None, shape: Shape) -> int:

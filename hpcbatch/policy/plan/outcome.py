@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
-from hpcbatch.policy.plan.snapshot import JobId, Limit
+from hpcbatch.dataclass import dataclass, field
+from hpcbatch.policy.plan.snapshot import JobId, Limit, Place
 
 
 class Why(StrEnum):
@@ -21,16 +21,6 @@ class Why(StrEnum):
     NODE_DOWN = "NodeDown"  # it would fit, if nodes that are closed were open
     NEVER_FITS = "NeverFits"  # more than all nodes have
     BEGIN_TIME = "BeginTime"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """`count` pods of a part on a node."""
-
-    part: int
-    """The index in the shape's parts."""
-    node: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +60,17 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Preemption:
+    """A job that could start at these places once the victims have ended; no planned start is delayed by it."""
+
+    job_id: JobId
+    shape: int
+    places: tuple[Place, ...]
+    victims: tuple[JobId, ...]
+    """None of them can be spared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Of all waiting jobs each is in `releases` or in `held`; those in `expected` are in `held` too."""
 
@@ -80,5 +81,7 @@ class Plan:
     """A view that is true until the Planner hears of the next event: looking up a job is quick, all of them is not."""
     expected: Mapping[JobId, Expected] = field(default_factory=dict)
     """Those within the depth, in the order of priority."""
+    preemptions: tuple[Preemption, ...] = ()
+    """Of held jobs."""
     next_s: float | None = None
     """Plan anew then at the latest, even if nothing happens: a planned start, a reservation's or a job's time."""

@@ -6,12 +6,16 @@ not, as many as `Snapshot.depth`, get a planned start: the first time at which, 
 their nodes are free. All jobs after those are released only if they leave these nodes free at these times, and keep out
 of reservations. So a job is never planned later because of one after it. The depth counts in each reservation apart.
 A planned job counts for its limits too, from its planned start on.
+
+A job for which others are being ended comes before all of them, at the places that were chosen for it. When all that is
+planned, those that may preempt others and have not been released are looked at, again in their order: if they could
+start beside everything planned once some of those that yield to them have ended, the least set of these is chosen.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from hpcbatch.policy.plan.compiled import Compiler, JobClass, Key
 from hpcbatch.policy.plan.estate import Estate
@@ -39,7 +43,14 @@ class Planner:
         self.class_of: dict[JobId, tuple[JobClass, object]] = {}
         self.orders: dict[str, list[Key]] = {}
         """By reservation: its waiting jobs, in the order of priority."""
+        self.claimants: list[Key] = []
+        """Jobs for which others are being ended, likewise."""
+        self.preemptors: list[Key] = []
+        """Those that may preempt others, outside reservations, likewise."""
+        self.yielding: dict[JobId, RunningJob] = {}
+        """Those that may be ended for others."""
         self._limits_are = snapshot.limits
+        self._spent, self._beside_s = snapshot.spent, snapshot.beside_walltime_s
         self._events = 0
         self._build(snapshot.nodes, snapshot.running, snapshot.waiting, snapshot.reservations)
 
@@ -61,8 +72,13 @@ class Planner:
     def put_running(self, job: RunningJob) -> None:
         """One that was released, or other places or another end of one that runs."""
         self.drop_job(job.job_id)
+        self._put_running(job)
+
+    def _put_running(self, job: RunningJob) -> None:
         self.estate.put_running(job)
         self.limits.put_running(job)
+        if job.yields is not None and not job.reservation:
+            self.yielding[job.job_id] = job
 
     def drop_job(self, job_id: JobId) -> None:
         """It has ended, or does not wait any longer. Of one that is unknown nothing happens."""
@@ -75,10 +91,14 @@ class Planner:
                 found[0].drop(_key(job))
                 order = self.orders[job.reservation]
                 del order[bisect_left(order, _key(job))]
+                for some in (self.claimants, self.preemptors):
+                    if (at := bisect_left(some, _key(job))) < len(some) and some[at] == _key(job):
+                        del some[at]
                 if not found[0].keys:
                     del self.compiler.classes[found[1]]
         self.estate.drop_running(job_id)
         self.limits.drop_running(job_id)
+        self.yielding.pop(job_id, None)
         self._events += 1
         if self._events % _FORGET_EVERY == 0:
             self.compiler.forget_unused()
@@ -104,6 +124,11 @@ class Planner:
     def set_reservations(self, reservations: Iterable[Reservation]) -> None:
         """All of them; costs as much as a first plan."""
         self._rebuild(reservations=tuple(reservations))
+
+    def set_spent(self, spent: Mapping[str, int], *, beside_s: float) -> None:
+        """What has been used before, by the names that limits have for it; what jobs' times have beside walltimes."""
+        self._spent, self._beside_s = spent, beside_s
+        self.limits.spent, self.limits.beside_s = spent, beside_s
 
     def set_limits(self, limits: Iterable[Limit]) -> None:
         """All of them; costs as much as a first plan."""
@@ -136,12 +161,13 @@ class Planner:
     ) -> None:
         self.estate = Estate(nodes, reservations)
         self.limits = Limits(self._limits_are)
+        self.set_spent(self._spent, beside_s=self._beside_s)
         self.compiler = Compiler(self.estate, self.limits)
         self.rooms = Rooms(self.estate)
         self.waiting, self.class_of, self.orders = {}, {}, {}
+        self.claimants, self.preemptors, self.yielding = [], [], {}
         for job in running:
-            self.estate.put_running(job)
-            self.limits.put_running(job)
+            self._put_running(job)
         for waiter in waiting:
             self.waiting[waiter.job_id] = waiter
         self.asleep = sorted((job.earliest_s, job.job_id) for job in self.waiting.values())
@@ -151,6 +177,10 @@ class Planner:
         found = self.compiler.class_of(key, job)
         found.put(_key(job), job.least_s, self.compiler.counts(job))
         insort(self.orders.setdefault(job.reservation, []), _key(job))
+        if job.claim and not job.reservation:
+            insort(self.claimants, _key(job))
+        if job.preempts and not job.reservation:
+            insort(self.preemptors, _key(job))
         self.class_of[job.job_id] = (found, key)
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from hpcbatch.policy.plan.compiled import Kind, Option, shares_of
+from hpcbatch.policy.plan.compiled import Kind, Option
 from hpcbatch.policy.plan.estate import Estate, Spot
-from hpcbatch.policy.plan.timeline import Amounts, Timeline, minus, plus
+from hpcbatch.policy.plan.packing import Placing, place, taken
+from hpcbatch.policy.plan.timeline import Amounts, Timeline, minus
 
-Placing = tuple[int, Spot, int]
-"""The part's index, where, how many pods."""
 _LONG_LOG = 50_000
 
 
@@ -64,6 +63,9 @@ class Rooms:
             for pool, time in (("", found.start_s), ("", found.end_s), (found.name, found.end_s)):
                 if time > now_s and time not in self.starts.setdefault(pool, []):
                     insort(self.starts[pool], time)
+            for pool in self._estate.pools if found.goes_before and found.start_s > now_s else ():
+                if found.start_s not in self.starts.setdefault(pool, []):
+                    insort(self.starts[pool], found.start_s)
         if self._estate.reservations:
             for spot in self._estate.spots():
                 if not spot.is_even:
@@ -153,67 +155,33 @@ class Rooms:
 
     def occupy(self, option: Option, placed: Sequence[Placing], start_s: float, end_s: float) -> None:
         for spot, amounts in taken(option, placed).items():
-            self._planned[spot] = self.timeline(spot).with_occupant(start_s, end_s, amounts)
-            self._log.append(spot)
+            self.put(spot, self.timeline(spot).with_occupant(start_s, end_s, amounts))
         if start_s > self.now_s:
             starts = self.starts.setdefault(option.pool, [])
             if start_s not in starts:
                 insort(starts, start_s)
 
+    def vacate(self, option: Option, placed: Sequence[Placing], start_s: float, end_s: float) -> None:
+        """The reverse of `occupy`."""
+        for spot, amounts in taken(option, placed).items():
+            nothing = (0,) * len(amounts)
+            self.put(spot, self.timeline(spot).with_occupant(start_s, end_s, minus(nothing, amounts)))
+
+    def put(self, spot: Spot, timeline: Timeline) -> None:
+        """While this plan is made."""
+        self._planned[spot] = timeline
+        self._log.append(spot)
+
+    def first_time(self, option: Option, placed: Sequence[Placing], walltime_s: float) -> float | None:
+        """When the pods have room at these places for so long; None: never, as far as is known."""
+        wanted = taken(option, placed)
+        times = {self.now_s} | {time for spot in wanted for time in self.timeline(spot).times if time > self.now_s}
+        for time in sorted(times):
+            free = {spot: self.timeline(spot).lowest(time, time + walltime_s) for spot in wanted}
+            if all(has >= needs for spot in wanted for has, needs in zip(free[spot], wanted[spot], strict=True)):
+                return time
+        return None
+
     def _free(self, spot: Spot) -> Amounts:
         planned = self._planned.get(spot)
         return spot.free_now if planned is None else planned.at(self.now_s)
-
-
-def place(
-    option: Option,
-    fits: Sequence[Mapping[Spot, int]],
-    free: Callable[[Spot], Amounts],
-    preference: Callable[[Spot, int], tuple[float, int, str]],
-) -> list[Placing] | None:
-    """Places for all pods, by `fits` of each part alone. Parts with the least choice go first."""
-    if len(option.parts) == 1:
-        return _place(option, 0, fits[0], preference)
-    placed: list[Placing] = []
-    for part in sorted(range(len(option.parts)), key=lambda index: (len(fits[index]), index)):
-        left = fits[part]
-        if placed:
-            kind, left = option.parts[part][0], dict(left)
-            for spot, amounts in taken(option, placed).items():
-                if spot in left:
-                    count = 0 if option.is_scattered else kind.fits(minus(free(spot), (0, *amounts[1:])))
-                    left[spot] = count
-                    if not count:
-                        del left[spot]
-        more = _place(option, part, left, preference)
-        if more is None:
-            return None
-        placed += more
-    return placed
-
-
-def _place(
-    option: Option, part: int, fits: Mapping[Spot, int], preference: Callable[[Spot, int], tuple[float, int, str]]
-) -> list[Placing] | None:
-    left = option.parts[part][1]
-    placed: list[Placing] = []
-    if left == 1 and fits:
-        best = min(fits, key=lambda spot: preference(spot, fits[spot]))
-        return [(part, best, 1)]
-    for spot in sorted(fits, key=lambda spot: preference(spot, fits[spot])):
-        count = min(left, 1 if option.is_scattered else fits[spot])
-        placed.append((part, spot, count))
-        left -= count
-        if not left:
-            return placed
-    return None
-
-
-def taken(option: Option, placed: Sequence[Placing]) -> dict[Spot, Amounts]:
-    """What the job takes of each spot, its shares too."""
-    found: dict[Spot, Amounts] = {}
-    for part, spot, count in placed:
-        amounts = tuple([amount * count for amount in option.parts[part][0].amounts])
-        before = found.get(spot)
-        found[spot] = (shares_of(option), *amounts[1:]) if before is None else plus(before, amounts)
-    return found

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from hpcbatch.dataclass import dataclass, field
 
 Vector = Mapping[str, int]
 JobId = str
@@ -24,6 +25,7 @@ class Scope(StrEnum):
 
     USER = "user"
     GROUP = "group"
+    PROJECT = "project"
     ACCOUNT = "account"
     QUEUE = "queue"
     QOS = "qos"
@@ -39,7 +41,8 @@ class Owner:
     """The job's account first, then its parents up to the root: limits of all of them count."""
     queue: str = ""
     qos: tuple[str, ...] = ()
-    """The job's QOS, then its partition's."""
+    """The job's QOS, then its partition's, and other names that limits may use."""
+    project: str = ""
 
     def names(self, scope: Scope) -> tuple[str, ...]:
         match scope:
@@ -49,6 +52,8 @@ class Owner:
                 return self.groups
             case Scope.ACCOUNT:
                 return self.accounts
+            case Scope.PROJECT:
+                return (self.project,)
             case Scope.QUEUE:
                 return (self.queue,)
             case Scope.QOS:
@@ -119,6 +124,16 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """`count` pods of a part on a node."""
+
+    part: int
+    """The index in the shape's parts."""
+    node: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingJob:
     """A job that could start as far as holds, dependencies and its submitter are concerned."""
 
@@ -138,6 +153,10 @@ class WaitingJob:
     """Runs in this reservation only; "": outside all."""
     earliest_s: float = -math.inf
     """Neither starts nor is planned before."""
+    preempts: frozenset[str] = frozenset()
+    """Running jobs of these classes may be ended for it."""
+    claim: tuple[Place, ...] = ()
+    """Jobs are being ended so that it can start there, in its first shape: it goes before all others."""
 
     def __post_init__(self) -> None:
         if not self.shapes or not self.walltime_s > 0:
@@ -147,6 +166,18 @@ class WaitingJob:
     def least_s(self) -> float:
         """The least time for which it would start."""
         return self.walltime_s if self.min_walltime_s is None else min(self.walltime_s, self.min_walltime_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yields:
+    """That a running job may be ended for others."""
+
+    classes: frozenset[str]
+    """For those that preempt one of them."""
+    order: tuple[float, ...]
+    """The smallest is ended first. Equal ones go by their names."""
+    since_s: float = -math.inf
+    """Not before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,12 +194,15 @@ class RunningJob:
     uses: Vector | None = None
     """What limits count of it; None: the sum of `placed`, JOBS 1, NODES their number."""
     reservation: str = ""
+    yields: Yields | None = None
+    """None: it is not ended for any other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """Nodes kept from `start_s` to `end_s` for those who may use it. Of one that repeats, each time is one of these, by
-    the same name. Reservations of the same node at the same time together keep no more than the node has.
+    the same name. Reservations of the same node at the same time together keep no more than the node has, unless one
+    `may_overlap`.
     """
 
     name: str
@@ -179,13 +213,28 @@ class Reservation:
     users: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
     accounts: frozenset[str] = frozenset()
+    denied_users: frozenset[str] = frozenset()
+    denied_groups: frozenset[str] = frozenset()
+    denied_accounts: frozenset[str] = frozenset()
     is_for_nobody: bool = False
-    """Maintenance."""
+    goes_before: bool = False
+    """Jobs of other reservations do not run into it either: maintenance."""
+    may_overlap: bool = False
+    """It and others may keep more of a node together than that has."""
+    cuts_s: float = 0.0
+    """Jobs in it are ended with it, and start even if they might run so much longer."""
 
     def may_use(self, owner: Owner) -> bool:
-        """Whether the owner is in every list that is not empty."""
+        """Whether the owner is in every list that is not empty, and in none of those who are denied."""
         lists = ((self.users, (owner.user,)), (self.groups, owner.groups), (self.accounts, owner.accounts))
-        return not self.is_for_nobody and all(not some or not some.isdisjoint(names) for some, names in lists)
+        denied = (
+            (self.denied_users, (owner.user,)),
+            (self.denied_groups, owner.groups),
+            (self.denied_accounts, owner.accounts),
+        )
+        if self.is_for_nobody or any(not some.isdisjoint(names) for some, names in denied):
+            return False
+        return all(not some or not some.isdisjoint(names) for some, names in lists)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +255,12 @@ class Limit:
     of: Mapping[Scope, str] = field(default_factory=dict)
     per: tuple[Scope, ...] = ()
     apart_from: Mapping[Scope, frozenset[str]] = field(default_factory=dict)
+    spares: Mapping[Scope, frozenset[str]] = field(default_factory=dict)
+    """Jobs with one of these names count, but are not held back: another limit goes before this one."""
+    is_time: bool = False
+    """`amount` is of `what` times seconds, until the ends of running jobs as far as their walltimes tell."""
+    spent: str = ""
+    """Of a limit of times: under which name the planner is told what has been used before (`Planner.set_spent`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +273,10 @@ class Snapshot:
     waiting: tuple[WaitingJob, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     limits: tuple[Limit, ...] = ()
+    spent: Mapping[str, int] = field(default_factory=dict)
+    """See `Limit.spent`."""
+    beside_walltime_s: float = 0.0
+    """What jobs' times from release to the last moment have beside their walltimes, which limits of times count."""
     depth: int | None = 1
     """How many blocked jobs, the first ones, get a planned start that nothing delays: 1 is EASY backfilling, None (all)
     conservative backfilling."""

@@ -10,19 +10,24 @@ import heapq
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.policy.plan.compiled import Counts, JobClass, Key, Option
 from hpcbatch.policy.plan.earliest import earliest
+from hpcbatch.policy.plan.estate import Spot
 from hpcbatch.policy.plan.limits import Count, CounterKey
-from hpcbatch.policy.plan.outcome import Expected, Held, Place, Plan, Release, Why
-from hpcbatch.policy.plan.rooms import Placing
-from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, WaitingJob
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
+from hpcbatch.policy.plan.packing import Placing
+from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Place, Reservation, RunningJob, WaitingJob
+from hpcbatch.policy.plan.yielding import in_line, least_victims, without
 
 if TYPE_CHECKING:
     from hpcbatch.policy.plan.planner import Planner
 
 _SHOWN_ENDS = 3
+_TIMES_LOOK_S = 30.0
+_PREEMPTORS, _TRIED_IN_VAIN = 4, 32
+"""In one plan, for how many jobs others end, and how many kinds of jobs are tried in vain. The next plan goes on."""
 Uses = tuple[Count, ...]
 
 
@@ -38,8 +43,18 @@ def walk(planner: Planner, now_s: float) -> Plan:
         releases=tuple(found.releases.values()),
         held=_HeldView(found, planner),
         expected=found.expected,
+        preemptions=tuple(found.preemptions),
         next_s=found.next_s(),
     )
+
+
+class _Start(NamedTuple):
+    """A planned one."""
+
+    option: Option
+    placed: list[Placing]
+    start_s: float
+    counted: Uses
 
 
 class _Walk:
@@ -47,6 +62,7 @@ class _Walk:
         self.now_s = now_s
         self.releases: dict[JobId, Release] = {}
         self.expected: dict[JobId, Expected] = {}
+        self.preemptions: list[Preemption] = []
         self.own: dict[JobId, Held] = {}
         """Of jobs that were looked at one by one."""
         self.failed: dict[JobClass, list[tuple[float, Held]]] = {}
@@ -58,17 +74,30 @@ class _Walk:
         self._rooms = planner.rooms
         self._planned: dict[str, int] = {}
         self._limited: set[Counts] = set()
-        self._used = planner.limits.used
+        self._limits = planner.limits
+        self._limits.begin(now_s)
         self._released_uses: dict[CounterKey, int] = {}
         self._planned_uses: dict[CounterKey, list[tuple[float, int]]] = {}
+        self._cuts: dict[str, list[Reservation]] = {}
+        """By pool: the times of a reservation that ends the jobs in it."""
+        for found in planner.estate.reservations:
+            if found.cuts_s:
+                self._cuts.setdefault(found.name, []).append(found)
+        self._starts: dict[JobId, _Start] = {}
+        """Of those in `expected`."""
+        self._claimed: set[JobId] = set()
 
     def run(self) -> None:
+        for key in self._planner.claimants:
+            self._claim(self._planner.waiting[key[1]], key)
         for pool, order in sorted(self._planner.orders.items(), reverse=True):  # "", all the others, comes last
             held = self._refusal(pool, order)
             if held is not None:
                 self.own.update(held)
             else:
                 self._backfill(pool, self._plan_first(pool, order))
+        if self._planner.preemptors and self._planner.yielding:
+            self._preempt()
 
     def _refusal(self, pool: str, order: list[Key]) -> dict[JobId, Held] | None:
         """If the reservation is gone."""
@@ -83,6 +112,8 @@ class _Walk:
             if not self._has_depth(pool):
                 return key
             job = self._planner.waiting[key[1]]
+            if job.job_id in self._claimed:
+                continue
             found = self._planner.class_of[job.job_id][0]
             if self._failed_before(found, job.least_s) is not None:
                 continue
@@ -147,6 +178,8 @@ class _Walk:
         if not any(map(self._room_now, found.options)):
             return None
         job = self._planner.waiting[found.keys[at][1]]
+        if job.job_id in self._claimed:
+            return self._next_allowed(found, at + 1)
         limited = False
         for option, uses in zip(found.options, found.counts[at], strict=True):
             limit = self._limit(uses, job.least_s)
@@ -188,6 +221,10 @@ class _Walk:
         times = [expected.start_s for expected in self.expected.values()]
         times += [time for found in self._estate.reservations for time in (found.start_s, found.end_s)]
         times += [time for time, _ in self._planner.asleep[:1]]
+        if self._planner.preemptors:
+            times += [job.yields.since_s for job in self._planner.yielding.values() if job.yields is not None]
+        if any(held.limit is not None and held.limit.is_time for held in self.own.values()):
+            times.append(self.now_s + _TIMES_LOOK_S)  # what runs needs less the longer it has run
         return min((time for time in times if self.now_s < time < math.inf), default=None)
 
     def _has_depth(self, pool: str) -> bool:
@@ -212,22 +249,30 @@ class _Walk:
             limit = self._limit(counted, walltime_s) if counted != uses else None
             if limit is not None:
                 return limit
-            end_s = self.now_s + walltime_s
-            self.releases[job.job_id] = Release(
-                job_id=job.job_id,
-                shape=option.index,
-                places=_places(placed),
-                is_bound=bool(option.pool) or self._rooms.shrinks(option.pool, end_s),
-                walltime_s=walltime_s,
-            )
-            self._rooms.occupy(option, placed, self.now_s, end_s)
-            for count in counted:
-                self._released_uses[count.key] = self._released_uses.get(count.key, 0) + count.amount
+            is_bound = bool(option.pool) or self._rooms.shrinks(option.pool, self.now_s + walltime_s)
+            self._start(job, _Start(option, placed, self.now_s, counted), walltime_s, is_bound=is_bound)
             return None
         return None
 
+    def _start(self, job: WaitingJob, start: _Start, walltime_s: float, *, is_bound: bool) -> None:
+        option, placed, _, counted = start
+        self.releases[job.job_id] = Release(
+            job_id=job.job_id,
+            shape=option.index,
+            places=_places(placed),
+            is_bound=is_bound,
+            walltime_s=walltime_s,
+        )
+        self._rooms.occupy(option, placed, self.now_s, self.now_s + walltime_s)
+        self._count_released(counted, walltime_s)
+
     def _walltimes(self, job: WaitingJob, pool: str) -> Iterator[float]:
         """The times for which the job may run, the longest first: between them nothing begins."""
+        for found in self._cuts.get(pool, ()):
+            over_s = self.now_s + job.walltime_s - found.end_s
+            if found.start_s <= self.now_s < found.end_s and 0 < over_s <= found.cuts_s:
+                yield found.end_s - self.now_s
+                return
         yield job.walltime_s
         least_s = job.min_walltime_s
         if least_s is None or least_s >= job.walltime_s:
@@ -240,21 +285,115 @@ class _Walk:
 
     def _plan(self, job: WaitingJob, allowed: list[tuple[Option, Uses]], pool: str) -> bool:
         best: tuple[float, Option, Uses, list[Placing]] | None = None
+        walltime_s = job.walltime_s
+        for one in self._cuts.get(pool, ()):
+            if 0 < walltime_s - (one.end_s - one.start_s) <= one.cuts_s:
+                walltime_s = one.end_s - one.start_s
         for option, uses in allowed:
-            found = earliest(option, job.walltime_s, self._estate, self._rooms)
+            found = earliest(option, walltime_s, self._estate, self._rooms)
             if found is not None and (best is None or found[0] < best[0]):
                 best = found[0], option, uses, found[1]
         if best is None:
             return False
         start_s, option, uses, placed = best
-        self.expected[job.job_id] = Expected(start_s=start_s, shape=option.index, places=_places(placed))
-        self.own[job.job_id] = self._next(job, start_s, placed)
-        self._rooms.occupy(option, placed, start_s, start_s + job.walltime_s)
-        for count in _counted(job, uses, placed):
-            self._planned_uses.setdefault(count.key, []).append((start_s, count.amount))
+        self._expect(job, _Start(option, placed, start_s, _counted(job, uses, placed)))
         self._planned[pool] = self._planned.get(pool, 0) + 1
         self.last_planned[pool] = job.job_id
         return True
+
+    def _expect(self, job: WaitingJob, start: _Start) -> None:
+        option, placed, start_s, counted = start
+        self.expected[job.job_id] = Expected(start_s=start_s, shape=option.index, places=_places(placed))
+        self.own[job.job_id] = self._next(job, start_s, placed)
+        self._rooms.occupy(option, placed, start_s, start_s + job.walltime_s)
+        for count in counted:
+            self._planned_uses.setdefault(count.key, []).append((start_s, self._amount(count, job.walltime_s)))
+        self._starts[job.job_id] = start
+
+    def _claim(self, job: WaitingJob, key: Key) -> None:
+        """Release a job for which others are ended, or keep what was chosen for it until it is free. Where that has
+        become impossible, it is a job like others.
+        """
+        found = self._planner.class_of[job.job_id][0]
+        option, uses = found.options[0], found.counts[bisect_left(found.keys, key)][0]
+        if self._refusal_of(found) is not None or self._limit(uses, job.least_s) is not None:
+            return
+        if self._room_now(option):
+            self._release(job, option, uses)
+            if job.job_id in self.releases:
+                self._claimed.add(job.job_id)
+                return
+        placed = _placed(job, option, self._estate.pools[""])
+        start_s = None if placed is None else self._rooms.first_time(option, placed, job.walltime_s)
+        if placed is not None and start_s is not None:
+            self._claimed.add(job.job_id)
+            start = _Start(option, placed, start_s, _counted(job, uses, placed))
+            if start_s <= self.now_s:
+                self._start(job, start, job.walltime_s, is_bound=True)
+            else:
+                self._expect(job, start)
+
+    def _preempt(self) -> None:
+        """Choose the running jobs that end for waiting ones."""
+        ready = [
+            job
+            for job in self._planner.yielding.values()
+            if job.yields is not None and job.yields.since_s <= self.now_s
+        ]
+        failed: dict[object, float] = {}
+        lines: dict[frozenset[str], list[RunningJob]] = {}
+        gone: set[JobId] = set()
+        for _, job_id in self._planner.preemptors if ready else ():
+            job, found = self._planner.waiting[job_id], self._planner.class_of[job_id][0]
+            kind = (id(found), job.preempts)
+            if job_id in self.releases or job_id in self._claimed or failed.get(kind, math.inf) <= job.walltime_s:
+                continue
+            if len(self.preemptions) >= _PREEMPTORS or len(failed) >= _TRIED_IN_VAIN:
+                return
+            if job.preempts not in lines:
+                lines[job.preempts] = in_line(
+                    each for each in ready if each.yields and each.yields.classes & job.preempts
+                )
+            candidates = [each for each in lines[job.preempts] if each.job_id not in gone]
+            is_possible = bool(candidates) and self._refusal_of(found) is None
+            victims = self._preempt_for(job, found, candidates) if is_possible else None
+            if victims is None:
+                failed[kind] = job.walltime_s
+            else:
+                gone.update(each.job_id for each in victims)
+
+    def _preempt_for(
+        self, job: WaitingJob, found: JobClass, candidates: list[RunningJob]
+    ) -> tuple[RunningJob, ...] | None:
+        """Those that end; its own planned start, if any, is given up. None: the job cannot start."""
+        planned = self._starts.get(job.job_id)
+        if planned is not None:
+            self._forget_start(job, planned)
+        counts = found.counts[bisect_left(found.keys, (job.order, job.job_id))]
+        option, uses = found.options[0], counts[0]  # a claim is of the first shape
+        is_held_back = self._limit(uses, job.walltime_s) is not None
+        chosen = None if is_held_back else least_victims(option, job.walltime_s, candidates, self._estate, self._rooms)
+        if chosen is None:
+            if planned is not None:
+                self._expect(job, planned)
+            return None
+        victims, placed = chosen
+        for victim in victims:
+            for spot in self._estate.spots_of(victim):
+                self._rooms.put(spot, without(self._rooms.timeline(spot), spot, victim, self.now_s))
+        self._rooms.occupy(option, placed, self.now_s, self.now_s + job.walltime_s)
+        self._count_released(_counted(job, uses, placed), job.walltime_s)
+        if victims:  # else there is room that the victims of others leave
+            names = tuple(victim.job_id for victim in victims)
+            self.preemptions.append(
+                Preemption(job_id=job.job_id, shape=option.index, places=_places(placed), victims=names)
+            )
+        return victims
+
+    def _forget_start(self, job: WaitingJob, start: _Start) -> None:
+        self._rooms.vacate(start.option, start.placed, start.start_s, start.start_s + job.walltime_s)
+        for count in start.counted:
+            self._planned_uses[count.key].remove((start.start_s, self._amount(count, job.walltime_s)))
 
     def _next(self, job: WaitingJob, start_s: float, placed: list[Placing]) -> Held:
         """Why a job with a planned start does not start now."""
@@ -280,12 +419,23 @@ class _Walk:
     def _limit(self, uses: Uses, walltime_s: float) -> Limit | None:
         """The limit that forbids the job to start now. Planned jobs count for jobs that still run when they start."""
         for count in uses:
-            used = self._used.get(count.key, 0) + self._released_uses.get(count.key, 0)
+            if not count.binds:
+                continue
+            used = self._limits.used_by(count.key) + self._released_uses.get(count.key, 0)
             if count.key in self._planned_uses:
                 used += self._planned_use(count.key, walltime_s)
-            if used + count.amount > count.limit.amount:
+            if used + self._amount(count, walltime_s) > count.limit.amount:
                 return count.limit
         return None
+
+    def _amount(self, count: Count, holds_s: float) -> int:
+        """What a job that holds its nodes so long adds."""
+        return count.of(holds_s - self._limits.beside_s)
+
+    def _count_released(self, counted: Uses, holds_s: float) -> None:
+        for count in counted:
+            amount = self._released_uses.get(count.key, 0) + self._amount(count, holds_s)
+            self._released_uses[count.key] = amount
 
     def _planned_use(self, key: CounterKey, walltime_s: float) -> int:
         end_s = self.now_s + walltime_s
@@ -316,7 +466,20 @@ def _counted(job: WaitingJob, uses: Uses, placed: list[Placing]) -> Uses:
     if job.uses is not None or not any(count.limit.what == NODES for count in uses):
         return uses
     nodes = len({spot for _, spot, _ in placed})
-    return tuple(Count(c.key, nodes, c.limit) if c.limit.what == NODES else c for c in uses)
+    return tuple(Count(c.key, nodes, c.limit, c.binds) if c.limit.what == NODES else c for c in uses)
+
+
+def _placed(job: WaitingJob, option: Option, spots: Mapping[str, Spot]) -> list[Placing] | None:
+    """The places that the job claims; None if they are not what it needs, or a node cannot be used any more."""
+    counts = [0] * len(option.parts)
+    placed: list[Placing] = []
+    for place in job.claim:
+        spot = spots.get(place.node)
+        if spot is None or place.part >= len(counts) or spot not in option.parts[place.part][0].filter.able:
+            return None
+        counts[place.part] += place.count
+        placed.append((place.part, spot, place.count))
+    return placed if counts == [count for _, count in option.parts] else None
 
 
 def _places(placed: list[Placing]) -> tuple[Place, ...]:

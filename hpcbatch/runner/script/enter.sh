@@ -19,11 +19,21 @@ case $1:$2 in *[!a-z0-9:]* | *:) exit 1 ;; esac
 # allocated: until the allocation is there, since its pod may run a little before
 allocated() {
   tries=0
-  until [ -s "$run/allocated" ]; do
-    [ $tries -lt 300 ] || exit 1
+  until [ -s "$run/allocated" ] || of_script; do
+    if [ $tries -ge 300 ]; then
+      echo "the job's script has not started yet" >&2
+      exit 1
+    fi
     tries=$((tries + 1))
     nap
   done
+}
+
+# of_script: keeps the variables that the script of a job that is no allocation was started with; fails until it is
+of_script() {
+  [ "$interactive" != allocation ] && { read -r pid <"$run/session"; } 2>/dev/null || return 1
+  (umask 077 && cat "/proc/$pid/environ" >"$run/allocated.$$") 2>/dev/null &&
+    [ -s "$run/allocated.$$" ] && ! grep -q HPCBATCH_STARTED= "$run/allocated.$$" && mv "$run/allocated.$$" "$run/allocated"
 }
 
 case $1 in

@@ -109,6 +109,7 @@ stop() {
     *)
       text=$deleted_text
       ! grep -q '^requeue ' "$requests" 2>/dev/null || text=$requeued_text
+      ! grep -q '^preempt ' "$requests" 2>/dev/null || text=$preempted_text
       ;;
   esac
   write_error "$text" used_s "$used_s" limit_s "$most_s" \

@@ -17,7 +17,7 @@ version whole '
 
 ntasks='' nodes='' max_nodes='' cpus_per_task=${SRUN_CPUS_PER_TASK:-} per_node='' nodelist='' exclude='' relative=0
 label=${SLURM_LABELIO:+yes} out=${SLURM_STDOUTMODE:-} err=${SLURM_STDERRMODE:-} input=${SLURM_STDINMODE:-}
-kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution='' mpi=${SLURM_MPI_TYPE:-} multi_prog=''
+kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution='' packs='' mpi=${SLURM_MPI_TYPE:-} multi_prog=''
 overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name='' export_given=''
 preserve_env='' test_only='' groups=${default_group:-0} wait_s=${SLURM_WAIT:-0} open_mode=${SLURM_OPEN_MODE:-} step_limit=''
 
@@ -99,6 +99,8 @@ read_distribution() {
   case $1 in
     *:block* | *:cyclic* | *:fcyclic*) order=${1#*:} order=${order%%[:,]*} ;;
   esac
+  packs=
+  case $distribution,$1, in block*,[Pp]ack,*) packs=yes ;; esac
 }
 
 [ -z "${SLURM_HINT:-}" ] || read_hint "$SLURM_HINT"

@@ -190,7 +190,24 @@ choose() {
     [ $number_of -ge "${nodes:-1}" ] || return 1
   fi
   # shellcheck disable=SC2086
-  lay_out "$ntasks" "${per_node:-0}" $some
+  if [ -n "$packs" ]; then lay_out "$ntasks" "${per_node:-0}" $some; else spread "$ntasks" "${per_node:-0}" $some; fi
+}
+
+# spread N LIMIT WORD...: as lay_out, but one task after the other goes to the next host with room; only their numbers follow
+# the distribution. Source: _task_layout_block() and _task_layout_cyclic(), 22.05.
+spread() {
+  left=$1 most=$2
+  shift 2
+  layout=$(printf '%s\n' "$@" | awk -F : -v left="$left" -v most="$most" '
+    { name[NR] = $1; room[NR] = most > 0 && most < $2 + 0 ? most : $2 + 0 }
+    END {
+      for (round = 0; left > 0; round++) {
+        before = left
+        for (i = 1; i <= NR && left > 0; i++) if (round < room[i]) { has[i]++; left-- }
+        if (left == before) exit 1
+      }
+      for (i = 1; i <= NR; i++) if (has[i]) printf " %s:%d", name[i], has[i]
+    }') || return 1
 }
 
 # plan: sets $layout, `host:tasks` words of all parts of the step, and $taken, the CPUs that they take; fails where there is no room.

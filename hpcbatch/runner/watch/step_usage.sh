@@ -109,16 +109,29 @@ note_lost_steps() {
 tells=0
 tell_steps() {
   tells=$((tells + 1))
-  for name in steps/log step_usage; do
-    [ -s "$run/$name" ] || continue
-    [ $((tells % 5)) != 0 ] && [ -e "$run/told.${name%/*}" ] && [ "$run/$name" -ot "$run/told.${name%/*}" ] && continue
-    : >"$run/told.${name%/*}"
-    case $name in
-      step_usage) echo "hpcbatch: spent $(spent_words 4000)" ;;
-      *)
-        note_lost_steps 137
-        echo "hpcbatch: steps $(step_words 8000)"
-        ;;
-    esac
-  done
+  [ $((tells % 5)) = 0 ] || is_untold step_usage && [ -s "$run/step_usage" ] &&
+    : >"$run/told.step_usage" && echo "hpcbatch: spent $(spent_words 4000)"
+  if [ $((tells % 5)) = 0 ] || is_untold steps/log; then tell_step_log; fi
 }
+
+# tell_new_steps SINCE: at once, where a step has begun or ended; where steps follow each other, now and then. SINCE is the uptime at
+# which the job began, $now the current one.
+next_step_word=0
+tell_new_steps() {
+  is_untold steps/log && [ "$now" -ge "$next_step_word" ] || return 0
+  pause_of_words=$(((now - $1) / 100))
+  [ $pause_of_words -ge 100 ] || pause_of_words=100
+  [ $pause_of_words -le 1000 ] || pause_of_words=1000
+  next_step_word=$((now + pause_of_words))
+  tell_step_log
+}
+
+tell_step_log() {
+  [ -s "$run/steps/log" ] || return 0
+  : >"$run/told.steps"
+  note_lost_steps 137
+  echo "hpcbatch: steps $(step_words 8000)"
+}
+
+# is_untold FILE: whether it may have changed since it was told
+is_untold() { [ -s "$run/$1" ] && ! { [ -e "$run/told.${1%/*}" ] && [ "$run/$1" -ot "$run/told.${1%/*}" ]; }; }

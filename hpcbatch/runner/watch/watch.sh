@@ -9,6 +9,7 @@
 #   walltime SECONDS                  another limit than the job's first one; `none` for no limit
 #   cput SECONDS                      the same of the CPU time of all its processes together
 #   requeue TIME                      the run is about to be ended, to be queued again: for Slurm's line in the output
+#   preempt TIME                      the same where it is ended for another job
 #   suspend                           while this line stands there, the job is stopped, and its walltime with it
 
 requests=$root/requests/lines
@@ -59,6 +60,7 @@ watch() {
       look
       look_at_links
     fi
+    tell_new_steps "$began"
     keep_words
     [ -z "$real_due" ] || [ $pause -le 25 ] || pause=25 # wrf.exe overwrites what real.exe said
     [ $now -ge $((began + 300)) ] || [ $pause -le 25 ] || pause=25

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import DirectiveError, HpcBatchError, place
+
+if TYPE_CHECKING:
+    from hpcbatch.site.importing.standing import Standing
 
 _SHOWN = 80
 """Characters of a setting in a message."""
@@ -61,6 +64,11 @@ class Queue:
     """A routing queue's destinations; it runs no jobs."""
     is_restricted: bool = False
     """Not everybody may use it."""
+    priority_tier: int | None = None
+    preempt_mode: str = ""
+    grace_s: int = 0
+    priority: int | None = None
+    """PBS's."""
 
 
 @dataclass(slots=True)
@@ -88,6 +96,8 @@ class Found:
         """`server_name`, `default_queue`, `max_array_size`, `kill_delay_s`, `history_kept_s`."""
         self.priority: dict[str, str] = {}
         """Of site.yaml's `priority`, by key, as YAML."""
+        self.preemption: dict[str, str] = {}
+        """Of site.yaml's `preemption`, likewise."""
         self.licenses: dict[str, int] = {}
         self.gres: dict[str, Setting] = {}
         """Names that jobs count: `gpu`, `gpu:a100`, `ngpus`."""
@@ -95,6 +105,8 @@ class Found:
         self.queues_with_nodes: set[str] = set()
         """Their jobs run only on the nodes that name them."""
         self.limits: dict[tuple[str, str], Setting] = {}
+        self.standing: dict[str, Standing] = {}
+        """Maui's standing reservations, by name."""
         self._carried: dict[Setting, None] = {}
         self._left: dict[Left, None] = {}
         self._own: dict[Setting, None] = {}

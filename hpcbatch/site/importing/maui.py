@@ -1,4 +1,4 @@
-"""maui.cfg and moab.cfg: limits of classes, features of nodes, licences. All else is the policy of a scheduler.
+"""maui.cfg and moab.cfg: limits of classes, features of nodes, licences, standing reservations. All else is policy.
 
 Source of the grammar: Maui Administrator's Guide, appendix F; Moab's, appendix A.
 """
@@ -10,6 +10,7 @@ from typing import Final
 
 from hpcbatch.site.importing.found import Found, Place, Queue, Setting
 from hpcbatch.site.importing.slurm_conf import cluster_name, licenses
+from hpcbatch.site.importing.standing import read_standing
 from hpcbatch.site.importing.values import LONGEST_S, hosts, pbs_seconds, whole
 
 _LINE = re.compile(r"\s*([A-Za-z][\w.]*)(?:\[([^\]]*)\])?\s*=?\s*(.*?)\s*")
@@ -26,7 +27,8 @@ _REASONS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
             r"FS\w*|\w*WEIGHT|\w*CAP|XF\w*|\w*PRIORITY\w*|REJECTNEG\w*|BACKFILL\w*|BF\w*|RESERVATION\w*|RESDEPTH|PRIOACCRUAL.*",
             _ORDER,
         ),
-        (r"SR\w*|\w*RESERV\w*", "there are no standing reservations"),
+        (r"SR\w*", "standing reservations are read as SRCFG[NAME]"),
+        (r"\w*RESERV\w*", "reservations are made by operators: scontrol create reservation"),
         (r"NODE(ALLOCATION|ACCESS|SET|AVAIL)\w*|JOBNODEMATCH\w*|PAR\w*|TASKDISTRIBUTION\w*", _WHERE),
         (r"PREEMPT\w*", "a job is never ended for another one"),
     )
@@ -57,12 +59,14 @@ def read(text: str, file: str, found: Found) -> None:
 
 
 def _parameter(name: str, index: str | None, rest: str, place: Place, found: Found) -> None:
-    if index is not None and name in {"CLASSCFG", "NODECFG"}:
+    if index is not None and name in {"CLASSCFG", "NODECFG", "SRCFG"}:
         found.carried(Setting(place, name, index))
         for match in _ATTRIBUTE.finditer(rest):
             value = match[2] if match[2] is not None else match[3]
             setting = Setting(place, f"{name}[{index}] {match[1]}", value)
-            if name == "CLASSCFG":
+            if name == "SRCFG":
+                read_standing(index, match[1].upper(), setting, found)
+            elif name == "CLASSCFG":
                 queue = found.everywhere if index.upper() == "DEFAULT" else found.queue(index, place)
                 _class(queue, match[1].upper(), setting, found)
             else:

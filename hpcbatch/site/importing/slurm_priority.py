@@ -102,6 +102,7 @@ READERS: Final[Mapping[str, Callable[[Setting, Found], None]]] = {
     "fairsharedampeningfactor": _weight("dampening"),
     "prioritymaxage": _duration("maxAge"),
     "prioritydecayhalflife": _duration("decayHalfLife"),
+    "prioritycalcperiod": _duration("calcPeriod"),
     "priorityfavorsmall": _favor_small,
     "priorityflags": _flags,
     "accountingstorageenforce": _enforce,

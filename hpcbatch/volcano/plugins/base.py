@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hpcbatch.dataclass import dataclass
 from hpcbatch.errors import HpcBatchError
 
 Object = dict[str, Any]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 
 from hpcbatch.model.dependency import DependencyKind
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState
+from tests.component.life.limits import overlap
 from tests.component.life.play import Run
 from tests.component.life.user import SMALL, SMALL_CPUS, Asked, Life
 
@@ -107,15 +107,3 @@ def check_room(life: Life, cpus: int) -> None:
         altered = [asked for asked in life.asked.values() if any(run.name == asked.spec.name for run in at_once)]
         told = "\n".join(map(str, (*at_once, *altered)))
         assert most <= room, f"{most} CPUs in use, there are {room}\n{told}"
-
-
-def overlap(runs: Iterable[tuple[Run, int]]) -> tuple[int, float]:
-    """The most that ran at one instant, each with its weight; and when that was."""
-    changes = sorted(
-        change for run, weight in runs for change in ((run.begun, weight), (run.ended or run.begun, -weight))
-    )
-    most, now, when = 0, 0, 0.0
-    for at, change in changes:
-        now += change
-        most, when = max((most, when), (now, at), key=lambda pair: pair[0])
-    return most, when

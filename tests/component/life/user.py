@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -42,6 +43,7 @@ from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import cell_at, row_of
+from tests.component.life.limits import ACCOUNTS, SHORT
 from tests.component.life.play import Script, Stage
 from tests.component.volcano_cluster import NS
 
@@ -50,6 +52,8 @@ AT_ONCE = 12
 SMALL = "small"
 """A queue with room for SMALL_CPUS at once."""
 SMALL_CPUS = 2
+NODES = 4, 4
+"""CPUs of each."""
 AFTER = [DependencyKind.AFTER_OK, DependencyKind.AFTER_NOT_OK, DependencyKind.AFTER_ANY]
 TOO_LATE = {RefusalCode.STARTED, RefusalCode.NOT_RUNNING, RefusalCode.ENDING, RefusalCode.NOT_RERUNNABLE}
 FOREVER = float("inf")
@@ -110,6 +114,12 @@ class Asked:
     limits: list[int | None] = field(default_factory=list)
     shown: dict[str, Any] | None = field(default_factory=dict)
     """Name, walltime and priority as altered; None: it is not known whether they were."""
+    is_wide: bool = False
+    """It needs the whole cluster."""
+    came: float = field(default_factory=time.monotonic)
+    """When the user knew its number."""
+    deleted_at: float | None = None
+    """When its deletion was first requested."""
 
 
 class Life:
@@ -121,6 +131,8 @@ class Life:
         self.api: Any = LoginNode(registry, history)
         self.history, self.stage, self.scripts, self.dice = history, stage, scripts, dice
         self.asked: dict[str, Asked] = {}
+        self.specs: dict[str, JobSpec] = {}
+        """Of all that was submitted, though perhaps nobody answered."""
         self.refused = 0
 
     def step(self) -> None:
@@ -128,6 +140,8 @@ class Life:
             (10, self.submit),
             (3, self.submit_dependent),
             (2, self.submit_array),
+            (2, self.submit_together),
+            (1, self.submit_wide),
             (3, self.hold),
             (4, self.release),
             (3, self.delete),
@@ -140,7 +154,7 @@ class Life:
             (1, self.alter_limit),
         ]
         if len(self.unfinished()) >= AT_ONCE:
-            acts = acts[3:]
+            acts = acts[5:]
             time.sleep(0.02)  # the user has time, the machine is busy
         weights = [weight for weight, _ in acts]
         try:
@@ -153,6 +167,23 @@ class Life:
     # Requests
 
     def submit(self, dependency: Dependency | None = None, array: Array | None = None) -> None:
+        self._submit(*self._drawn(dependency, array))
+
+    def submit_together(self) -> None:
+        with ThreadPoolExecutor(3) as pool:
+            done = [pool.submit(self._submit, *self._drawn()) for _ in range(3)]
+        for each in done:
+            each.result()
+
+    def submit_wide(self) -> None:
+        last = next((asked for asked in reversed(self.asked.values()) if asked.is_wide), None)
+        if last is None or self.record(last).status.state.is_final:
+            spec, script = self._drawn()
+            chunk = Chunk(count=sum(NODES), cpus=1, ranks=1)
+            spec = replace(spec, chunks=(chunk,), hold=False, queue="default", account=None, attributes={})
+            self._submit(spec, replace(script, runs_s=0.02))
+
+    def _drawn(self, dependency: Dependency | None = None, array: Array | None = None) -> tuple[JobSpec, Script]:
         name = f"j{len(self.scripts)}"
         chunk = Chunk(count=self.dice.choice([1, 1, 2]), cpus=1, ranks=1)
         spec = JobSpec(
@@ -165,24 +196,32 @@ class Life:
             hold=array is None and self.dice.random() < 0.1,
             rerunnable=self.dice.random() < 0.5,
             queue=self.dice.choice(["default", "default", SMALL]),
+            account=self.dice.choice([None, *ACCOUNTS]),
+            attributes={"qos": SHORT} if self.dice.random() < 0.3 else {},
         )
         runs_s = FOREVER if self.dice.random() < 0.15 else self.dice.choice([0.0, 0.02, 0.1])
         script = Script(runs_s, self.dice.choice([0, 0, 1]))
-        self.scripts[name] = script
+        self.scripts[name], self.specs[name] = script, spec
+        return spec, script
+
+    def _submit(self, spec: JobSpec, script: Script) -> None:
+        self.scripts[spec.name], self.specs[spec.name] = script, spec
         try:
             made = submit(self.api, NS, Submission(spec=spec, script=b"#!/bin/sh\n", environment={}), timeout_s=20)
         except RefusedError:
             # what it depends on has left already in a way that it can never be met
-            assert dependency is not None
+            assert spec.dependency is not None
             self.refused += 1
             return
-        asked = Asked(spec, script, made.job_id, is_held=spec.hold)
-        asked.shapes.append((0.0, (chunk.count, chunk.count * chunk.cpus)))
-        if array is not None:
-            asked.limits.append(array.limit)
+        (chunk,) = spec.chunks
+        asked = Asked(spec, script, made.job_id, is_held=spec.hold, is_wide=chunk.count == sum(NODES))
+        # more chunks than nodes share pods
+        asked.shapes.append((0.0, (min(chunk.count, len(NODES)), chunk.count * chunk.cpus)))
+        if spec.array is not None:
+            asked.limits.append(spec.array.limit)
         if spec.hold:
             asked.held.append((time.monotonic(), FOREVER))
-        self.asked[name] = asked
+        self.asked[spec.name] = asked
 
     def submit_dependent(self) -> None:
         if self.asked:
@@ -204,7 +243,7 @@ class Life:
 
     def hold(self) -> None:
         asked = self._some()
-        if asked is None or asked.is_held:
+        if asked is None or asked.is_held or asked.is_wide:
             return
         holds.hold(self.api, row_of(self.record(asked)))
         asked.is_held = True
@@ -231,12 +270,13 @@ class Life:
             self._delete(asked)
 
     def _delete(self, asked: Asked) -> None:
+        asked.deleted_at = asked.deleted_at or time.monotonic()
         changes.request_delete(self.api, row_of(self.record(asked)))
         asked.is_deleted = True
 
     def alter(self) -> None:
         asked = self._some(JobState.QUEUED, JobState.HELD)
-        if asked is None or asked.spec.array is not None:
+        if asked is None or asked.spec.array is not None or asked.is_wide:
             return
         fields: dict[str, Any] = self.dice.choice(
             [
@@ -269,7 +309,7 @@ class Life:
 
     def rerun(self) -> None:
         asked = self._some(JobState.RUNNING)
-        if asked is None:
+        if asked is None or asked.is_wide:
             return
         row, is_held = row_of(self.record(asked)), self.dice.random() < 0.3
         asked.is_held = asked.is_held or is_held

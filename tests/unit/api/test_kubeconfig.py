@@ -77,13 +77,13 @@ def test_where_it_is_looked_for(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
     environ = {"HOME": str(home)}
-    assert kubeconfig.find(environ) == [kubectl]
+    assert kubeconfig.find(environ) == [*map(str, [kubectl])]
     environ["HPCBATCH_STATE_DIR"] = str(tmp_path / "state")
-    assert kubeconfig.find(environ) == [engine]
+    assert kubeconfig.find(environ) == [*map(str, [engine])]
     environ["KUBECONFIG"] = f"{tmp_path / 'one'}:{tmp_path / 'gone'}:{tmp_path / 'two'}"
-    assert kubeconfig.find(environ) == [tmp_path / "one", tmp_path / "two"]
+    assert kubeconfig.find(environ) == [*map(str, [tmp_path / "one", tmp_path / "two"])]
     environ["HPCBATCH_KUBECONFIG"] = str(tmp_path / "two")
-    assert kubeconfig.find(environ) == [tmp_path / "two"]
+    assert kubeconfig.find(environ) == [*map(str, [tmp_path / "two"])]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hpcbatch.api.port import WatchEvent
-from hpcbatch.controller.live_usage import LiveUsage, is_running, last_usage
+from hpcbatch.controller.live_usage import LiveUsage, between_looks_s, is_running, last_usage
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.record import HostUsage
 from tests.waiting import wait_for
@@ -66,3 +66,8 @@ def test_what_is_known_of_a_run_goes_with_it() -> None:
     finally:
         usage.stop()
         usage.thread.join(10)
+
+
+@pytest.mark.parametrize(("pods", "pause_s"), [(0, 2), (1, 2), (10, 2), (50, 10), (10_000, 60)])
+def test_the_more_pods_run_the_less_often_each_is_looked_at(pods: int, pause_s: float) -> None:
+    assert between_looks_s(pods) == pause_s

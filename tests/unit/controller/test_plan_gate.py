@@ -118,8 +118,10 @@ class World:
         self.nodes.objects["", name] = obj
         self.gate.on_node(WatchEvent("MODIFIED", obj))
 
-    def put_pod(self, job: JobRecord, node: str, index: int = 0, phase: str = "Running") -> None:
-        obj = {
+    def put_pod(
+        self, job: JobRecord, node: str, index: int = 0, phase: str = "Running", *, is_leaving: bool = False
+    ) -> None:
+        obj: Object = {
             "metadata": {
                 "namespace": NS,
                 "name": f"job-{job.job_id}-{index}",
@@ -128,6 +130,8 @@ class World:
             "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": "1"}}}]},
             "status": {"phase": phase},
         }
+        if is_leaving:
+            obj["metadata"]["deletionTimestamp"] = "2026-11-25T13:00:00Z"
         self.pods.objects[object_key(obj)] = obj
         self.gate.on_pod(WatchEvent("MODIFIED", obj))
 
@@ -174,6 +178,25 @@ def test_on_an_idle_system_nobody_waits_for_a_plan() -> None:
     world = World()
     assert world.gate.take(job(1)) is None
     assert world.gate.take(job(1)) is None, "a second look, after a failure"
+
+
+def test_a_wide_job_is_not_overtaken_while_a_pod_is_just_going() -> None:
+    """Of a job that has ended: its node has not become smaller for good, so that the wide one would never fit."""
+    world = World()
+    gone, going, *_ = full(world)
+    wide, later = job(5, cpus=2, count=2), job(6, walltime_s=7200)
+    for one in (wide, later):
+        assert world.gate.take(one) is not None
+        world.written(one)
+    world.put_pod(gone, "n0", phase="Succeeded")
+    world.put_pod(going, "n0", is_leaving=True)
+    for one in (gone, going):
+        world.gate.give_back(one)
+    held = world.gate.take(later)
+    assert held is not None and held.reason is Reason.PRIORITY
+    world.put_pod(going, "n0", phase="Succeeded", is_leaving=True)
+    held = world.gate.take(later)
+    assert held is not None and held.reason is Reason.PRIORITY
 
 
 def test_a_wide_job_is_not_overtaken() -> None:

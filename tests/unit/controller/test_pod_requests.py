@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,13 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.api.port import Object
-from hpcbatch.controller.pod_requests import ANNOTATION, Signal, announce_requeue, pass_on, requests_text, unsent_signal
+from hpcbatch.controller.pod_requests import (
+    ANNOTATION,
+    Signal,
+    announce_end,
+    pass_on,
+    requests_text,
+    signals_of_grace,
+    unsent_signal,
+)
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.preemption import PreemptMode
+from hpcbatch.model.record import JobRecord, JobStatus, Preempted
+from hpcbatch.model.spec import JobSpec, WarnSignal
 from hpcbatch.model.state import JobState
 
 RUNNING = JobStatus(state=JobState.RUNNING)
+NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 
 
 def signal(request_id: str, number: int = 10, scope: str = "session") -> Signal:
@@ -40,14 +52,14 @@ def signal(request_id: str, number: int = 10, scope: str = "session") -> Signal:
     ],
 )
 def test_text(before: str, status: JobStatus, is_suspended: bool, asked: Signal | None, text: str) -> None:
-    assert requests_text(before, status, is_suspended=is_suspended, signal=asked) == text
+    assert requests_text(before, status, is_suspended=is_suspended, signals=[] if asked is None else [asked]) == text
 
 
 def test_the_word_to_start_stays() -> None:
-    told = requests_text("", RUNNING, is_suspended=False, signal=None, may_start=True)
+    told = requests_text("", RUNNING, is_suspended=False, may_start=True)
     assert told == "start\n"
-    assert requests_text(told, RUNNING, is_suspended=True, signal=None) == "start\nsuspend\n"
-    assert requests_text("suspend\n", RUNNING, is_suspended=False, signal=None) == ""
+    assert requests_text(told, RUNNING, is_suspended=True) == "start\nsuspend\n"
+    assert requests_text("suspend\n", RUNNING, is_suspended=False) == ""
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 2)), max_size=60))
@@ -57,7 +69,7 @@ def test_each_signal_once_in_order_however_often_it_is_written(asked: list[tuple
         request_id = f"{name}{count}"
         expected.append(request_id)
         for _ in range(1 + repeated):  # a controller that was killed before it wrote the status
-            text = requests_text(text, RUNNING, is_suspended=False, signal=signal(request_id))
+            text = requests_text(text, RUNNING, is_suspended=False, signals=[signal(request_id)])
         for line in text.splitlines():  # as runner/watch/watch.sh does it
             _, sequence, _, _, found = line.split(" ")
             if int(sequence) > handled:
@@ -131,10 +143,38 @@ def test_nothing_new_is_not_written() -> None:
 def test_a_requeue_is_told_once_and_given_time() -> None:
     api, now = Patches(), datetime(2026, 1, 1, tzinfo=UTC)
     pod = {"metadata": {**POD["metadata"], "annotations": {ANNOTATION: "suspend\n"}}}
-    assert announce_requeue(api, pod, now) == 2  # type: ignore[arg-type]
+    assert announce_end(api, pod, "requeue", now) == 2  # type: ignore[arg-type]
     told = f"suspend\nrequeue {int(now.timestamp())}\n"
     assert api.made == [("p", {"metadata": {"annotations": {ANNOTATION: told}, "resourceVersion": "7"}})]
     pod["metadata"]["annotations"] = {ANNOTATION: told}
     for passed_s, left_s in ((0.5, 1.5), (2, 0), (600, 0)):
-        assert announce_requeue(api, pod, now + timedelta(seconds=passed_s)) == left_s  # type: ignore[arg-type]
+        assert announce_end(api, pod, "requeue", now + timedelta(seconds=passed_s)) == left_s  # type: ignore[arg-type]
     assert len(api.made) == 1
+
+
+def in_grace(grace_s: int, **spec: Any) -> JobRecord:
+    mark = Preempted(by=9, time=NOW, end_time=NOW + timedelta(seconds=grace_s), mode=PreemptMode.CANCEL)
+    job = JobSpec(dialect=Dialect.SLURM, name="j", chunks=(Chunk(),), **spec)
+    return JobRecord(
+        job_id=7, namespace="ns", object_name="j", spec=job, status=replace(RUNNING, preempted=mark), queue="q"
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "sends_user_signal", "sent"),
+    [
+        (in_grace(0), False, []),
+        (in_grace(30), False, [(18, "steps"), (15, "steps")]),
+        (in_grace(30), True, [(18, "steps"), (15, "steps")]),
+        (in_grace(30, warn_signal=WarnSignal(signal=10)), False, [(18, "steps"), (15, "steps")]),
+        (in_grace(30, warn_signal=WarnSignal(signal=10)), True, [(10, "steps")]),
+        (in_grace(30, warn_signal=WarnSignal(signal=10, is_batch_only=True)), True, [(10, "script")]),
+    ],
+)
+def test_what_a_job_gets_when_its_grace_time_begins(
+    record: JobRecord, sends_user_signal: bool, sent: list[tuple[int, str]]
+) -> None:
+    signals = signals_of_grace(record, sends_user_signal=sends_user_signal)
+    assert [(one.number, one.scope) for one in signals] == sent
+    once = requests_text("", RUNNING, is_suspended=False, signals=signals)
+    assert requests_text(once, RUNNING, is_suspended=False, signals=signals) == once, "each is sent once"

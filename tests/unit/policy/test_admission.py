@@ -394,6 +394,8 @@ def test_a_least_walltime_and_a_deadline() -> None:
         ({"allow_groups": (str(ALICE.gid),)}, None, None),
         ({"root_only": True}, None, RefusalCode.QUEUE_ACCESS),
         ({"min_nodes": 2}, None, RefusalCode.NODE_LIMIT),
+        ({"min_cpus": 2}, None, RefusalCode.CPU_LIMIT),
+        ({"min_walltime_s": 60}, None, None),
     ],
 )
 def test_who_may_use_a_queue(queue: dict[str, Any], account: str | None, code: RefusalCode | None) -> None:

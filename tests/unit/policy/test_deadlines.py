@@ -9,8 +9,9 @@ import pytest
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.deadlines import least_s, seconds_left
+from hpcbatch.policy.deadlines import least_s, seconds_left, shortened, unshortened
 from hpcbatch.policy.decide import decide
+from hpcbatch.policy.statuses import queued_again
 from tests.unit.policy.job_seen import NOW, START, pod, seen
 
 
@@ -71,6 +72,22 @@ def test_jobs_without_deadline() -> None:
 )
 def test_the_least_time_that_a_job_may_get(min_s: int | None, walltime_s: int | None, least: int) -> None:
     assert least_s(JobSpec(dialect="slurm", name="x", min_walltime_s=min_s), walltime_s) == least
+
+
+@pytest.mark.parametrize(
+    ("full_s", "least", "given_s", "walltime_s"),
+    [(600, None, 90, 600), (600, 60, 600, 600), (600, 60, 90.9, 90), (600, 60, 59.9, 60), (None, 60, 90.5, 90)],
+    ids=["one walltime", "all of it", "less", "never too little", "less than without end"],
+)
+def test_a_run_gets_a_shorter_walltime_and_the_next_all_again(
+    full_s: int | None, least: int | None, given_s: float, walltime_s: int
+) -> None:
+    waits = JobStatus(walltime_s=full_s)
+    starts = shortened(waits, least, given_s)
+    assert starts.walltime_s == walltime_s
+    assert shortened(starts, least, given_s) == starts
+    assert unshortened(starts) == waits
+    assert queued_again(starts, NOW).walltime_s == full_s
 
 
 def test_a_least_walltime_keeps_a_job_longer() -> None:

@@ -65,7 +65,8 @@ def job(account: str = "", qos: str = "", cpus: int = 1, resources: tuple[tuple[
     ids=["no account", "an account", "below another, with its QOS", "a QOS of its own", "an account that is not there"],
 )
 def test_names(record: JobRecord, names: tuple[str, ...], qos: str) -> None:
-    expected = Owner(user="ann", groups=("users", "chem"), accounts=names, queue="q", qos=(qos, "queue:vq"))
+    all_qos, groups, project = (qos, f"first:{qos}", "queue:vq"), ("users", "chem"), "_pbs_project_default"
+    expected = Owner(user="ann", groups=groups, accounts=names, queue="q", qos=all_qos, project=project)
     owners = Owners(accounts(), frozenset())
     assert owners.owner_of(record, SITE) == expected
     assert owners.owner_of(record, SITE) == expected, "looked up once"
@@ -92,3 +93,15 @@ def test_a_job_as_limits_of_submission_see_it() -> None:
         ("users", "chem"),
         {"cpu": 2, "mem": 0, "node": 1, "gres/gpu": 1},
     )
+
+
+@pytest.mark.parametrize(
+    ("qos", "first"), [("low", "part"), ("over", "over")], ids=["the partition's first", "its own"]
+)
+def test_the_order_of_two_qualities_of_service(qos: str, first: str) -> None:
+    over = Qos(number=8, name="over", flags=("OverPartQOS",))
+    known = replace(accounts(), qos={**accounts().qos, "part": Qos(number=9, name="part"), "over": over})
+    owners = Owners(known, frozenset(), {"q": "part"})
+    assert owners.owner_of(job("theory", qos), SITE).qos == (qos, "part", f"first:{first}", "queue:vq")
+    place = owners.place(owners.standing(job("theory", qos)))
+    assert next(one.name for one in place.in_order) == first

@@ -15,19 +15,33 @@ from hpcbatch.model.array import Membership
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus, Suspension
-from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
+from hpcbatch.model.reservation import Flag, KeptNode, ReservationSpec, Reserved
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Translation, Word
 from hpcbatch.model.spec import JobSpec, Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy import planned
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Place, Why
-from hpcbatch.policy.plan.snapshot import JOBS, LabelTest, Limit, Owner, Scope
+from hpcbatch.policy.plan.outcome import Expected, Held, Why
+from hpcbatch.policy.plan.snapshot import JOBS, LabelTest, Limit, Owner, Place, Scope
 from hpcbatch.policy.waiting import NodeRoom
 
-SITE = SiteConfig(node_properties={"ib": {"net": "ib"}}, kill_delay_s=30)
-QUEUE = QueueConfig(name="q", volcano_queue="q", node_selector={"kind": "batch"})
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
+
+
+def reserved(name: str, *flags: Flag, **more: Any) -> Reserved:
+    end = NOW + timedelta(hours=1)
+    spec = ReservationSpec(dialect="slurm", name=name, start=NOW, end=end, flags=flags, **more)
+    return Reserved(id=name, spec=spec, owner="root", nodes=(KeptNode(name="n1"),), start=NOW, end=end)
+
+
+SITE = SiteConfig(
+    node_properties={"ib": {"net": "ib"}},
+    kill_delay_s=30,
+    reservations={"r": reserved("r"), "maint": reserved("maint", Flag.MAINT)},
+    translations=(Translation(word=Word.RESERVATION, pattern="word", renamed="word"),),
+)
+QUEUE = QueueConfig(name="q", volcano_queue="q", node_selector={"kind": "batch"})
 GI = 1 << 30
 
 
@@ -111,6 +125,17 @@ def test_how_long_a_job_holds_its_nodes() -> None:
     assert planned.holds_nodes_s(job(), SITE) == planned.ENDLESS_S
 
 
+def test_a_job_with_a_range_may_be_released_for_less() -> None:
+    waits = job(walltime_s=600, min_walltime_s=60)
+    wanted = planned.waiting_job(waits, QUEUE, SITE, Owner())
+    assert (wanted.walltime_s, wanted.min_walltime_s) == (645, 105)
+    starts = planned.as_released(waits, SITE, 345.5)
+    assert (starts.walltime_s, starts.status.full_walltime_s) == (300, 600)
+    assert planned.waiting_job(starts, QUEUE, SITE, Owner()) == wanted, "it is planned as before if it does not start"
+    assert planned.as_released(waits, SITE, 645) == waits
+    assert planned.waiting_job(job(walltime_s=600), QUEUE, SITE, Owner()).min_walltime_s is None
+
+
 def test_when_a_released_job_ends() -> None:
     now_s, released_s = NOW.timestamp(), NOW.timestamp() - 100
     started = NOW - timedelta(seconds=60)
@@ -156,7 +181,9 @@ def pod(phase: str = "Running", **spec: Any) -> dict[str, Any]:
 
 
 def test_bound_pods() -> None:
-    assert planned.bound_pod(pod(), "7") == ("a", "7", {"cpu": 500, "memory": GI, "pods": 1})
+    assert planned.bound_pod(pod(), "7") == ("a", "7", {"cpu": 500, "memory": GI, "pods": 1}, False)
+    going = planned.bound_pod({**pod(), "metadata": {"name": "p", "deletionTimestamp": "2026-11-25T12:00:00Z"}}, "7")
+    assert going is not None and going.is_leaving
     heavy = planned.bound_pod(pod(overhead={"cpu": "250m"}), "")
     assert heavy is not None and heavy.takes["cpu"] == 750
     assert planned.bound_pod(pod("Succeeded"), "7") is None
@@ -226,7 +253,10 @@ ROOMS = [NodeRoom(labels={"kind": "batch"}, has={"cpu": 4000, "memory": GI}, use
     [
         (Held(why=Why.PRIORITY), 2, Reason.PRIORITY, ""),
         (Held(why=Why.PRIORITY), 3, Reason.PRIORITY, "Not enough free nodes available"),
-        (Held(why=Why.RESERVATION, reservation="r"), 2, Reason.PRIORITY, ""),
+        (Held(why=Why.RESERVATION, reservation="r"), 2, Reason.RESERVED, ""),
+        (Held(why=Why.RESERVATION, reservation="maint"), 2, Reason.MAINTENANCE, ""),
+        (Held(why=Why.RESERVATION_OVER, reservation="gone"), 2, Reason.RESERVATION_GONE, ""),
+        (Held(why=Why.RESERVATION_DENIED, reservation="r"), 2, Reason.RESERVATION, ""),
         (Held(why=Why.RESOURCES), 3, Reason.RESOURCES, "ncpus (R: 3 A: 2 T: 4)"),
         (Held(why=Why.NEVER_FITS), 5, Reason.NEVER_FITS, "ncpus (R: 5 A: 2 T: 4)"),
         (Held(why=Why.BEGIN_TIME), 2, Reason.BEGIN_TIME, ""),
@@ -257,6 +287,14 @@ def test_the_capability_of_a_volcano_queue_is_a_limit() -> None:
     ("limit", "message"),
     [
         (Limit(code="AssocMaxJobsLimit", what=JOBS, amount=1), "AssocMaxJobsLimit: no more than 1 job at a time"),
+        (
+            Limit(code="AssocGrpCPURunMinutesLimit", what="cpu", amount=60_000 * 5, is_time=True),
+            "AssocGrpCPURunMinutesLimit: no more than 5 CPU minutes still to be used by what runs",
+        ),
+        (
+            Limit(code="QOSGrpWallLimit", what=JOBS, amount=600, is_time=True, spent="x"),
+            "QOSGrpWallLimit: no more than 10 minutes, used or still to be used by what runs",
+        ),
         (Limit(code="AssocGrpCpuLimit", what="cpu", amount=4000), "AssocGrpCpuLimit: no more than 4 CPUs at a time"),
         (
             Limit(code="QOSGrpMemLimit", what="memory", amount=GI, of={Scope.QOS: "high"}),
@@ -298,3 +336,22 @@ def test_every_why_has_a_reason(why: Why) -> None:
 )
 def test_a_shown_priority_is_about_right(shown: int | None, rank: float | None, expected: int | None) -> None:
     assert planned.shown_rank(shown, rank) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "queue", "wanted"),
+    [("r", "q", "r"), ("gone", "q", "gone"), ("word", "q", ""), ("", "q", ""), ("", "R12", "R12")],
+)
+def test_the_reservation_of_a_job(asked: str, queue: str, wanted: str) -> None:
+    """One that has gone is still the job's, one of the site's own words is none."""
+    queues = (QUEUE, QueueConfig(name="R12", volcano_queue="q", reservation="R12"))
+    record = replace(job(attributes={"reservation": asked}), queue=queue)
+    assert planned.reservation_of(record, replace(SITE, queues=queues)) == wanted
+
+
+def test_a_reservation_for_the_plan() -> None:
+    found = reserved("r", Flag.OVERLAP, users=("ann", "bob"), accounts=("-x",))
+    (one,) = planned.reservations_of(found, [(NOW, NOW + timedelta(hours=1))])
+    assert (one.name, one.start_s, one.nodes) == ("r", NOW.timestamp(), {"n1": None})
+    assert (sorted(one.users), sorted(one.denied_accounts), sorted(one.accounts)) == (["ann", "bob"], ["x"], [])
+    assert (one.may_overlap, one.goes_before, one.cuts_s) == (True, False, float("inf"))

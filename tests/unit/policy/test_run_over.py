@@ -107,6 +107,24 @@ def test_the_end_of_a_script_that_was_cut_short_is_not_its_own() -> None:
         assert status.message == "pod pod-1 failed: no sshd"
 
 
+@pytest.mark.parametrize("report", [None, RunReport(), RunReport(walltime_s=0)], ids=["none", "torn", "half of one"])
+def test_a_runner_that_was_killed_before_it_reported(report: RunReport | None) -> None:
+    """A script can kill its runner, and keep its report from being written."""
+    first = replace(ENDED, phase="Failed", exit_code=137, report=report)
+    status = decide(seen(phase="Failed", pods=[first])).status
+    assert (status.state, status.reason) == (JobState.FAILED, Reason.SIGNALLED)
+    assert (status.exit_code, status.exit_signal) == (None, 9)
+
+
+def test_a_program_that_could_not_start() -> None:
+    for first in (
+        replace(ENDED, exit_code=128, report=None),
+        replace(ENDED, started_at=None, exit_code=137, report=None),
+    ):
+        status = decide(seen(phase="Failed", pods=[replace(first, phase="Failed")])).status
+        assert (status.reason, status.exit_signal) == (Reason.LAUNCH_FAILED, None)
+
+
 def test_which_pod_was_deleted_first() -> None:
     """A worker exits with 0 when it is stopped, and all within a second."""
     first = replace(ended_with(exit_code=143), is_deleting=True, dies_at=NOW)

@@ -42,6 +42,44 @@ def test_of_a_quality_of_service() -> None:
     )
 
 
+def test_of_what_is_used_in_time() -> None:
+    of, times = {Scope.ACCOUNT: "root"}, {"GrpTRESMins": {"cpu": 2, "mem": 3}, "GrpTRESRunMins": {"node": 1}}
+    root = Association(number=1, account="root", limits=Limits({"GrpWall": 5}, times))
+    qos = {**first_accounts().qos, "high": Qos(number=2, name="high", limits=Limits({}, times))}
+    accounts = replace(first_accounts(), associations=(root, first_accounts().associations[1]), qos=qos)
+    found = running_limits(accounts, LIMITS)
+    assert [(one.code, one.what, one.amount, one.spent) for one in found] == [
+        ("QOSGrpCPUMinutesLimit", "cpu", 120_000, "qos high cpu"),
+        ("QOSGrpMemoryMinutes", "memory", 180 * 2**20, "qos high memory"),
+        ("QOSGrpNodeRunMinutes", NODES, 60, ""),
+        ("AssocGrpCPUMinutesLimit", "cpu", 120_000, "association 1 cpu"),
+        ("AssocGrpMemMinutes", "memory", 180 * 2**20, "association 1 memory"),
+        ("AssocGrpNodeRunMinutes", NODES, 60, ""),
+        ("AssocGrpWallLimit", JOBS, 300, "association 1 jobs"),
+    ]
+    assert all(one.is_time and one.of in (of, {Scope.QOS: "high"}) for one in found)
+    assert [bool(one.spares) for one in found] == [False] * 3 + [True] * 3 + [False]
+
+
+def test_which_of_two_limits_counts() -> None:
+    """A quality of service's goes before an association's, and the first one's before the other's."""
+    begun = first_accounts()
+    limits = Limits({"GrpJobs": 9, "MaxJobs": 2}, {"GrpTRES": {"cpu": 8, "node": 1}})
+    one, two = Limits({"MaxJobsPerUser": 1}, {"GrpTRES": {"cpu": 4}}), Limits({"GrpJobs": 3, "MaxJobsPerUser": 4})
+    root = Association(number=1, account="root", limits=limits)
+    qos = {**begun.qos, "a": Qos(number=2, name="a", limits=one), "b": Qos(number=3, name="b", limits=two)}
+    found = running_limits(replace(begun, associations=(root, begun.associations[1]), qos=qos), LIMITS)
+    spared = {one.code: sorted(one.spares.get(Scope.QOS, ())) for one in found if one.of.get(Scope.QOS) != "b"}
+    assert spared == {
+        "QOSMaxJobsPerUserLimit": ["first:b"],
+        "QOSGrpCpuLimit": [],
+        "AssocGrpJobsLimit": ["b"],
+        "AssocGrpCpuLimit": ["a"],
+        "AssocGrpNodeLimit": [],
+        "AssocMaxJobsLimit": ["a", "b"],
+    }
+
+
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [

@@ -48,7 +48,7 @@ CASES = [
     (_job(account="abc"), "abc", Fate.KEPT, "the site does not look at it"),
     (_job(account="xyz"), "xyz", Fate.REFUSED, "no such accounts"),
     (_job(attributes={"qos": "high"}), "high", Fate.KEPT, "the site does not look at it"),
-    (_job(attributes={"reservation": "r1"}), "r1", Fate.IGNORED, "this site has no reservation of this name"),
+    (_job(attributes={"reservation": "r1"}), "r1", Fate.REFUSED, "there is no reservation r1"),
 ]
 
 

@@ -139,11 +139,6 @@ TAKEN: list[tuple[JobSpec, JobSpec, tuple[str, ...]]] = [
         replace(chunk(words=(("@reservation", "course"),)), attributes={"reservation": "course"}),
         (),
     ),
-    (
-        spec(attributes={"reservation": "r"}),
-        spec(attributes={"reservation": "r"}),
-        ("reservation=r: this site has no reservation of this name",),
-    ),
     (spec(attributes={"clusters": "here,twin,here.site"}), spec(attributes={"clusters": "here,twin,here.site"}), ()),
     (
         spec(attributes={"server_asked": "far"}),

@@ -26,6 +26,10 @@ def test_the_file_is_what_make_crd_writes() -> None:
     assert crd.definition() == CRD
 
 
+def test_the_file_of_reservations_is_what_make_crd_writes() -> None:
+    assert FILE.with_name("reservations.yaml").read_text() == crd.reservations_text(), "run `make crd`"
+
+
 @pytest.mark.parametrize("field", ["name", "queue", "account", "workDir", "submitDir", "scriptPath", "interpreter"])
 def test_the_definition_refuses_what_cannot_be_printed(field: str) -> None:
     properties = SCHEMA["properties"]["spec"]["properties"]

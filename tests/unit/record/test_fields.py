@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import jsonschema
 import pytest
 from hypothesis import Phase, find, given, settings
 
+from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.row import COLUMNS, Column

@@ -58,11 +58,8 @@ def test_what_cannot_be_read_changes_nothing(text: str) -> None:
 
 
 def test_each_field_goes_there_and_back() -> None:
-    values = {int: 7, bool: True}
-    full = {
-        key: ["a", "b"] if field.read.__name__ == "_names" else values[bool if field.none is False else int]
-        for key, field in FIELDS.items()
-    }
+    values = {"_names": ["a", "b"], "_name": "low", "_switch": True, "_preempt_mode": "cancel"}
+    full = {key: values.get(field.read.__name__, 7) for key, field in FIELDS.items()}
     queue = changed(QueueConfig(name="q", volcano_queue="v"), full)
     assert shown_fields(queue) == full
     assert {field.attribute for field in FIELDS.values()} <= set(QueueRow._fields)

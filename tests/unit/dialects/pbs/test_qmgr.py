@@ -97,6 +97,9 @@ def test_queue_changes() -> None:
     limits = [Setting("resources_max", "walltime", value="1:00:00"), Setting("default_chunk", "mem", value="1gb")]
     values = {"maxWalltimeSeconds": 3600, "defaultMemoryPerNodeBytes": 1 << 30}
     assert queue_change(limits, Verb.SET) == QueueChange(limits=values)
+    for value in ("150", "-1024"):
+        assert queue_change([Setting("Priority", value=value)], Verb.SET).limits == {"priority": int(value)}
+    assert queue_change([Setting("Priority")], Verb.UNSET) == QueueChange(limits={"priority": None})
     assert queue_change([Setting("resources_max", "ncpus")], Verb.UNSET) == QueueChange(limits={"maxCPUs": None})
 
 
@@ -114,7 +117,10 @@ def test_node_changes() -> None:
     ("change", "setting", "number", "text"),
     [
         (queue_change, Setting("enabled", value="perhaps"), 15014, "Illegal attribute or resource value  enabled"),
-        (queue_change, Setting("queue_type", value="Route"), 15014, "Illegal attribute or resource value  queue_type"),
+        (queue_change, Setting("Priority", value="1024"), 15014, "Illegal attribute or resource value  Priority"),
+        (queue_change, Setting("Priority", value="high"), 15014, "Illegal attribute or resource value  Priority"),
+        (queue_change, Setting("queue_type", value="Rest"), 15014, "Illegal attribute or resource value  queue_type"),
+        (queue_change, Setting("route_destinations", value="a"), 15026, "Incompatible type"),
         (
             queue_change,
             Setting("resources_max", "nodect", value="many"),
@@ -123,9 +129,9 @@ def test_node_changes() -> None:
         ),
         (
             queue_change,
-            Setting("resources_max", "mem", value="1gb"),
+            Setting("resources_max", "vmem", value="1gb"),
             15003,
-            "Cannot set attribute, read only or insufficient permission  resources_max.mem",
+            "Cannot set attribute, read only or insufficient permission  resources_max.vmem",
         ),
         (
             queue_change,
@@ -145,6 +151,31 @@ def test_refused(change: object, setting: Setting, number: int, text: str) -> No
     assert (caught.value.number, caught.value.text) == (number, text)
 
 
+@pytest.mark.parametrize(
+    ("settings", "verb", "now", "then"),
+    [
+        (
+            [Setting("route_destinations", value="a,b"), Setting("queue_type", value="Route")],
+            Verb.SET,
+            None,
+            ["a", "b"],
+        ),
+        ([Setting("route_destinations", op="+=", value="c")], Verb.SET, ("a", "b"), ["a", "b", "c"]),
+        ([Setting("route_destinations", op="-=", value="a")], Verb.SET, ("a", "b"), ["b"]),
+        ([Setting("route_destinations")], Verb.UNSET, ("a", "b"), []),
+        ([Setting("queue_type", value="e")], Verb.SET, ("a",), None),
+    ],
+    ids=["a new one", "one more", "one less", "none", "no routing queue any more"],
+)
+def test_destinations(settings: list[Setting], verb: Verb, now: tuple[str, ...] | None, then: list[str] | None) -> None:
+    assert queue_change(settings, verb, now).limits == {"destinations": then}
+
+
+def test_a_destination_is_of_this_server() -> None:
+    with pytest.raises(QmgrError):
+        queue_change([Setting("route_destinations", value="a@b")], Verb.SET, ())
+
+
 def test_scheduling() -> None:
     assert scheduling_change([Setting("scheduling", value="false")], Verb.SET) is False
     for setting, verb in ((Setting("scheduling"), Verb.UNSET), (Setting("managers", value="x"), Verb.SET)):
@@ -155,8 +186,9 @@ def test_scheduling() -> None:
 def test_other_objects() -> None:
     assert not_here(Kind.SERVER, [Setting("managers", value="x")]).number == 15003
     assert "ClusterRole" in not_here(Kind.SERVER, [Setting("managers", value="x")]).note
-    assert "site.yaml" in not_here(Kind.SERVER, [Setting("default_queue", value="x")]).note
-    assert "nothing" in not_here(Kind.SERVER, [Setting("job_sort_formula", value="x")]).note
+    for name in ("default_queue", "job_sort_formula"):
+        assert "site.yaml" in not_here(Kind.SERVER, [Setting(name, value="x")]).note
+    assert "nothing" in not_here(Kind.SERVER, [Setting("node_pack", value="x")]).note
     assert not_here(Kind.HOOK, []).text == "Unauthorized Request "
     with pytest.raises(QmgrError, match="Undefined attribute  foo"):
         check_attributes(Kind.QUEUE, [Setting("foo")])

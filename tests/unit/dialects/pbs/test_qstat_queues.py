@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbatch.dialects.pbs.qstat_queues import JobCounts, format_limits, queue_attributes
+from hpcbatch.dialects.pbs.qstat_queues import JobCounts, format_limits, format_queues, queue_attributes
 from hpcbatch.model.row import QueueRow
 
 PLAIN = QueueRow(name="q", is_default=True, is_open=True)
@@ -30,6 +30,20 @@ SHOWN = ("resources_max", "resources_default", "default_chunk")
 def test_attributes(queue: QueueRow, expected: dict[str, dict[str, str]]) -> None:
     found = dict(queue_attributes(queue, JobCounts()))
     assert {name: found[name] for name in SHOWN if name in found} == expected
+
+
+def test_a_routing_queue() -> None:
+    queue = PLAIN._replace(destinations=("a", "b"), routes_held=True, min_cpus=2, min_walltime_s=60)
+    assert [(name, value) for name, value in queue_attributes(queue, JobCounts()) if name != "state_count"] == [
+        ("queue_type", "Route"),
+        ("total_jobs", "0"),
+        ("resources_min", {"ncpus": "2", "walltime": "00:01:00"}),
+        ("route_destinations", "a,b"),
+        ("route_held_jobs", "True"),
+        ("enabled", "True"),
+        ("started", "True"),
+    ]
+    assert format_queues([queue], {}, header=False).endswith(" Rou*\n")
 
 
 def test_limits_in_the_table() -> None:

@@ -102,6 +102,11 @@ def test_operands_that_do_not_go_together(argv: tuple[str, ...]) -> None:
         (("-m", "abj", "j"), "qsub: mail option 'j' can not be used without array job", 1),
         (("-q", "a@", "j"), "qsub: illegally formed destination: a@", 2),
         (("-W", "y=1", "j"), "qsub: Undefined attribute  y", 154),
+        (
+            ("-W", "comment=why", "j"),
+            "qsub: Cannot set attribute, read only or insufficient permission  comment",
+            155,
+        ),
         (("-l", "ngpus=x", "j"), "qsub: Unknown resource Resource_List.ngpus", 187),
         (("-u", "root", "j"), "qsub: Bad UID for job execution", 175),
         (("-u", "u,root@login", "j"), "qsub: Bad UID for job execution", 175),

@@ -32,7 +32,11 @@ def test_states(state: str, enabled: bool, started: bool) -> None:
         (["Priority=7"], {"priorityTier": 7, "priorityJobFactor": 7}),
         (["PriorityTier=2", "PriorityJobFactor=3"], {"priorityTier": 2, "priorityJobFactor": 3}),
         (["DefMemPerNode=1024", "MaxMemPerNode=UNLIMITED"], None),
-        (["OverSubscribe=NO", "PreemptMode=off"], {}),
+        (["OverSubscribe=NO", "LLN=no"], {}),
+        (["PreemptMode=Cancel", "GraceTime=60"], {"preemptMode": "cancel", "graceSeconds": 60}),
+        (["PreemptMode=requeue,gang", "GraceTime=90"], {"preemptMode": "requeue", "graceSeconds": 90}),
+        (["PreemptMode=gang"], {"preemptMode": "off"}),
+        (["PreemptMode=suspend", "GraceTime=0"], {"preemptMode": "suspend", "graceSeconds": 0}),
         (["Nodes=ALL"], {"nodes": None}),
     ],
 )
@@ -55,6 +59,13 @@ def test_nodes() -> None:
             "Hidden=x",
             "scontrol: error: Invalid input: Hidden=x\nscontrol: error: Acceptable Hidden values are YES and NO",
         ),
+        ("PreemptMode=x", "scontrol: error: Invalid input: PreemptMode=x\nslurm_update error: No error"),
+        (
+            "PreemptMode=cancel,requeue",
+            "scontrol: error: Invalid input: PreemptMode=cancel,requeue\nslurm_update error: No error",
+        ),
+        ("GraceTime=1:30", "scontrol: error: Invalid GraceTime value: 1:30\nslurm_update error: No error"),
+        ("GraceTime=-1", "scontrol: error: Invalid GraceTime value: -1\nslurm_update error: No error"),
         ("PriorityTier=x", "scontrol: error: Invalid PriorityTier value: x"),
         ("Nonsense=1", "Update of this parameter is not supported: Nonsense=1\nRequest aborted"),
         (

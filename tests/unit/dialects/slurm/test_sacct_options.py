@@ -14,7 +14,6 @@ from hpcbatch.dialects.slurm.sacct import Facts, select_lines
 from hpcbatch.dialects.slurm.sacct_fields import FIELDS, LONG, View
 from hpcbatch.dialects.slurm.sacct_json import format_json
 from hpcbatch.dialects.slurm.sacct_options import read_options
-from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.state import JobState
 from tests.unit.dialects.slurm.sacct_jobs import (
     CANCELLED,
@@ -185,10 +184,32 @@ def test_refusals(line: str, text: str, code: int) -> None:
     assert (error.value.text, error.value.code) == (text, code)
 
 
-@pytest.mark.parametrize("option", ["-F x"])
-def test_what_is_not_supported_says_so(option: str) -> None:
-    with pytest.raises(NotSupportedError):
-        sacct(f"{option} -j 1", [])
+@pytest.mark.parametrize(
+    ("option", "flags"),
+    [
+        ("", None),
+        ("-F None", set()),
+        ("-F SchedMain,startrecieved", {"schedmain", "startrecieved"}),
+        ("--flags=xSchedBackfill", {"schedbackfill"}),
+    ],
+)
+def test_flags(option: str, flags: set[str] | None) -> None:
+    assert read_options(option.split(), {}, "me", NOW).flags == flags
+
+
+def test_jobs_by_their_flags() -> None:
+    every = sacct("-nXP -o jobid -S 00:00", JOBS).split()
+    started = sacct("-nXP -o jobid -S 00:00 -F SchedMain", JOBS).split()
+    others = sacct("-nXP -o jobid -S 00:00 -F None", JOBS).split()
+    assert started and others
+    assert sorted(started + others) == sorted(every)
+    assert sacct("-nXP -o jobid -S 00:00 -F SchedBackfill", JOBS) == ""
+
+
+def test_an_unknown_flag() -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        read_options(["-F", "SchedMain,x"], {}, "me", NOW)
+    assert error.value.text == "sacct: error: str_2_job_flags: Invalid job flag x"
 
 
 @pytest.mark.parametrize(("option", "start"), [("-V", "slurm 22.05.8"), ("-h", "sacct [<OPTION>]"), ("-U", "Usage")])

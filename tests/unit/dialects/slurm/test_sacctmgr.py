@@ -10,9 +10,8 @@ from hpcbatch.dialects.slurm.associations import directory
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.sacctmgr import Site, format_configuration, format_listing
 from hpcbatch.dialects.slurm.sacctmgr_change import Request
-from hpcbatch.dialects.slurm.sacctmgr_options import denied, read_command
+from hpcbatch.dialects.slurm.sacctmgr_options import denied, has_no_command, kept_options, read_command
 from hpcbatch.dialects.slurm.sacctmgr_report import check as check_request
-from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.row import JobRow
 from tests.unit.dialects.slurm.jobs import NOW, ROWS
 from tests.unit.dialects.slurm.transcripts import Case, cases, check
@@ -76,6 +75,18 @@ def test_answers() -> None:
     for words in (["--help"], ["--usage"], ["help"]):
         with pytest.raises(SlurmAnswer):
             read_command(words)
-    with pytest.raises(NotSupportedError):
-        read_command([])
     assert "\nAccountingStorageHost  = 127.0.0.1\n" in format_configuration(SITE, NOW, UTC)
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"), [([], True), (["-nP"], True), (["show", "qos"], False), (["--help"], False)]
+)
+def test_without_a_command_requests_come_from_standard_input(argv: list[str], expected: bool) -> None:
+    assert has_no_command(argv) is expected
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"), [(["readonly"], ["-n", "-r"]), (["o"], ["-n", "-o"]), (["show", "qos"], ["-n"])]
+)
+def test_some_requests_hold_for_those_that_follow(words: list[str], kept: list[str]) -> None:
+    assert kept_options(["-n"], words) == kept

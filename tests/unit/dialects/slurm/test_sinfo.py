@@ -160,9 +160,8 @@ def test_again_and_again_and_of_this_cluster() -> None:
             show("-i", text)
 
 
-def test_reservations() -> None:
-    assert show("-T") == show("-h", "-T") == "No reservations in the system\n"
-    assert show("-T", "-l") == "Sat Nov 21 02:50:03 2026\nNo reservations in the system\n"
+def test_reservations_and_data() -> None:
+    assert read_options(["-T"], {}).reservations
     assert read_options(["--yaml", "--json"], {}).data == "yaml"
 
 
@@ -201,3 +200,12 @@ def test_any_text(text: str) -> None:
             show(*argv)
         except HpcBatchError as error:
             assert isinstance(error, SlurmAnswer) or describe(error, "sinfo")[0]
+
+
+@pytest.mark.parametrize("argv", [["-o", "%all"], ["-O", "all"]])
+def test_all_is_every_letter_by_the_alphabet(argv: list[str]) -> None:
+    """With a blank behind each capital letter. Source: _parse_format(), 22.05."""
+    columns = columns_of(read_options(argv, {}))
+    assert {column.key for column in columns} == {key for key in LETTERS if len(key) == 1}
+    assert {column.suffix for column in columns if column.key.islower()} == {"|"}
+    assert next(column.suffix for column in columns if column.key.isupper()) == " |"

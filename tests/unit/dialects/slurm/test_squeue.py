@@ -374,3 +374,31 @@ def test_licences() -> None:
     assert sorted(ids("-L", "matlab", rows=rows)) == [85, 86]
     assert ids("-L", "mat", rows=rows) == []
     assert read_options([], {"SQUEUE_LICENSES": "a"}, "tester").licenses == frozenset("a")
+
+
+def test_all_is_every_letter_by_the_alphabet() -> None:
+    """Source: parse_format(), 22.05."""
+    columns = columns_of(read_options(["-o", "%ALL"], {}, "me"))
+    assert [column.key for column in columns][:3] == ["a", "b", "c"]
+    assert {column.key for column in columns} == set(LETTERS)
+    assert [column.suffix for column in columns] == ["|"] * (len(LETTERS) - 1) + [""]
+
+
+SEVERAL = row(record(7, state=JobState.QUEUED))._replace(queue="a", other_queues=("b",))
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        ([], ["a,b"]),
+        (["-p", "b"], ["a,b"]),
+        (["-p", "c"], []),
+        (["-P", "-S", "p,i"], ["b", "a"]),
+        (["-P", "-S", "-p"], ["a", "b"]),
+        (["-P", "-p", "b"], ["b"]),
+    ],
+)
+def test_a_waiting_job_of_several_partitions(argv: list[str], shown: list[str]) -> None:
+    """Source: print_jobs_array() and _sort_job_by_priority(), 22.05."""
+    options = read_options(["-h", "-o", "%P", *argv], {}, "me")
+    assert format_queue([SEVERAL], options, NOW, UTC, tiers={"a": 2}).split() == shown

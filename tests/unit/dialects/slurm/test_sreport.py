@@ -8,7 +8,7 @@ import pytest
 
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.sreport import Cluster, format_report
-from hpcbatch.dialects.slurm.sreport_options import Report, read_options
+from hpcbatch.dialects.slurm.sreport_options import Report, has_no_command, kept_options, read_options
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.report import Job
 from hpcbatch.model.state import JobState
@@ -88,10 +88,33 @@ def test_answers() -> None:
     for argv in (["--help"], ["help"], ["--usage"]):
         with pytest.raises(SlurmAnswer):
             read_options(argv, NOW)
-    for argv in ([], ["-T", "mem", "cluster", "util"]):
-        with pytest.raises(NotSupportedError):
-            read_options(argv, NOW)
+    with pytest.raises(NotSupportedError):
+        read_options(["-T", "mem", "cluster", "util"], NOW)
     assert read_options(["exit"], NOW) is None
     near = read_options(["user", "top", "end=now"], NOW)
     assert near is not None
     assert (near.until.hour, near.until.minute) == (10, 0)
+
+
+@pytest.mark.parametrize(("argv", "expected"), [([], True), (["-t", "hours"], True), (["user", "top"], False)])
+def test_without_a_report_requests_come_from_standard_input(argv: list[str], expected: bool) -> None:
+    assert has_no_command(argv) is expected
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (["time", "hours"], ["-p", "--time=hours"]),
+        (["parsable2"], ["-p", "--parsable2"]),
+        (["nonp"], []),
+        (["user", "top"], ["-p"]),
+    ],
+)
+def test_some_requests_hold_for_those_that_follow(words: list[str], kept: list[str]) -> None:
+    assert kept_options(["-p"], words) == kept
+    assert read_options(["-p", *words], NOW) is None or words[0] == "user"
+
+
+def test_a_time_without_its_unit() -> None:
+    with pytest.raises(SlurmUsageError, match="too few arguments for keyword:time"):
+        read_options(["time"], NOW)

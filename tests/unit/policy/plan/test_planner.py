@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -126,6 +127,35 @@ def test_a_job_of_a_reservation_runs_in_it_only() -> None:
     assert denied.held["1"].why is Why.RESERVATION_DENIED
 
 
+def test_a_job_that_is_cut_with_its_reservation_starts_all_the_same() -> None:
+    """Slurm ends the jobs of a reservation with it, however much time they were given."""
+    long = job(1, 2, walltime_s=100, reservation="R")
+    for start_s, cuts_s, wanted in ((0, math.inf, ["1"]), (0, 70, ["1"]), (0, 60, []), (-10, 70, []), (0, 0, [])):
+        found = reserve(start_s, start_s + 30, "n0", "n1")
+        assert released(plan(long, reservations=(replace(found, cuts_s=cuts_s),))) == wanted
+    cut = plan(long, reservations=(replace(reserve(0, 30, "n0", "n1"), cuts_s=math.inf),))
+    assert cut.releases[0].walltime_s == 30
+    later = plan(long, reservations=(replace(reserve(20, 50, "n0", "n1"), cuts_s=math.inf),))
+    assert starts(later) == {"1": 20}
+
+
+def test_jobs_of_others_keep_off_maintenance() -> None:
+    maintenance = reserve(20, 30, "n0", name="M", goes_before=True, may_overlap=True)
+    own = reserve(0, 100, "n0")
+    short, long = job(1, walltime_s=20, reservation="R"), job(2, walltime_s=21, reservation="R")
+    found = plan(short, long, reservations=(own, maintenance))
+    assert released(found) == ["1"]
+    assert starts(found) == {"2": 30}
+    assert released(plan(long, reservations=(own, replace(maintenance, goes_before=False)))) == ["2"]
+
+
+def test_those_who_are_denied() -> None:
+    found = reserve(0, 10, "n0", denied_users=frozenset({"eve"}), denied_accounts=frozenset({"x"}))
+    assert found.may_use(Owner(user="ann", accounts=("y",)))
+    assert not found.may_use(Owner(user="eve"))
+    assert not found.may_use(Owner(user="ann", accounts=("z", "x")))
+
+
 def test_a_part_of_a_node_can_be_reserved() -> None:
     reservation = replace(reserve(0, 30), nodes={"n0": {"cpu": 3}})
     found = plan(job(1, 2, 3, reservation="R"), job(2, 1, 3, reservation="R"), job(3, 1, 1), job(4, 1, 1),
@@ -156,6 +186,45 @@ def test_a_limit_holds_back_its_own_only() -> None:
 )
 def test_whom_and_what_a_limit_counts(limit: Limit, expected: list[str]) -> None:
     assert released(plan(job(1, owner=ANN), job(2, owner=ANN), limits=(limit,))) == expected
+
+
+def test_who_is_spared_counts_all_the_same() -> None:
+    high = replace(ANN, qos=("high",))
+    limit = replace(LIMIT, amount=2, spares={Scope.QOS: frozenset({"high"})})
+    jobs = (job(1, owner=high), job(2, owner=high), job(3, owner=high), job(4, owner=ANN))
+    found = plan(*jobs, limits=(limit,))
+    assert released(found) == ["1", "2", "3"]
+    assert found.held["4"] == Held(why=Why.LIMIT, limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("amount", "spent", "expected"),
+    [(8 * 100, 0, ["1", "2"]), (8 * 100 - 1, 0, ["1"]), (8 * 100, 1, ["1"]), (4 * 100 - 1, 0, [])],
+    ids=["enough for both", "for one", "others have used something", "for none"],
+)
+def test_what_jobs_may_use_until_their_ends(amount: int, spent: int, expected: list[str]) -> None:
+    limit = Limit(code="RunMinutes", what="cpu", amount=amount, is_time=True, spent="all")
+    jobs = (job(1, walltime_s=105, owner=ANN), job(2, walltime_s=105, owner=ANN))
+    found = plan(*jobs, limits=(limit,), spent={"all": spent}, beside_walltime_s=5)
+    assert released(found) == expected
+
+
+def test_what_runs_needs_less_the_longer_it_has_run() -> None:
+    limit = Limit(code="RunMinutes", what="cpu", amount=600, is_time=True)
+    snapshot = Snapshot(
+        now_s=0, nodes=FOUR, running=(runs("a", 100, "n0"),), waiting=(job(1, walltime_s=100),), limits=(limit,)
+    )
+    planner = Planner(snapshot)
+    assert released(planner.plan(0)) == []
+    assert released(planner.plan(49)) == []
+    assert released(planner.plan(50)) == ["1"]
+
+
+def test_a_shorter_walltime_is_less_of_a_limit_of_times() -> None:
+    limit = Limit(code="RunMinutes", what="cpu", amount=4 * 50, is_time=True, of={Scope.USER: "ann"})
+    ranged = job(2, walltime_s=90, min_walltime_s=10, owner=ANN)
+    found = plan(job(1, 4), ranged, running=(runs("a", 50, "n0"),), limits=(limit,))
+    assert [(one.job_id, one.walltime_s) for one in found.releases] == [("2", 50)]
 
 
 def test_a_planned_job_keeps_its_place_under_its_limit() -> None:
@@ -209,6 +278,20 @@ def test_scattered_and_exclusive() -> None:
     assert released(plan(alone, running=busy[:3])) == ["1"]
     beside = plan(job(2, 1, 1), running=(runs("a", 50, *(node.name for node in FOUR), cpu=1, is_exclusive=True),))
     assert starts(beside) == {"2": 50}
+
+
+def test_a_job_whose_pods_have_ended_counts_for_no_amount() -> None:
+    """It may still be there when the last that counts has gone."""
+    limit = Limit(code="AssocGrpCpuLimit", what="cpu", amount=4, of={Scope.ACCOUNT: "phys"})
+    owner = Owner(user="ann", accounts=("phys",))
+    planner = Planner(Snapshot(now_s=0, nodes=FOUR, limits=(limit,)))
+    planner.put_running(runs("ended", 10, owner=owner))
+    planner.put_running(runs("runs", 10, "n0", owner=owner))
+    planner.put_waiting(job(1, owner=owner))
+    assert planner.plan(1).held["1"].why is Why.LIMIT
+    planner.drop_job("runs")
+    planner.drop_job("ended")
+    assert released(planner.plan(1)) == ["1"]
 
 
 def test_events() -> None:

@@ -240,7 +240,7 @@ class World:
                 self.reservations = data.draw(worlds.reservations())
                 planner.set_reservations(self.reservations)
             case "limit":
-                self.limits = worlds.LIMITS[: data.draw(st.integers(0, 3))]
+                self.limits = worlds.LIMITS[: data.draw(st.integers(0, 4))]
                 planner.set_limits(self.limits)
 
 

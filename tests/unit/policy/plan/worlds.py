@@ -104,6 +104,7 @@ LIMITS = (
     Limit(code="user", what=JOBS, amount=1, of={Scope.QOS: "normal"}, per=(Scope.USER,)),
     Limit(code="account", what="cpu", amount=4, of={Scope.ACCOUNT: "physics"}),
     Limit(code="queue", what=NODES, amount=3, of={Scope.QUEUE: "q"}, apart_from={Scope.USER: frozenset({"eve"})}),
+    Limit(code="times", what="cpu", amount=60, of={Scope.ACCOUNT: "physics"}, is_time=True),
 )
 
 

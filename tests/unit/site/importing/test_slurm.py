@@ -262,6 +262,7 @@ PriorityWeightFairshare=10000
 PriorityWeightTRES=CPU=64,Mem=2
 PriorityMaxAge=2-0
 PriorityDecayHalfLife=0
+PriorityCalcPeriod=5
 PriorityFavorSmall=YES
 PriorityFlags=SMALL_RELATIVE_TO_TIME,NO_FAIR_TREE
 """
@@ -275,6 +276,7 @@ def test_who_goes_first() -> None:
         weight_tres={"cpu": 64.0, "mem": 2.0},
         max_age_s=2 * 86400,
         half_life_s=0,
+        calc_period_s=300,
         favors_small=True,
         is_size_relative=True,
         is_fair_tree=False,

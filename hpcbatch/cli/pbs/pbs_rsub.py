@@ -1,0 +1,90 @@
+"""`pbs_rsub`: ask for a reservation."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hpcbatch.cli.common import Session, complain, run
+from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+
+if TYPE_CHECKING:
+    from hpcbatch.model.spec import JobSpec
+
+
+def main() -> None:
+    run("pbs_rsub", _body, partial(describe, "pbs_rsub"))
+
+
+def _body(session: Session) -> int:
+    if printed_version(sys.argv[1:]):
+        return 0
+    from hpcbatch.api.names import SYSTEM_NAMESPACE
+    from hpcbatch.client.request_ids import random_id
+    from hpcbatch.client.reservations import DeniedReservationError, make_reservation
+    from hpcbatch.dialects.pbs.rsub import read_rsub, refused_at_once
+
+    asked = read_rsub(
+        sys.argv[1:],
+        now=session.now,
+        environ=session.environ,
+        host=session.host,
+        read_job=partial(read_job, session),
+        node_cpus=partial(_node_cpus, session),
+    )
+    check_server(session, "pbs_rsub")
+    namespace = SYSTEM_NAMESPACE if asked.spec.is_maintenance else session.namespace
+    try:
+        made = make_reservation(session.api, namespace, asked.spec, f"pbs-{random_id(10)}")
+    except DeniedReservationError as error:
+        refusal = refused_at_once(error.denied.code, str(error), "pbs_rsub")
+        if refusal is not None:
+            raise refusal from None
+        name = f"{error.name}.{session.server}"
+        if asked.wait_s is not None:
+            print(f"{name} DENIED")
+            return 0
+        # as PBS does, which tells later, by a letter, that its scheduler has denied it
+        print(f"{name} UNCONFIRMED")
+        complain(f"pbs_rsub: hpcbatch: it was denied: {_why(error)}")
+        return 0
+    is_told = asked.wait_s is not None or asked.spec.is_maintenance
+    print(f"{made.status.id}.{session.server} {'CONFIRMED' if is_told else 'UNCONFIRMED'}")
+    return 0
+
+
+def _why(error: Exception) -> str:
+    from hpcbatch.client.reservations import DeniedReservationError
+    from hpcbatch.model.reservation import Denial
+
+    code = error.denied.code if isinstance(error, DeniedReservationError) else Denial.NODES_BUSY
+    return {
+        Denial.NODES_BUSY: "not so much is free then: jobs that run may still run, or others have reserved it",
+        Denial.OVERLAP: "others have reserved it",
+        Denial.NEVER_FITS: "there is not so much",
+    }.get(code, str(error))
+
+
+def read_job(session: Session, arguments: Sequence[str]) -> JobSpec:
+    """What these options of qsub ask for."""
+    from hpcbatch.dialects.pbs.submit import read_submission
+
+    found = read_submission(
+        [*arguments, "--", "true"],
+        script=lambda _: (None, b""),
+        environ={},
+        cwd="/",
+        host=session.host,
+        user=session.user,
+        server=session.server,
+        now=session.now,
+    )
+    return found.submission.spec
+
+
+def _node_cpus(session: Session) -> Mapping[str, int]:
+    from hpcbatch.client.nodes import list_nodes
+
+    return {node.name: node.cpus for node in list_nodes(session.api, session.namespace)}

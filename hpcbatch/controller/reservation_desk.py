@@ -1,0 +1,358 @@
+"""Grants and denies reservations, moves repeated ones on to their next time, and removes those that are over.
+
+All state is in the API: a Reservation whose `status.observedGeneration` is behind was not decided on yet. One thread
+decides, one after the other; what it grants the plan keeps to before it is written, so that no job starts in between.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Final
+
+from hpcbatch.api.informer import Informer, WorkQueue, object_key
+from hpcbatch.api.names import SYSTEM_NAMESPACE
+from hpcbatch.api.port import Api, Object, WatchEvent
+from hpcbatch.api.resources import RESERVATIONS
+from hpcbatch.controller.intake import Intake, node_sizes, nodes_there
+from hpcbatch.controller.plan_gate import PlanGate
+from hpcbatch.controller.plan_reservations import is_unended, names_in, upcoming
+from hpcbatch.controller.records import remove
+from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
+from hpcbatch.model.layout import lay_out
+from hpcbatch.model.reservation import (
+    Denial,
+    Denied,
+    Flag,
+    KeptNode,
+    Phase,
+    ReservationSpec,
+    ReservationStatus,
+    Reserved,
+)
+from hpcbatch.model.site import Launcher, Policy, QueueConfig
+from hpcbatch.model.spec import Arrangement, JobSpec
+from hpcbatch.model.state import JobState
+from hpcbatch.policy.admission import with_one_alternative
+from hpcbatch.policy.plan.snapshot import Node, Part, Reservation, RunningJob
+from hpcbatch.policy.planned import parts_of, reservations_of, seconds
+from hpcbatch.policy.recurrence import RuleError, TimeError, ZoneError, check_rule, count_of, times
+from hpcbatch.policy.reserving import DeniedError, Estate, Window, keep_chunks, keep_nodes
+from hpcbatch.policy.vocabulary import translate
+from hpcbatch.record.reservation import ReservationRecord, reservation_from, status_to_json
+
+_LOG = logging.getLogger(__name__)
+Key = tuple[str, str]
+
+_DENIED_KEPT_S: Final = 60.0
+_LATE_S: Final = 600
+"""How long ago a reservation may have begun that is made. Source: MAX_RESV_DELAY of reservation.c."""
+_IN_USE_LOOK_S: Final = 2.0
+_LONGEST_S: Final = 3600.0
+_RETRY_S: Final = 1.0
+_SEEN_S: Final = 10.0
+_WINDOWS: Final = 200
+"""Of a repeated reservation so many times are held against those of others."""
+_OWNED: Final = frozenset({Flag.PURGE_COMP})
+"""What a user's may be like; the other flags are for operators."""
+
+
+class ReservationDesk:
+    """`wake` is called with each job that a change of a reservation concerns."""
+
+    def __init__(
+        self,
+        api: Api,
+        sites: SiteSource,
+        intake: Intake,
+        plan: PlanGate,
+        *,
+        batchjobs: Informer,
+        nodes: Informer,
+        wake: Callable[[Key], None],
+    ) -> None:
+        self._api, self._sites, self._intake, self._plan = api, sites, intake, plan
+        self._batchjobs, self._nodes, self._wake = batchjobs, nodes, wake
+        self._queue: WorkQueue[Key] = WorkQueue()
+        self.thread = threading.Thread(target=self._run, name="reservations", daemon=True)
+
+    def stop(self) -> None:
+        self._queue.stop()
+
+    def on_event(self, event: WatchEvent) -> None:
+        self._queue.add(object_key(event.object))
+
+    def on_reserved(self, names: frozenset[str]) -> None:
+        """These are in force otherwise than before."""
+        self._plan.on_site()
+        for obj in self._batchjobs.items():
+            if is_unended(obj) and not names.isdisjoint(names_in(obj)):
+                self._wake(object_key(obj))
+
+    def _jobs_of(self, name: str) -> Iterator[Object]:
+        """The jobs in the reservation that have not ended."""
+        return (obj for obj in self._batchjobs.items() if name in names_in(obj) and is_unended(obj))
+
+    def _run(self) -> None:
+        while not self._sites.is_in_force.wait(timeout=_RETRY_S):
+            if self._queue.stopped:
+                return
+        while not self._queue.stopped:
+            key = self._queue.get()
+            if key is None:
+                continue
+            try:
+                if (again_s := self._look(key)) is not None:
+                    self._queue.add_after(key, min(again_s, _LONGEST_S))
+            except (ConflictError, NotFoundError):
+                self._queue.add_after(key, _RETRY_S)
+            except HpcBatchError as error:
+                _LOG.warning("reservation %s/%s: %s", *key, error)
+                self._queue.add_after(key, 10 * _RETRY_S)
+            except Exception:
+                _LOG.exception("reservation %s/%s", *key)
+                self._queue.add_after(key, 60 * _RETRY_S)
+            finally:
+                self._queue.done(key)
+
+    def _look(self, key: Key) -> float | None:
+        """Bring one Reservation forward. Returns the seconds until there may be something to do again."""
+        obj = self._sites.reservations.informer.get(*key)
+        if obj is None or "deletionTimestamp" in obj["metadata"]:
+            return None
+        record, now = reservation_from(obj), datetime.now(UTC)
+        if record.generation != record.status.generation:
+            self._write(obj, self._decided(record, now))
+            return 0.0
+        status = record.status
+        if status.granted is None or status.start is None or status.end is None:
+            return self._forget_denied(obj, status, now)
+        moved = self._advanced(record, now)
+        if moved is None:
+            if any(JobState(job["status"]["state"]) not in _WAITING for job in self._jobs_of(status.id)):
+                return _IN_USE_LOOK_S
+            remove(self._api, RESERVATIONS, key[1], key[0], uid=obj["metadata"]["uid"])
+            return None
+        if moved != status:
+            self._write(obj, moved)
+            return 0.0
+        return self._until(record, now)
+
+    def _until(self, record: ReservationRecord, now: datetime) -> float:
+        status = record.status
+        ends = [time for time in (status.start, status.end) if time is not None and time > now]
+        if status.granted is not None and Flag.PURGE_COMP in status.granted.flags and status.idle_since is not None:
+            ends.append(status.idle_since + timedelta(seconds=status.granted.purge_s))
+        left_s = min(((time - now).total_seconds() for time in ends), default=_IN_USE_LOOK_S)
+        is_watched = status.granted is not None and Flag.PURGE_COMP in status.granted.flags
+        return max(0.05, min(left_s, _IN_USE_LOOK_S) if is_watched and status.start and status.start <= now else left_s)
+
+    def _forget_denied(self, obj: Object, status: ReservationStatus, now: datetime) -> float | None:
+        age_s = (now - (status.changed or now)).total_seconds()
+        if age_s < _DENIED_KEPT_S:
+            return _DENIED_KEPT_S - age_s
+        metadata = obj["metadata"]
+        remove(self._api, RESERVATIONS, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+        return None
+
+    def _write(self, obj: Object, status: ReservationStatus) -> None:
+        """And wait until the cache has it: the next decision has to know this one."""
+        namespace = obj["metadata"]["namespace"]
+        written = self._api.replace(
+            RESERVATIONS, obj | {"status": status_to_json(status)}, namespace, subresource="status"
+        )
+        version, until = int(written["metadata"]["resourceVersion"]), time.monotonic() + _SEEN_S
+        while time.monotonic() < until and not self._queue.stopped:
+            seen = self._sites.reservations.informer.get(namespace, obj["metadata"]["name"])
+            if seen is None or int(seen["metadata"]["resourceVersion"]) >= version:
+                return
+            time.sleep(0.02)
+
+    # Its times
+
+    def _advanced(self, record: ReservationRecord, now: datetime) -> ReservationStatus | None:
+        """The status at its next time, where the last one is over; None: that was all."""
+        status, spec = record.status, record.status.granted
+        if spec is None or status.end is None or status.start is None:
+            return status
+        if Flag.PURGE_COMP in spec.flags and status.start <= now:
+            is_used = next(self._jobs_of(status.id), None) is not None
+            if is_used != (status.idle_since is None):
+                return replace(status, idle_since=None if is_used else now)
+            is_done = status.idle_since is not None and now >= status.idle_since + timedelta(seconds=spec.purge_s)
+            if is_done:
+                return self._next(status, spec, status.end)
+        return status if now < status.end else self._next(status, spec, now)
+
+    @staticmethod
+    def _next(status: ReservationStatus, spec: ReservationSpec, since: datetime) -> ReservationStatus | None:
+        found = next((one for one in times(spec, since) if status.start is None or one.start > status.start), None)
+        if found is None:
+            return None
+        return replace(status, start=found.start, end=found.end, index=found.number, idle_since=None)
+
+    # Grants
+
+    def _decided(self, record: ReservationRecord, now: datetime) -> ReservationStatus:
+        status = replace(record.status, generation=record.generation, changed=now, denial=None)
+        try:
+            return self._granted(record, replace(status, denial=None), now)
+        except DeniedError as error:
+            denied = Denied(code=error.code, message=str(error))
+            status = replace(status, id=status.id or error.name)
+        except RuleError as error:
+            denied = Denied(code=Denial.BAD_RULE, message=str(error))
+        except ZoneError as error:
+            denied = Denied(code=Denial.BAD_ZONE, message=str(error))
+        except TimeError as error:
+            denied = Denied(code=Denial.BAD_TIME, message=str(error))
+        phase = Phase.DENIED if status.granted is None else status.phase
+        return replace(status, phase=phase, denial=denied)
+
+    def _granted(self, record: ReservationRecord, status: ReservationStatus, now: datetime) -> ReservationStatus:
+        spec, owner = self._allowed(record)
+        if not (spec.partition or spec.nodes or spec.chunks):
+            spec = replace(spec, partition=self._sites.in_force.config.default_queue)
+        check_rule(spec)
+        if spec.start < now - timedelta(seconds=_LATE_S) and (status.granted is None or not status.granted.start < now):
+            raise DeniedError(Denial.BAD_TIME)
+        windows = [(seconds(one.start), seconds(one.end)) for one in islice(times(spec, now), _WINDOWS)]
+        first = next(times(spec, now), None)
+        if first is None:
+            raise DeniedError(Denial.BAD_TIME)
+        count = count_of(spec)
+        name = status.id or self._name(record, count)
+        if self._sites.in_force.config.policy is Policy.VOLCANO:
+            raise DeniedError(Denial.NO_PLAN, "policy: volcano of the site: Volcano alone starts jobs")
+
+        held = {node.name for node in status.nodes}
+
+        def choose(nodes: Sequence[Node], running: Sequence[RunningJob]) -> Reserved:
+            estate = Estate(
+                nodes=sorted(nodes, key=lambda node: (node.name not in held, node.name)),
+                running=[job for job in running if job.reservation != name],
+                others=list(self._others(record, now)),
+                features=self._sites.in_force.config.node_properties,
+            )
+            kept = self._kept(record, spec, windows, estate)
+            return Reserved(id=name, spec=spec, owner=owner, nodes=kept, start=first.start, end=first.end)
+
+        try:
+            reserved = self._plan.reserve(choose)
+        except DeniedError as error:
+            error.name = name
+            raise
+        return replace(
+            status,
+            phase=Phase.CONFIRMED,
+            id=name,
+            owner=owner,
+            granted=spec,
+            nodes=reserved.nodes,
+            start=first.start,
+            end=first.end,
+            index=first.number,
+            count=count,
+        )
+
+    def _name(self, record: ReservationRecord, count: int | None) -> str:
+        if record.spec.dialect != "pbs":
+            if any(one.status.id == record.spec.name for one in self._sites.reservations.records()):
+                raise DeniedError(Denial.BAD_REQUEST, "there is one of this name")
+            return record.spec.name
+        letter = "M" if record.spec.is_maintenance else "R" if count == 1 else "S"
+        return f"{letter}{self._intake.numbers.take()}"
+
+    def _allowed(self, record: ReservationRecord) -> tuple[ReservationSpec, str]:
+        """What the owner may ask for, and who that is. Raises DeniedError."""
+        spec = record.spec
+        if record.namespace == SYSTEM_NAMESPACE:  # only operators may write there
+            return spec, spec.attributes.get("owner", "root")
+        try:
+            owner = self._intake.owner(record.namespace)
+        except HpcBatchError as error:
+            raise DeniedError(Denial.NOT_ALLOWED, str(error)) from None
+        if owner.is_disabled:
+            raise DeniedError(Denial.NOT_ALLOWED, f"user {owner.user} is disabled")
+        if spec.dialect != "pbs" or set(spec.flags) - _OWNED or not spec.chunks or spec.nodes or spec.node_counts:
+            raise DeniedError(Denial.NOT_ALLOWED, "only operators make such a reservation")
+        users = tuple(dict.fromkeys((*spec.users, owner.user)))
+        return replace(spec, users=users), owner.user
+
+    def _kept(
+        self, record: ReservationRecord, spec: ReservationSpec, windows: Sequence[Window], estate: Estate
+    ) -> tuple[KeptNode, ...]:
+        """Raises DeniedError. What is only used otherwise stays where it is."""
+        before, now = record.status, datetime.now(UTC)
+        is_same = before.granted is not None and _extent(before.granted) == _extent(spec)
+        if is_same and before.granted is not None and _size(before.granted) == _size(spec):
+            return before.nodes
+        is_kept = before.granted is not None and _size(before.granted) == _size(spec)
+        if spec.chunks:
+            held = {node.name for node in before.nodes} if is_kept and before.start and before.start <= now else None
+            parts, is_scattered = self._parts(spec, held)
+            return keep_chunks(spec, parts, windows, estate, is_scattered=is_scattered)
+        if is_kept:
+            named = replace(spec, nodes=tuple(node.name for node in before.nodes), node_counts=(), core_counts=())
+            keep_nodes(named, windows, estate, None)
+            return before.nodes
+        return keep_nodes(spec, windows, estate, self._partition(spec))
+
+    def _partition(self, spec: ReservationSpec) -> QueueConfig | None:
+        site = self._sites.in_force.config
+        if not spec.partition:
+            return site.queue(site.default_queue)
+        found = site.queue(spec.partition)
+        if found is None or (not site.queues and self._intake.volcano_state(found.volcano_queue) is None):
+            raise DeniedError(Denial.UNKNOWN_QUEUE, spec.partition)
+        return found
+
+    def _others(self, record: ReservationRecord, now: datetime) -> Iterator[Reservation]:
+        for other in self._sites.reservations.records():
+            reserved = other.reserved
+            if reserved is not None and (other.namespace, other.object_name) != (record.namespace, record.object_name):
+                yield from reservations_of(reserved, upcoming(reserved, seconds(now), _WINDOWS))
+
+    def _parts(self, spec: ReservationSpec, only: set[str] | None) -> tuple[tuple[Part, ...], bool]:
+        """The chunks as the site understands them; on these nodes only. Raises DeniedError."""
+        site = self._sites.in_force.config
+        nodes = nodes_there(self._nodes.items())
+        job = JobSpec(
+            dialect=spec.dialect,
+            name="reservation",
+            chunks=spec.chunks,
+            arrangement=spec.arrangement,
+            sharing=spec.sharing,
+        )
+        anywhere = QueueConfig(name="", volcano_queue="")
+        try:
+            names = self._intake.host_names()
+            found = translate(job, site, {*names, *names.values()}).spec.with_host_names(names)
+            sizes = node_sizes(nodes, site, found)
+            layout = lay_out(with_one_alternative(found, sizes), sizes)
+            parts = parts_of(layout, anywhere, site)
+            if site.launcher is Launcher.DEDICATED:  # so that jobs of this size fit into it
+                parts.append(Part(count=1, needs={"cpu": site.launcher_cpu_milli, "pods": 1}))
+        except HpcBatchError as error:
+            raise DeniedError(Denial.BAD_REQUEST, str(error)) from None
+        if only is not None:
+            parts = [replace(part, hosts=frozenset(only)) for part in parts]
+        return tuple(parts), spec.arrangement is Arrangement.SCATTER
+
+
+_WAITING = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING})
+
+
+def _extent(spec: ReservationSpec) -> object:
+    return spec.start, spec.end, spec.rule, spec.zone, spec.flags
+
+
+def _size(spec: ReservationSpec) -> object:
+    asked = spec.nodes, spec.node_counts, spec.core_counts, spec.features, spec.partition
+    return (*asked, spec.chunks, spec.arrangement, spec.sharing)

@@ -1,0 +1,109 @@
+"""The least set of running jobs whose ends make room for a waiting one, beside everything that is planned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from hpcbatch.policy.plan.compiled import Option
+from hpcbatch.policy.plan.estate import Estate, Spot, end_of
+from hpcbatch.policy.plan.packing import Placing, place
+from hpcbatch.policy.plan.rooms import Rooms, View
+from hpcbatch.policy.plan.snapshot import RunningJob
+from hpcbatch.policy.plan.timeline import Amounts, Timeline, minus
+
+MOST_VICTIMS, MOST_PLACES = 1000, 1000
+"""What is chosen is kept in a job's record: for one that needs more none ends."""
+Found = tuple[tuple[RunningJob, ...], list[Placing]]
+
+
+class Trial:
+    """What the nodes would have if some running jobs ended now."""
+
+    def __init__(self, option: Option, walltime_s: float, estate: Estate, rooms: Rooms) -> None:
+        self._option, self._estate, self._rooms = option, estate, rooms
+        self._end_s = rooms.now_s + walltime_s
+        self._views = [View(rooms.until(kind, self._end_s).fits.copy(), 0) for kind, _ in option.parts]
+        self._gone: dict[Spot, list[RunningJob]] = {}
+        self._order: dict[str, int] = {}
+        """Of the jobs that would end: their places in line."""
+
+    def end(self, job: RunningJob) -> None:
+        self._order[job.job_id] = len(self._order)
+        for spot in self._estate.spots_of(job):
+            self._gone.setdefault(spot, []).append(job)
+            self._look(spot)
+
+    def spare(self, job: RunningJob) -> None:
+        """It goes on, after all."""
+        for spot in self._estate.spots_of(job):
+            self._gone[spot].remove(job)
+            self._look(spot)
+
+    def is_enough(self) -> bool:
+        """Whether the waiting job has room."""
+        option = self._option
+        return all(
+            view.count(is_scattered=option.is_scattered) >= count
+            for view, (_, count) in zip(self._views, option.parts, strict=True)
+        ) and (len(option.parts) == 1 or self.placed() is not None)
+
+    def placed(self) -> list[Placing] | None:
+        """The places of the waiting job's pods, on nodes where nothing ends if possible; None: no room."""
+        option = self._option
+        return place(option, [view.fits for view in self._views], self._free, self._preference)
+
+    def _preference(self, spot: Spot, count: int) -> tuple[float, int, str]:
+        last = max((self._order[job.job_id] for job in self._gone.get(spot, ())), default=-1)
+        return last, count, spot.name
+
+    def _free(self, spot: Spot) -> Amounts:
+        timeline = self._rooms.timeline(spot)
+        for job in self._gone.get(spot, ()):
+            timeline = without(timeline, spot, job, self._rooms.now_s)
+        return timeline.lowest(self._rooms.now_s, self._end_s)
+
+    def _look(self, spot: Spot) -> None:
+        free = self._free(spot)
+        for view, (kind, _) in zip(self._views, self._option.parts, strict=True):
+            view.put(spot, kind.fits(free) if spot in kind.filter.able else 0)
+
+
+def without(timeline: Timeline, spot: Spot, job: RunningJob, now_s: float) -> Timeline:
+    """The spot's, if the job ended now."""
+    end_s, amounts = spot.jobs[job.job_id]
+    nothing = (0,) * len(amounts)
+    return timeline.with_occupant(now_s, end_of(end_s, now_s), minus(nothing, amounts))
+
+
+def least_victims(
+    option: Option, walltime_s: float, candidates: Sequence[RunningJob], estate: Estate, rooms: Rooms
+) -> Found | None:
+    """The jobs to end, of the first ones in line as many as are needed, and where the waiting job goes then. None: it
+    would not start even if all of them ended. No jobs: it needs none of them.
+    """
+    trial = Trial(option, walltime_s, estate, rooms)
+    ended: list[RunningJob] = []
+    is_enough = trial.is_enough()
+    for job in candidates:
+        if is_enough:
+            break
+        trial.end(job)
+        ended.append(job)
+        is_enough = trial.is_enough()
+    if not is_enough:
+        return None
+    for job in reversed(ended.copy()):
+        trial.spare(job)
+        if trial.is_enough():
+            ended.remove(job)
+        else:
+            trial.end(job)
+    placed = trial.placed()
+    is_kept = placed is not None and len(ended) <= MOST_VICTIMS and len(placed) <= MOST_PLACES
+    return (tuple(ended), placed) if placed is not None and is_kept else None
+
+
+def in_line(jobs: Iterable[RunningJob]) -> list[RunningJob]:
+    """Those that are ended first go first."""
+    return sorted(jobs, key=lambda job: ((math.inf,) if job.yields is None else job.yields.order, job.job_id))

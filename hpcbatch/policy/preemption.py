@@ -1,0 +1,137 @@
+"""Who may be ended for whom, and how, by the rules of Slurm's preempt/qos and preempt/partition_prio and of PBS's
+queues of high priority. The planner gets it as names of classes: `qos:low`, `tier:1`, `level:0`.
+
+Source: preempt_qos.c and preempt_partition_prio.c of Slurm 22.05; preempt_* of OpenPBS 23.06's scheduler.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from hpcbatch.model.accounts import Qos
+from hpcbatch.model.preemption import PreemptBy, PreemptMode
+from hpcbatch.model.record import JobRecord, Preempted
+from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.state import JobState
+from hpcbatch.policy.owners import Owners
+from hpcbatch.policy.plan.snapshot import Yields
+
+_QOS, _TIER, _LEVEL = "qos:", "tier:", "level:"
+_MODES: Final = {str(mode): mode for mode in PreemptMode}
+
+
+class _Manner(NamedTuple):
+    mode: PreemptMode
+    """CANCEL or REQUEUE."""
+    grace_s: int
+
+
+class Preemptions:
+    """By a site's configuration and accounts as they are in force."""
+
+    def __init__(self, site: SiteConfig, owners: Owners) -> None:
+        self._site, self._owners, self._config = site, owners, site.preemption
+        queues = (*site.queues, *site.operator_queues)
+        self._tiers = {1, *(queue.priority_tier for queue in queues)}
+        self._levels = {0, *(self.level(queue) for queue in queues)}
+
+    def level(self, queue: QueueConfig) -> int:
+        """Jobs of higher levels go first."""
+        return self._config.level(queue.priority)
+
+    def preempts(self, record: JobRecord) -> frozenset[str]:
+        """The classes of jobs that may be ended for it."""
+        found: set[str] = set()
+        queue = self._site.queue(record.queue)
+        if self._config.by is PreemptBy.QOS and (qos := self._qos(record)) is not None:
+            found |= {f"{_QOS}{name}" for name in qos.preempt}
+        if self._config.by is PreemptBy.PARTITION_PRIO and queue is not None:
+            found |= {f"{_TIER}{tier}" for tier in self._tiers if tier < queue.priority_tier}
+        if queue is not None and (own := self.level(queue)):
+            found |= {f"{_LEVEL}{level}" for level in self._levels if level < own}
+        return frozenset(found)
+
+    def yields(self, record: JobRecord) -> Yields | None:
+        """None: it is not ended for others, at least not now."""
+        status = record.status
+        is_running = status.state is JobState.RUNNING and status.preempted is None and not status.is_rerunning
+        if not is_running or status.start_time is None:
+            return None
+        classes = frozenset(name for name in self._classes(record) if self._manner(record, name) is not None)
+        if not classes:
+            return None
+        started_s, is_of_slurm = status.start_time.timestamp(), any(not name.startswith(_LEVEL) for name in classes)
+        return Yields(
+            classes=classes,
+            order=self._order(record, started_s),
+            since_s=started_s + self.exempt_s(record) if is_of_slurm and self.exempt_s(record) else -math.inf,
+        )
+
+    def exempt_s(self, record: JobRecord) -> int:
+        """How long it runs before it may be preempted by Slurm's rules."""
+        qos = self._qos(record)
+        own = None if qos is None else qos.preempt_exempt_s
+        return self._config.exempt_s if own is None else own
+
+    def preempted(self, record: JobRecord, by: JobRecord, now: datetime) -> Preempted | None:
+        """What becomes of a running job that was chosen for another one; None if it is not to be ended for that."""
+        may = self.preempts(by)
+        found = [manner for name in self._classes(record) if name in may and (manner := self._manner(record, name))]
+        if not found:
+            return None
+        end = now + timedelta(seconds=found[0].grace_s)
+        return Preempted(by=by.job_id, time=now, end_time=end, mode=found[0].mode)
+
+    def _qos(self, record: JobRecord) -> Qos | None:
+        return self._owners.accounts.qos.get(self._owners.qos_of(record))
+
+    def _classes(self, record: JobRecord) -> Iterator[str]:
+        """Those of Slurm first."""
+        queue = self._site.queue(record.queue)
+        if self._config.by is PreemptBy.QOS:
+            yield f"{_QOS}{self._owners.qos_of(record)}"
+        if queue is not None:
+            if self._config.by is PreemptBy.PARTITION_PRIO:
+                yield f"{_TIER}{queue.priority_tier}"
+            if len(self._levels) > 1:
+                yield f"{_LEVEL}{self.level(queue)}"
+
+    def _manner(self, record: JobRecord, name: str) -> _Manner | None:
+        """As a job of this class."""
+        config, queue, qos = self._config, self._site.queue(record.queue), self._qos(record)
+        may_run_again = record.spec.rerunnable and record.spec.interactive is None
+        if name.startswith(_LEVEL):
+            possible = {"R": PreemptMode.REQUEUE} if may_run_again else {}
+            possible |= {"D": PreemptMode.CANCEL}
+            mode = next((possible[letter] for letter in config.order if letter in possible), PreemptMode.OFF)
+            return None if mode is PreemptMode.OFF else _Manner(mode, 0)
+        if name.startswith(_QOS):
+            word, grace_s = ("", 0) if qos is None else (qos.preempt_mode.lower(), qos.grace_s)
+        else:
+            word, grace_s = ("", 0) if queue is None else (queue.preempt_mode, queue.grace_s)
+        match _MODES.get(word, config.mode):
+            case PreemptMode.OFF:
+                return None
+            case PreemptMode.CANCEL:
+                return _Manner(PreemptMode.CANCEL, grace_s)
+            case PreemptMode.REQUEUE:
+                return _Manner(PreemptMode.REQUEUE if may_run_again else PreemptMode.CANCEL, grace_s)
+            case PreemptMode.SUSPEND:
+                return _Manner(PreemptMode.REQUEUE, grace_s) if may_run_again else None
+
+    def _order(self, record: JobRecord, started_s: float) -> tuple[float, ...]:
+        """Slurm: the least QOS or tier, then the fewest nodes or the youngest. PBS: the least level, the youngest."""
+        queue, qos, config = self._site.queue(record.queue), self._qos(record), self._config
+        level = 0 if queue is None else self.level(queue)
+        nodes = len({host.node for host in record.status.hosts})
+        match config.by:
+            case PreemptBy.QOS:
+                rank = float(qos.limits.count("Priority") or 0) if qos is not None else 0.0
+            case PreemptBy.PARTITION_PRIO:
+                rank = 1.0 if queue is None else float(queue.priority_tier)
+            case PreemptBy.NONE:
+                return level, -started_s, -record.job_id
+        return rank, level, -started_s if config.youngest_first else nodes, -record.job_id

@@ -1,0 +1,51 @@
+"""Jobs and the reservations that they run in: who may, and what becomes of them when that ends. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from hpcbatch.errors import RefusedError
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.policy.planned import reservation_of
+from hpcbatch.policy.vocabulary import RESERVATION
+from hpcbatch.site.identity import Identity
+
+_QUEUE = re.compile(r"[RSM][0-9]+")
+"""The names of PBS's reservations, which no Volcano Queue can have."""
+
+
+def check_reservation(
+    spec: JobSpec, queue: QueueConfig, site: SiteConfig, owner: Identity, accounts: tuple[str, ...]
+) -> None:
+    """Raise RefusedError for a reservation that the job names, but may not use. `accounts`: its own and those above."""
+    name = queue.reservation or spec.attributes.get(RESERVATION, "")
+    found = site.reservations.get(name)
+    if found is None:
+        return
+    groups = tuple(group for _, group in owner.groups)
+    if not found.spec.may_use(owner.user, groups, accounts):
+        raise RefusedError(RefusalCode.RESERVATION_ACCESS, f"reservation {name} is for others")
+
+
+def ends_at(record: JobRecord, site: SiteConfig, now: datetime) -> datetime | None:
+    """When a running job is ended with its reservation; None: it is not."""
+    found = site.reservations.get(reservation_of(record, site))
+    if found is None or not found.spec.ends_jobs:
+        return None
+    return found.end if found.is_on(now) else now
+
+
+def is_deleted(record: JobRecord, site: SiteConfig, now: datetime) -> bool:
+    """Whether the job goes with its reservation, as PBS has it: all of its jobs when it has ended or was removed, those
+    that run when one of its times is over.
+    """
+    if not _QUEUE.fullmatch(record.queue):
+        return False
+    if all(queue.name != record.queue for queue in (*site.queues, *site.operator_queues)):
+        return True
+    over = ends_at(record, site, now) if record.status.start_time is not None else None
+    return over is not None and over <= now and site.reservations[reservation_of(record, site)].is_queue
