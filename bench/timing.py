@@ -29,7 +29,7 @@ def compare(actions: Mapping[str, Action], rounds: int) -> dict[str, float]:
     return {name: statistics.median(spent) for name, spent in times.items()}
 
 
-def cpu_s(pid: int) -> float:
-    """CPU time of a process since its start, of all its threads."""
+def cpu_s(pid: int, *, with_children: bool = False) -> float:
+    """CPU time of a process since its start, of all its threads; and of children that it has waited for."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+    return sum(map(int, fields[11 : 15 if with_children else 13])) / _TICKS_PER_S

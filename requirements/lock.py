@@ -15,8 +15,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 PYPROJECT = FOLDER.parent / "pyproject.toml"
-SHARED = ("build", "base", "demo", "postgres", "wrf", "dev")
-"""In the order in which they claim packages; `build` is the build system, `base` what every installation has, the rest
+SHARED = ("base", "build", "demo", "postgres", "wrf", "dev")
+"""In the order in which they claim packages; `base` is what every installation has, `build` the build system, the rest
 are extras."""
 
 ALONE = ("audit",)

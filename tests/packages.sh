@@ -7,11 +7,14 @@ echo '#include <netcdf.h>' | cc -E - >/dev/null 2>&1 || missing="$missing libnet
 command -v tcsh >/dev/null || missing="$missing tcsh"
 command -v busybox >/dev/null || missing="$missing busybox-static"
 command -v nft >/dev/null || [ -x /usr/sbin/nft ] || missing="$missing nftables"
+command -v zsh >/dev/null || missing="$missing zsh"
+command -v fish >/dev/null || missing="$missing fish"
+command -v mandoc >/dev/null || missing="$missing mandoc"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     echo "missing on this machine:$missing; without postgresql half of the history is not tested, without libnetcdf-dev" \
         "the stand-in for WRF is not, without tcsh module in csh is not, without busybox the pods' scripts are not in the shell of" \
-        "small images, without nftables the network rules of the tests' cluster are not (as root: apt-get install --no-install-recommends$missing)" >&2
+        "small images, without zsh and fish their completion is not, without mandoc the manual pages are not, without nftables the network rules of the tests' cluster are not (as root: apt-get install --no-install-recommends$missing)" >&2
     exit 0
 fi
 echo "installing:$missing"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from bench.engine.rig import Jobs, bare_job, engine, engine_cpu_s
+from bench.engine.rig import Jobs, bare_job, engine, engine_cpu_s, pods_cpu_s
 from bench.moments import moments
 from bench.timing import compare
 from hpcbatch.api.port import Object
@@ -61,28 +61,32 @@ def _run(env: Mapping[str, str], work: Path, members: int) -> None:
     """Each kind has ended before the next begins."""
     (work / "job.pbs").write_text("#!/bin/sh\n#PBS -j oe -o /dev/null\ntrue\n")
     listed: Object = {"apiVersion": "v1", "kind": "List", "items": [bare_job()] * members}
+    (work / "job.sh").write_text("#!/bin/sh\n#SBATCH -o /dev/null\ntrue\n")
     (work / "bare.json").write_text(json.dumps(listed))
     jobs = Jobs(env, work)
     run = partial(subprocess.run, env=env, cwd=work, check=True, stdout=subprocess.DEVNULL)
     spent = {
-        # the array's own record ends last
+        # the array's own record ends last; Slurm's jobs run no login shell, whose profile is the user's
+        "sbatch --array": _timed(
+            jobs, members + 1, BATCHJOBS, partial(run, ["sbatch", f"--array=0-{members - 1}", "job.sh"])
+        ),
         "qsub -J": _timed(jobs, members + 1, BATCHJOBS, partial(run, ["qsub", "-J", f"0-{members - 1}", "job.pbs"])),
         "single, by a program": _timed(jobs, members, BATCHJOBS, partial(jobs.submit_many, jobs.submission(), members)),
         "bare Volcano Jobs": _timed(
             jobs, members, VOLCANO_JOBS, partial(run, ["kubectl", "create", "-f", "bare.json"])
         ),
     }
-    for name, (whole_s, engine_s) in spent.items():
+    for name, (whole_s, engine_s, pods_s) in spent.items():
         print(
             f"  {members:6} {name:22} {whole_s:7.1f} s  {members / whole_s:5.1f} a second"
-            f"   {engine_s / members * 1000:5.1f} ms of the engine's CPU each"
+            f"   CPU each: engine {engine_s / members * 1000:5.1f} ms, pods {pods_s / members * 1000:5.1f} ms"
         )
 
 
-def _timed(jobs: Jobs, ends: int, kind: Resource, submit: Callable[[], object]) -> tuple[float, float]:
-    """Seconds until so many objects of that kind have ended, and CPU seconds of the engine."""
+def _timed(jobs: Jobs, ends: int, kind: Resource, submit: Callable[[], object]) -> tuple[float, float, float]:
+    """Seconds until so many objects of that kind have ended, and CPU seconds of the engine and of the pods."""
     with moments(jobs.api, jobs.namespace, kind) as seen:
-        cpu_before, began = engine_cpu_s(jobs.env), time.perf_counter()
+        engine_before, pods_before, began = engine_cpu_s(jobs.env), pods_cpu_s(jobs.env), time.perf_counter()
         submit()
         whole_s = seen.wait(ends, _LIMIT_S) - began
-        return whole_s, engine_cpu_s(jobs.env) - cpu_before
+        return whole_s, engine_cpu_s(jobs.env) - engine_before, pods_cpu_s(jobs.env) - pods_before

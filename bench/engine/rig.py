@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -50,7 +50,10 @@ def engine_memory_mib(env: Mapping[str, str]) -> float:
     """Proportional set size of the engine's processes, in MiB."""
     total = 0
     for pid in _processes(env):
-        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        try:
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        except (FileNotFoundError, ProcessLookupError):  # a program of a pod that has ended meanwhile
+            continue
         total += next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
     return total / 1024
 
@@ -62,6 +65,15 @@ def engine_cpu_s(env: Mapping[str, str]) -> float:
     return cpu_s(_pid(env))
 
 
+def pods_cpu_s(env: Mapping[str, str]) -> float:
+    """CPU time of the pod host and of all that ran and runs below it."""
+    total = 0.0
+    for pid in _processes(env)[1:]:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            total += cpu_s(pid, with_children=True)
+    return total
+
+
 def _pid(env: Mapping[str, str]) -> int:
     return int((Path(env["HPCBATCH_STATE_DIR"]) / "pid").read_text())
 
@@ -70,8 +82,9 @@ def _processes(env: Mapping[str, str]) -> list[int]:
     """The engine's own and all below it."""
     found = [_pid(env)]
     for pid in found:
-        children = Path(f"/proc/{pid}/task").glob("*/children")
-        found += [int(word) for path in children for word in path.read_text().split()]
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                found += [int(word) for word in path.read_text().split()]
     return found
 
 

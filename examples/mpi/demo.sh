@@ -4,7 +4,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/hpcbatch-demo.XXXXXX")
-. "$here/../demo_start.sh"
+. "$here/demo_start.sh"
 
 cd "$work"
 cp "$here/ring.c" "$here/ring.pbs" "$here/ring.slurm" .

@@ -12,7 +12,7 @@ need ip iproute2
 need unshare util-linux
 need cc gcc libc6-dev
 [ -n "$missing" ] || exit 0
-. "$(dirname "$0")/../apt.sh"
+. "$(dirname "$0")/apt.sh"
 # the demo starts its own sshd in each pod: the system's service is not to be started by the installation
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then

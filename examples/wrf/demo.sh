@@ -8,7 +8,7 @@ dialect=$1
 mkdir -p "$2"
 maps=$(cd "$2" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/hpcbatch-wrf.XXXXXX")
-. "$here/../demo_start.sh"
+. "$here/../mpi/demo_start.sh"
 
 export WRF="$work/standin" # what /opt/WRF is where there is a real one
 mkdir -p "$work/run" "$WRF/run"

@@ -3,5 +3,5 @@
 set -eu
 echo '#include <netcdf.h>' | cc -E - >/dev/null 2>&1 && exit 0
 missing=' libnetcdf-dev'
-. "$(dirname "$0")/../apt.sh"
+. "$(dirname "$0")/../mpi/apt.sh"
 apt-get install -y -qq --no-install-recommends $missing >/dev/null

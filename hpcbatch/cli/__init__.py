@@ -2,6 +2,8 @@
 what it says in its dialect: neither is here.
 """
 
+import sys
+
 PACKAGES = {
     "pbs": (
         "pbs_ralter",
@@ -89,7 +91,9 @@ _SHARED = {"qdisable": "queue_switch", "qenable": "queue_switch", "qstart": "que
 
 
 def module_of(command: str) -> str:
-    """The module whose `main` is the command."""
+    """The module whose `main` is the command. `hpcbatch complete` is one by itself: someone has pressed a key."""
+    if command == "hpcbatch" and sys.argv[1:2] == ["complete"]:
+        return "hpcbatch.cli.completion.values"
     for package, commands in PACKAGES.items():
         if command in commands:
             return f"hpcbatch.cli.{package}.{_SHARED.get(command, command)}"

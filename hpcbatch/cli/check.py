@@ -24,7 +24,9 @@ _TERMINATED = 143  # as a shell reports a command that SIGTERM ended
 @click.option("--namespace", default="hpcbatch-system", show_default=True, help="Where hpcbatch is installed.")
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Look at this user only; may be repeated.")
 @click.option("--no-probes", is_flag=True, help="Only read: start no pods to try scheduler, storage and network.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The form."
+)
 @click.pass_obj
 def check(session: Session, namespace: str, users: tuple[str, ...], no_probes: bool, output: str) -> None:
     """Tell what is missing or misconfigured on the cluster, and how to mend it.

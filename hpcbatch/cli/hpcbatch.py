@@ -11,8 +11,11 @@ import click
 from hpcbatch.api import kubeconfig
 from hpcbatch.cli.check import check
 from hpcbatch.cli.common import Describe, Session, outcome
+from hpcbatch.cli.completion.command import completion
 from hpcbatch.cli.controller import controller
+from hpcbatch.cli.demo import demo
 from hpcbatch.cli.explain import explain
+from hpcbatch.cli.groups import EXAMPLES, Grouped
 from hpcbatch.cli.job_number import job_number
 from hpcbatch.cli.login_check import login_check
 from hpcbatch.cli.new import new
@@ -32,7 +35,7 @@ _RUN = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
 _NOT_RUNNING = 3  # as `systemctl status` and the LSB have it
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Grouped, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hpcbatch")
 @click.pass_context
 def group(context: click.Context) -> None:
@@ -41,7 +44,9 @@ def group(context: click.Context) -> None:
 
 group.add_command(accounting)
 group.add_command(check)
+group.add_command(completion)
 group.add_command(controller)
+group.add_command(demo)
 group.add_command(explain)
 group.add_command(report)
 group.add_command(user)

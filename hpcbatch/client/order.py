@@ -10,6 +10,7 @@ from hpcbatch.client.rights import check_may_change_all
 from hpcbatch.client.watch import wait_until
 from hpcbatch.dataclass import replace
 from hpcbatch.model.row import JobRow
+from hpcbatch.model.spec import MAX_FIXED_PRIORITY
 from hpcbatch.model.state import WAITING
 from hpcbatch.policy.order import HIGHEST, exchanged, weight_of
 from hpcbatch.record.batchjob import shown_record
@@ -40,12 +41,19 @@ def bring_forward(api: TableApi, row: JobRow) -> JobRow | None:
     waited in the meantime. Raises ForbiddenError for users who may not change all jobs.
     """
     check_may_change_all(api, "starts one before others")
-    _set_weight(api, row, HIGHEST)
+    _set_first(api, row, HIGHEST, MAX_FIXED_PRIORITY)
     obj = wait_until(api, row, lambda seen: state_of(seen) not in WAITING, timeout_s=_START_S)
     if state_of(obj) not in WAITING:
         return None
-    _set_weight(api, row, weight_of(row))
+    _set_first(api, row, weight_of(row), None)
     return row_of(shown_record(obj))
+
+
+def _set_first(api: TableApi, row: JobRow, weight: int, fixed: int | None) -> None:
+    def changed(record: JobRecord) -> JobSpec:
+        return replace(record.spec, priority=weight + record.spec.nice, fixed_priority=fixed)
+
+    alter_with_members(api, row, changed)
 
 
 def _set_weight(api: TableApi, row: JobRow, weight: int) -> None:

@@ -44,7 +44,7 @@ from hpcbatch.record.state import state_of
 from hpcbatch.units import parse_rfc3339
 
 _LOG = logging.getLogger(__name__)
-_LEAST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 2.0
+_LEAST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
 _DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy refuses it
 _DENIED_LOOK_S = 30.0
 
@@ -130,7 +130,7 @@ class Arrays:
         self._forget(key, status.array)
         with self._lock:
             took_s = time.monotonic() - begun
-            self._members[key].pause_s = min(max(_LEAST_PAUSE_S, 2 * took_s), _LONGEST_PAUSE_S)
+            self._members[key].pause_s = min(max(_LEAST_PAUSE_S, 4 * took_s), _LONGEST_PAUSE_S)
         return decision.look_again_s
 
     def _observe(

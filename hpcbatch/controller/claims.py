@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from hpcbatch.model.accounts import first_accounts
-from hpcbatch.model.record import JobRecord, Preempted, Preempting, Victim
+from hpcbatch.model.record import MOST_TEXT, JobRecord, Preempted, Preempting, Victim
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Preemption
@@ -79,11 +79,12 @@ class Claims:
             if found is not None and not _is_ending(found.record):
                 yield job_id
 
-    def preempting(self, chosen: Preemption, now: datetime) -> Preempting:
-        """What the record of a waiting job is to say."""
+    def preempting(self, chosen: Preemption, now: datetime) -> Preempting | None:
+        """What the record of a waiting job is to say; None: it has no room for that."""
         records = [self._released[job_id].record for job_id in chosen.victims if job_id in self._released]
         victims = tuple(Victim(job=one.job_id, run=one.status.run_count) for one in records)
-        return Preempting(time=now, places=places_text(chosen.places), victims=victims)
+        places = places_text(chosen.places)
+        return Preempting(time=now, places=places, victims=victims) if len(places) <= MOST_TEXT else None
 
     def _run_of(self, victim: Victim) -> JobRecord | None:
         """The job in that run; None: that is over."""

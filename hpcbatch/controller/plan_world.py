@@ -24,7 +24,7 @@ from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Plan
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release
 from hpcbatch.policy.plan.planner import Planner, make_plan
 from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
@@ -470,7 +470,9 @@ class PlanWorld:
         if record.spec.begin_time is not None:
             job = replace(job, earliest_s=record.spec.begin_time.timestamp())
         plan = self._all_planned([*self._first(most), job], now_s)
-        released = next((one for one in plan.releases if one.job_id == job.job_id), None)
+        # where others end for it, as Slurm tells it: now
+        starts: tuple[Release | Preemption, ...] = (*plan.releases, *plan.preemptions)
+        released = next((one for one in starts if one.job_id == job.job_id), None)
         if released is not None:
             return Expected(start_s=now_s, shape=released.shape, places=released.places)
         return plan.expected.get(job.job_id) or plan.held.get(job.job_id)

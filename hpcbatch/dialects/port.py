@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from hpcbatch.dataclass import dataclass
+from hpcbatch.model.command_line import CommandLine
 from hpcbatch.model.dependency import Left
 from hpcbatch.model.mail import Mail
 from hpcbatch.model.outcome import Outcome
@@ -69,6 +70,8 @@ class Door:
     rules: Rules = Rules()
     option_tables: Callable[[], Mapping[str, Sequence[Sequence[str]]]] = dict
     """What becomes of each option, by the table's name: Markdown's cells, the heading first."""
+    command_lines: Callable[[], Mapping[str, CommandLine]] = dict
+    """What may stand on the line of each command, by the command's name."""
     mails: Callable[[JobRecord, datetime], list[Mail]] = lambda _record, _now: []
     """All mails that the job has given cause for up to now, in order, sent or not."""
     next_mail: Callable[[JobRecord, datetime], datetime | None] = lambda _record, _now: None

@@ -60,6 +60,8 @@ class HostUsage:
     max_rss_bytes: int | None = field(default=None, metadata=stored("maxRssBytes", COUNT))
 
 
+MOST_TEXT = 65536
+"""Characters of a long text."""
 PREEMPTED = " was preempted "
 """Stands in what is said of a lost run, if it was preempted."""
 
@@ -133,7 +135,7 @@ class Preempting:
     """Others are ended so that this job can start. Written before they are."""
 
     time: datetime = field(metadata=stored("time", TIME))
-    places: str = field(metadata=stored("places", string(most=65536)))
+    places: str = field(metadata=stored("places", string(most=MOST_TEXT)))
     """Where it is to start, as policy.planned writes places."""
     victims: tuple[Victim, ...] = field(default=(), metadata=stored("victims", list_of(struct(Victim), most=1000)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.errors import HpcBatchError
@@ -86,6 +87,7 @@ class WarnSignal:
 
 
 _ADMIN_HOLDS = Kind(string(most=2, pattern="^o?s?$").schema, lambda letters: "".join(sorted(letters)), frozenset)
+MAX_FIXED_PRIORITY: Final = 2**32 - 1
 _ANY_PRIORITY = Kind(
     {**integer(-(2**32), 2**32).schema, "description": "Beyond -1024..1023 it counts as these do, but is shown."}
 )
@@ -344,6 +346,16 @@ class JobSpec:
         ),
     )
     """PBS -p, -1024..1023. An alteration may set a larger one (Slurm), which counts as the nearest of these."""
+    fixed_priority: int | None = field(
+        default=None,
+        metadata=stored(
+            "fixedPriority",
+            integer(1, MAX_FIXED_PRIORITY),
+            Alterable.RUNNING,
+            description="Set by an operator; the site's weights and formula do not count then. Not for users.",
+        ),
+    )
+    """Slurm's --priority, where the site's priority has factors; the largest goes before all others (qrun)."""
     rerunnable: bool = field(default=True, metadata=stored("rerunnable", BOOLEAN, Alterable.RUNNING, is_always=True))
     account: str | None = field(default=None, metadata=stored("account", TEXT, Alterable.WAITING))
     mail_points: str = field(default="", metadata=stored("mailPoints", TEXT, Alterable.RUNNING))

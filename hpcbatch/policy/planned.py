@@ -12,7 +12,7 @@ from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import NOT, Flag, Reserved
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Word
-from hpcbatch.model.spec import Sharing
+from hpcbatch.model.spec import MAX_FIXED_PRIORITY, Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.deadlines import shortened, unshortened
 from hpcbatch.policy.observed import Waiting
@@ -411,15 +411,16 @@ def _behind_reservation(held: Held, record: JobRecord, site: SiteConfig) -> Wait
 def order_of(
     record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool, level: int = 0
 ) -> tuple[float, ...]:
-    """A job's place, the smallest first: behind all others with `is_last`; by the `level` of preemption; by the queue's
-    tier; by `rank`, the larger
-    first (None: this site has none); by the weight that users and operators give; in the order of submission.
+    """A job's place, the smallest first: behind all others with `is_last`, before them where an operator starts it now;
+    by the `level` of preemption; by the queue's tier; by `rank`, the larger first (None: this site has none); by the
+    weight that users and operators give; in the order of submission.
     """
+    is_first = record.spec.fixed_priority == MAX_FIXED_PRIORITY and not is_last
     ranks = () if rank is None else (float(-queue.priority_tier), -rank)
     member = record.spec.member_of
     array_id, index = (None, None) if member is None else (member.array_id, member.index)
     return (
-        float(is_last),
+        -1.0 if is_first else float(is_last),
         float(-level),
         *ranks,
         *line_place(weight_in(queue, record.spec), record.job_id, array_id, index),

@@ -28,6 +28,8 @@ class Ranking:
         """Larger goes first; None where the site has neither weights nor a formula."""
         if not self.config.ranks:
             return None
+        if record.spec.fixed_priority is not None:
+            return float(record.spec.fixed_priority)
         job, eligible = self.owners.standing(record), record.status.eligible_time
         place = self.owners.place(job)
         share = None if place.own is None else self.shares.get(place.own.number)

@@ -12,7 +12,7 @@ error_file=   # the job's stderr file once it is open, so that errors are report
 final_stderr= # where that is delivered, once it is open
 
 prepare_run_directory() {
-  (umask 077 && mkdir -p "$bin" "$run/tmp") || fail LaunchFailed "cannot make $run"
+  (umask 077 && exec mkdir -p "$bin" "$run/tmp" "$run/modules/init") || fail LaunchFailed "cannot make $run"
   # what the pod was given, before any shell here adds to it
   cat "/proc/$$/environ" >"$run/pod.env" 2>/dev/null || env -0 >"$run/pod.env"
 }
@@ -21,7 +21,10 @@ prepare_run_directory() {
 write_report() {
   [ -w "$termination_log" ] || chmod u+w "$termination_log" 2>/dev/null # a script may have locked it
   {
-    [ -z "$1" ] || printf 'message=%s\n' "$(one_line "$1")"
+    if [ -n "$1" ]; then
+      one_line "$1"
+      printf 'message=%s\n' "$line"
+    fi
     shift
     while [ $# -gt 1 ]; do
       [ -z "$2" ] || printf '%s=%s\n' "$1" "$2"
@@ -30,8 +33,15 @@ write_report() {
   } 2>/dev/null >"$termination_log" || :
 }
 
-# The kubelet keeps 4096 bytes of all lines together.
-one_line() { printf '%s' "$1" | tr -d '\r' | tr '\n\t' '  ' | cut -c1-1000; }
+# one_line TEXT: sets $line. The kubelet keeps 4096 bytes of all lines together.
+one_line() {
+  line=$1
+  case $line in
+    *[!\ -~]*) ;;
+    *) [ ${#line} -gt 1000 ] || return 0 ;;
+  esac
+  line=$(printf '%s' "$1" | tr -d '\r' | tr '\n\t' '  ' | cut -c1-1000)
+}
 
 # fail REASON MESSAGE [EXIT_CODE]: the job cannot be started, or not to its end. Without a code the script never ran.
 fail() {
@@ -57,13 +67,38 @@ filled() {
   printf '%s\n' "$text"
 }
 
-quote() { printf %sx "$1" | LC_ALL=C sed "s/'/'\\\\''/g; 1s/^/'/; \$s/x\$/'/"; }
+quote() {
+  case $1 in
+    *"'"*) printf %sx "$1" | LC_ALL=C sed "s/'/'\\\\''/g; 1s/^/'/; \$s/x\$/'/" ;;
+    *) printf "'%s'" "$1" ;;
+  esac
+}
+
+# set_quoted TEXT: sets $quoted, in most cases without another process.
+set_quoted() {
+  case $1 in
+    *"'"*) quoted=$(quote "$1") ;;
+    *) quoted="'$1'" ;;
+  esac
+}
 
 # entries FILE [SED-COMMAND...]: turns NUL-separated NAME=VALUE, any bytes, into a `set -- "$@" 'NAME=VALUE'...` to be
-# sourced. Lines are made of entries by putting a byte that occurs nowhere in the file in the place of newlines.
+# sourced. Where sed knows no NULs (busybox), lines are made of entries by putting a byte that occurs nowhere in the file in the
+# place of newlines.
 entries() {
   file=$1 spare=
   shift
+  for command in "$@"; do
+    shift
+    set -- "$@" -e "$command"
+  done
+  set -- -e '/^[^=]\{1,\}=/!d' "$@" -e "s/'/'\\\\''/g" -e "s/^/ '/" -e "s/\$/'\\\\/"
+  if LC_ALL=C sed -z "$@" <"$file" >"$run/entries.$$" 2>/dev/null; then
+    printf 'set -- "$@"'
+    LC_ALL=C tr '\000' '\012' <"$run/entries.$$"
+    printf '\n\n'
+    return
+  fi
   # the first ones stand in no UTF-8 text
   for byte in 377 376 375 374 373 372 371 370 301 300 001 002 003 004 005 006 016 017 020 021 022 023 024 025 026 027; do
     # shellcheck disable=SC1003
@@ -73,15 +108,25 @@ entries() {
     fi
   done
   [ -n "$spare" ] || return 1
-  for command in "$@"; do
-    shift
-    set -- "$@" -e "$command"
-  done
   printf 'set -- "$@"'
-  LC_ALL=C tr "\\000\\012" "\\012\\$spare" <"$file" |
-    LC_ALL=C sed -e '/^[^=]\{1,\}=/!d' "$@" -e "s/'/'\\\\''/g" -e "s/^/ '/" -e "s/\$/'\\\\/" |
-    LC_ALL=C tr "\\$spare" '\012'
+  LC_ALL=C tr "\\000\\012" "\\012\\$spare" <"$file" | LC_ALL=C sed "$@" | LC_ALL=C tr "\\$spare" '\012'
   printf '\n\n'
+}
+
+# own_uid: sets $uid.
+own_uid() {
+  uid=
+  { while read -r line; do
+    case $line in
+      Uid:*)
+        # shellcheck disable=SC2086
+        set -- $line
+        uid=$3
+        break
+        ;;
+    esac
+  done </proc/self/status; } 2>/dev/null
+  [ -n "$uid" ] || uid=$(id -u)
 }
 
 # login_shell UID VARIABLE=VALUE...: sets $shell to that user's as /etc/passwd knows it; where that is ours and knows it not,

@@ -47,8 +47,17 @@ def read_of_queue(fields: Fields, duration: Callable[[yaml.Node], int]) -> dict[
         "priority_tier": fields.take("priorityTier", number(0, _MOST_TIER), 1),
         "preempt_mode": str(fields.take("preemptMode", mode, "")),
         "grace_s": fields.take("graceTime", duration, 0),
-        "priority": fields.take("priority", number(LEAST_PRIORITY, MOST_PRIORITY), None),
+        "priority": fields.take("priority", _priority, None),
     }
+
+
+def _priority(node: yaml.Node) -> int:
+    word = text(node)
+    digits = word.removeprefix("-")
+    found = int(word) if digits.isascii() and digits.isdigit() and len(digits) < 5 else MOST_PRIORITY + 1
+    if not LEAST_PRIORITY <= found <= MOST_PRIORITY:
+        raise UnfitError(f"expected a whole number from {LEAST_PRIORITY} to {MOST_PRIORITY}, found {word!r}")
+    return found
 
 
 def _by(node: yaml.Node) -> PreemptBy:

@@ -341,7 +341,9 @@ def _templates(loader: BaseLoader | None) -> Environment:
 def _builtin_templates() -> Environment:
     from jinja2 import PackageLoader
 
-    return _environment(PackageLoader("hpcbatch", "templates"))
+    environment = _environment(PackageLoader("hpcbatch", "templates"))
+    environment.auto_reload = False  # it does not change, and is not looked at for each job
+    return environment
 
 
 @lru_cache(maxsize=4)  # a site's own template is compiled once, until it changes

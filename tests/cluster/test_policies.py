@@ -153,6 +153,8 @@ ADMINS = [
         {"suspendedRun": 1},
         {"alteration": {"id": "1", "fields": {"nice": -5}}},
         {"alteration": {"id": "1", "fields": {"priority": 1024}}},
+        {"alteration": {"id": "1", "fields": {"fixedPriority": 5}}},
+        {"fixedPriority": 5},
     )
 ]
 MEMBER = {"memberOf": {"arrayId": 1, "arrayName": "a", "index": 0}}

@@ -133,7 +133,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def install(api: KubeApi) -> None:
     deploy = ROOT / "deploy"
     api.kubectl("apply", "-f", deploy / "namespace.yaml")
-    crds = [deploy / "crd/batchjobs.yaml", *sorted((ROOT / "hpcbatch/engine/registry/crd").glob("*.yaml"))]
+    crds = [*sorted((deploy / "crd").glob("*.yaml")), *sorted((ROOT / "hpcbatch/engine/registry/crd").glob("*.yaml"))]
     for path in crds:
         api.kubectl("apply", "--server-side", "-f", path)
     api.kubectl("wait", "--for=condition=Established", "crd", "--all")

@@ -169,13 +169,10 @@ def test_one_that_is_exempt_yet(cluster: Cluster) -> None:
         assert status(cluster, low)["state"] == "Failed"
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("writes", range(1, 16))
-def test_whenever_the_controller_is_killed(cluster: Cluster, writes: int) -> None:
-    """Two jobs run, one of a higher queue comes. The next controller may write so often; the one after it finishes: one
-    of the two has ended once, the other not at all.
+def hurried(cluster: Cluster, site: str, writes: int) -> tuple[list[str], str, list[str]]:
+    """Two jobs run, one of a higher queue comes. The next controller may write so often; the one after it finishes.
+    Returns the two, the other's number, and its victims.
     """
-    site = BY_QUEUE
     with controlled(cluster, site):
         low = [put(cluster, TWO) for _ in range(2)]
         for job in low:
@@ -198,16 +195,37 @@ def test_whenever_the_controller_is_killed(cluster: Cluster, writes: int) -> Non
     with controlled(cluster, site, GuardedApi(cluster.registry, may_write)):
         wait_for("the first controller's end", lambda: left < 0 or started(cluster, number()), 60, every_s=0.05)
     with controlled(cluster, site):
-        wait_for("its number", number)
-        high = number()
+        high = wait_for("its number", number)
         wait_state(cluster, high, "Running")
-        (victim,) = status(cluster, high)["preempting"]["victims"]
-        assert str(victim["job"]) in low
-        wait_state(cluster, str(victim["job"]), "Queued")
-        (other,) = [job for job in low if job != str(victim["job"])]
+        victims = [str(victim["job"]) for victim in status(cluster, high)["preempting"]["victims"]]
+        for job in victims:
+            wait_for("the victim's end", lambda job=job: status(cluster, job)["state"] in {"Queued", "Failed"})  # type: ignore[misc]
+    return low, high, victims
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("writes", range(1, 16))
+def test_whenever_the_controller_is_killed(cluster: Cluster, writes: int) -> None:
+    """One of the two has ended once and runs again, the other not at all."""
+    low, high, (victim,) = hurried(cluster, BY_QUEUE, writes)
+    with controlled(cluster, BY_QUEUE):
+        (other,) = [job for job in low if job != victim]
         assert (status(cluster, other)["state"], status(cluster, other)["runCount"]) == ("Running", 1)
         assert "pastRuns" not in status(cluster, other)
-        assert len(status(cluster, str(victim["job"]))["pastRuns"]) == 1
+        assert len(status(cluster, victim)["pastRuns"]) == 1
         cluster.kubelet.end(f"job-{high}-mpimaster-0", 0, REPORT)
-        wait_state(cluster, str(victim["job"]), "Running")
-        assert [started(cluster, job) for job in (str(victim["job"]), other, high)] == [2, 1, 1]
+        wait_state(cluster, victim, "Running")
+        assert [started(cluster, job) for job in (victim, other, high)] == [2, 1, 1]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("writes", range(2, 16, 3))
+def test_whenever_it_is_killed_in_the_grace_time(cluster: Cluster, writes: int) -> None:
+    """One of the two is cancelled, with one mark, the other runs on."""
+    low, high, (victim,) = hurried(cluster, by_tier("cancel", grace_s=2), writes)
+    (other,) = [job for job in low if job != victim]
+    ended = status(cluster, victim)
+    assert (ended["state"], ended["reason"], ended["preempted"]["by"]) == ("Failed", "Preempted", int(high))
+    assert status(cluster, other)["state"] == "Running"
+    assert "preempted" not in status(cluster, other)
+    assert [started(cluster, job) for job in (victim, other, high)] == [1, 1, 1]

@@ -48,7 +48,7 @@ def test_both_dialects_do_the_same() -> None:
 
 
 def test_a_demo_writes_no_escape_sequences_into_a_pipe() -> None:
-    lines = (EXAMPLES.parent / "demo_start.sh").read_text().splitlines()
+    lines = (EXAMPLES.parent / "mpi" / "demo_start.sh").read_text().splitlines()
     script = [*(line for line in lines if line.startswith(("if [ -t 1 ]", "say() "))), "say a  b"]
     done = subprocess.run(["sh", "-euc", "\n".join(script)], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("\n$ a b\n", "")

@@ -7,6 +7,7 @@ import json
 import secrets
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -419,3 +420,35 @@ def test_a_formula_orders_jobs(admin: Site) -> None:
     for job in (short, long):
         assert admin.wait_end(job, limit_s=120)["Exit_status"] == 0
     assert admin.read("order").split() == ["long", "short"]
+
+
+def test_a_priority_given_outright_stays(admin: Site) -> None:
+    """Slurm's Priority=N, scontrol top and qrun, where a formula orders jobs."""
+    prioritise(admin, "formula: ncpus*1000")
+    full = admin.sbatch("-N", "3", "-n", "6", "--exclusive", "-t", "10", "-o", "/dev/null", "--wrap", "sleep 600")
+    admin.wait_state(full, "R")
+    wide = ("-t", "10", "-o", "/dev/null", "--wrap", "sleep 600")
+    first = admin.sbatch("-N", "3", "-n", "6", "--exclusive", *wide)
+    second = admin.sbatch("-N", "3", "-n", "3", "--exclusive", *wide)
+    third = admin.sbatch("-N", "3", "-n", "3", "--exclusive", *wide)
+
+    def order() -> list[str]:
+        return admin.run("squeue", "-h", "-t", "PD", "-o", "%i").stdout.split()
+
+    wait_for("the order of the formula", lambda: order()[0] == first)
+    as_operator(admin, "scontrol", "update", f"JobId={second}", "Priority=70000")
+    wait_for("a priority given outright", lambda: order() == [second, first, third])
+    assert admin.run("squeue", "-h", "-j", second, "-o", "%Q").stdout == "70000\n"
+    as_operator(admin, "scontrol", "top", third)
+    wait_for("the top one", lambda: order() == [third, second, first])
+    as_operator(admin, "scontrol", "update", f"JobId={first}", "Priority=90000")
+    wait_for("another one", lambda: order()[0] == first)
+    admin.run("scancel", full)
+    admin.wait_state(first, "R")
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(as_operator, admin, "qrun", second)
+        wait_for("it is before all", lambda: order()[0] == second)
+        admin.run("scancel", first)
+        assert started.result().stderr == ""
+    assert admin.state(third) == "Q"
+    admin.run("scancel", second, third)

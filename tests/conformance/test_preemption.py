@@ -94,6 +94,9 @@ def test_by_qos_a_job_is_queued_again(admin: Site, low_and_high: tuple[str, str]
     assert re.match(r"\d{4}-", shown(admin, victim)["PreemptEligibleTime"])
     assert shown(admin, victim)["PreemptTime"] == "None"
     other = admin.sbatch("-N", "1", "-q", low, "-o", "/dev/null", "--wrap", "true")
+    told = admin.run("sbatch", "--test-only", "-N", "1", "-q", high, "--wrap", "true").stderr
+    start = time.mktime(time.strptime(told.split(" to start at ")[1].split()[0], "%Y-%m-%dT%H:%M:%S"))
+    assert start < time.time() + 30
     taker = admin.sbatch("-N", "1", "-q", high, "-o", "/dev/null", "--wrap", "sleep 20")
     wait_to_start(admin, taker)
     assert wait_for("its state", lambda: "BeginTime" in (text := squeue(admin, victim)) and text) == "PD BeginTime"

@@ -20,6 +20,8 @@ from pathlib import Path
 
 EXPECT_FAMILIES = {2: "scontrol", 4: "sinfo", 5: "squeue", 6: "scancel", 12: "sacct", 17: "sbatch", 28: "job arrays"}
 """The numbers before the point in the names of expect's tests, and what they are about."""
+EXPECT_TESTS = {"3.11": "reservations"}
+"""Of the family that is for administrators, which mostly writes slurm.conf."""
 PYTHON_FOLDERS = (
     *(f"tests/commands/{name}" for name in ("scontrol", "sinfo", "squeue", "scancel", "sacct", "sbatch")),
     "tests/features/job_arrays",
@@ -47,6 +49,7 @@ def of_tree(tree: Path, wanted: list[str]) -> list[str]:
     numbers = [re.fullmatch(r"test(\d+)\.(\d+)", path.name) for path in (tree / "testsuite/expect").iterdir()]
     pairs = sorted((int(match[1]), int(match[2])) for match in numbers if match)
     names = [f"{family}.{number}" for family, number in pairs if family in EXPECT_FAMILIES]
+    names += [name for name in EXPECT_TESTS if (tree / "testsuite/expect" / f"test{name}").exists()]
     python = tree / "testsuite/python"
     names += [
         str(path.relative_to(python))

@@ -234,14 +234,23 @@ def _suspend(session: Session, target: _Target, *, is_suspended: bool) -> list[O
 
 def _top(session: Session, target: _Target) -> list[Object]:
     """Before all other waiting jobs of its user in its partition."""
+    from hpcbatch.client.queues import read_priority
     from hpcbatch.dialects.slurm.precedence import priority_before
+    from hpcbatch.model.spec import MAX_FIXED_PRIORITY
 
     row = target.row
     check_may_change_all(session.api, "puts one before others")
     least = priority_before(row, listing.list_rows(session.api, session.namespace, finished=False))
 
+    has_formula = row.rank is not None and bool(read_priority(session.api).formula)
+
     def raised(record: JobRecord) -> JobSpec:
-        return replace(record.spec, priority=max(record.spec.priority, least + record.spec.nice))
+        weight = max(record.spec.priority, least + record.spec.nice)
+        if record.spec.fixed_priority is None and not has_formula:
+            return replace(record.spec, priority=weight)
+        # points change neither
+        fixed = (row.rank or 0) + weight - record.spec.priority
+        return replace(record.spec, fixed_priority=max(1, min(fixed, MAX_FIXED_PRIORITY - 1)))
 
     alter(session.api, row, raised)
     return []

@@ -13,6 +13,7 @@ from hpcbatch.dialects.pbs.mail import mails
 from hpcbatch.dialects.pbs.output import output_files
 from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT
 from hpcbatch.dialects.port import Door, Rules
+from hpcbatch.model.command_line import CommandLine
 from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
@@ -89,6 +90,12 @@ def _option_tables() -> dict[str, list[tuple[str, ...]]]:
     return tables()
 
 
+def _command_lines() -> dict[str, CommandLine]:
+    from hpcbatch.dialects.pbs.command_lines import command_lines
+
+    return command_lines()
+
+
 DOOR = Door(
     submit_command="qsub",
     read_script=_read_script,
@@ -98,6 +105,7 @@ DOOR = Door(
     run_setup=_run_setup,
     never_met=never_met,
     option_tables=_option_tables,
+    command_lines=_command_lines,
     rules=Rules(
         default_project=DEFAULT_PROJECT,
         drops_unsatisfiable=True,

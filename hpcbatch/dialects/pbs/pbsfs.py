@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from hpcbatch.dialects.pbs.errors import PbsError
 
+LETTERS = "sgptdceI:"
 _UNITS = "ncpus*walltime"
-_USAGES = {
+USAGES = {
     "p": (0, "Usage: pbsfs -[ptdgcs] [-I sched_name]"),
     "t": (0, "Usage: pbsfs -[ptdgcs] [-I sched_name]"),
     "g": (1, "Usage: pbsfs [-I sched_name] -g <fairshare_entity>"),
@@ -54,12 +55,12 @@ class Entity(NamedTuple):
 def read_options(argv: Sequence[str]) -> PbsfsOptions:
     """Raises PbsError with the usage, and for what would change something."""
     try:
-        given, operands = getopt(list(argv), "sgptdceI:")
+        given, operands = getopt(list(argv), LETTERS)
     except GetoptError:
-        raise PbsError(_USAGES["p"][1], 1) from None
+        raise PbsError(USAGES["p"][1], 1) from None
     mode = next((name[1:] for name, _ in reversed(given) if name != "-I"), "p")
     scheduler = dict(given).get("-I", "default")
-    count, usage = _USAGES[mode]
+    count, usage = USAGES[mode]
     if len(operands) != count:
         raise PbsError(usage, 1)
     if scheduler != "default":

@@ -17,7 +17,9 @@ _HEADING = {
 _LINE = 80
 _AT_NAME = frozenset({"Mom", "Port"})
 """Of a node, which `create node` has."""
-_ONE_TEXT = frozenset({"comment", "default_queue", "queue_type", "node_group_key", "queue", "partition", "mailer"})
+_ONE_TEXT = frozenset(
+    {"preempt_prio", "comment", "default_queue", "queue_type", "node_group_key", "queue", "partition", "mailer"}
+)
 """A comma in these separates nothing."""
 
 Flat = Sequence[tuple[str, str]]

@@ -51,8 +51,8 @@ _FILTERS = {
     "force": 0x8000,
 }
 _JOB, _USAGE, _SCHED, _DEBUG = _FILTERS["job"], _FILTERS["job_usage"], _FILTERS["sched"], _FILTERS["debug"]
-_WITH_VALUE = "wpnfc"
-_FLAGS = "zvamsl"
+WITH_VALUE = "wpnfc"
+FLAGS = "zvamsl"
 
 
 class TracejobOptions(NamedTuple):
@@ -88,11 +88,11 @@ def read_options(argv: Sequence[str]) -> TracejobOptions | None:
             operands.append(word)
             continue
         for at, letter in enumerate(word[1:], start=1):
-            if letter in _FLAGS:
+            if letter in FLAGS:
                 hidden |= {letter.upper()} & {"A", "S", "M", "L"}
                 continue
-            value = word[at + 1 :] or (rest.pop(0) if letter in _WITH_VALUE and rest else None)
-            if letter not in _WITH_VALUE or letter == "p" or value is None:
+            value = word[at + 1 :] or (rest.pop(0) if letter in WITH_VALUE and rest else None)
+            if letter not in WITH_VALUE or letter == "p" or value is None:
                 return None  # -p: there is no PBS_HOME that could lie elsewhere
             number = _number(value, 16 if letter == "f" else 10)
             if letter == "f" and value in _FILTERS:

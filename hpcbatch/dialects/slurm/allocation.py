@@ -32,6 +32,7 @@ def _table(rows: str) -> tuple[Option, ...]:
     return tuple(found)
 
 
+USAGE = "Usage: {} [OPTIONS...] [executable [args...]]"
 _OF_STEPS = _table(
     "accel-bind= bcast? bcast-exclude= compress? cpu-bind= debugger-test disable-status/X epilog= exact het-group="
     " immediate?/I interactive jobid= kill-on-bad-exit?/K label/l launch-cmd max-exit-timeout= mpi= msg-timeout="
@@ -63,8 +64,8 @@ def _parser(command: str, own: Iterable[Option], lacks: frozenset[str]) -> Parse
     return Parser(command, (*own, *(option for option in OPTIONS if option.name not in names)))
 
 
-_SRUN = _parser("srun", _OF_STEPS, frozenset())
-_SALLOC = _parser("salloc", _OF_SALLOC, _OUTPUT | {"export"})
+SRUN = _parser("srun", _OF_STEPS, frozenset())
+SALLOC = _parser("salloc", _OF_SALLOC, _OUTPUT | {"export"})
 
 
 class Allocation(NamedTuple):
@@ -93,7 +94,7 @@ class Surroundings(NamedTuple):
 
 def read_srun(argv: Sequence[str], around: Surroundings, *, is_terminal: bool) -> Allocation:
     """`is_terminal`: there is one for --pty. Raises as `read_submission`, in srun's name."""
-    given, operands = _parsed(_SRUN, argv)
+    given, operands = _parsed(SRUN, argv)
     if not operands:
         raise SlurmUsageError("srun: fatal: No command given to execute.")
     if ":" in operands:
@@ -129,7 +130,7 @@ class Step(NamedTuple):
 
 def read_step(argv: Sequence[str], *, is_terminal: bool) -> Step:
     """srun in an allocation of salloc: the srun in its first pod reads all but --pty. Raises SlurmUsageError."""
-    given, operands = _parsed(_SRUN, argv)
+    given, operands = _parsed(SRUN, argv)
     if not operands:
         raise SlurmUsageError("srun: fatal: No command given to execute.")
     names = {each.option.name for each in given}
@@ -141,7 +142,7 @@ def read_step(argv: Sequence[str], *, is_terminal: bool) -> Step:
 
 def allocation_of(argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
     """The number of the allocation that srun's step is for; None: it makes one of its own. Raises SlurmUsageError."""
-    given, _ = _parsed(_SRUN, argv)
+    given, _ = _parsed(SRUN, argv)
     named = [each.value for each in given if each.option.name == "jobid"]
     text = (named[-1] if named else None) or environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID") or ""
     if not text:
@@ -161,7 +162,7 @@ def no_allocation(job_id: object) -> str:
 
 def read_salloc(argv: Sequence[str], around: Surroundings) -> Allocation:
     """The same of salloc."""
-    given, operands = _parsed(_SALLOC, argv)
+    given, operands = _parsed(SALLOC, argv)
     name = operands[0] if operands else "interactive"
     submission, quiet = _submission("salloc", given, name, around, kind=Interactive.ALLOCATION, runs=())
     shell = all(each.option.name != "no-shell" for each in given)
@@ -174,7 +175,11 @@ def _parsed(parser: Parser, argv: Sequence[str]) -> tuple[list[Given], list[str]
         if each.option.name == "version":
             raise SlurmAnswer(VERSION_TEXT)
         if each.option.name in _ANSWERS:
-            raise SlurmAnswer(f"Usage: {parser.command} [OPTIONS...] [executable [args...]]")
+            if each.option.name == "help":
+                from hpcbatch.dialects.slurm.command_lines import full_help
+
+                raise SlurmAnswer(full_help(parser.command))
+            raise SlurmAnswer(USAGE.format(parser.command))
     return given, [argv[index] for index in operands]
 
 

@@ -15,6 +15,7 @@ from hpcbatch.dialects.slurm.errors import VERSION_TEXT
 from hpcbatch.dialects.slurm.ids import row_id
 from hpcbatch.dialects.slurm.mail import mails, next_time
 from hpcbatch.dialects.slurm.output import input_file, output_files
+from hpcbatch.model.command_line import CommandLine
 from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
@@ -97,6 +98,12 @@ def _option_tables() -> dict[str, list[tuple[str, ...]]]:
     return tables()
 
 
+def _command_lines() -> dict[str, CommandLine]:
+    from hpcbatch.dialects.slurm.command_lines import command_lines
+
+    return command_lines()
+
+
 DOOR = Door(
     submit_command="sbatch",
     read_script=_read_script,
@@ -106,6 +113,7 @@ DOOR = Door(
     run_setup=_run_setup,
     never_met=never_met,
     option_tables=_option_tables,
+    command_lines=_command_lines,
     rules=Rules(
         refuses_what_no_node_has=True,
         queue_option="-p",

@@ -24,6 +24,10 @@ def priority_before(row: JobRow, others: Iterable[JobRow]) -> int:
         for other in others
         if (other.user, other.queue) == (row.user, row.queue) and other.state in WAITING and other.job_id != row.job_id
     ]
+    if row.rank is not None:
+        best = max((other.rank for other in rivals if other.rank is not None), default=row.rank)
+        # what is shown is right to a hundredth
+        return row.priority - row.nice + max(0, best + best // 50 + 1 - row.rank)
     number = states.own_number(row)
     # squeue shows later jobs a little lower: it is to be first there, too
     over = [max(p := other.priority - other.nice, p - states.own_number(other) + number) for other in rivals]

@@ -331,10 +331,17 @@ def changed_spec(
     for sign, flag in words.flags:
         flags = flags - {flag} if sign else flags | {flag}
     nodes, counts = spec.nodes, spec.node_counts
+    partition = spec.partition if words.partition is None else words.partition
+    is_part = ("", Flag.PART_NODES) in words.flags
+    if is_part and not partition:
+        raise SlurmUsageError(f"{wrong}{_TEXTS[Denial.UNKNOWN_QUEUE]}")
+    if is_part and words.nodes != ("ALL",):
+        raise SlurmUsageError(f"{wrong}{_TEXTS[Denial.UNKNOWN_NODE]}")
     if words.nodes is not None:
         nodes, counts = _nodes(words, held), ()
-        flags |= {Flag.SPEC_NODES}
-        flags = flags | {Flag.ALL_NODES} if nodes == ("ALL",) else flags - {Flag.ALL_NODES, Flag.PART_NODES}
+        flags = (flags | {Flag.SPEC_NODES}) - {Flag.ALL_NODES, Flag.PART_NODES}
+        if nodes == ("ALL",):
+            flags |= {Flag.PART_NODES if is_part else Flag.ALL_NODES}
     elif words.node_counts is not None:
         total = sum(words.node_counts)
         nodes, counts = (tuple(held[:total]), ()) if total <= len(held) else ((), words.node_counts)
@@ -359,7 +366,7 @@ def changed_spec(
         end=end,
         nodes=nodes,
         node_counts=counts,
-        partition=spec.partition if words.partition is None else words.partition,
+        partition=partition,
         users=users,
         groups=groups,
         accounts=accounts,

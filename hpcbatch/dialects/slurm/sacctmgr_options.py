@@ -32,7 +32,7 @@ PARSER = Parser(
         )
     ],
 )
-_ENTITIES = (
+ENTITIES = (
     ("accounts", 2, "account"),
     ("acct", 4, "account"),
     ("associations", 2, "association"),
@@ -137,7 +137,7 @@ def read_command(argv: Sequence[str]) -> Listing | Request | None:
         parsable = next((option.option.name for option in reversed(given) if option.option.name.startswith("pars")), "")
         style = Style("noheader" not in asked, "|" if parsable else None, parsable == "parsable")
         return _listing(rest, style, with_associations="associations" in asked)
-    for action, names in _ACTIONS.items():
+    for action, names in ACTIONS.items():
         if any(_is(command, name, least) for name, least in names):
             if "readonly" in asked:
                 raise SlurmUsageError("Can't run this command in readonly mode.")
@@ -172,12 +172,12 @@ def asks_nothing(argv: Sequence[str]) -> bool:
     return any(option.option.name == "immediate" for option in PARSER.parse(argv, permute=True)[0])
 
 
-_ACTIONS = {
+ACTIONS = {
     Action.ADD: (("add", 3), ("create", 3)),
     Action.MODIFY: (("modify", 1), ("update", 1)),
     Action.DELETE: (("delete", 3), ("remove", 3)),
 }
-_CHANGEABLE = (
+CHANGEABLE = (
     ("accounts", 1, Entity.ACCOUNT),
     ("acct", 4, Entity.ACCOUNT),
     ("coordinators", 2, Entity.COORDINATOR),
@@ -194,7 +194,7 @@ _ONE_CLUSTER = {
 
 def _change(action: Action, words: Sequence[str]) -> Request:
     name = words[0].lower() if words else ""
-    entity = next((entity for full, least, entity in _CHANGEABLE if _is(name, full, least)), None)
+    entity = next((entity for full, least, entity in CHANGEABLE if _is(name, full, least)), None)
     if entity is not None and not (action is Action.MODIFY and entity is Entity.COORDINATOR):
         return read_change(action, entity, words[1:])
     for full, why in _ONE_CLUSTER.items():
@@ -217,7 +217,7 @@ def _is(word: str, name: str, least: int) -> bool:
 
 def _listing(words: Sequence[str], style: Style, *, with_associations: bool) -> Listing:
     name = words[0].lower() if words else ""
-    entity = next((entity for full, least, entity in _ENTITIES if _is(name, full, least)), None)
+    entity = next((entity for full, least, entity in ENTITIES if _is(name, full, least)), None)
     if entity is None:
         raise SlurmUsageError(_LIST_TEXT)
     if entity in _REFUSED:

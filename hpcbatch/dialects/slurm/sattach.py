@@ -13,8 +13,8 @@ from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState
 
-_USAGE: Final = "Usage: sattach [options] <jobid.stepid>"
-_PARSER: Final = Parser(
+USAGE: Final = "Usage: sattach [options] <jobid.stepid>"
+PARSER: Final = Parser(
     "sattach",
     (
         Option(name="help", short="h", takes=Takes.NOTHING),
@@ -45,19 +45,19 @@ class StepId(NamedTuple):
 
 def read_sattach(argv: Sequence[str]) -> StepId:
     """Raises SlurmUsageError, SlurmAnswer, NotSupportedError."""
-    given, operands = _PARSER.parse(argv)
+    given, operands = PARSER.parse(argv)
     names = {each.option.name for each in given}
     if "version" in names:
         raise SlurmAnswer(VERSION_TEXT)
     if names & {"help", "usage"}:
-        raise SlurmAnswer(_USAGE)
+        raise SlurmAnswer(USAGE)
     if lacking := sorted(names & _NOT_HERE):
         raise NotSupportedError(f"--{lacking[0]} is not supported: what srun has asked for stays")
     if not operands:
         raise SlurmUsageError("sattach: error: No job step requested")
     match = _STEP.fullmatch(argv[operands[0]])
     if match is None:
-        raise SlurmUsageError(f'sattach: error: Invalid job step id "{argv[operands[0]]}"\n{_USAGE}')
+        raise SlurmUsageError(f'sattach: error: Invalid job step id "{argv[operands[0]]}"\n{USAGE}')
     return StepId(int(match[1]), int(match[2]), "quiet" in names)
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 
-_USAGE: Final = "Usage: sbcast [-CfFjpvV] SOURCE DEST"
+USAGE: Final = "Usage: sbcast [-CfFjpvV] SOURCE DEST"
 _PASSED_ON: Final = (
     Option(name="force", short="f", takes=Takes.NOTHING),
     Option(name="preserve", short="p", takes=Takes.NOTHING),
@@ -21,7 +21,7 @@ _PASSED_ON: Final = (
     Option(name="timeout", short="t"),
 )
 """To the sbcast in the job (runner/launch/sbcast.sh), which knows what they mean."""
-_PARSER: Final = Parser(
+PARSER: Final = Parser(
     "sbcast",
     (
         *_PASSED_ON,
@@ -43,14 +43,14 @@ class Broadcast(NamedTuple):
 
 def read_sbcast(argv: Sequence[str], environ: Mapping[str, str]) -> Broadcast:
     """Raises SlurmUsageError, SlurmAnswer."""
-    given, operands = _PARSER.parse(argv)
+    given, operands = PARSER.parse(argv)
     values = {each.option.name: each.value for each in given}
     if "version" in values:
         raise SlurmAnswer(VERSION_TEXT)
     if "help" in values or "usage" in values:
-        raise SlurmAnswer(_USAGE)
+        raise SlurmAnswer(USAGE)
     if len(operands) != 2:
-        raise SlurmUsageError(f"Need two file names, have {len(operands)} names\n{_USAGE}")
+        raise SlurmUsageError(f"Need two file names, have {len(operands)} names\n{USAGE}")
     text = values.get("jobid") or environ.get("SLURM_JOB_ID") or ""
     if not text:
         raise SlurmUsageError(

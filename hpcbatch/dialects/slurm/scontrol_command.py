@@ -106,7 +106,7 @@ PARSER = Parser(
 )
 
 # Keywords may be cut short, down to the length given here. Source: MAX(tag_len, n) in scontrol.c.
-_KEYWORDS = {
+KEYWORDS = {
     "show": 3,
     "requeue": 3,
     "requeuehold": 11,
@@ -150,7 +150,7 @@ _MODES = {
 }
 """They change how scontrol goes on, and so nothing when they are all that it does."""
 _NOT_YET = {"errnumstr": 2, "getent": 6, "gethost": 7}
-_ENTITIES = {
+ENTITIES = {
     "aliases": (1, Verb.SHOW_ALIASES),
     "assoc_mgr": (2, Verb.SHOW_ASSOC_MGR),
     "cache": (2, Verb.SHOW_ASSOC_MGR),
@@ -285,7 +285,7 @@ class _Options:
 def _keyword(words: Sequence[str]) -> str:
     """Raises SlurmUsageError for a word that is no request, and for requests that are refused."""
     word = words[0]
-    for keyword, least in (*_KEYWORDS.items(), *_MODES.items()):
+    for keyword, least in (*KEYWORDS.items(), *_MODES.items()):
         if _is(word, keyword, least):
             return keyword
     from hpcbatch.dialects.slurm.scontrol_admin import REQUESTS, entity_of, refusal
@@ -343,7 +343,7 @@ def _show(rest: Sequence[str], environ: Mapping[str, str], options: _Options) ->
 
 def _entity(name: str) -> Verb:
     lower = name.lower()
-    for entity, (least, verb) in _ENTITIES.items():
+    for entity, (least, verb) in ENTITIES.items():
         if len(lower) >= least and entity.startswith(lower):
             return verb
     raise SlurmUsageError(f"invalid entity:{name} for keyword:show ")

@@ -13,7 +13,7 @@ from hpcbatch.dialects.slurm.sacct_fields import Line
 from hpcbatch.dialects.slurm.states import LONG
 from hpcbatch.model.named import NamedJob
 
-_HELP = """\
+HELP = """\
 Usage: seff [Options] <Jobid>
        Options:
        -h    Help menu
@@ -39,7 +39,7 @@ def read_options(argv: Sequence[str]) -> SeffOptions | tuple[str, str]:
     if "v" in letters:
         return _VERSION, unknown
     if "h" in letters or len(words) != 1 or not words[0]:
-        return _HELP, unknown
+        return HELP, unknown
     try:
         return SeffOptions(parse_id(words[0]), words[0], "d" in letters)
     except ValueError:

@@ -134,6 +134,7 @@ def job(shown: ShownJob, group_name: Callable[[int], str] = str) -> dict[str, An
         "memory_per_cpu": per_cpu_mb,
         "minimum_cpus_per_node": number(given, "mincpus") or 1,
         "minimum_tmp_disk_per_node": number(given, "tmp_mb") or 0,
+        **({} if status.preempted is None else {"preempt_time": epoch(status.preempted.time)}),
         "priority": states.priority_of(row),
         "qos": row.qos or "normal",
         "required_nodes": compress(spec.required_hosts),

@@ -69,7 +69,7 @@ _UNITS = (
 )
 _TYPES = (("cluster", 2), ("job", 1), ("reservation", 2), ("resv", 2), ("user", 1))
 _WCKEY = "wckey"
-_REPORTS: dict[str, tuple[tuple[str, int, Report | str], ...]] = {
+REPORTS: dict[str, tuple[tuple[str, int, Report | str], ...]] = {
     "cluster": (
         ("accountutilizationbyuser", 1, Report.BY_ACCOUNT),
         ("userutilizationbyaccount", 18, Report.BY_USER),
@@ -191,7 +191,7 @@ def _other(keyword: str, words: Sequence[str]) -> None:
 
 
 def _report(kind: str, word: str) -> Report:
-    for name, least, report in _REPORTS[kind]:
+    for name, least, report in REPORTS[kind]:
         if _is(word.lower(), name, least):
             if isinstance(report, Report):
                 return report

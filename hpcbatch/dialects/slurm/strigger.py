@@ -8,7 +8,7 @@ from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsage
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import STRIGGER_HELP, STRIGGER_USAGE
 
-_EVENTS = (
+EVENTS = (
     ("backup_slurmctld_assumed_control", "C"),
     ("backup_slurmctld_failure", "B"),
     ("backup_slurmctld_resumed_operation", "c"),
@@ -33,7 +33,7 @@ _EVENTS = (
 PARSER = Parser(
     "strigger",
     [
-        *(Option(name=name, short=short, takes=Takes.NOTHING) for name, short in _EVENTS),
+        *(Option(name=name, short=short, takes=Takes.NOTHING) for name, short in EVENTS),
         *(
             Option(name=name, short=short, takes=takes, aliases=aliases)
             for name, short, takes, aliases in (
@@ -92,7 +92,7 @@ def answer(argv: Sequence[str]) -> None:
             raise SlurmUsageError("strigger: error: You must specify a --id, --jobid, or --user to clear")
         raise SlurmUsageError("slurm_clear_trigger: No such process")
     if "set" in asked:
-        if not asked & {name for name, _ in _EVENTS}:
+        if not asked & {name for name, _ in EVENTS}:
             raise SlurmUsageError(_NO_EVENT.format(space=" "))
         if "program" not in asked:
             raise SlurmUsageError("strigger: error: You must specify a --program value")

@@ -21,7 +21,7 @@ from hpcbatch.dialects.slurm.submit import node_range, output_path
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.record import JobRecord
-from hpcbatch.model.spec import JobSpec, Output
+from hpcbatch.model.spec import MAX_FIXED_PRIORITY, JobSpec, Output
 from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.model.text import is_printable, printable
 from hpcbatch.record.rows import row_of
@@ -438,17 +438,16 @@ def _until(text: str, record: JobRecord, now: datetime) -> int:
 def _with_priority(spec: JobSpec, priority: int, record: JobRecord) -> JobSpec:
     """A priority given outright takes the place of nice; to hold and to release is no alteration."""
     if priority in {0, RELEASE}:
-        return spec
+        return replace(spec, fixed_priority=None) if priority == RELEASE else spec
     if spec.hold or spec.admin_holds:
         raise SlurmUsageError(_HELD)
-    if record.status.rank is not None:  # its factors go on counting
-        return replace(spec, priority=spec.priority + priority - record.status.rank)
     return with_priority(spec, priority, states.own_number(row_of(record)))
 
 
 def with_priority(spec: JobSpec, priority: int, number: int) -> JobSpec:
     """The job `number` with a priority given outright, which is shown as it is given."""
-    return replace(spec, priority=priority - states.FIRST_PRIORITY + number, nice=0)
+    weight = priority - states.FIRST_PRIORITY + number
+    return replace(spec, priority=weight, nice=0, fixed_priority=min(priority, MAX_FIXED_PRIORITY - 1))
 
 
 def _resize(request: Request, change: Change, now: datetime) -> None:

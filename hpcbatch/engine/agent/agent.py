@@ -41,6 +41,7 @@ from hpcbatch.engine.agent.node import (
 from hpcbatch.engine.agent.oversubscribed import yielding
 from hpcbatch.engine.agent.podhost_client import PodHostClient, PodHostError
 from hpcbatch.engine.agent.run import PodRun
+from hpcbatch.engine.agent.shared_volumes import SharedVolumes
 from hpcbatch.engine.agent.spec import Host, never_starts
 from hpcbatch.engine.agent.sshd import prepare_ssh_directory
 from hpcbatch.engine.agent.status import lost_parts, pod_status
@@ -306,6 +307,9 @@ class Agent:
         if message["event"] == "lost":
             self._host_lost()
             return
+        if message["event"] == "unshared":
+            self.shared.forget(message["key"])
+            return
         run = self._runs.get(message["pod"])
         if run is not None:
             run.guarded(lambda: run.on_host_message(message))
@@ -363,6 +367,7 @@ class Agent:
         mode = client.start()
         path = _search_path()
         self._pod_host, self._why_sampling = client, mode.why_sampling
+        self.shared = SharedVolumes("" if mode.name == "plain" else f"{self._host_work}/shared", client.send)
         self.host = Host(
             mode=mode.name,
             why_plain=mode.why_plain,

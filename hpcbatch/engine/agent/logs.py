@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 _END_BYTES = 32768
+_TAIL_BYTES = 2048
+_TAIL_LINES = 80
 
 
 def latest(directory: Path, container: str, *, previous: bool = False) -> Path | None:
@@ -30,3 +32,16 @@ def end(path: Path | None) -> str:
             return file.read().decode(errors="replace")
     except OSError:  # removed meanwhile
         return ""
+
+
+def tail(path: Path | None) -> str:
+    """What a container said last, for its termination message: at most 80 lines and 2048 bytes. Source: kubelet."""
+    if path is None:
+        return ""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 4 * _TAIL_BYTES))
+            lines = file.read().splitlines(keepends=True)[-_TAIL_LINES:]
+    except OSError:
+        return ""
+    return b"".join(line.split(b" ", 3)[-1] for line in lines)[-_TAIL_BYTES:].decode(errors="replace")

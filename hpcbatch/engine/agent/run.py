@@ -11,12 +11,15 @@ import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import PODS, Resource
+from hpcbatch.engine.agent import logs
 from hpcbatch.engine.agent.environment import NotReadyError
+from hpcbatch.engine.agent.shared_volumes import SharedVolumes
 from hpcbatch.engine.agent.spec import Host, fs_group, own_network, pod_message, start_message, volume_message
 from hpcbatch.engine.agent.status import (
     ContainerRun,
@@ -38,8 +41,6 @@ _GOOD_RUN_S: Final = 600.0
 """A container that ran this long starts its back-off again from zero. Source: kubelet."""
 _FIRST_RETRY_S: Final = 0.25
 _LONGEST_RETRY_S: Final = 30.0
-_LOG_TAIL_BYTES: Final = 2048
-_LOG_TAIL_LINES: Final = 80
 _DEADLINE = "Pod was active on the node longer than the specified deadline"
 
 
@@ -47,6 +48,7 @@ class Owner(Protocol):
     """The part of the agent that a run uses."""
 
     host: Host
+    shared: SharedVolumes
 
     def send(self, message: dict[str, Any]) -> None: ...
     def after(self, delay_s: float, action: Callable[[], None]) -> None: ...
@@ -348,7 +350,7 @@ class PodRun:
             started = "1970-01-01T00:00:00Z"
             self.agent.event(self, "Failed", f"Error: {text}", warning=True, container=one.name)
         elif not text and message["code"] and one.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError":
-            text = self._log_tail(one)
+            text = logs.tail(self.agent.log_path(self.pod, one.name))
         if text:
             end["message"] = text
         end.update(startedAt=started or _time(message["at"]), finishedAt=_time(message["at"]))
@@ -447,6 +449,7 @@ class PodRun:
             self._facts(),
             files_dir=self.agent.volumes_directory(self.uid),
             empty_dir=str(self.agent.pod_directory(self.uid) / "volumes"),
+            share=partial(self.agent.shared.find, fs_group(self.pod, self.agent.host)),
         )
         return {volume.name: volume for volume in volumes}
 
@@ -476,18 +479,6 @@ class PodRun:
         if unset:
             text = f"sysctls {', '.join(unset)} are not set: the pod has no network of its own, or they are none of it"
             self.agent.event(self, "NotSupported", text, warning=True)
-
-    def _log_tail(self, one: ContainerRun) -> str:
-        path = self.agent.log_path(self.pod, one.name)
-        if path is None:
-            return ""
-        try:
-            with path.open("rb") as file:
-                file.seek(max(0, path.stat().st_size - 4 * _LOG_TAIL_BYTES))
-                lines = file.read().splitlines(keepends=True)[-_LOG_TAIL_LINES:]
-        except OSError:
-            return ""
-        return b"".join(line.split(b" ", 3)[-1] for line in lines)[-_LOG_TAIL_BYTES:].decode(errors="replace")
 
 
 def _time(at: float) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -46,7 +47,13 @@ def failed_mount(volume: str, why: str) -> NotReadyError:
     return NotReadyError("FailedMount", f'MountVolume.SetUp failed for volume "{volume}" : {why}')
 
 
-def pod_volumes(pod: Object, fetch: Fetch, facts: Mapping[str, str], *, files_dir: str, empty_dir: str) -> list[Volume]:
+Share = Callable[[Mapping[str, Any], Object, Callable[[], Volume]], Volume]
+"""See `shared_volumes.SharedVolumes.find`."""
+
+
+def pod_volumes(
+    pod: Object, fetch: Fetch, facts: Mapping[str, str], *, files_dir: str, empty_dir: str, share: Share | None = None
+) -> list[Volume]:
     """All volumes of the pod. Raises NotReadyError for the first that does not exist (yet)."""
     result = []
     for volume in pod["spec"].get("volumes") or ():
@@ -56,13 +63,18 @@ def pod_volumes(pod: Object, fetch: Fetch, facts: Mapping[str, str], *, files_di
         elif "hostPath" in volume:
             result.append(_host_path(name, volume["hostPath"]))
         else:
-            reader = _Files(pod, name, fetch, facts)
-            reader.read(volume)
-            files = tuple(reader.files[path] for path in sorted(reader.files))
-            result.append(
-                Volume(name, f"{files_dir}/{name}", read_only=True, files=files, uses=tuple(sorted(reader.uses)))
-            )
+            make = partial(_files, pod, volume, fetch, facts, files_dir=files_dir)
+            source = fetch(CONFIGMAPS, volume["configMap"].get("name", "")) if share and "configMap" in volume else None
+            result.append(share(volume, source, make) if share and source is not None else make())
     return result
+
+
+def _files(pod: Object, volume: Object, fetch: Fetch, facts: Mapping[str, str], *, files_dir: str) -> Volume:
+    name = volume["name"]
+    reader = _Files(pod, name, fetch, facts)
+    reader.read(volume)
+    files = tuple(reader.files[path] for path in sorted(reader.files))
+    return Volume(name, f"{files_dir}/{name}", read_only=True, files=files, uses=tuple(sorted(reader.uses)))
 
 
 def _empty_dir(name: str, source: Object, files_dir: str, empty_dir: str) -> Volume:

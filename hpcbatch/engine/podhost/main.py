@@ -15,6 +15,7 @@ Messages to it (`pod` is the pod's uid):
     {"op": "pod", "pod", "hostname", "namespace", "subdomain", "network": bool, "host_ip", "aliases", "sysctls",
      "volumes"}
     {"op": "volume", "pod", "volume"}       new content of a volume
+    {"op": "share", "key", "files", "gid"}  WORK/shared/KEY, for all pods that come
     {"op": "start", "pod", "container", "argv", "env", "cwd", "mounts", "log", "termination", "user", ...}
     {"op": "stop", "pod", "container": name or "" for all, "grace_s"}
     {"op": "remove", "pod"}                 after its containers have ended
@@ -23,6 +24,7 @@ Messages from it:
      "memory": why limits are enforced by looking, "" where control groups do it}
     {"event": "sandbox", "pod", "ip": "" for the host's network} or {.., "error": message}
     {"event": "started", "pod", "container", "at"}
+    {"event": "unshared", "key"}            it could not be written
     {"event": "exited", "pod", "container", "code", "reason", "message", "at", "cpu_s", "max_rss_kib"}
 """
 
@@ -56,7 +58,7 @@ from hpcbatch.engine.podhost.pod_files import (
 from hpcbatch.engine.podhost.pods import KILLED, LOST_REASON, Container, Message, Pod
 from hpcbatch.engine.podhost.root import mount_proc
 from hpcbatch.engine.podhost.streams import MESSAGE_LIMIT
-from hpcbatch.engine.podhost.volume import lay_out
+from hpcbatch.engine.podhost.volume import lay_out, write_volume
 
 _POD_NAMESPACES: Final = (("uts", linux.CLONE_NEWUTS), ("ipc", linux.CLONE_NEWIPC))
 
@@ -178,6 +180,8 @@ class PodHost:
                 case "volume":
                     if uid in self._pods:
                         lay_out(self._pods[uid], message["volume"], has_mounts=self._mode != "plain")
+                case "share":
+                    write_volume(f"{self._work}/shared/{message['key']}", message["files"], message["gid"])
                 case "start":
                     if uid in self._pods:
                         self._start(self._pods[uid], name, message)
@@ -193,6 +197,9 @@ class PodHost:
             if message["op"] == "pod":
                 self._remove(uid)
                 self.say(event="sandbox", pod=uid, error=text)
+            elif message["op"] == "share":
+                remove_tree(f"{self._work}/shared/{message['key']}")
+                self.say(event="unshared", key=message["key"])
             elif message["op"] == "start":
                 self._say_exited(uid, name, 128, "StartError", {"message": text})
             else:

@@ -107,12 +107,14 @@ class EventRecorder:
 
     def expire(self) -> None:
         """Forget the events that are too old, and the oldest of too many."""
-        limit = self._now() - _KEPT_FOR
+        limit = rfc3339(self._now() - _KEPT_FOR)
         events = self._registry.list(resources.EVENTS).items
         seen = sorted((self._last_seen(event), event["metadata"]["name"], event) for event in events)
         too_many = max(0, len(seen) - _KEPT)
         for position, (when, name, event) in enumerate(seen):
-            if position < too_many or parse_rfc3339(when) < limit:
+            # times as we write them are in the order of their texts
+            is_old = when < limit if len(when) == len(limit) else parse_rfc3339(when) < parse_rfc3339(limit)
+            if position < too_many or is_old:
                 try:
                     self._registry.delete(resources.EVENTS, name, event["metadata"]["namespace"])
                 except NotFoundError:

@@ -15,6 +15,7 @@ from hpcbatch.api.port import Object, Propagation
 from hpcbatch.api.resources import Resource
 from hpcbatch.engine.registry import crds, metadata, statuses
 from hpcbatch.engine.registry.collector import Collector, utc_now
+from hpcbatch.engine.registry.compact import compact
 from hpcbatch.engine.registry.core_fields import clean_core
 from hpcbatch.engine.registry.defaults import CHECKS, DEFAULTS
 from hpcbatch.engine.registry.kinds import BUILTIN, Kind, kind_of_crd
@@ -161,7 +162,7 @@ class Objects:
             obj.pop("status", None)
         if generated:
             fresh["name"] = generate(meta["generateName"])
-        obj = self._clean(kind, obj, unknown, options)
+        obj = compact(self._clean(kind, obj, unknown, options))
         with self.lock:
             self._require_namespace(kind, space, fresh.get("name", ""))
             obj = self._admit(kind, "CREATE", obj, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 from jsonschema.exceptions import ValidationError
 
+from hpcbatch.engine.registry.accepts import Accepts, accepts
 from hpcbatch.engine.registry.statuses import (
     DUPLICATE,
     INVALID,
@@ -119,13 +120,34 @@ def to_json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def _matches(text: str, pattern: str) -> bool:
+    return _compiled(pattern).search(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """A schema in jsonschema's dialect, and the quick way to the usual answer."""
+
+    accepts: Accepts
+    validator: Any
+
+    @classmethod
+    def of(cls, schema: Mapping[str, Any]) -> _Check:
+        return cls(accepts(schema, _matches, _formats.conforms), _Validator(schema, format_checker=_formats))
+
+    def errors(self, value: Any) -> Iterable[ValidationError]:
+        return () if self.accepts(value) else self.validator.iter_errors(value)
+
+
 @dataclass(frozen=True, slots=True)
 class CompiledSchema:
     """A schema ready for use. Each top-level field is checked apart: a status write checks the status only."""
 
     schema: Mapping[str, Any]
-    whole: Any
-    fields: Mapping[str, Any]
+    whole: _Check
+    fields: Mapping[str, _Check]
+    has_keys: frozenset[str]
+    """Top-level fields in which there are lists whose entries must differ."""
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> CompiledSchema:
@@ -133,10 +155,10 @@ class CompiledSchema:
         properties = converted.get("properties", {})
         for word in ("apiVersion", "kind", "metadata"):  # the server's own business, whatever the CRD says
             properties.pop(word, None)
-        make = _Validator
-        fields = {name: make(part, format_checker=_formats) for name, part in properties.items()}
+        fields = {name: _Check.of(part) for name, part in properties.items()}
         shallow = {word: value for word, value in converted.items() if word != "properties"}
-        return cls(schema, make(shallow, format_checker=_formats), fields)
+        own = schema.get("properties") or {}
+        return cls(schema, _Check.of(shallow), fields, frozenset(name for name in fields if _has_keys(own[name])))
 
     def prune(self, obj: Object) -> tuple[Object, list[str]]:
         """The object without unknown fields, and their paths. Whole numbers written as floats become integers."""
@@ -155,14 +177,15 @@ class CompiledSchema:
     def check(self, obj: Object, old: Object | None = None) -> list[Cause]:
         """All faults. Top-level fields that `old` has alike are not looked at again."""
         causes: list[Cause] = []
-        for error in self.whole.iter_errors(obj):
+        for error in self.whole.errors(obj):
             causes.extend(_causes(error, ""))
-        for name, validator in self.fields.items():
+        for name, check in self.fields.items():
             if name not in obj or (old is not None and old.get(name) is obj[name]):
                 continue
-            for error in validator.iter_errors(obj[name]):
+            for error in check.errors(obj[name]):
                 causes.extend(_causes(error, name))
-            causes.extend(_duplicates(obj[name], self.schema["properties"][name], name))
+            if name in self.has_keys:
+                causes.extend(_duplicates(obj[name], self.schema["properties"][name], name))
         return causes
 
 
@@ -186,7 +209,7 @@ def _prune_root(obj: Object, schema: Mapping[str, Any], unknown: list[str]) -> O
 
 
 def _prune(value: Any, schema: Mapping[str, Any], path: str, unknown: list[str]) -> Any:
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         if schema.get("x-kubernetes-embedded-resource") and not schema.get("properties"):
             return value
         properties = schema.get("properties") or {}
@@ -214,7 +237,7 @@ def _prune(value: Any, schema: Mapping[str, Any], path: str, unknown: list[str])
 
 
 def _default(value: Any, schema: Mapping[str, Any]) -> Any:
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         properties = schema.get("properties") or {}
         result = dict(value)
         for key, part in properties.items():
@@ -312,6 +335,14 @@ def _causes(error: ValidationError, root: str) -> list[Cause]:
                 Cause(INVALID, path, f"Invalid value: {len(value)}: {in_body} should have {bound} {limit} properties")
             ]
     return [Cause(INVALID, path, f"{shown}: {error.message}")]
+
+
+def _has_keys(schema: Any) -> bool:
+    """Whether there are maps or sets in the form of lists in it, for `_duplicates`."""
+    if not isinstance(schema, Mapping):
+        return False
+    parts = [*(schema.get("properties") or {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    return schema.get("x-kubernetes-list-type") in {"map", "set"} or any(map(_has_keys, parts))
 
 
 def _duplicates(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[Cause]:

@@ -13,11 +13,12 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from hpcbatch.engine.registry import compact
 from hpcbatch.errors import ApiError, GoneError, HpcBatchError
 
 Object = dict[str, Any]
@@ -58,6 +59,8 @@ class StoreEvent:
     type: Literal["ADDED", "MODIFIED", "DELETED"]
     object: Object
     previous: Object | None
+    text: str = ""
+    """`object` as JSON where it is at hand: for those who are told of it now, since the history does without."""
 
 
 @dataclass(slots=True)
@@ -135,7 +138,7 @@ class Store:
         self._revision: int = db.execute("SELECT value FROM counters WHERE name = 'revision'").fetchone()[0]
         rows = db.execute("SELECT grp, plural, namespace, name, body FROM objects")
         for group, plural, namespace, name, body in rows:
-            self._shelf((group, plural)).put(namespace, name, json.loads(body))
+            self._shelf((group, plural)).put(namespace, name, compact.loads(body))
 
     @property
     def revision(self) -> int:
@@ -177,9 +180,9 @@ class Store:
         """
         with self.lock:
             events = self._plan(changes)
-            self._commit(changes, events)
-            for event in events:
-                self._publish(event)
+            texts = self._commit(changes, events)
+            for event, text in zip(events, texts, strict=True):
+                self._publish(event, text)
             return [event.object for event in events]
 
     def _plan(self, changes: Sequence[Change]) -> list[StoreEvent]:
@@ -200,9 +203,10 @@ class Store:
             pending[place] = None if change.obj is None else obj
         return events
 
-    def _commit(self, changes: Sequence[Change], events: Sequence[StoreEvent]) -> None:
+    def _commit(self, changes: Sequence[Change], events: Sequence[StoreEvent]) -> list[str]:
+        """Returns what was written of each, "" for what was removed."""
         if not events:
-            return
+            return []
         # Everything that can fail for the object's own sake comes before the transaction.
         rows: list[tuple[str, ...]] = []
         for change, event in zip(changes, events, strict=True):
@@ -226,8 +230,9 @@ class Store:
                 pass  # SQLite has rolled back by itself, as it does when the disk is full
             message = f"Internal error occurred: the engine's store {self._path} cannot be written: {_reason(error)}"
             raise ApiError(500, "InternalError", message) from error
+        return [row[4] if len(row) > 4 else "" for row in rows]
 
-    def _publish(self, event: StoreEvent) -> None:
+    def _publish(self, event: StoreEvent, text: str) -> None:
         self._revision = event.revision
         name = event.object["metadata"]["name"]
         shelf = self._shelf(event.key)
@@ -242,7 +247,9 @@ class Store:
         self._history.append(event)
         for observer in self._observers:
             observer(event)
-        for subscription in self._subscriptions.get(event.key, ()):
+        if subscriptions := self._subscriptions.get(event.key):
+            event = replace(event, text=text)
+        for subscription in subscriptions or ():
             if subscription.namespace is None or subscription.namespace == event.namespace:
                 subscription.deliver(event)
 

@@ -21,6 +21,11 @@ from hpcbatch.errors import GoneError
 _WATCH_LIMIT_S = (1800.0, 3600.0)  # a watch without timeoutSeconds ends somewhere in between, as on a real server
 _BOOKMARK_S = 60.0
 _AGAIN_S = 0.5
+_TOGETHER_S = 0.02
+_AT_ONCE = 5
+"""So many pieces of an answer go out at once, and then one each 20 ms: many small ones cost the engine and its client
+more than what is in them.
+"""
 _RANDOM = random.Random()  # noqa: S311 - spreads load, hides nothing
 _BACKLOG = 20000  # events that a slow watcher may fall behind; then it must list again
 
@@ -29,12 +34,18 @@ def line(word: str, value: Any) -> bytes:
     return json.dumps({"type": word, "object": value}, separators=(",", ":")).encode() + b"\n"
 
 
+def _line_of(word: str, text: str) -> bytes:
+    """The same of an object that is JSON already."""
+    return f'{{"type":"{word}","object":{text}}}\n'.encode()
+
+
 class EventStream:
     """Events come in from writers' threads and go out on the loop, several at a time if need be."""
 
     def __init__(self, registry: Registry, answer: WatchAnswer, loop: asyncio.AbstractEventLoop) -> None:
         self._registry, self._answer, self._loop = registry, answer, loop
-        self._pending: deque[WatchEvent | None] = deque()
+        self._pending: deque[tuple[WatchEvent, str] | None] = deque()
+        """Events with their objects as JSON, "" where that is not at hand."""
         self._wake = asyncio.Event()
         self._woken = self._stopped = self._closed = False
         self._first = True
@@ -49,9 +60,9 @@ class EventStream:
             )
             for obj in present:
                 if answer.matches is None or answer.matches(obj):
-                    self._pending.append(WatchEvent("ADDED", obj))
+                    self._pending.append((WatchEvent("ADDED", obj), ""))
             if answer.options.since is None and answer.options.bookmarks:
-                self._pending.append(WatchEvent("INITIAL", {"revision": str(revision)}))
+                self._pending.append((WatchEvent("INITIAL", {"revision": str(revision)}), ""))
             if self._closed:  # the client has gone meanwhile
                 self._subscription.cancel()
         with contextlib.suppress(RuntimeError):
@@ -67,7 +78,7 @@ class EventStream:
             seen = visible(event, self._answer.matches)
             if seen is None:
                 return
-            self._pending.append(seen)
+            self._pending.append((seen, event.text))
         else:
             self._pending.append(None)
         if not self._woken:
@@ -86,10 +97,14 @@ class EventStream:
         limit = options.timeout_s or _RANDOM.uniform(*_WATCH_LIMIT_S)
         end = clock() + limit
         bookmark_at = clock() + min(_BOOKMARK_S, max(limit - 1.0, 0.5))
+        next_at = clock() - _AT_ONCE * _TOGETHER_S
         while not self._stopped:
             until = min(end, bookmark_at) if options.bookmarks else end
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), max(0.0, until - clock()))
+            if (early_s := next_at - clock()) > 0 and not self._stopped:
+                await asyncio.sleep(early_s)
+            next_at = max(next_at, clock() - _AT_ONCE * _TOGETHER_S) + _TOGETHER_S
             self._wake.clear()
             self._woken = False
             if not await self._send(write) or clock() >= end:
@@ -119,14 +134,18 @@ class EventStream:
         while self._pending:
             lines: list[bytes] = []
             while self._pending and len(lines) < 100:
-                event = self._pending.popleft()
-                if event is None:
+                pending = self._pending.popleft()
+                if pending is None:
                     await write(b"".join(lines))
                     return False
+                event, text = pending
                 if event.type == "INITIAL":
                     lines.append(line("BOOKMARK", self._answer.bookmark(event.object["revision"], True)))
                 else:
-                    lines.append(line(event.type, self._answer.render(event.object, self._first)))
+                    shown = self._answer.render(event.object, self._first)
+                    lines.append(
+                        _line_of(event.type, text) if text and shown is event.object else line(event.type, shown)
+                    )
                     self._first = False
             await write(b"".join(lines))
         return True

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _SHOWN_ENDS = 3
 _TIMES_LOOK_S = 30.0
-_PREEMPTORS_TRIED = 20
-"""In one plan; equal ones are tried once."""
+_PREEMPTORS, _TRIED_IN_VAIN = 4, 32
+"""In one plan, for how many jobs others end, and how many kinds of jobs are tried in vain. The next plan goes on."""
 Uses = tuple[Count, ...]
 
 
@@ -341,20 +341,26 @@ class _Walk:
             if job.yields is not None and job.yields.since_s <= self.now_s
         ]
         failed: dict[object, float] = {}
+        lines: dict[frozenset[str], list[RunningJob]] = {}
+        gone: set[JobId] = set()
         for _, job_id in self._planner.preemptors if ready else ():
             job, found = self._planner.waiting[job_id], self._planner.class_of[job_id][0]
             kind = (id(found), job.preempts)
             if job_id in self.releases or job_id in self._claimed or failed.get(kind, math.inf) <= job.walltime_s:
                 continue
-            if len(failed) >= _PREEMPTORS_TRIED:
+            if len(self.preemptions) >= _PREEMPTORS or len(failed) >= _TRIED_IN_VAIN:
                 return
-            candidates = in_line(each for each in ready if each.yields and each.yields.classes & job.preempts)
+            if job.preempts not in lines:
+                lines[job.preempts] = in_line(
+                    each for each in ready if each.yields and each.yields.classes & job.preempts
+                )
+            candidates = [each for each in lines[job.preempts] if each.job_id not in gone]
             is_possible = bool(candidates) and self._refusal_of(found) is None
             victims = self._preempt_for(job, found, candidates) if is_possible else None
             if victims is None:
                 failed[kind] = job.walltime_s
             else:
-                ready = [each for each in ready if each not in victims]
+                gone.update(each.job_id for each in victims)
 
     def _preempt_for(
         self, job: WaitingJob, found: JobClass, candidates: list[RunningJob]

@@ -12,6 +12,8 @@ from hpcbatch.policy.plan.rooms import Rooms, View
 from hpcbatch.policy.plan.snapshot import RunningJob
 from hpcbatch.policy.plan.timeline import Amounts, Timeline, minus
 
+MOST_VICTIMS, MOST_PLACES = 1000, 1000
+"""What is chosen is kept in a job's record: for one that needs more none ends."""
 Found = tuple[tuple[RunningJob, ...], list[Placing]]
 
 
@@ -38,14 +40,17 @@ class Trial:
             self._gone[spot].remove(job)
             self._look(spot)
 
-    def placed(self) -> list[Placing] | None:
-        """The places of the waiting job's pods, on nodes where nothing ends if possible; None: no room yet."""
+    def is_enough(self) -> bool:
+        """Whether the waiting job has room."""
         option = self._option
-        if any(
-            view.count(is_scattered=option.is_scattered) < count
+        return all(
+            view.count(is_scattered=option.is_scattered) >= count
             for view, (_, count) in zip(self._views, option.parts, strict=True)
-        ):
-            return None
+        ) and (len(option.parts) == 1 or self.placed() is not None)
+
+    def placed(self) -> list[Placing] | None:
+        """The places of the waiting job's pods, on nodes where nothing ends if possible; None: no room."""
+        option = self._option
         return place(option, [view.fits for view in self._views], self._free, self._preference)
 
     def _preference(self, spot: Spot, count: int) -> tuple[float, int, str]:
@@ -78,25 +83,25 @@ def least_victims(
     would not start even if all of them ended. No jobs: it needs none of them.
     """
     trial = Trial(option, walltime_s, estate, rooms)
-    placed = trial.placed()
     ended: list[RunningJob] = []
+    is_enough = trial.is_enough()
     for job in candidates:
-        if placed is not None:
+        if is_enough:
             break
         trial.end(job)
         ended.append(job)
-        placed = trial.placed()
-    if placed is None:
+        is_enough = trial.is_enough()
+    if not is_enough:
         return None
     for job in reversed(ended.copy()):
         trial.spare(job)
-        fewer = trial.placed()
-        if fewer is None:
-            trial.end(job)
-        else:
+        if trial.is_enough():
             ended.remove(job)
-            placed = fewer
-    return tuple(ended), placed
+        else:
+            trial.end(job)
+    placed = trial.placed()
+    is_kept = placed is not None and len(ended) <= MOST_VICTIMS and len(placed) <= MOST_PLACES
+    return (tuple(ended), placed) if placed is not None and is_kept else None
 
 
 def in_line(jobs: Iterable[RunningJob]) -> list[RunningJob]:

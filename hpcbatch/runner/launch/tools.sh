@@ -1,18 +1,17 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of conf/job.sh and common.sh
-# The launchers of batch systems that scripts call, first on the script's PATH: they start programs on the hosts of the job.
+# The launchers of batch systems that scripts call, first on the script's PATH: they start programs on the hosts of the job. start.sh
+# makes them executable.
 
 write_tools() {
   tools=$own_tools
   for tool in $spare_tools aprun ibrun mpiexec_mpt; do
     command -v "$tool" >/dev/null 2>&1 || tools="$tools $tool"
   done
-  quoted=$(quote "$root")
+  set_quoted "$root"
   for tool in $tools; do
     # shellcheck disable=SC2016
     printf '#!%s\nroot=%s\n. "$root/runner/common.sh"\n. "$root/conf/job.sh"\n. "$root/runner/step.sh"\n. "$root/runner/%s.sh"\n' \
       "$sh" "$quoted" "$tool" >"$bin/$tool"
   done
-  # shellcheck disable=SC2086
-  (cd "$bin" && chmod 700 $tools)
 }

@@ -20,12 +20,13 @@ image_has_modules() {
 
 # write_modules: the programs, and what a script may source.
 write_modules() {
-  mkdir -p "$run/modules/init" || return 1
-  call="$(quote "$sh") $(quote "$root/runner/module.sh")"
+  set_quoted "$sh"
+  call=$quoted
+  set_quoted "$root/runner/module.sh"
+  call="$call $quoted"
   for name in module ml; do
     printf '#!%s\nexec %s none %s "$@"\n' "$sh" "$call" "$name" >"$bin/$name"
   done
-  chmod 700 "$bin/module" "$bin/ml"
   for name in sh bash ksh zsh dash; do
     printf '%s() { eval "$(%s sh %s "$@")"; }\n' module "$call" module ml "$call" ml >"$run/modules/init/$name"
   done

@@ -6,7 +6,11 @@
 if [ -s "$root/conf/hostfile" ]; then
   # Open MPI 4 gives a host that a user's hostfile has once, as $PBS_NODEFILE does where it has one rank, a slot for each core
   # of its node: all ranks would be on the first host.
-  set -- "$@" "OMPI_MCA_orte_set_default_slots=$(sed 's/.*://' "$root/conf/hydra" | sort -n | head -n 1)"
+  fewest=
+  while IFS= read -r line; do
+    [ -n "$fewest" ] && [ "${line##*:}" -ge "$fewest" ] || fewest=${line##*:}
+  done <"$root/conf/hydra"
+  set -- "$@" "OMPI_MCA_orte_set_default_slots=$fewest"
   set -- "$@" "OMPI_MCA_orte_default_hostfile=$root/conf/hostfile" "PRTE_MCA_prte_default_hostfile=$root/conf/hostfile" \
     "HYDRA_HOST_FILE=$root/conf/hydra" "I_MPI_HYDRA_HOST_FILE=$root/conf/hydra"
 fi

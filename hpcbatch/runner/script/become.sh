@@ -12,10 +12,12 @@ hold() {
     /*) ;;
     *) [ ! -x /usr/bin/env ] || env=/usr/bin/env ;; # busybox's shell would take its own
   esac
-  # shellcheck disable=SC2016
-  v0=. "$env" -S '-i -- a=${v0}' true 2>/dev/null || split=
   signals=--default-signal=INT,QUIT # a shell without job control lets its background children ignore these two
-  "$env" $signals true 2>/dev/null || signals=
+  # shellcheck disable=SC2016
+  v0=. "$env" -S "-i $signals -- "'a=${v0}' true 2>/dev/null || {
+    v0=. "$env" -S '-i -- a=${v0}' true 2>/dev/null || split=
+    "$env" $signals true 2>/dev/null || signals=
+  }
   if [ -z "$split" ]; then
     (umask 077 && printf '%s\000' "$@" >"$run/held.$$" && entries "$run/held.$$" >"$run/held.$$.sh")
     return

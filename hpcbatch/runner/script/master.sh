@@ -25,7 +25,8 @@ run_master() {
 
 # The uid of the pod that ran the script of a job that must not run twice; or the job is no longer to start.
 give_way() {
-  { ran_in=$(cat "$root/conf/has_run"); } 2>/dev/null || ran_in=$HPCBATCH_POD_UID
+  ran_in=
+  { read -r ran_in <"$root/conf/has_run" || [ -n "$ran_in" ]; } 2>/dev/null || ran_in=$HPCBATCH_POD_UID
   [ "$ran_in" != withdrawn ] || fail Withdrawn "the job was held or changed before it could start"
   [ "$ran_in" = "$HPCBATCH_POD_UID" ] || fail LaunchFailed "the job has been started before and is not rerunnable"
 }
@@ -40,19 +41,18 @@ wait_for_word() {
 
 # Everything that start.sh sources or runs.
 prepare_script() {
-  (
-    umask 077
+  umask 077
+  {
     entries "$run/pod.env" '/^PWD=/d' '/^OLDPWD=/d' '/^SHLVL=/d' '/^_=/d' '/^HPCBATCH_/d' '/^KUBERNETES_/d' >"$run/pod.sh" &&
       entries "$root/job/environment" '/^OMPI_PRTERUN=.*\/run\/job\/prterun$/d' >"$run/submitted.sh" # another job's
-  ) || fail LaunchFailed "cannot read the job's environment"
-  if [ "$kind" = script ]; then
-    (umask 077 && cat "$root/job/script" >"$run/$script_name" && chmod 700 "$run/$script_name") ||
-      fail LaunchFailed "cannot copy the script to $run"
-  fi
+  } || fail LaunchFailed "cannot read the job's environment"
+  [ "$kind" != script ] || cat "$root/job/script" >"$run/$script_name" || fail LaunchFailed "cannot copy the script to $run"
+  umask "$umask"
 }
 
 start_script() {
-  oom_before=$(oom_kills)
+  count_oom_kills
+  oom_before=$oom_kills
   trap 'stop deleted' TERM INT
   trap 'stop walltime' USR1
   trap 'stop cput' USR2
@@ -60,8 +60,10 @@ start_script() {
   write_report "the pod was killed before its runner could report" reason Signalled started "$started"
   # setsid --wait alone distinguishes an exit code above 128 from a signal; elsewhere the shell's own message does.
   launcher='setsid --fork --wait'
-  $launcher true 2>/dev/null || launcher=setsid
-  $launcher true 2>/dev/null || launcher=
+  if ! $launcher true 2>/dev/null; then
+    launcher=setsid
+    $launcher true 2>/dev/null || launcher=
+  fi
   prepare_to_judge_wrf
   keep_figures
   [ "$launcher" = 'setsid --fork --wait' ] && is_raw=yes || is_raw=
@@ -81,8 +83,11 @@ start_session() {
   (
     trap - TERM INT USR1 USR2
     [ "$interactive" != streams ] || await_client <&5
-    LC_ALL=C HPCBATCH_ROOT=$root HPCBATCH_SH=$sh HPCBATCH_STARTED=$started $launcher "$sh" "$root/runner/start.sh" \
-      <&5 5<&- 7>&- 8>&- 9>&-
+    export LC_ALL=C HPCBATCH_ROOT="$root" HPCBATCH_SH="$sh" HPCBATCH_STARTED="$started"
+    # without it this shell has to stay and say what signal it was
+    # shellcheck disable=SC2093
+    [ -z "$is_raw" ] || exec $launcher "$sh" "$root/runner/start.sh" <&5 5<&- 7>&- 8>&- 9>&-
+    $launcher "$sh" "$root/runner/start.sh" <&5 5<&- 7>&- 8>&- 9>&-
     exit $?
   ) 2>"$run/notice" &
   child=$!
@@ -206,8 +211,8 @@ finish() {
       fi
       ;;
   esac
-  oom_now=$(oom_kills)
-  killed=$((${oom_now:-0} - ${oom_before:-0}))
+  count_oom_kills
+  killed=$((${oom_kills:-0} - ${oom_before:-0}))
   held='' most=''
   [ -z "$HPCBATCH_MEMORY_EVENTS" ] || [ $killed = 0 ] || {
     held=$(sed -n 's/^held_bytes //p' "$HPCBATCH_MEMORY_EVENTS")
@@ -243,7 +248,7 @@ finish() {
   [ -z "$reason" ] || tell_of_links
   deliver_output
   if [ -z "$event" ] && [ "$reason" != OutOfMemory ]; then
-    lost=$(output_problem)
+    output_problem
     if [ -n "$lost" ]; then
       reason=OutputFailed message=$lost
     elif [ "$exit_code" = 0 ]; then
@@ -254,9 +259,12 @@ finish() {
   [ -z "$warning" ] || message="${message:+$message; }warning: $warning"
   note_lost_steps 143
   tells=4 && tell_steps # all that are kept: a termination message has room for some
+  steps='' spent=''
+  [ ! -s "$run/steps/log" ] || steps=$(step_words 1900)
+  [ ! -s "$run/step_usage" ] || spent=$(spent_words 600)
   write_report "$message" exit_code "$exit_code" signal "$signal" reason "$reason" walltime_s "$((ended - started - stopped_s))" \
     cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes" started "$started" ended "$ended" session_id "$session" \
-    steps "$(step_words 1900)" spent "$(spent_words 600)"
+    steps "$steps" spent "$spent"
   # a pod that was stopped has not done its work, whatever its script made of the signal
   [ "$event" != deleted ] || exit 143
   exit "${exit_code:-$((128 + signal))}"

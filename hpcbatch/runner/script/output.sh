@@ -3,29 +3,28 @@
 # The output files. They are opened for appending even when they start empty: both streams, and the runner's own lines, may
 # meet in one file.
 
-# output_path PATH NAME-IN-DIRECTORY
+# output_path PATH NAME-IN-DIRECTORY: sets $path
 output_path() {
-  if [ -d "$1" ] && [ -n "$2" ]; then
-    printf '%s/%s' "${1%/}" "$2"
-  else
-    printf '%s' "$1"
-  fi
+  path=$1
+  [ ! -d "$1" ] || [ -z "$2" ] || path=${1%/}/$2
 }
 
-# meanwhile PATH NAME: where the stream is written until the job's end: under NAME in the same directory. In its final file if
+# meanwhile PATH NAME: sets $path to where the stream is written until the job's end: under NAME in the same directory. In its final file if
 # nothing can be renamed to that, or no file made beside it.
 meanwhile() {
-  beside=${1%/*}/$2
-  if [ -z "$2" ] || { [ -e "$1" ] && { [ ! -f "$1" ] || [ ! -w "$1" ]; }; } || ! (: >>"$beside") 2>/dev/null; then
-    printf '%s' "$1"
+  path=$1 beside=${1%/*}/$2
+  if [ -z "$2" ] || { [ -e "$1" ] && { [ ! -f "$1" ] || [ ! -w "$1" ]; }; } || ! can_write "$beside"; then
     return
   fi
   # a run before this one has delivered already
   if [ "$append" = yes ] && [ ! -s "$beside" ] && [ -f "$1" ] && [ ! -L "$1" ]; then
     mv -f "$1" "$beside" 2>/dev/null || :
   fi
-  printf '%s' "$beside"
+  path=$beside
 }
+
+# can_write FILE: makes it where it is not there. `true`, since a shell may end when a redirection of `:` fails.
+can_write() { { true >>"$1"; } 2>/dev/null; }
 
 open_output() {
   if [ -n "$interactive" ]; then
@@ -36,11 +35,17 @@ open_output() {
   if [ "$appends_after_restart" = yes ] && [ "${HPCBATCH_JOB_VERSION:-0}" != 0 ]; then
     append=yes
   fi
-  out=$(output_path "$stdout" "$stdout_in_dir") err=
-  [ -z "$stderr" ] || err=$(output_path "$stderr" "$stderr_in_dir")
-  stdout=$(meanwhile "$out" "$stdout_meanwhile")
+  output_path "$stdout" "$stdout_in_dir"
+  out=$path err=
+  if [ -n "$stderr" ]; then
+    output_path "$stderr" "$stderr_in_dir"
+    err=$path
+  fi
+  meanwhile "$out" "$stdout_meanwhile"
+  stdout=$path
   if [ -n "$err" ] && [ "$err" != "$out" ]; then
-    stderr=$(meanwhile "$err" "$stderr_meanwhile")
+    meanwhile "$err" "$stderr_meanwhile"
+    stderr=$path
   else
     stderr=$stdout err=$out
   fi
@@ -71,7 +76,10 @@ give_name() {
 
 # deliver_what_is_left: of a run whose runner was killed.
 deliver_what_is_left() {
-  for stream in "$stdout_meanwhile|$(output_path "$stdout" "$stdout_in_dir")" "$stderr_meanwhile|$(output_path "$stderr" "$stderr_in_dir")"; do
+  output_path "$stdout" "$stdout_in_dir"
+  out=$path
+  output_path "$stderr" "$stderr_in_dir"
+  for stream in "$stdout_meanwhile|$out" "$stderr_meanwhile|$path"; do
     name=${stream%%|*} path=${stream#*|}
     if [ -n "$name" ] && ! give_name "${path%/*}/$name" "$path"; then
       fail OutputFailed "output stays in ${path%/*}/$name: it cannot become $path"
@@ -82,9 +90,9 @@ deliver_what_is_left() {
 # open_file PATH: makes or empties the file, or ends the job with the reason.
 open_file() {
   if [ "$append" = yes ]; then
-    (: >>"$1") 2>/dev/null && return
+    can_write "$1" && return
   else
-    (: >"$1") 2>/dev/null && return
+    { true >"$1"; } 2>/dev/null && return
   fi
   directory=${1%/*}
   why=$( (: >>"$1") 2>&1) || :
@@ -102,11 +110,11 @@ open_file() {
   fail OutputFailed "cannot open output file $1: $why"
 }
 
-# output_problem: what may have kept the script from writing all of its output; nothing where there is room and a way.
+# output_problem: sets $lost to what may have kept the script from writing all of its output; nothing where there is room and a way.
 output_problem() {
-  checked=
+  lost='' checked=
   if [ "$stdout:$stderr" != "$final_stdout:$final_stderr" ]; then
-    echo "output stays in $stdout: it cannot become $final_stdout"
+    lost="output stays in $stdout: it cannot become $final_stdout"
     return
   fi
   for file in "$stdout" "$stderr"; do
@@ -114,34 +122,39 @@ output_problem() {
       continue # a device, removed by the script, or both streams in one
     fi
     checked=$file
-    if (: >>"$file") 2>/dev/null; then
-      why=$(no_room "$file")
+    if can_write "$file"; then
+      no_room "$file"
     else
       why=$( (: >>"$file") 2>&1) || :
     fi
     if [ -n "$why" ]; then
-      echo "output file $file may be incomplete: ${why##*: }"
+      lost="output file $file may be incomplete: ${why##*: }"
       return
     fi
   done
 }
 
-# no_room FILE: why its directory takes no more. A quota shows itself only to who writes: it is tried where a write may have
-# failed, which leaves a file that ends with a full block, or a script that did not end well.
+# no_room FILE: sets $why to why its directory takes no more; empty where it does. A quota shows itself only to who writes: it is tried
+# where a write may have failed, which leaves a file that ends with a full block, or a script that did not end well.
 no_room() {
-  df -Pk "$1" 2>/dev/null | {
-    read -r _
-    read -r _ _ _ free _
-    [ "$free" != 0 ] || echo 'No space left on device'
-  }
-  # shellcheck disable=SC2012 # wc may read it all
-  size=$(ls -lnd "$1" | { read -r _ _ _ _ size _ && echo "$size"; })
-  [ $((${size:-0} % 4096)) = 0 ] || [ "$exit_code" != 0 ] || return 0
-  probe=${1%/*}/.hpcbatch-$job_id-$$
+  why='' file=$1 size=0
+  # shellcheck disable=SC2046
+  set -- $(LC_ALL=C df -Pk "$file" 2>/dev/null) # seven words of a headline, then device, size, used and free
+  if [ "${11:-}" = 0 ]; then
+    why='No space left on device'
+    return
+  fi
+  if [ -s "$file" ]; then
+    # shellcheck disable=SC2012,SC2046 # wc may read it all
+    set -- $(ls -lnd "$file")
+    size=${5:-0}
+  fi
+  [ $((size % 4096)) = 0 ] || [ "$exit_code" != 0 ] || return 0
+  probe=${file%/*}/.hpcbatch-$job_id-$$
   # -C: not through a link that somebody else has laid there
-  tried=$( (set -C && export LC_ALL=C && head -c 4096 /dev/zero >"$probe") 2>&1)
+  tried=$( (set -C && export LC_ALL=C && exec head -c 4096 /dev/zero >"$probe") 2>&1)
   rm -f "$probe"
-  case $tried in *'quota exceeded'* | *'No space left'*) echo "$tried" ;; esac
+  case $tried in *'quota exceeded'* | *'No space left'*) why=$tried ;; esac
 }
 
 # take_output_away: PBS's -R, for jobs that have ended with 0.

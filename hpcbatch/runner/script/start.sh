@@ -51,7 +51,7 @@ if ! cd "$work_dir" 2>/dev/null; then
   cd "$work_dir" || refuse 1 "cannot change to directory $work_dir"
 fi
 
-uid=$(id -u)
+own_uid
 set --
 . "$run/submitted.sh"
 login_shell "$uid" "$@"
@@ -67,6 +67,11 @@ set -- "$@" "HOME=$home" "USER=$user" "LOGNAME=$user" "SHELL=$shell"
 . "$root/conf/environment"
 . "$root/runner/mpi.sh"
 . "$root/runner/modules.sh"
+if [ "$kind" = script ]; then
+  chmod 700 "$bin"/* "$run/$script_name"
+else
+  chmod 700 "$bin"/*
+fi
 for entry in $start_variables; do
   value=
   case ${entry#*:} in

@@ -122,7 +122,8 @@ run_worker() {
   sampler=
   trap 'end_worker' TERM INT
   start_sshd
-  oom_before=$(oom_kills)
+  count_oom_kills
+  oom_before=$oom_kills
   keep_figures
   sample_usage &
   sampler=$!
@@ -146,8 +147,9 @@ end_worker() {
   see_steps
   kill_all
   [ -z "$sshd" ] || kill "$sshd" 2>/dev/null
-  reason='' oom_now=$(oom_kills)
-  [ "${oom_now:-0}" -le "${oom_before:-0}" ] || reason=OutOfMemory
+  reason=''
+  count_oom_kills
+  [ "${oom_kills:-0}" -le "${oom_before:-0}" ] || reason=OutOfMemory
   write_report '' reason "$reason" cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes" spent "$(spent_words 3000)"
   exit 0
 }

@@ -65,6 +65,7 @@ see_steps() {
 # spent_words ROOM: prints `STEP:TICKS:KIB:TASK` words, in so many bytes
 spent_words() {
   [ -s "$run/step_usage" ] || return 0
+  know_page
   awk -v room="$1" -v kib=$((page_bytes / 1024)) '{
     word = $1 ":" ($2 > $3 ? $2 : $3) ":" $4 * kib ":" $5
     room -= length(word) + 1

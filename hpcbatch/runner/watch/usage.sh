@@ -5,7 +5,10 @@
 # processes' resident memory, shared pages counted in each.
 
 max_pages=0 max_ticks=0
-page_bytes=$(getconf PAGESIZE 2>/dev/null || echo 4096)
+page_bytes=
+
+# know_page: sets $page_bytes
+know_page() { page_bytes=${page_bytes:-$(getconf PAGESIZE 2>/dev/null || echo 4096)}; }
 
 # keep_figures: what a loop in the background reports to the runner, of usage and of the clock, goes through files that have no name: the
 # script, which runs as the same user, finds nothing to write to, and nothing is left open in it.
@@ -42,6 +45,7 @@ sum_up_usage() {
   peak_bytes
   max_rss_bytes=$peak
   if [ -z "$peak" ] && [ "$seen_pages" -gt 0 ]; then
+    know_page
     max_rss_bytes=$((seen_pages * page_bytes))
   fi
 }
@@ -74,15 +78,17 @@ tell_usage() {
   [ $next_word -le 6000 ] || next_word=6000
   next_word=$((now + next_word))
   peak_bytes
+  know_page
   echo "hpcbatch: usage cpu_s=$((max_ticks / 100)) max_rss_bytes=${peak:-$((max_pages * page_bytes))}"
   tell_steps
 }
 
-# oom_kills: how many processes the kernel has killed since this container had used up its memory; nothing where that cannot
-# be known. Where there is no control group, the engine looks and kills (podhost/sampling.py). A control group is seen under its path, as the engine's is (podhost/memory.py), or as the root of what is mounted.
-oom_kills() {
+# count_oom_kills: sets $oom_kills to how many processes the kernel has killed since this container had used up its memory; empty where
+# that cannot be known. Where there is no control group, the engine looks and kills (podhost/sampling.py). A control group is seen under its path, as the engine's is (podhost/memory.py), or as the root of what is mounted.
+count_oom_kills() {
+  oom_kills=
   if [ -n "$HPCBATCH_MEMORY_EVENTS" ]; then
-    sed -n 's/^oom_kill //p' "$HPCBATCH_MEMORY_EVENTS" 2>/dev/null
+    read_oom_kills "$HPCBATCH_MEMORY_EVENTS"
     return
   fi
   group='' file=''
@@ -101,6 +107,12 @@ oom_kills() {
   done 2>/dev/null </proc/self/cgroup
   # a group that others are in, too, says nothing of this job
   case ${HPCBATCH_TERMINAL:-$$}:$group in
-    1:* | *:*/hpcbatch-*/?*) sed -n 's/^oom_kill //p' "/sys/fs/cgroup/$file" 2>/dev/null ;;
+    1:* | *:*/hpcbatch-*/?*) read_oom_kills "/sys/fs/cgroup/$file" ;;
   esac
+}
+
+read_oom_kills() {
+  { while read -r name value; do
+    [ "$name" != oom_kill ] || oom_kills=$value
+  done <"$1"; } 2>/dev/null
 }

@@ -94,6 +94,7 @@ judge_wrf() {
   [ "$judges_wrf" = yes ] || return 0
   wrf_judged='' real_failed='' wrf_failed=''
   while read -r _ place; do
+    is_of_this_run "$place/$wrf_log" || continue
     # the same directory under another name
     case $place in
       /*) place=$(cd -P "$place" 2>/dev/null && pwd) || continue ;;

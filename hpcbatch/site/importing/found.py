@@ -64,6 +64,11 @@ class Queue:
     """A routing queue's destinations; it runs no jobs."""
     is_restricted: bool = False
     """Not everybody may use it."""
+    priority_tier: int | None = None
+    preempt_mode: str = ""
+    grace_s: int = 0
+    priority: int | None = None
+    """PBS's."""
 
 
 @dataclass(slots=True)
@@ -91,6 +96,8 @@ class Found:
         """`server_name`, `default_queue`, `max_array_size`, `kill_delay_s`, `history_kept_s`."""
         self.priority: dict[str, str] = {}
         """Of site.yaml's `priority`, by key, as YAML."""
+        self.preemption: dict[str, str] = {}
+        """Of site.yaml's `preemption`, likewise."""
         self.licenses: dict[str, int] = {}
         self.gres: dict[str, Setting] = {}
         """Names that jobs count: `gpu`, `gpu:a100`, `ngpus`."""

@@ -37,6 +37,8 @@ class Plan:
     history_kept_s: int | None
     priority: Mapping[str, str]
     """As YAML, by key."""
+    preemption: Mapping[str, str]
+    """Likewise."""
     node_labels: Mapping[tuple[str, str], tuple[str, ...]]
     """Label → the nodes that have to get it."""
     reservations: tuple[str, ...] = ()
@@ -60,6 +62,7 @@ def plan(found: Found, *, checks_accounts: bool = False) -> Plan:
         kill_delay_s=_value(found, "kill_delay_s"),
         history_kept_s=_value(found, "history_kept_s"),
         priority=found.priority,
+        preemption=found.preemption,
         node_labels={label: tuple(sorted(nodes, key=_natural)) for label, nodes in labels.items() if nodes},
         reservations=tuple(commands(found)),
     )
@@ -161,6 +164,11 @@ def _queues(
             is_default=queue.name == default,
             aliases=tuple(aliases.get(queue.name, ())),
             node_selector=_selector(queue, every, properties, labels, found),
+            priority_tier=1 if queue.priority_tier is None else queue.priority_tier,
+            # what scontrol shows is the cluster's where a partition has none
+            preempt_mode=queue.preempt_mode if "type" in found.preemption else "",
+            grace_s=queue.grace_s,
+            priority=queue.priority,
         )
         made.append(_limits(config, queue, found))
     return tuple(made)

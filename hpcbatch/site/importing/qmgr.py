@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hpcbatch.site.importing import pbs_keys, pbs_rows
+from hpcbatch.site.importing import pbs_keys, pbs_rows, sched_config
 from hpcbatch.site.importing.found import Found, Place, Queue, Setting
 from hpcbatch.site.importing.pbs_limits import resource
 from hpcbatch.site.importing.values import pbs_seconds, split, whole
@@ -94,6 +94,14 @@ def _line(words: re.Match[str], place: Place, found: Found, acl: _Acl) -> None:
                     _queue(queue, _key(setting), setting, found, acl)
             if verb == "create":
                 found.carried(Setting(place, kind, name))
+    elif kind == "sched" and verb == "set":
+        if named is not None and named[2] and not named[2].startswith(("=", "+=", "-=")):
+            rest = named[2]
+        for setting in _attributes("sched: ", rest, place, found):
+            if _key(setting).startswith("preempt_"):
+                sched_config.attribute(setting, found)
+            else:
+                found.own(setting)
     elif kind in {"hook", "pbshook"} and verb in {"create", "import"}:
         found.leave(Setting(place, "hook", rest.partition(" ")[0]), "hooks are not run")
     elif kind == "resource" and verb == "create":
@@ -168,10 +176,13 @@ def _queue(queue: Queue, key: str, setting: Setting, found: Found, acl: _Acl) ->
         else:
             found.carried(setting)
     elif key == "priority":
-        if value == "0":
+        number = whole(value.removeprefix("-"))
+        if number is None or number > 1023:
+            found.leave(setting, "a queue's priority is from -1024 to 1023")
+        elif number == 0:
             found.carried(setting)
         else:
-            found.leave(setting, pbs_keys.ORDER)
+            found.limit(queue, "priority", -number if value.startswith("-") else number, setting)
     elif key.partition(".")[0] in pbs_keys.OWN:
         found.own(setting)
     else:

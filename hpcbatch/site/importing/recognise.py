@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.site.importing import gres_conf, maui, pbsnodes, qmgr, sacctmgr, scontrol, slurm_conf
+from hpcbatch.site.importing import gres_conf, maui, pbsnodes, qmgr, sacctmgr, sched_config, scontrol, slurm_conf
 from hpcbatch.site.importing.found import Found
 from hpcbatch.site.importing.slurm_conf import Include
 
@@ -20,6 +20,7 @@ class Format(StrEnum):
     SACCTMGR = "sacctmgr dump"
     QMGR = "qmgr -c 'print server'"
     PBSNODES = "pbsnodes -a"
+    SCHED_CONFIG = "sched_config"
     MAUI = "maui.cfg or moab.cfg"
 
 
@@ -31,6 +32,7 @@ _TESTS: Final[tuple[tuple[Format, re.Pattern[str]], ...]] = tuple(
         (Format.SACCTMGR, r"^\s*(Cluster|Account|User|Parent|QOS) - ", 0),
         (Format.QMGR, r"^[^#\n]{0,99}?\b(create|set)\s+(queue|server|node)\s+\S+", re.IGNORECASE),
         (Format.SCONTROL, r"\b(TotalCPUs|TotalNodes|CPUAlloc|NodeHostName|AllocNodes=\S+ Default)=?", 0),
+        (Format.SCHED_CONFIG, r"^\s*(round_robin|by_queue|strict_ordering|preemptive_sched|preempt_\w+)\s*:", 0),
         (Format.PBSNODES, r"^\S+[ \t]*\r?\n[ \t]+(\S+ = .*\n[ \t]+){0,6}(state|ntype|Mom) = ", 0),
         (Format.MAUI, r"^\s*(\w+CFG\[|(SERVERHOST|RMPOLLINTERVAL|BACKFILLPOLICY|NODEALLOCATIONPOLICY)\s)", 0),
         (
@@ -54,6 +56,7 @@ _READ: Final[Mapping[Format, Callable[[str, str, Found], None]]] = {
     Format.SACCTMGR: sacctmgr.read,
     Format.QMGR: qmgr.read,
     Format.PBSNODES: pbsnodes.read,
+    Format.SCHED_CONFIG: sched_config.read,
     Format.MAUI: maui.read,
 }
 

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from hpcbatch.site.importing import names, slurm_keys, slurm_priority, slurm_rows
+from hpcbatch.site.importing import names, slurm_keys, slurm_preemption, slurm_priority, slurm_rows
 from hpcbatch.site.importing.found import Found, Place, Setting
 from hpcbatch.site.importing.values import hosts, split, whole
 
@@ -215,4 +215,5 @@ _CARRIED: Final = {
     "defmempernode": slurm_rows.everywhere,
     "maxmempernode": slurm_rows.everywhere,
     **slurm_priority.READERS,
+    **slurm_preemption.READERS,
 }

@@ -8,7 +8,6 @@ from typing import Final
 _NONE = frozenset({"", "none", "(null)", "no", "0", "off", "-1", "infinite", "unlimited"})
 _SCRIPTS = "no script of the site runs before or after jobs: put it into the image, or use a policy of Kubernetes"
 _ORDER = "the order of jobs is Volcano's: its plugins drf, priority and proportion"
-_PREEMPT = "a job is never ended for another one"
 _MEMORY = "limits of memory are of a node: set maxMemoryPerNode and defaultMemoryPerNode by hand"
 _POWER = "nodes are stopped and started by the cluster's own autoscaler: set autoscaling: true if there is one"
 _PLUGIN = "plugins of slurmctld and sbatch are not run: what they change can be a translation"
@@ -39,9 +38,6 @@ LEFT: Final[Mapping[str, tuple[frozenset[str], str]]] = {
         ),
         (_NONE, _ORDER),
     ),
-    "preempttype": (_NONE | {"preempt/none"}, _PREEMPT),
-    "preemptmode": (_NONE, _PREEMPT),
-    "preemptexempttime": (_NONE, _PREEMPT),
     "maxjobcount": (_NONE, "the number of jobs is limited by a user's quota: hpcbatch user add --quota-jobs"),
     "defmempercpu": (_NONE, _MEMORY),
     "maxmempercpu": (_NONE, _MEMORY),
@@ -95,7 +91,7 @@ jobcomptype jobcompuser jobcontainerplugin jobcontainertype jobcredentialprivate
 jobcredentialpubliccertificate jobfileappend killonbadexit launchparameters launchtype loglevel logtimeformat
 maildomain maxbatchrequeue maxdbdmsgs maxnodecount maxstepcount maxtaskspernode mcsparameters memlimitenforce
 messagetimeout metricstype mpidefault mpiparams msgaggregationparams namespaceplugin namespacetype parameters
-plugindir plugstackconfig powerparameters powerplugin preemptexempt preemptparameters prepparameters prepplugins
+plugindir plugstackconfig powerparameters powerplugin prepparameters prepplugins
 prioritycalcperiod prioritysitefactorparameters proctracktype
 prologepilogtimeout prologflags prologtimeout propagateprioprocess propagateresourcelimits
 propagateresourcelimitsexcept rebootprogram reconfigflags requeueexit requeueexithold resumefailprogram

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from hpcbatch.site.importing import slurm_preemption
 from hpcbatch.site.importing.found import Found, Queue, Setting
 from hpcbatch.site.importing.values import LONGEST_S, hosts, slurm_bytes, slurm_seconds, split, whole
 
@@ -47,11 +48,8 @@ PARTITION_LEFT: Final[Mapping[str, tuple[frozenset[str], str]]] = {
     "exclusive": (_NO, "nodes are shared by jobs of all users; a job may ask for --exclusive"),
     "lln": (_NO, "where pods go is Volcano's: its plugin nodeorder"),
     "selecttypeparameters": (NOT_SET, "where pods go is Volcano's: its plugin nodeorder"),
-    "prioritytier": (frozenset({"0", "1"}), _ORDER),
     "priorityjobfactor": (frozenset({"0", "1"}), _ORDER),
     "priority": (frozenset({"0", "1"}), _ORDER),
-    "preemptmode": (NOT_SET | _NO, "a job is never ended for another one"),
-    "gracetime": (NOT_SET | _NO, "a job is never ended for another one"),
     "overtimelimit": (NOT_SET | _NO, "a job ends when its walltime is over"),
     "qos": (NOT_SET, "limits of a QOS: site.yaml has those of queues; of a user: hpcbatch user add --quota-cpus"),
     "tresbillingweights": (NOT_SET, "nothing is billed: hpcbatch report counts CPU hours"),
@@ -89,6 +87,8 @@ def partition(row: Row, found: Found, node_sets: Mapping[str, Sequence[str]]) ->
         value = setting.value.lower()
         if key in _LIMITS:
             _LIMITS[key](queue, setting, found)
+        elif key in slurm_preemption.OF_PARTITION:
+            slurm_preemption.OF_PARTITION[key](queue, setting, found)
         elif key == "nodes":
             _nodes(queue, setting, found, node_sets)
         elif key == "default":

@@ -42,6 +42,8 @@ def site_yaml(plan: Plan, found: Found, files: Sequence[str], image: str | None)
         lines.append(f"historyKept: {plan.history_kept_s}")
     if plan.priority:
         lines += ["priority:", *(f"  {key}: {value}" for key, value in plan.priority.items())]
+    if plan.preemption:
+        lines += ["preemption:", *(f"  {key}: {value}" for key, value in plan.preemption.items())]
     if plan.queues:
         lines.append("queues:")
         for queue in plan.queues:
@@ -87,6 +89,10 @@ def _queue(queue: QueueConfig) -> list[str]:
     ):
         if size:
             lines.append(f"  {key}: {format_bytes(size)}")
+    lines += [f"  priorityTier: {queue.priority_tier}"] if queue.priority_tier != 1 else []
+    lines += [f"  preemptMode: {scalar(queue.preempt_mode)}"] if queue.preempt_mode else []
+    lines += [f"  graceTime: {queue.grace_s}"] if queue.grace_s else []
+    lines += [] if queue.priority is None else [f"  priority: {queue.priority}"]
     if queue.node_selector:
         lines.append(f"  nodeSelector: {_mapping(queue.node_selector)}")
     return lines

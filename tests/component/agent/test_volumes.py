@@ -53,6 +53,24 @@ def test_volumes(rig: Rig, tmp_path: Path) -> None:
     assert (tmp_path / "host" / "made").exists()
 
 
+def test_immutable_config_is_shared_and_read_only(rig: Rig) -> None:
+    """Another object of the same name is another volume."""
+    mounts = [{"name": "c", "mountPath": "/config"}]
+    volumes = [{"name": "c", "configMap": {"name": "c", "defaultMode": 0o555}}]
+    script = "cat /config/a; stat -Lc %a /config/a; touch /config/x 2>/dev/null || echo read-only"
+    texts = []
+    for name, content in (("p", "A"), ("q", "A"), ("r", "B")):
+        if name != "q":
+            rig.registry.create(
+                CONFIGMAPS, {"metadata": {"name": "c"}, "data": {"a": f"{content}\n"}, "immutable": True}, "default"
+            )
+        rig.run(name, script, container={"volumeMounts": mounts}, volumes=volumes)
+        texts.append(rig.wait_over(name))
+        if name == "q":
+            rig.registry.delete(CONFIGMAPS, "c", "default")
+    assert texts == [(0, f"{content}\n555\nread-only\n") for content in "AAB"]
+
+
 def test_downward_volume_follows_the_annotation(rig: Rig) -> None:
     field = {"fieldPath": "metadata.annotations['hpcbatch.io/requests']"}
     script = (

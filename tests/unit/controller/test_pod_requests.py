@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,13 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.api.port import Object
-from hpcbatch.controller.pod_requests import ANNOTATION, Signal, announce_end, pass_on, requests_text, unsent_signal
+from hpcbatch.controller.pod_requests import (
+    ANNOTATION,
+    Signal,
+    announce_end,
+    pass_on,
+    requests_text,
+    signals_of_grace,
+    unsent_signal,
+)
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.preemption import PreemptMode
+from hpcbatch.model.record import JobRecord, JobStatus, Preempted
+from hpcbatch.model.spec import JobSpec, WarnSignal
 from hpcbatch.model.state import JobState
 
 RUNNING = JobStatus(state=JobState.RUNNING)
+NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 
 
 def signal(request_id: str, number: int = 10, scope: str = "session") -> Signal:
@@ -138,3 +150,31 @@ def test_a_requeue_is_told_once_and_given_time() -> None:
     for passed_s, left_s in ((0.5, 1.5), (2, 0), (600, 0)):
         assert announce_end(api, pod, "requeue", now + timedelta(seconds=passed_s)) == left_s  # type: ignore[arg-type]
     assert len(api.made) == 1
+
+
+def in_grace(grace_s: int, **spec: Any) -> JobRecord:
+    mark = Preempted(by=9, time=NOW, end_time=NOW + timedelta(seconds=grace_s), mode=PreemptMode.CANCEL)
+    job = JobSpec(dialect=Dialect.SLURM, name="j", chunks=(Chunk(),), **spec)
+    return JobRecord(
+        job_id=7, namespace="ns", object_name="j", spec=job, status=replace(RUNNING, preempted=mark), queue="q"
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "sends_user_signal", "sent"),
+    [
+        (in_grace(0), False, []),
+        (in_grace(30), False, [(18, "steps"), (15, "steps")]),
+        (in_grace(30), True, [(18, "steps"), (15, "steps")]),
+        (in_grace(30, warn_signal=WarnSignal(signal=10)), False, [(18, "steps"), (15, "steps")]),
+        (in_grace(30, warn_signal=WarnSignal(signal=10)), True, [(10, "steps")]),
+        (in_grace(30, warn_signal=WarnSignal(signal=10, is_batch_only=True)), True, [(10, "script")]),
+    ],
+)
+def test_what_a_job_gets_when_its_grace_time_begins(
+    record: JobRecord, sends_user_signal: bool, sent: list[tuple[int, str]]
+) -> None:
+    signals = signals_of_grace(record, sends_user_signal=sends_user_signal)
+    assert [(one.number, one.scope) for one in signals] == sent
+    once = requests_text("", RUNNING, is_suspended=False, signals=signals)
+    assert requests_text(once, RUNNING, is_suspended=False, signals=signals) == once, "each is sent once"

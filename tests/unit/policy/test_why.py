@@ -9,7 +9,8 @@ import pytest
 
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.preemption import PreemptMode
+from hpcbatch.model.record import JobRecord, JobStatus, PastRun, Preempted, Preempting, Victim
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
@@ -93,3 +94,18 @@ def test_others(one: JobRow, text: str) -> None:
 def test_something_is_said_of_every_job(state: JobState, reason: Reason) -> None:
     text = said(row(2, reason, state))
     assert text.startswith("Job 2 ") and text.endswith(".") and "  " not in text
+
+
+def test_who_ends_for_whom() -> None:
+    mark = Preempted(by=12, time=NOW, end_time=SOON, mode=PreemptMode.REQUEUE)
+    runs = row(1, state=JobState.RUNNING, start_time=NOW)
+    chosen = JobStatus(state=JobState.RUNNING, preempted=mark)
+    assert why(runs, LINE, NOW, UTC, chosen).endswith(
+        " It was chosen to make room for job 12, and is ended 2026-11-25 12:20:00."
+    )
+    past = PastRun(start_time=NOW, end_time=SOON, lost="it was preempted for job 12")
+    again = why(TOP, LINE, NOW, UTC, JobStatus(past_runs=(past,)))
+    assert again.endswith(" It ran before, until 2026-11-25 12:20:00: it was preempted for job 12.")
+    victims = Preempting(time=NOW, places="0:n1*1", victims=(Victim(job=5, run=1), Victim(job=6, run=2)))
+    assert why(TOP, LINE, NOW, UTC, JobStatus(preempting=victims)).endswith(" For it are being preempted: 5, 6.")
+    assert why(runs, LINE, NOW, UTC, JobStatus(preempting=victims)).endswith(" For it were preempted: 5, 6.")

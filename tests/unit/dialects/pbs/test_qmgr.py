@@ -97,6 +97,9 @@ def test_queue_changes() -> None:
     limits = [Setting("resources_max", "walltime", value="1:00:00"), Setting("default_chunk", "mem", value="1gb")]
     values = {"maxWalltimeSeconds": 3600, "defaultMemoryPerNodeBytes": 1 << 30}
     assert queue_change(limits, Verb.SET) == QueueChange(limits=values)
+    for value in ("150", "-1024"):
+        assert queue_change([Setting("Priority", value=value)], Verb.SET).limits == {"priority": int(value)}
+    assert queue_change([Setting("Priority")], Verb.UNSET) == QueueChange(limits={"priority": None})
     assert queue_change([Setting("resources_max", "ncpus")], Verb.UNSET) == QueueChange(limits={"maxCPUs": None})
 
 
@@ -114,6 +117,8 @@ def test_node_changes() -> None:
     ("change", "setting", "number", "text"),
     [
         (queue_change, Setting("enabled", value="perhaps"), 15014, "Illegal attribute or resource value  enabled"),
+        (queue_change, Setting("Priority", value="1024"), 15014, "Illegal attribute or resource value  Priority"),
+        (queue_change, Setting("Priority", value="high"), 15014, "Illegal attribute or resource value  Priority"),
         (queue_change, Setting("queue_type", value="Rest"), 15014, "Illegal attribute or resource value  queue_type"),
         (queue_change, Setting("route_destinations", value="a"), 15026, "Incompatible type"),
         (

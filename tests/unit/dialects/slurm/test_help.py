@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from hpcbatch.dialects.pbs import options as pbs_options
 from hpcbatch.dialects.pbs import usage
+from hpcbatch.dialects.slurm.command_lines import COMMANDS, full_help, said_in_help
 from hpcbatch.dialects.slurm.help import SBATCH_HELP, SCONTROL_USAGE
 from hpcbatch.dialects.slurm.options import OPTIONS, Support
-from hpcbatch.dialects.slurm.scontrol_command import _ENTITIES, _KEYWORDS
+from hpcbatch.dialects.slurm.scontrol_command import ENTITIES, KEYWORDS
 
 NOT_SUPPORTED_BY_QSUB = set("IXuc")
 """`-c n` is taken, and what happens anyway."""
@@ -21,13 +24,35 @@ def test_sbatch() -> None:
     assert named - done == {"comment"}
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["sacct", "sacctmgr", "scancel", "scontrol", "sdiag", "sinfo", "sprio", "squeue", "sreport", "sshare", "sstat"],
+)
+def test_every_option_stands_on_the_help_page(command: str) -> None:
+    of = COMMANDS[command]
+    said = said_in_help(of.help)
+    for option in of.parser.options:
+        longs = [f"--{name}" for name in (option.name, *option.aliases)]
+        assert any(long.startswith(name) for name in said for long in longs if len(name) > 3), option.name
+        assert not option.short or f"-{option.short}" in said
+
+
+@pytest.mark.parametrize("command", ["srun", "salloc"])
+def test_help_made_of_the_options(command: str) -> None:
+    text = full_help(command)
+    assert text.startswith(f"Usage: {command} [OPTIONS...]")
+    for option in COMMANDS[command].parser.options:
+        assert re.search(rf"^  (-{option.short}, |    )--{option.name}\b.* \S", text, re.MULTILINE), option.name
+    assert all(len(line) < 140 for line in text.splitlines())
+
+
 def test_scontrol() -> None:
     lines = re.findall(r"^  ([a-z_]+)(?: ([a-z]+))?", SCONTROL_USAGE, re.MULTILINE)
-    assert {verb for verb, _ in lines} >= _KEYWORDS.keys() - {"holdu"}
-    assert {verb for verb, _ in lines} <= _KEYWORDS.keys() | {"reconfigure"}
+    assert {verb for verb, _ in lines} >= KEYWORDS.keys() - {"holdu"}
+    assert {verb for verb, _ in lines} <= KEYWORDS.keys() | {"reconfigure"}
     shown = " ".join(re.findall(r"show ([a-z]+)", SCONTROL_USAGE)).split()
-    assert all(any(entity.startswith(word) for entity in _ENTITIES) for word in shown)
-    assert all(any(entity.startswith(word) for word in shown) for entity in _ENTITIES)
+    assert all(any(entity.startswith(word) for entity in ENTITIES) for word in shown)
+    assert all(any(entity.startswith(word) for word in shown) for entity in ENTITIES)
 
 
 def test_qsub() -> None:

@@ -146,6 +146,11 @@ SPEC = ReservationSpec(
         (("Nodes+=n3",), {"nodes": ("n1", "n2", "n3")}),
         (("Nodes-=n1",), {"nodes": ("n2",)}),
         (("NodeCnt=1",), {"nodes": ("n1",)}),
+        (("Nodes=ALL",), {"flags": (Flag.MAINT, Flag.SPEC_NODES, Flag.ALL_NODES)}),
+        (
+            ("Nodes=ALL", "Partition=p", "Flags=PART_NODES"),
+            {"partition": "p", "flags": (Flag.MAINT, Flag.SPEC_NODES, Flag.PART_NODES)},
+        ),
         (("NodeCnt=3",), {"nodes": (), "node_counts": (3,)}),
     ],
 )
@@ -165,6 +170,8 @@ def test_update(words: tuple[str, ...], wanted: dict[str, object]) -> None:
         (("Users-=ann",), False, "Reservation request lacks users, groups or accounts"),
         (("Groups=g",), False, "Reservations can't have users and groups specified, only one or the other"),
         (("NodeCnt=0",), False, "Invalid node name specified"),
+        (("Flags=PART_NODES", "Nodes=ALL"), False, "Invalid partition name specified"),
+        (("Flags=PART_NODES", "Partition=p"), False, "Invalid node name specified"),
     ],
 )
 def test_wrong_updates(words: tuple[str, ...], is_on: bool, says: str) -> None:

@@ -332,9 +332,9 @@ def test_priority() -> None:
         assert spec.nice == 0
     for number in (0, RELEASE):
         assert updated(f"Priority={number}", before=before) == before.spec
-    ranked = replace(before, status=replace(before.status, rank=950))
-    moved = updated("Priority=2000", before=ranked)
-    assert (moved.priority - moved.nice) - (before.spec.priority - before.spec.nice) == 2000 - 950, "factors go on"
+    assert updated("Priority=2000", before=before).fixed_priority == 2000, "it stays, whatever factors there are"
+    fixed = replace(before, spec=replace(before.spec, fixed_priority=2000))
+    assert updated(f"Priority={RELEASE}", before=fixed).fixed_priority is None
     with pytest.raises(SlurmUsageError, match="Job is in held state, pending scheduler release"):
         updated("Priority=5", before=job("-H"))
 

@@ -16,6 +16,7 @@ from hpcbatch.site.importing.recognise import _READ, Format, recognised
 from hpcbatch.site.importing.write import braces, comment, duration, scalar, site_yaml
 from tests.unit.site.importing.reading import found_in
 from tests.unit.site.importing.test_pbs import MAUI, PRO, SERVER, TORQUE
+from tests.unit.site.importing.test_preemption import SCHED
 from tests.unit.site.importing.test_slurm import CLUSTER, DUMP, NODE, SHOWN
 
 GRES = "Name=gpu Type=a100 File=/dev/nvidia0\n"
@@ -26,6 +27,7 @@ SAMPLES = {
     Format.SACCTMGR: DUMP,
     Format.QMGR: SERVER,
     Format.PBSNODES: TORQUE + "\n" + PRO,
+    Format.SCHED_CONFIG: SCHED,
     Format.MAUI: MAUI,
 }
 

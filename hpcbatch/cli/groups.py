@@ -1,0 +1,41 @@
+"""The help of `hpcbatch` itself: its commands in groups."""
+
+from __future__ import annotations
+
+import click
+
+GROUPS = {
+    "This machine as a cluster": ("up", "down", "status", "demo"),
+    "Jobs": ("new", "explain", "watch", "why"),
+    "Weather forecasts": ("wrf",),
+    "Your login": ("login-check", "completion"),
+    "Administration": ("check", "site", "user", "report", "accounting", "controller"),
+}
+EXAMPLES = """\b
+Examples:
+  hpcbatch up --nodes 4 --cpus 8      a cluster on this machine
+  qsub job.pbs; sbatch job.sh         submit scripts as they are
+  hpcbatch watch                      follow what is submitted
+  hpcbatch explain job.pbs            what becomes of each option
+  hpcbatch new wrf --help             job scripts for a forecast
+  hpcbatch user add anna              a user of the cluster
+  hpcbatch COMMAND --help, man hpcbatch-COMMAND"""
+
+
+def group_of(command: str) -> str:
+    return next((title for title, commands in GROUPS.items() if command in commands), "")
+
+
+class Grouped(click.Group):
+    def list_commands(self, _context: click.Context) -> list[str]:
+        order = [name for names in GROUPS.values() for name in names]
+        return sorted(self.commands, key=lambda name: (order.index(name) if name in order else len(order), name))
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, names in GROUPS.items():
+            rows = [
+                (name, self.commands[name].get_short_help_str(limit=200)) for name in names if name in self.commands
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)

@@ -1,0 +1,51 @@
+"""Objects that take less memory: each name of a field is one string, however many objects have it, and so are the texts
+that many have alike, such as the environment of all jobs from one session.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from sys import intern
+from typing import Any, Final
+
+_SHORT: Final = 256
+_MOST_SHORT, _MOST_LONG = 4096, 64
+"""So many texts are remembered; then all are forgotten, and those that come again are remembered again."""
+_LONGEST: Final = 65536
+
+_short: dict[str, str] = {}
+_long: dict[str, str] = {}
+
+
+def compact(value: Any) -> Any:
+    """A copy of a JSON value whose texts are shared with those before it."""
+    if isinstance(value, str):
+        return _shared(value)
+    if isinstance(value, (dict, Mapping)):
+        return {_name(key): compact(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [compact(item) for item in value]
+    return value
+
+
+def loads(text: str) -> Any:
+    """Read JSON so."""
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {intern(key): _shared(item) if type(item) is str else item for key, item in pairs}
+
+
+def _name(key: Any) -> Any:
+    return intern(key) if type(key) is str else key
+
+
+def _shared(text: str) -> str:
+    if len(text) > _LONGEST:
+        return text
+    memory, most = (_short, _MOST_SHORT) if len(text) <= _SHORT else (_long, _MOST_LONG)
+    if len(memory) >= most:
+        memory.clear()
+    return memory.setdefault(text, text)

@@ -1,0 +1,70 @@
+"""What may stand on the line of a command, for people: completion, manual pages and help are made from it.
+
+Commands read their lines by tables of their own; those are where this is taken from.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Word(StrEnum):
+    """What a word stands for, and so what completes it."""
+
+    TEXT = "text"
+    FILE = "file"
+    DIRECTORY = "directory"
+    COMMAND = "command"
+    JOB = "job"
+    QUEUE = "queue"
+    NODE = "node"
+    USER = "user"
+    ONE_OF = "one-of"
+
+
+class Flag(NamedTuple):
+    """An option. `names` are as they are written, `-p` and `--partition`."""
+
+    names: tuple[str, ...]
+    takes: str = ""
+    """"" for no value, "=" for one, "?" for one that may be missing."""
+    about: str = ""
+    """One line."""
+    value: str = ""
+    """What the value is called in the manual."""
+    word: Word = Word.TEXT
+    choices: tuple[str, ...] = ()
+    """All values, with Word.ONE_OF."""
+
+
+class CommandLine(NamedTuple):
+    name: str
+    """Of a command within another the word that stands there: `add` of `hpcbatch user add`."""
+    about: str
+    """One line."""
+    usage: str = ""
+    """As the command itself prints it, without a final newline."""
+    flags: tuple[Flag, ...] = ()
+    operands: tuple[Word, ...] = ()
+    """The last one may be repeated."""
+    choices: tuple[str, ...] = ()
+    """What an operand may be, with Word.ONE_OF."""
+    commands: tuple[CommandLine, ...] = ()
+    """Those within this one."""
+    group: str = ""
+    """The heading below which it stands among those within another."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Of the environment: the name, and what it stands for."""
+    text: str = ""
+    """More of the manual, paragraphs parted by empty lines; lines that begin with four blanks stay as they are."""
+
+
+def value_of(flag: Flag) -> str:
+    """What stands behind the flag's name in the manual: `=FILE`, `[=FILE]`, ` FILE`."""
+    if not flag.takes:
+        return ""
+    name = flag.value or (flag.word.upper() if flag.word is not Word.ONE_OF else "|".join(flag.choices))
+    if not flag.names[-1].startswith("--"):
+        return f" {name}"
+    return f"[={name}]" if flag.takes == "?" else f"={name}"

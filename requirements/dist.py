@@ -1,0 +1,95 @@
+"""`make dist`: a release of the last commit: source distribution, wheel, bill of materials, checksums.
+
+`dist.py PYTHON DIRECTORY`: PYTHON has the build system. The same commit gives the same bytes: times are those of the
+commit, and the wheel is built from the source distribution, which so is known to be complete.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parent.parent
+
+
+def main() -> None:
+    python, target = sys.argv[1], Path(sys.argv[2])
+    from audit import write_bill
+
+    shutil.rmtree(target, ignore_errors=True)
+    made = build(python, target)
+    bill = target / f"{made[1].name.partition('-py3')[0]}.cdx.json"
+    write_bill(("base",), bill)
+    sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in (*made, bill))
+    (target / "SHA256SUMS").write_text(sums)
+    print(sums, end="")
+    if subprocess.run(("git", "status", "--porcelain"), cwd=CHECKOUT, capture_output=True, check=True).stdout:
+        print("note: changes that are not committed are not in it", file=sys.stderr)
+
+
+def build(python: str, target: Path) -> tuple[Path, Path]:
+    """The source distribution and the wheel of HEAD."""
+    target.mkdir(parents=True, exist_ok=True)
+    when = subprocess.run(
+        ("git", "log", "-1", "--format=%ct"), cwd=CHECKOUT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    with tempfile.TemporaryDirectory() as folder:
+        source, unpacked = Path(folder, "source"), Path(folder, "unpacked")
+        _unpack(
+            subprocess.run(("git", "archive", "HEAD"), cwd=CHECKOUT, capture_output=True, check=True).stdout, source
+        )
+        sdist = target / _call(python, "build_sdist", source, target.resolve(), when)
+        _repeatable(sdist, int(when))
+        _unpack(gzip.decompress(sdist.read_bytes()), unpacked)
+        (root,) = unpacked.iterdir()
+        return sdist, target / _call(python, "build_wheel", root, target.resolve(), when)
+
+
+def _unpack(archive: bytes, folder: Path) -> None:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(folder, filter="data")
+
+
+def _call(python: str, hook: str, folder: Path, target: Path, when: str) -> str:
+    """A hook of the build system (PEP 517); the name of the file that it made."""
+    program = f"from setuptools import build_meta; print(build_meta.{hook}({str(target)!r}))"
+    done = subprocess.run(
+        (python, "-c", program),
+        cwd=folder,
+        env={**os.environ, "SOURCE_DATE_EPOCH": when, "PYTHONHASHSEED": "0"},
+        capture_output=True,
+        text=True,
+        umask=0o022,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"{hook} failed\n{done.stdout}{done.stderr}")
+    return done.stdout.splitlines()[-1]
+
+
+def _repeatable(sdist: Path, when: int) -> None:
+    """The same archive without what differs from build to build: times, owners, the order of the files."""
+    with tarfile.open(sdist) as tar:
+        members = sorted(tar.getmembers(), key=lambda member: member.name)
+        content = [(member, tar.extractfile(member) if member.isfile() else None) for member in members]
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as anew:
+            for member, file in content:
+                member.mtime, member.uid, member.gid, member.uname, member.gname = when, 0, 0, "", ""
+                member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+                member.pax_headers = {}
+                anew.addfile(member, file)
+    with sdist.open("wb") as out, gzip.GzipFile(filename="", fileobj=out, mode="wb", mtime=when) as zipped:
+        zipped.write(packed.getvalue())
+
+
+if __name__ == "__main__":
+    main()

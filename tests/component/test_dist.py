@@ -1,0 +1,92 @@
+"""What a release consists of: the same bytes from the same commit, and all that runs without a checkout."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hpcbatch.cli import PACKAGES
+
+CHECKOUT = Path(__file__).parents[2]
+SPEC = importlib.util.spec_from_file_location("dist", CHECKOUT / "requirements/dist.py")
+assert SPEC is not None
+assert SPEC.loader is not None
+DIST = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(DIST)
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The source distribution and the wheel."""
+    sdist, wheel = DIST.build(sys.executable, tmp_path_factory.mktemp("dist"))
+    return sdist, wheel
+
+
+@pytest.fixture(scope="module")
+def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A fresh environment with the wheel, and with what it needs by a path to this environment's packages."""
+    home = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    subprocess.run([str(home / "bin/pip"), "install", "--quiet", "--no-deps", str(built[1])], check=True, cwd=home)
+    packages = next(home.glob("lib/python*/site-packages"))
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    yield home
+
+
+def run(home: Path, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": f"{home / 'bin'}:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(home), "LANG": "C.UTF-8", **environ}
+    return subprocess.run(argv, cwd=home, env=env, capture_output=True, text=True, timeout=240, check=False)
+
+
+def test_a_second_build_is_the_same(built: tuple[Path, Path], tmp_path: Path) -> None:
+    again = DIST.build(sys.executable, tmp_path)
+    for first, second in zip(built, again, strict=True):
+        assert first.name == second.name
+        assert first.read_bytes() == second.read_bytes(), first.name
+
+
+def test_the_wheel_is_complete(built: tuple[Path, Path]) -> None:
+    names = {name.partition(".data/data/share/")[2] for name in zipfile.ZipFile(built[1]).namelist()}
+    for command in ("hpcbatch", *(name for commands in PACKAGES.values() for name in commands)):
+        assert {
+            f"man/man1/{command}.1",
+            f"bash-completion/completions/{command}",
+            f"fish/vendor_completions.d/{command}.fish",
+        } <= names
+    assert {"man/man5/hpcbatch-site.yaml.5", "zsh/site-functions/_hpcbatch"} <= names
+
+
+def test_it_runs_without_a_checkout(installed: Path) -> None:
+    where = run(installed, "python", "-c", "import hpcbatch; print(hpcbatch.__file__)").stdout
+    assert where.startswith(str(installed))
+    assert run(installed, "hpcbatch", "--version").stdout.endswith("0.1.0\n")
+    done = run(installed, "hpcbatch", "new", "list")
+    assert (done.returncode, done.stderr) == (0, "")
+    script = installed / "job.pbs"
+    script.write_text("#PBS -l select=2:ncpus=1\nmpirun hostname\n")
+    done = run(installed, "qsub", "--dry-run", str(script))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "# Dry run: nothing was submitted." in done.stdout
+
+
+def test_bash_loads_the_completion_of_each_command(installed: Path) -> None:
+    file = installed / "share/bash-completion/completions/squeue"
+    program = f"source {file}; COMP_WORDS=(squeue --sta); COMP_CWORD=1; _hpcbatch; echo ${{COMPREPLY[@]}}"
+    assert run(installed, "bash", "-c", program).stdout == "--start --states=\n"
+
+
+def test_its_demo(installed: Path) -> None:
+    mpi = Path(sys.executable).parent
+    path = f"{installed / 'bin'}:{mpi}:/usr/bin:/bin:/usr/sbin:/sbin"
+    done = run(installed, "hpcbatch", "demo", PATH=path, TMPDIR=os.environ.get("TMPDIR", "/tmp"))
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert done.stdout.count("the token is back after 6 ranks") == 2

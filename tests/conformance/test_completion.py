@@ -1,0 +1,145 @@
+"""Completion in real shells: what bash, zsh and fish offer behind the words of a command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pexpect
+import pytest
+
+from tests.conformance.site import BIN, Site
+
+_BASH = r"""
+source ./completion.bash
+COMP_WORDS=("$@")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+function=$(complete -p "${COMP_WORDS[0]##*/}") && function=${function#*-F } && "${function%% *}"
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+def _bash(site: Site, *words: str) -> list[str]:
+    """What bash offers for the last word, as readline parts the words: `=` is one by itself."""
+    if not (site.work / "completion.bash").exists():
+        site.script("completion.bash", site.run("hpcbatch", "completion", "bash").stdout)
+    done = site.run("bash", "--norc", "-c", _BASH, "bash", *words, check=False)
+    assert done.stderr == ""
+    return [line for line in done.stdout.splitlines() if line]
+
+
+def _fish(site: Site, line: str) -> list[str]:
+    program = f"hpcbatch completion fish | source; complete -C {line!r}"
+    done = site.run("fish", "--no-config", "-c", program, env={"TERM": "dumb", "HOME": str(site.work)})
+    return [offered.partition("\t")[0] for offered in done.stdout.splitlines()]
+
+
+def _zsh(site: Site, line: str, expected: str) -> None:
+    """The line and two tabs, until `expected` stands on the screen."""
+    program, *rest = site.command("zsh", "-f", "-i")
+    child = pexpect.spawn(
+        program,
+        rest,
+        env={**site.env, "TERM": "dumb", "HOME": str(site.work), "PS1": "ready> "},
+        cwd=str(site.work),
+        encoding="utf-8",
+        timeout=60,
+        dimensions=(50, 200),
+    )
+    try:
+        child.expect_exact("ready> ")
+        child.sendline("autoload -Uz compinit && compinit -u -D; source <(hpcbatch completion zsh); print lo''aded")
+        child.expect_exact("loaded")
+        child.expect_exact("ready> ")
+        child.send(f"{line}\t\t")
+        child.expect_exact(expected)
+    finally:
+        child.close(force=True)
+
+
+def _needs(site: Site, shell: str) -> None:
+    if site.run("sh", "-c", f"command -v {shell}", check=False).returncode:
+        pytest.skip(f"NOT TESTED: there is no {shell} here (apt-get install {shell})")
+
+
+@pytest.fixture
+def job(site: Site) -> str:
+    """The number of a held job."""
+    return site.qsub("-h", "-N", "waits", stdin="true\n")
+
+
+def test_options(site: Site) -> None:
+    assert _bash(site, "sbatch", "--part") == ["--partition="]
+    assert {"--cpus-per-task=", "--cpus-per-gpu="} <= set(_bash(site, "sbatch", "--cpus"))
+    assert {"-N", "-l", "-q", "--dry-run"} <= set(_bash(site, "qsub", "-"))
+    assert "--me" in _bash(site, "squeue", "-l", "--m")
+    assert _bash(site, "sbatch", "job.sh", "--", "--part") == []
+    assert _bash(site, "hpcbatch", "up", "--no") == ["--nodes="]
+
+
+def test_commands_within(site: Site) -> None:
+    assert _bash(site, "hpcbatch", "wa") == ["watch"]
+    assert set(_bash(site, "hpcbatch", "user", "")) >= {"add", "list"}
+    assert _bash(site, "scontrol", "show", "part")[0] == "partition"
+    assert "--kubeconfig=" in _bash(site, "hpcbatch", "user", "add", "--")
+
+
+def test_jobs_queues_nodes_and_files(site: Site, job: str) -> None:
+    (site.work / "forecast.pbs").write_text("true\n")
+    queues = _bash(site, "qsub", "-q", "")
+    assert queues
+    assert _bash(site, "sbatch", "--partition", "=", "") == queues
+    assert _bash(site, "sbatch", "--partition", "=") == queues
+    assert _bash(site, "sbatch", "-p") == ["-p"]
+    assert _bash(site, "sbatch", "-p", queues[0]) == [queues[0]]
+    assert _bash(site, "sbatch", f"-p{queues[0][0]}")[0].startswith(f"-p{queues[0][0]}")
+    assert job in _bash(site, "qdel", "")
+    assert job in _bash(site, "scancel", job[:1])
+    assert f"7,{job}" in _bash(site, "squeue", "-j", "7,")
+    assert job in _bash(site, "scontrol", "hold", "")
+    assert job in _bash(site, "scontrol", "show", "job", "")
+    assert job in _bash(site, "hpcbatch", "watch", "")
+    assert _bash(site, str(BIN / "qmove"), "") == queues
+    assert job in _bash(site, str(BIN / "qmove"), queues[0], "")
+    assert len(_bash(site, "pbsnodes", "")) == 3
+    assert "forecast.pbs" in _bash(site, "qsub", "fore")
+    assert _bash(site, "qsub", "-j", "o") == ["oe"]
+
+
+def test_it_says_nothing_without_a_cluster(site: Site) -> None:
+    lost = {"HPCBATCH_KUBECONFIG": "/nowhere", "KUBECONFIG": "/nowhere"}
+    done = site.run("hpcbatch", "complete", "job", "pbs", env=lost, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+
+
+def test_it_loads_little() -> None:
+    """A key press waits for it: neither click nor a table of options is read."""
+    program = (
+        "import sys; sys.argv[1:] = ['complete']; from hpcbatch.cli import module_of\n"
+        "__import__(module_of('hpcbatch'))\n"
+        "sys.exit(any(name in sys.modules for name in ('click', 'kubernetes', 'hpcbatch.dialects.registry')))"
+    )
+    assert subprocess.run([sys.executable, "-I", "-c", program], check=False).returncode == 0
+
+
+def test_fish(site: Site, job: str) -> None:
+    _needs(site, "fish")
+    queues = _bash(site, "qsub", "-q", "")
+    assert _fish(site, "qsub -q ") == queues
+    assert _fish(site, "sbatch --partition=") == [f"--partition={queue}" for queue in queues]
+    assert job in _fish(site, "qdel ")
+    assert "--cpus-per-task" in [each.rstrip("=") for each in _fish(site, "sbatch --cpus")]
+    assert _fish(site, "hpcbatch wat") == ["watch"]
+    assert "add" in _fish(site, "hpcbatch user ")
+    assert "--kubeconfig" in [each.rstrip("=") for each in _fish(site, "hpcbatch user add --k")]
+
+
+def test_zsh(site: Site, job: str) -> None:
+    _needs(site, "zsh")
+    queue = _bash(site, "qsub", "-q", "")[0]
+    _zsh(site, f"sbatch --partition={queue[:1]}", f"sbatch --partition={queue}")
+    _zsh(site, "sbatch --parti", "sbatch --partition ")
+    _zsh(site, f"qdel {job[:1]}", job)
+    _zsh(site, "hpcbatch wat", "hpcbatch watch ")
+    _zsh(site, "hpcbatch user ", "enable")
+    _zsh(site, "qstat -", "jobs that have ended")

@@ -1,0 +1,38 @@
+"""Texts that objects have alike are one string."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcbatch.engine.registry.compact import compact, loads
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+
+
+@given(_VALUES)
+def test_the_value_is_the_same(value: Any) -> None:
+    text = json.dumps(value)
+    assert json.dumps(compact(value)) == json.dumps(loads(text)) == text
+
+
+def test_equal_texts_are_one() -> None:
+    text = json.dumps({"spec": {"environment": "x" * 1000, "queue": "short"}})
+    first, second = loads(text), compact(json.loads(text))
+    for name in ("environment", "queue"):
+        assert first["spec"][name] is second["spec"][name]
+    assert next(iter(first)) is next(iter(second))
+
+
+def test_many_texts_are_not_kept_for_ever() -> None:
+    text = "".join(["first", "-text"])
+    kept = compact(text)
+    for number in range(5000):
+        compact(f"another-{number}")
+    assert compact("".join(["first", "-text"])) is not kept
