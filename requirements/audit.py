@@ -77,4 +77,5 @@ def audit(group: str) -> int:
     return len(vulnerable)
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

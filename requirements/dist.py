@@ -1,4 +1,4 @@
-"""`make dist`: what a release consists of, from the last commit: source distribution, wheel, bill of materials, checksums.
+"""`make dist`: a release of the last commit: source distribution, wheel, bill of materials, checksums.
 
 `dist.py PYTHON DIRECTORY`: PYTHON has the build system. The same commit gives the same bytes: times are those of the
 commit, and the wheel is built from the source distribution, which so is known to be complete.

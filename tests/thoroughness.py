@@ -8,7 +8,7 @@ import os
 from typing import Final
 
 IS_FULL: Final = os.environ.get("HPCBATCH_TESTS") == "full"
-_QUICK_SHARE = 5
+_QUICK_SHARE = 8
 
 
 def examples(count: int) -> int:

@@ -19,6 +19,7 @@ def main() -> None:
     parser.add_argument("--per-node", type=int, metavar="N", help="processors of a node; default: one node has all")
     parser.add_argument("--most", type=int, metavar="N", help="no more than the first N jobs")
     parser.add_argument("--depth", type=int, default=1, help="of cost: how many jobs have planned starts")
+    parser.add_argument("--accasim", type=Path, metavar="PYTHON", help="one that has accasim: its two ways as well")
     asked = parser.parse_args()
     if asked.names == ["cost"]:
         cost.main(depth=asked.depth, seed=asked.seed)
@@ -31,7 +32,9 @@ def main() -> None:
         jobs = trace.read(asked.swf, asked.processors, asked.most)
     else:
         jobs = lublin.generate(asked.lublin, asked.processors or 256, seed=asked.seed, load=asked.load)
-    ways.show(jobs, asked.names or list(ways.DEFAULT), per_node=asked.per_node)
+    known = {**ways.ALL, **(ways.of_accasim(asked.accasim) if asked.accasim else {})}
+    names = asked.names or [*ways.DEFAULT, *(name for name in known if name not in ways.ALL)]
+    ways.show(jobs, {name: known[name] for name in names}, per_node=asked.per_node)
 
 
 main()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from bench.policy import book, favour
 from bench.policy.measures import Starts, measure, waits_s
+from bench.policy.others import accasim
 from bench.policy.replay import by_submission, replay
 from bench.policy.trace import Trace
 
@@ -32,14 +34,21 @@ ALL: Mapping[str, Way] = {
 DEFAULT = ("fcfs", "easy", "conservative", "plan", "plan-short", "plan-promised")
 
 
-def show(trace: Trace, names: Sequence[str], *, per_node: int | None) -> None:
+def of_accasim(python: Path) -> Mapping[str, Way]:
+    return {
+        "accasim-fcfs": lambda trace, _: accasim(trace, python, "fcfs"),
+        "accasim-easy": lambda trace, _: accasim(trace, python, "easy"),
+    }
+
+
+def show(trace: Trace, some: Mapping[str, Way], *, per_node: int | None) -> None:
     print(f"{len(trace.jobs)} jobs on {trace.processors} processors; {trace.skipped} lines left out")
     print("way              slowdown   x EASY   mean wait s   longest s   utilisation   waits > 2 x EASY's   CPU s")
     easy_starts = book.easy(trace)
     easy, easy_waits = measure(trace, easy_starts), waits_s(trace, easy_starts)
-    for name in names:
+    for name, way in some.items():
         start = time.process_time()
-        starts = ALL[name](trace, per_node)
+        starts = way(trace, per_node)
         taken_s = time.process_time() - start
         found, waits = measure(trace, starts), waits_s(trace, starts)
         doubled = sum(wait > 2 * before for wait, before in zip(waits, easy_waits, strict=True))

@@ -135,9 +135,7 @@ class Controller:
             None if history is None else Archive(api, history, self._batchjobs, self._sites, is_history_served)
         )
         self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None)
-        self._usage = (
-            LiveUsage(read_log, self._batchjobs.items, self._job_pods.running, self._queue.add) if read_log else None
-        )
+        self._usage = LiveUsage(read_log, self._job_pods.running, self._queue.add) if read_log else None
         rooms = NodeRooms(self._nodes, self._pods)
         self._plan = PlanGate(
             self._batchjobs,
@@ -308,6 +306,8 @@ class Controller:
         self._arrays.on_event(event)
         self._licenses.on_event(event)
         self._plan.on_batchjob(event)
+        if self._usage is not None:
+            self._usage.on_batchjob(event)
         if event.type == "DELETED":
             self._by_number.pop(number, None)
             self._job_pods.forget(key)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from hpcbatch.api.informer import object_key
-from hpcbatch.api.port import Object
+from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.record import HostUsage
 from hpcbatch.model.state import JobState
@@ -52,11 +52,13 @@ class LiveUsage:
     def __init__(
         self,
         read_log: ReadLog,
-        batchjobs: Callable[[], Iterable[Object]],
         pods_of: Callable[[Object], Iterable[Object]],
         wake: Callable[[Key], None],
     ) -> None:
-        self._read_log, self._batchjobs, self._pods_of, self._wake = read_log, batchjobs, pods_of, wake
+        self._read_log, self._pods_of, self._wake = read_log, pods_of, wake
+        self._lock = threading.Lock()
+        self._running: dict[Key, Object] = {}
+        """By events: to look through thousands that wait each second would be most of what they cost at rest."""
         self._seen: dict[Key, Seen] = {}
         self._next_look: dict[Key, float] = {}
         self._stopping = threading.Event()
@@ -64,6 +66,14 @@ class LiveUsage:
 
     def stop(self) -> None:
         self._stopping.set()
+
+    def on_batchjob(self, event: WatchEvent) -> None:
+        key = object_key(event.object)
+        with self._lock:
+            if event.type != "DELETED" and is_running(event.object):
+                self._running[key] = event.object
+            else:
+                self._running.pop(key, None)
 
     def of(self, obj: Object) -> tuple[HostUsage, ...]:
         """The known usage of the job's current run, by pod."""
@@ -93,7 +103,8 @@ class LiveUsage:
                 _LOG.exception("usage of running jobs")
 
     def _look(self) -> None:
-        running = {object_key(obj): obj for obj in self._batchjobs() if is_running(obj)}
+        with self._lock:
+            running = dict(self._running)
         for known in (self._seen, self._next_look):
             for key in [key for key in known if key not in running]:
                 del known[key]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from hpcbatch.dataclass import dataclass
-from hpcbatch.model.command_line import CommandLine
 from hpcbatch.model.dependency import Left
 from hpcbatch.model.mail import Mail
 from hpcbatch.model.outcome import Outcome
@@ -14,6 +14,9 @@ from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import JobSpec, Submission
+
+if TYPE_CHECKING:
+    from hpcbatch.model.command_line import CommandLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,12 @@ class StepRecord:
     """They count from 0 in each run."""
     name: str = field(default="", metadata=stored("name", ANY_TEXT))
     """The program's, or that of `srun -J`."""
+    submit_line: str = field(
+        default="", metadata=stored("submitLine", ANY_TEXT, description="The command line of its srun.")
+    )
+    """At most 200 characters of it, without values of variables and the program's arguments: others see the record.
+    Empty where a job has had too many steps to tell it of all.
+    """
     start_time: datetime = field(metadata=stored("startTime", TIME))
     end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
     """None: it runs."""

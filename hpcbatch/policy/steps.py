@@ -63,6 +63,7 @@ def _merged(before: StepRecord | None, told: ToldStep, earliest: datetime, now: 
     return StepRecord(
         number=told.number,
         name=told.name,
+        submit_line=told.submit_line or ("" if before is None else before.submit_line),
         start_time=start,
         end_time=None if told.end is None else _time(told.end, start, now),
         exit_code=code if signal is None else None,

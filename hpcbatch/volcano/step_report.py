@@ -16,6 +16,7 @@ _NUMBER: Final = re.compile(r"\d{1,10}", re.ASCII)
 _CODE: Final = re.compile(r"(\d{1,3})([ct]?)", re.ASCII)
 _LAYOUTS: Final = frozenset({"block", "cyclic", "plane", "arbitrary"})
 _NAME_LENGTH: Final = 64
+_LINE_LENGTH: Final = 200
 _SPENT: Final = re.compile(r"(\d{1,9}):(\d{1,14}):(\d{1,14}):(\d{1,9})", re.ASCII)
 _COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
 _LINE: Final = re.compile(r"hpcbatch: (steps|spent) (.*)")
@@ -37,6 +38,8 @@ class ToldStep(NamedTuple):
     hosts: Indices
     distribution: str
     name: str
+    submit_line: str = ""
+    """The command line of its srun, as far as there was room for it."""
 
 
 class Spent(NamedTuple):
@@ -84,9 +87,10 @@ def last_words(log: str) -> StepReport:
 def _step(word: str) -> ToldStep | None:
     """None for what is no such word."""
     parts = word.split(":")
-    if len(parts) not in {9, 10}:
+    if len(parts) not in {9, 10, 11}:
         return None
-    number, start, end, code, tasks, cpus, hosts, distribution, name, *limit = parts
+    number, start, end, code, tasks, cpus, hosts, distribution, name, *more = parts
+    limit, line = more[:1], "".join(more[1:])
     given = _CODE.fullmatch(code)
     numbers = (number, start, tasks, cpus, *limit) if not end else (number, start, tasks, cpus, end, *limit)
     if not all(_NUMBER.fullmatch(one) for one in numbers) or (end and given is None):
@@ -107,15 +111,16 @@ def _step(word: str) -> ToldStep | None:
         cpus=int(cpus),
         hosts=places,
         distribution=distribution if distribution in _LAYOUTS else "",
-        name=_name(name),
+        name=_text(name, _NAME_LENGTH),
+        submit_line=_text(line if line.startswith("%") else line.replace(",", " "), _LINE_LENGTH),
     )
 
 
-def _name(text: str) -> str:
+def _text(text: str, most: int) -> str:
     """Of `wrf.exe`, or `%6d%79` with all of its bytes."""
     if text.startswith("%"):
         try:
             text = bytes.fromhex(text.replace("%", "")).decode(errors="replace")
         except ValueError:
             text = ""
-    return printable(text).strip()[:_NAME_LENGTH]
+    return printable(text).strip()[:most]

@@ -62,6 +62,13 @@ def test_galaxy(program: Program, plugin: str) -> None:
     assert (found["listed"], found["deleted"], found["end"], found["said"]) == (True, 0, "complete", "hello\n")
 
 
+@pytest.mark.parametrize("kind", ["Slurm", "SlurmJobArray", "PBS"])
+def test_dpdispatcher(program: Program, kind: str) -> None:
+    found = program("dpdispatcher", "use_dpdispatcher.py", kind)
+    assert found["said"] == ["hello\n", "hello\n"]
+    assert "failed 4 times" in found["error"]
+
+
 def test_ipyparallel(program: Program) -> None:
     found = program("ipyparallel", "use_ipyparallel.py")
     assert found["squares"] == [0, 1, 4, 9]

@@ -11,11 +11,12 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from tests.clients.install import python_of
 from tests.clients.test_more_libraries import state
-from tests.clients.test_workflow_engines import PROGRAMS, run
+from tests.clients.test_workflow_engines import PROGRAMS, command, run
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
@@ -65,8 +66,8 @@ def test_myqueue(site: Site) -> None:
     assert "('default', {'cores': 2, 'memory': '4096M'})" in good(site, "small", "mq", "config", "slurm")
     config = "config = {'scheduler': 'slurm', 'nodes': [('default', {'cores': 2, 'memory': '4G'})]}\n"
     (site.work / ".myqueue/config.py").write_text(config)
-    for command in ("echo+hello", "false", "sleep+300"):
-        good(site, "small", "mq", "submit", f"shell:{command}", "-R", "1:5m")
+    for line in ("echo+hello", "false", "sleep+300"):
+        good(site, "small", "mq", "submit", f"shell:{line}", "-R", "1:5m")
 
     def states() -> bool:
         lines = good(site, "small", "mq", "ls").splitlines()
@@ -171,8 +172,8 @@ def test_troika(site: Site, system: str) -> None:
     def number(name: str) -> str:
         return site.read(f"{name}.sh.jid").strip().partition(".")[0]
 
-    for name, command in (("good", "echo hello"), ("bad", "exit 3"), ("long", "sleep 300")):
-        site.script(f"{name}.sh", SCRIPT.format(name=name, command=command, out=site.work / f"{name}.out"))
+    for name, line in (("good", "echo hello"), ("bad", "exit 3"), ("long", "sleep 300")):
+        site.script(f"{name}.sh", SCRIPT.format(name=name, command=line, out=site.work / f"{name}.out"))
         troika("submit", name)
     assert [site.wait_end(number(name))["Exit_status"] for name in ("good", "bad")] == [0, 3]
     assert site.read("good.out") == "hello\n"
@@ -185,7 +186,9 @@ def test_troika(site: Site, system: str) -> None:
 
 
 def test_clustershell(site: Site) -> None:
-    """The groups of nodes of the configuration that it brings: partitions, states, jobs, users, accounts, QOS."""
+    """The groups of nodes of the configuration that it brings: partitions, states, jobs, users, accounts, QOS,
+    reservations.
+    """
     groups = python_of("small").parents[1] / "etc/clustershell/groups.conf.d/slurm.conf.example"
     shutil.copy(groups, site.work / "slurm.conf")
     site.script("groups.conf", f"[Main]\ndefault: slurmpart\nconfdir: {site.work}\n")
@@ -196,6 +199,10 @@ def test_clustershell(site: Site) -> None:
     for group in (f"@sj:{job}", f"@su:{USER}", "@sa:proj", "@sq:normal", "@st:mixed"):
         assert good(own, "small", "nodeset", "-e", group).split() == [node], group
     assert good(own, "small", "nodeset", "-c", "@default").strip() == "3"
+    wanted = ("ReservationName=own", "StartTime=now+1hour", "Duration=60", f"Users={USER}", "Nodes=node-2")
+    site.run("scontrol", "create", "reservation", *wanted)
+    assert good(own, "small", "nodeset", "-e", "@sr:own").split() == ["node-2"]
+    site.run("scontrol", "delete", "ReservationName=own")
     assert f"@sj:{job}" in good(own, "small", "nodeset", "-s", "sj", "-l", node).split()
     site.run("scancel", job)
 
@@ -231,3 +238,20 @@ def test_nodetop(site: Site, backend: str) -> None:
     (place,) = nodetop("where", "-c", "2")
     assert (place["queue"], place["nodes_capable"]) == ("default", 3)
     assert place["confirmed"] == (backend == "slurm"), "by sbatch --test-only, which PBS does not have"
+
+
+@pytest.mark.parametrize("monitor", ["turm", "stui"])
+def test_monitors(site: Site, monitor: str) -> None:
+    """On a terminal they show the queue again and again; turm shows the output too, which it finds by -O stdout."""
+    job = site.sbatch("-J", "watched", "--wrap", "echo what-it-said; sleep 300")
+    site.wait_state(job, "R")
+    argv, env = command(site, "small", monitor)
+    screen = pexpect.spawn(argv[0], argv[1:], env={**env, "TERM": "xterm"}, cwd=site.work, dimensions=(40, 160))
+    try:
+        screen.expect("watched", timeout=120)
+        if monitor == "turm":
+            screen.expect(f"{site.work}/slurm-{job}.out", timeout=120)
+            screen.expect("what-it-said", timeout=120)
+    finally:
+        screen.close(force=True)
+    site.run("scancel", job)

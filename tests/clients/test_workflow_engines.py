@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -81,6 +82,8 @@ def test_snakemake(site: Site, system: str) -> None:
 
     with started(site, "snakemake", "snakemake", "long.txt", *common) as snakemake:
         job = wait_for("a job that runs", running, 120)
+        known = re.compile(rf"(?:SLURM|external) jobid '?{job}\b")
+        wait_for("its number in the log", lambda: known.search(site.read("snakemake.log")), 60)
         snakemake.send_signal(signal.SIGINT)
         assert snakemake.wait(120) == 1, site.read("snakemake.log")
     site.wait_end(job)

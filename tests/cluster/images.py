@@ -66,10 +66,10 @@ def _checksum() -> str:
 def _sources() -> Iterator[Path]:
     """Dockerfiles, and what .dockerignore lets into their builds."""
     yield from (Path(__file__), _HERE / "login_node/Dockerfile", _HERE / "wrf/Dockerfile")
-    for name in ("Dockerfile", ".dockerignore", "examples/mpi/Dockerfile", "pyproject.toml", "README.md"):
+    for name in ("Dockerfile", ".dockerignore", "pyproject.toml", "setup.py", "README.md", "docs/site.md"):
         yield CHECKOUT / name
     yield from sorted((CHECKOUT / "requirements").glob("*.txt"))
-    for name in ("hpcbatch", "scripts", "templates", "deploy/crd"):
+    for name in ("hpcbatch", "scripts", "templates", "examples/mpi", "deploy/crd"):
         for path in sorted((CHECKOUT / name).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield path

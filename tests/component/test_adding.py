@@ -16,8 +16,8 @@ from tests.waiting import wait_for
 
 CHECKOUT = Path(__file__).parents[2]
 ADDING = CHECKOUT / "docs" / "adding.md"
-FILES = {"A PBS option that reaches the pod": 5, "A squeue column": 2, "A Volcano plugin": 2, "A command": 4}
-NUMBER = {2: "Two", 4: "Four", 5: "Five"}
+FILES = {"A PBS option that reaches the pod": 5, "A squeue column": 2, "A Volcano plugin": 2, "A command": 5}
+NUMBER = {2: "Two", 5: "Five"}
 RUN = """
 import sys
 from hpcbatch.cli import module_of

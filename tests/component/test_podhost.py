@@ -169,7 +169,7 @@ def names(directory: str | Path) -> list[str]:
 def test_orphans_are_reaped(rig: PodHostRig) -> None:
     script = (
         "for i in 1 2 3 4 5; do sh -c 'true & true'; done; i=0\n"
-        "while found=$(grep -l '^State:.Z' /proc/[0-9]*/status) && [ $i -lt 300 ]; do i=$((i + 1)); sleep 0.1; done\n"
+        "while found=$(grep -ls '^State:.Z' /proc/[0-9]*/status) && [ $i -lt 300 ]; do i=$((i + 1)); sleep 0.1; done\n"
         "echo $found"
     )
     assert rig.run(script) == (0, "\n")

@@ -123,7 +123,7 @@ def is_settled(world: Cluster, name: str) -> bool:
 
 
 def test_one_that_is_over_is_removed(world: Cluster) -> None:
-    begins, lasts = timedelta(seconds=1), timedelta(seconds=2)
+    begins, lasts = timedelta(seconds=1), timedelta(seconds=6)
     make_reservation(world.registry, NS, spec(begins=begins, lasts=lasts), "a")
     wait_for("it is gone", lambda: not all_records(world))
 

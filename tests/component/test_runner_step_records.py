@@ -28,7 +28,7 @@ def test_all_that_ends(pod: RunnerPod, capfd: pytest.CaptureFixture[str]) -> Non
         "srun -n1 -J 'my job: x' sh -c 'exit 3'\nsrun -n2 --mpi=none -l sh -c 'kill -9 $$'\n"
         "srun -n1 --mpi=none sleep 100 & step=$!; until [ -e run/job/tasks.3.0 ]; do sleep 0.1; done\n"
         "kill -9 $step; wait $step; kill $(cat run/job/tasks.3.0)\n"
-        "srun -n9 hostname; srun -m arbitrary hostname\nsrun -n1 /bin/true\nexit 0\n",
+        "srun -n9 hostname; srun -m arbitrary hostname\nsrun -n1 --export ALL,SECRET=1 --exp=A=2 /bin/true\nexit 0\n",
         chunks=(TWO,),
         variables={"SLURM_NTASKS": "2"},
         is_host=True,
@@ -46,6 +46,9 @@ def test_all_that_ends(pod: RunnerPod, capfd: pytest.CaptureFixture[str]) -> Non
         4: ("true", 0, 1, 1, "0", "cyclic"),
     }
     assert by_number[3][1] in {137, 143}, "noticed while the job ran, or at its end"
+    lines = {number: step.submit_line for number, step in told.items()}
+    assert lines[1] == "srun -n1 -J my job: x sh ***", "others see the record: a script's text is not in it"
+    assert (lines[3], lines[4]) == ("srun -n1 --mpi=none sleep ***", "srun -n1 --export *** --exp=*** /bin/true")
     spent = dict(report.steps.spent)
     assert spent[0].ticks > 5 and spent[0].rss_bytes > 100_000
     live = last_words(capfd.readouterr().out)

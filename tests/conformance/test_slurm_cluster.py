@@ -212,3 +212,22 @@ def test_report_of_cpu_time(site: Site) -> None:
     shown = site.run("sreport", "cluster", "utilization").stdout.splitlines()
     assert shown[1].startswith("Cluster Utilization ")
     assert shown[4] == "  Cluster Allocate     Down PLND Dow     Idle  Planned Reported "
+
+
+def test_requests_from_standard_input(site: Site) -> None:
+    """The exit code is that of the last one that failed."""
+    done = site.run("sacctmgr", "-n", stdin="show tres format=type%4\nnonsense\nparsable2\nquit\n", check=False)
+    assert done.stdout.splitlines()[0].startswith("sacctmgr:  cpu"), done.stdout
+    assert (done.stderr, done.returncode) == ("invalid keyword: nonsense\ninvalid keyword: parsable2\n", 1)
+    text = site.run("sreport", stdin="parsable2\ntime hours\ncluster utilization\nexit\n").stdout
+    assert "Usage reported in CPU Hours\n" in text
+    assert "\nCluster|Allocated|Down|PLND Down|Idle|Planned|Reported\n" in text
+
+
+def test_all_columns(site: Site) -> None:
+    job = site.sbatch("--hold", stdin="#!/bin/sh\ntrue\n")
+    heading, line = site.run("squeue", "-j", job, "-o", "%all").stdout.splitlines()
+    assert heading.startswith("ACCOUNT|TRES_PER_NODE|MIN_CPUS|")
+    assert heading.count("|") == line.count("|")
+    assert site.run("sinfo", "-o", "%all").stdout.startswith("AVAIL|ACTIVE_FEATURES|CPUS|")
+    site.run("scancel", job)

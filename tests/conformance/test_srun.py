@@ -42,7 +42,12 @@ def test_input_to_its_end(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "code"), [("exit 7", 7), ("kill -9 $$", 137), ("kill -11 $$", 139), ("true", 0), ("exit 255", 255)]
+    ("command", "code"),
+    [
+        ("exit 7", 7),
+        ("kill -9 $$", 137),
+        *(pytest.param(*row, marks=pytest.mark.slow) for row in (("kill -11 $$", 139), ("true", 0), ("exit 255", 255))),
+    ],
 )
 def test_exit_codes(site: Site, command: str, code: int) -> None:
     assert site.run("srun", "sh", "-c", command, check=False).returncode == code

@@ -52,6 +52,7 @@ def test_steps_of_a_job_that_has_ended(site: Site) -> None:
         [f"{job}.3", "nosuch", "FAILED", "2:0", "1", "1", "1", "Cyclic"],
     ]
     assert [line[0] for line in table(site, f"{job}.1,{job}.3", "jobid")] == [f"{job}.1", f"{job}.3"]
+    assert table(site, f"{job}.1,{job}.3", "submitline") == [["srun -n1 -J named sh ***"], ["srun -N1 -n1 nosuch"]]
     steps = json.loads(site.run("sacct", "-j", job, "--json").stdout)["jobs"][0]["steps"]
     assert [(one["step"]["id"], one["state"]) for one in steps[2:]] == [
         (0, "COMPLETED"),

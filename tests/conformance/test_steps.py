@@ -150,7 +150,12 @@ def test_pbsdsh(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "launcher", ["aprun -n 6 -N 2 -cc depth -b", "mpiexec_mpt", "mpiexec_mpt -n 6 omplace -nt 1", "ibrun"]
+    "launcher",
+    [
+        "aprun -n 6 -N 2 -cc depth -b",
+        "mpiexec_mpt -n 6 omplace -nt 1",
+        *(pytest.param(words, marks=pytest.mark.slow) for words in ("mpiexec_mpt", "ibrun")),
+    ],
 )
 def test_launchers_of_sites(ring: Site, launcher: str) -> None:
     text = pbs_output(ring, f"{launcher} ./ring")

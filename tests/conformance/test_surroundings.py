@@ -39,7 +39,7 @@ def elsewhere(site: Site) -> Path:
     [
         pytest.param("PYTHONPATH", "{0}", id="PYTHONPATH"),
         pytest.param("PYTHONHOME", "{0}", id="PYTHONHOME"),
-        pytest.param("PYTHONSTARTUP", "{0}/json.py", id="PYTHONSTARTUP"),
+        pytest.param("PYTHONSTARTUP", "{0}/json.py", id="PYTHONSTARTUP", marks=pytest.mark.slow),
         pytest.param("LD_LIBRARY_PATH", "/opt/R/lib:{0}", id="LD_LIBRARY_PATH"),
     ],
 )

@@ -27,6 +27,24 @@ _JOB_LETTERS: Final = {
     "W": "further attributes, such as depend=",
 }
 _SWITCH: Final = "Usage: {0} [queue][@server] ...\n       {0} --version"
+_RESERVATION: Final = {
+    "D": "how long it lasts",
+    "E": "when it ends",
+    "g": "groups whose members use it",
+    "G": "groups whose members may submit to it",
+    "H": "hosts from which jobs may be submitted to it",
+    "I": "wait so many seconds for an answer",
+    "l": "its resources, as of a job",
+    "m": "the events that mail is sent for",
+    "M": "who gets the mail",
+    "N": "its name",
+    "q": "the server, of which there is one",
+    "r": "when it comes again: an iCalendar rule",
+    "R": "when it begins",
+    "u": "users who use it",
+    "U": "users who may submit to it",
+    "W": "refused: no job is made a reservation of, and none is forced",
+}
 _COMMANDS: Final[Mapping[str, _Of]] = {
     "pbs_rstat": _Of(
         "show reservations",
@@ -35,6 +53,15 @@ _COMMANDS: Final[Mapping[str, _Of]] = {
         (Word.TEXT,),
         {"f": "all attributes", "F": "the same", "B": "the names alone", "S": "a line for each"},
     ),
+    "pbs_ralter": _Of(
+        "change a reservation",
+        options.PBS_RALTER,
+        usage.PBS_RALTER,
+        (Word.TEXT,),
+        _RESERVATION,
+    ),
+    "pbs_rdel": _Of("remove reservations", options.PBS_RDEL, usage.PBS_RDEL, (Word.TEXT,), _RESERVATION),
+    "pbs_rsub": _Of("request a reservation", options.PBS_RSUB, usage.PBS_RSUB, (Word.NODE,), _RESERVATION),
     "pbsfs": _Of(
         "show the tree of fair shares and what users and groups have used",
         pbsfs.LETTERS,
@@ -210,9 +237,16 @@ _COMMANDS: Final[Mapping[str, _Of]] = {
         },
     ),
 }
+_RSUB_FLAGS: Final = (
+    Flag(("--hosts",), about="the operands are hosts, which the reservation takes whole"),
+    Flag(("--job",), about="refused: no job is made a reservation of"),
+)
 _WORDS: Final[Mapping[str, Mapping[str, Word]]] = {
     "": {"e": Word.FILE, "o": Word.FILE, "S": Word.FILE, "q": Word.QUEUE, "u": Word.USER},
     "qsub": {"d": Word.DIRECTORY, "w": Word.DIRECTORY, "u": Word.TEXT},
+    "pbs_rsub": {"q": Word.TEXT},
+    "pbs_ralter": {"q": Word.TEXT},
+    "pbs_rdel": {"q": Word.TEXT},
     "tracejob": {"p": Word.DIRECTORY},
 }
 """What values of letters stand for: "" in all commands, the rest in one."""
@@ -236,6 +270,7 @@ def command_lines() -> dict[str, CommandLine]:
             usage=of.usage.rstrip(),
             flags=(
                 *(_qsub_flags() if name == "qsub" else _flags(name, of.letters, of.meanings)),
+                *(_RSUB_FLAGS if name == "pbs_rsub" else ()),
                 Flag(("--version",), about="print the version"),
             ),
             operands=of.operands,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from hpcbatch.dialects.pbs.depend import never_met
 from hpcbatch.dialects.pbs.directives import DEFAULT_PREFIX
@@ -13,11 +14,13 @@ from hpcbatch.dialects.pbs.mail import mails
 from hpcbatch.dialects.pbs.output import output_files
 from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT
 from hpcbatch.dialects.port import Door, Rules
-from hpcbatch.model.command_line import CommandLine
 from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
 from hpcbatch.model.spec import JobSpec, Submission
+
+if TYPE_CHECKING:
+    from hpcbatch.model.command_line import CommandLine
 
 WORDS = RunnerWords(
     own_tools=("pbsdsh", "pbs_tmrsh"),

@@ -175,6 +175,10 @@ def _parsed(parser: Parser, argv: Sequence[str]) -> tuple[list[Given], list[str]
         if each.option.name == "version":
             raise SlurmAnswer(VERSION_TEXT)
         if each.option.name in _ANSWERS:
+            if each.option.name == "help":
+                from hpcbatch.dialects.slurm.command_lines import full_help
+
+                raise SlurmAnswer(full_help(parser.command))
             raise SlurmAnswer(USAGE.format(parser.command))
     return given, [argv[index] for index in operands]
 

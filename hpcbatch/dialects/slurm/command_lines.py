@@ -13,6 +13,7 @@ from hpcbatch.dialects.slurm import (
     allocation,
     help,
     options,
+    sacct_help,
     sacct_options,
     sacctmgr_options,
     sattach,
@@ -32,7 +33,7 @@ from hpcbatch.dialects.slurm import (
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.option_abouts import ABOUTS, OF_COMMANDS
 from hpcbatch.dialects.slurm.options import SbatchOption, Support
-from hpcbatch.model.command_line import CommandLine, Flag, Word
+from hpcbatch.model.command_line import CommandLine, Flag, Word, value_of
 
 
 class _Of(NamedTuple):
@@ -48,8 +49,8 @@ def _first_lines(text: str) -> str:
     return text.partition("\n\n")[0]
 
 
-_COMMANDS: Final[Mapping[str, _Of]] = {
-    "sacct": _Of("show what became of jobs", sacct_options.PARSER, help.SACCT_USAGE, help.SACCT_HELP),
+COMMANDS: Final[Mapping[str, _Of]] = {
+    "sacct": _Of("show what became of jobs", sacct_options.PARSER, sacct_help.SACCT_USAGE, sacct_help.SACCT_HELP),
     "sacctmgr": _Of(
         "show and change accounts, users and qualities of service",
         sacctmgr_options.PARSER,
@@ -152,7 +153,7 @@ def command_lines() -> dict[str, CommandLine]:
             variables=tuple(_variables(of.parser)),
             text=_text(name),
         )
-        for name, of in _COMMANDS.items()
+        for name, of in COMMANDS.items()
     }
 
 
@@ -182,6 +183,17 @@ def about(command: str, option: Option, said: Mapping[str, tuple[str, str]]) -> 
         ignored = option.support is Support.IGNORED
         return value, f"ignored: {option.meaning}" if ignored else option.meaning
     return value, text or OF_COMMANDS.get(command, {}).get(option.name, "") or ABOUTS.get(option.name, "")
+
+
+def full_help(command: str) -> str:
+    """What --help prints of a command that has no page of its own: its usage, then each option."""
+    line = command_lines()[command]
+    rows = []
+    for flag in line.flags:
+        short, name = (f"{flag.names[0]}, ", flag.names[1]) if len(flag.names[0]) == 2 else ("    ", flag.names[0])
+        value = value_of(Flag((name,), flag.takes, value=flag.value or "value"))
+        rows.append(f"  {short}{name + value:<26} {flag.about}")
+    return "\n".join([line.usage, "", *rows])
 
 
 def _flags(command: str, of: _Of) -> Iterator[Flag]:
@@ -245,7 +257,7 @@ def _commands(command: str) -> Iterator[CommandLine]:
 
 def _text(command: str) -> str:
     """What the help page of a command says of its requests."""
-    of = _COMMANDS[command]
+    of = COMMANDS[command]
     if command not in {"scontrol", "sacctmgr", "sreport"}:
         return ""
     paragraphs = of.help.split("\n\n")[1:]

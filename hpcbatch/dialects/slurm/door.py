@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from hpcbatch.dialects.port import Door, Rules
 from hpcbatch.dialects.slurm.attributes import check
@@ -15,11 +16,13 @@ from hpcbatch.dialects.slurm.errors import VERSION_TEXT
 from hpcbatch.dialects.slurm.ids import row_id
 from hpcbatch.dialects.slurm.mail import mails, next_time
 from hpcbatch.dialects.slurm.output import input_file, output_files
-from hpcbatch.model.command_line import CommandLine
 from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
 from hpcbatch.model.spec import JobSpec, Submission
+
+if TYPE_CHECKING:
+    from hpcbatch.model.command_line import CommandLine
 
 _CANCELLED = "slurmstepd: error: *** JOB {job_id} ON {host} CANCELLED AT {time}"
 WORDS = RunnerWords(

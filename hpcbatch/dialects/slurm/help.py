@@ -91,7 +91,8 @@ Help options:
       --usage                 display brief usage message
   -V, --version               output version information and exit
 
-Other options of Slurm's sbatch are kept with the job or have no effect, which is told at submission."""
+Other options of Slurm's sbatch are kept with the job or have no effect, which is told at submission; the manual page
+has them all."""
 
 
 def sbatch_usage() -> str:
@@ -124,11 +125,16 @@ SQUEUE_HELP = """\
 Usage: squeue [OPTIONS]
 
   -A, --account=account(s)        jobs of these accounts
+  -a, --all                       hidden partitions, too
+  -r, --array                     a line for each member of an array
+      --array-unique              a line for each array
   -h, --noheader                  no headers on output
   -i, --iterate=seconds           again and again
   -j, --jobs=job(s)               these jobs
   -l, --long                      long report
   -L, --licenses=license_name(s)  jobs with these licences
+      --hide                      no jobs in hidden partitions
+      --federation, --local, --sibling  change nothing: there is one cluster
       --json, --yaml              all jobs with all that is known of them
   -M, --clusters=name             this cluster, or all
       --me                        jobs of the current user
@@ -137,11 +143,15 @@ Usage: squeue [OPTIONS]
   -o, --format=format             %[[.]size]type fields
   -O, --Format=format             comma separated field names, each with :[.]size
   -p, --partition=partition(s)    jobs in these partitions
+  -P, --priority                  a line for each partition of a job
+  -q, --qos=qos(s)                jobs of these qualities of service
+  -R, --reservation=name          jobs of this reservation
   -s, --steps[=step(s)]           steps of jobs that run
   -S, --sort=fields               fields to sort on
       --start                     expected start times of pending jobs
   -t, --states=states             jobs in these states, or all
   -u, --user=user_name(s)         jobs of these users
+  -v, --verbose                   verbosity level
   -w, --nodelist=hostlist         jobs on these nodes
 
 Help options:
@@ -157,6 +167,10 @@ SCANCEL_HELP = """\
 Usage: scancel [OPTIONS]
 
   -A, --account=account           act only on jobs charging this account
+  -b, --batch                     signal the script alone
+      --ctld                      changes nothing: requests always go to the controller
+  -f, --full                      signal the script and all its children
+  -H, --hurry                     changes nothing: there is no burst buffer
   -i, --interactive               ask about each job
   -M, --clusters=name             this cluster
       --me                        act only on jobs of the current user
@@ -164,9 +178,13 @@ Usage: scancel [OPTIONS]
   -p, --partition=partition       act only on jobs in this partition
   -q, --qos=qos                   act only on jobs of this quality of service
   -Q, --quiet                     disable warnings
-  -t, --state=states              act only on jobs in this state
+  -R, --reservation=name          act only on jobs of this reservation
+  -s, --signal=name               send this signal
+      --sibling=name              changes nothing: there is one cluster
+  -t, --state=state               act only on jobs in this state
   -u, --user=user_name            act only on jobs of this user
   -v, --verbose                   verbosity level
+      --wckey=name                act only on jobs of this key
   -w, --nodelist                  act only on jobs on these nodes
 
 Help options:
@@ -176,6 +194,19 @@ Help options:
 
 SCONTROL_USAGE = """\
 Usage: scontrol [-o] [-Q] [-v] [COMMAND]
+
+  -a, --all                   hidden partitions, too
+  -d, --details               more of jobs
+  -F, --future                nodes that are to come, of which there are none
+      --federation, --local, --sibling  change nothing: there is one cluster
+  -h, --help, --usage         this text
+      --hide                  no hidden partitions
+  -M, --clusters=NAME         this cluster
+  -o, --oneliner              a line for each object
+  -Q, --quiet                 say less
+  -u, --uid=USER              refused here
+  -v, --verbose               say more
+  -V, --version               output version information and exit
 
 Without COMMAND requests are read from standard input, one a line: also !!, the last one again, exit and quit.
 Valid <COMMAND> values are:
@@ -223,112 +254,34 @@ Usage: sinfo [-hlNRsv] [-n nodes] [-o format] [-O format] [-p partitions] [-t st
 SINFO_HELP = """\
 Usage: sinfo [OPTIONS]
 
+  -a, --all                  hidden partitions, too
+  -d, --dead                 nodes that do not answer
+  -e, --exact                no nodes with others together that differ
+      --federation, --local  change nothing: there is one cluster
   -h, --noheader             no headers on output
+      --hide                 no hidden partitions
   -i, --iterate=seconds      again and again
       --json, --yaml         all nodes with all that is known of them
   -l, --long                 long output
   -M, --clusters=name        this cluster, or all
   -n, --nodes=NODES          report on specific node(s)
   -N, --Node                 node-centric format
+      --noconvert            don't convert memory to the greatest unit
   -o, --format=format        %[[.]size]type fields
   -O, --Format=format        comma separated field names, each with :[.]size
   -p, --partition=PARTITION  report on specific partition(s)
+  -r, --responding           nodes that answer
+  -R, --list-reasons         why nodes are out of use
   -s, --summarize            report state summary only
   -S, --sort=fields          fields to sort on, letters of --format
   -t, --states=node_state    the states of nodes to view
   -T, --reservation          reservations instead of nodes
+  -v, --verbose              verbosity level
 
 Help options:
       --help                 show this help message
       --usage                display brief usage message
   -V, --version              output version information and exit"""
-
-SACCT_USAGE = "Usage: sacct [options]\n\tUse --help for help"
-
-SACCT_HELP = """\
-sacct [<OPTION>]
-    Valid <OPTION> values are:
-     -a, --allusers:
-         jobs of all users, as root sees them by default
-     -A, --accounts:
-         LIST: jobs of these accounts
-     -B, --batch-script:
-         the scripts of the jobs of -j, as long as they have not ended
-     -b, --brief:
-         the same as --format=jobid,state,exitcode
-     -C, --constraints:
-         LIST: jobs with these constraints
-     -D, --duplicates:
-         also the runs after which a job was queued again
-     --delimiter:
-         TEXT: between the fields of -p and -P; default |
-     -e, --helpformat:
-         the fields that --format knows
-     -E, --endtime:
-         TIME: jobs eligible before this time, or with -s in that state before it
-     -g, --gid, --group:
-         LIST: jobs of these groups
-     -h, --help:
-         this text
-     -i, --nnodes:
-         MIN[-MAX]: jobs of so many nodes
-     -I, --ncpus:
-         MIN[-MAX]: jobs of so many CPUs
-     -j, --jobs:
-         LIST: these jobs, members of arrays or steps: 12, 12_7, 12_[1-3], 12.batch
-     --json, --yaml:
-         as JSON or YAML
-     -k, --timelimit-min:
-         TIME: jobs with this time limit, or one up to -K
-     -K, --timelimit-max:
-         TIME: see -k
-     -l, --long:
-         many fields
-     -L, --allclusters:
-         the same as -M all
-     -M, --clusters:
-         LIST: jobs of these clusters, or all
-     -n, --noheader:
-         no heading
-     -N, --nodelist:
-         HOSTS: jobs that ran on any of these nodes
-     --name:
-         LIST: jobs of these names
-     --noconvert:
-         sizes in their own unit: 2048M stays 2048M
-     -o, --format:
-         LIST: fields, each with %WIDTH if wanted (negative: to the left)
-     -p, --parsable:
-         fields with | between them and at the end
-     -P, --parsable2:
-         fields with | between them
-     -q, --qos:
-         LIST: jobs of these qualities of service
-     -r, --partition:
-         LIST: jobs of these partitions
-     -R, --reason:
-         LIST: jobs that waited for this reason
-     -s, --state:
-         LIST: jobs in these states within the time asked for
-     -S, --starttime:
-         TIME: jobs eligible after this time; default: 00:00 of today, with -s now, with -j since ever
-     -T, --truncate:
-         start and end within the time asked for
-     -u, --uid, --user:
-         LIST: jobs of these users; default: one's own
-     --units:
-         [KMGTP]: sizes in this unit
-     --usage:
-         brief help
-     -V, --version:
-         print version
-     -X, --allocations:
-         jobs without their steps
-
-     valid start/end time formats are...
-         HH:MM[:SS] [AM|PM], MMDD[YY] or MM/DD[/YY] or MM.DD[.YY], MM/DD[/YY]-HH:MM[:SS],
-         YYYY-MM-DD[THH:MM[:SS]], now[{+|-}count[seconds(default)|minutes|hours|days|weeks]], today
-"""
 
 
 SACCTMGR_USAGE = "Usage: sacctmgr [-hinopPQrsvV] [show | list] ENTITY [NAME ...] [CONDITION=LIST ...] [format=FIELDS]"
@@ -337,10 +290,16 @@ SACCTMGR_HELP = f"""\
 {SACCTMGR_USAGE}
 
   -i, --immediate            commit changes without a question
+  -h, --help                 show this help message
   -n, --noheader             no header
+  -o, --oneliner             changes nothing
   -p, --parsable             fields with | between them and at the end
   -P, --parsable2            fields with | between them
+  -Q, --quiet                say less
+  -r, --readonly             changes are refused
   -s, --associations         users and accounts with their associations
+      --usage                a brief message
+  -v, --verbose              say more
   -V, --version              output version information and exit
 
   show user, show account    those that jobs name; withassoc: a line for each association
@@ -360,6 +319,7 @@ Usage: sshare [-aehlmnpPUvV] [-A accounts] [-M cluster] [-o format] [-u users]
   -a, --all               all users
   -A, --accounts=LIST     these accounts
   -e, --helpformat        the fields that --format knows
+      --help              show this help message
   -l, --long              many fields
   -m, --partition         the partition of each association
   -M, --cluster=NAME      this cluster
@@ -369,6 +329,8 @@ Usage: sshare [-aehlmnpPUvV] [-A accounts] [-M cluster] [-o format] [-u users]
   -P, --parsable2         fields with | between them
   -u, --users=LIST        these users; default: oneself
   -U, --Users             users alone, without their accounts
+      --usage             a brief message
+  -v, --verbose           say more
   -V, --version           output version information and exit"""
 
 SPRIO_USAGE = """\
@@ -378,6 +340,7 @@ Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]
 SPRIO_HELP = f"""\
 {SPRIO_USAGE}
 
+      --help, --usage     this text, or a brief one
   -j, --jobs=LIST         these jobs
   -u, --users=LIST        jobs of these users
   -p, --partition=LIST    jobs in these partitions
@@ -387,7 +350,10 @@ SPRIO_HELP = f"""\
   -o, --format=FORMAT     %[[.]width]letter: i r u o y Y S a A b B f F j J p P q Q N t T c
   -S, --sort=LIST         letters of --format, - before one reverses it
   -h, --noheader          no heading
-      --federation, --local, --sibling, -v   change nothing: there is one cluster"""
+  -M, --clusters=NAME     this cluster
+  -v, --verbose           say more
+      --federation, --local, --sibling   change nothing: there is one cluster
+  -V, --version           output version information and exit"""
 
 STRIGGER_USAGE = "Usage: strigger [--set | --get | --clear | --version] [-aAbBcCdDefFgGhHiIjnNopQrtuv]"
 
@@ -395,7 +361,8 @@ STRIGGER_HELP = f"""\
 {STRIGGER_USAGE}
 
       --get                   the triggers that are set: none
-      --set, --clear          refused: nothing starts programs here"""
+      --set, --clear          refused: nothing starts programs here
+      all other options       which triggers, and what they start: nothing does"""
 
 
 SSTAT_USAGE = "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help"
@@ -414,6 +381,7 @@ sstat [<OPTION>] -j <job(.stepid)>
      -p, --parsable      fields with | between them and at the end
      -P, --parsable2     fields with | between them
          --usage         brief help
+     -v, --verbose       changes nothing
      -V, --version       print version"""
 
 
@@ -424,7 +392,8 @@ SDIAG_HELP = f"""\
 
   -M, --cluster=name  this cluster
   -r, --reset         refused: the numbers are those of the day
-  -a, -i, -t, -T      nothing: calls are not counted
+  -a, --all, -i, --sort-by-id, -t, --sort-by-time, -T, --sort-by-time2  nothing: calls are not counted
+      --help, --usage  this text, or a brief one
   -V, --version       output version information and exit"""
 
 
@@ -441,4 +410,18 @@ sreport [-nPpv] [-t Second|Minute|Hour|Percent|SecPer|MinPer|HourPer] TYPE REPOR
   start=TIME, end=TIME                full hours; without them yesterday
   users=LIST, accounts=LIST           these alone
   format=LIST                         fields, each with %WIDTH if wanted
+
+  -a, --all_clusters, --federation, --local   change nothing: there is one cluster
+  -h, --help, --usage                 this text
+  -M, --cluster=NAME                  this cluster
+  -n, --noheader                      no headings
+  -p, --parsable                      fields with | between them and at the end
+  -P, --parsable2                     fields with | between them
+  -Q, --quiet                         say less
+  -s, --sort=cputime|name             the order of users
+  -t, --time=UNIT                     the unit of times
+  -T, --tres=LIST                     cpu, which is all that is accounted for
+  -v, --verbose                       say more
+  -V, --version                       output version information and exit
+
   Without a report they come from standard input, until exit, quit or its end."""

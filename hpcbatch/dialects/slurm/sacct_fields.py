@@ -61,6 +61,8 @@ class Line(NamedTuple):
     requested_freq: str = "0"
     cancelled_by: str = ""
     """Of a step of srun that was ended by request."""
+    submit_line: str = ""
+    """Of a step of srun."""
 
     @property
     def is_step(self) -> bool:
@@ -364,7 +366,7 @@ FIELDS: dict[str, Field] = {
     "Start": Field(19, _time(lambda line: line.start), Kind.DATE),
     "State": Field(10, lambda line, _: line.state_text),
     "Submit": Field(19, _time(lambda line: line.start if line.is_step else line.submit), Kind.DATE),
-    "SubmitLine": Field(20, _given("submit_line")),
+    "SubmitLine": Field(20, lambda line, view: line.submit_line if line.is_step else _given("submit_line")(line, view)),
     "Suspended": Field(10, lambda line, _: full(line.suspended_s), _number),
     "SystemComment": Field(15, _job(lambda line, _: told(line))),
     "SystemCPU": Field(10, _empty),

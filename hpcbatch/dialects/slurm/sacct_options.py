@@ -10,9 +10,9 @@ from typing import NamedTuple
 from hpcbatch.dialects.slurm.begin import parse_time
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes, WordError
-from hpcbatch.dialects.slurm.help import SACCT_HELP, SACCT_USAGE
 from hpcbatch.dialects.slurm.hostlist import expand
 from hpcbatch.dialects.slurm.sacct_fields import BRIEF, DEFAULT, FIELDS, LONG
+from hpcbatch.dialects.slurm.sacct_help import SACCT_HELP, SACCT_USAGE
 from hpcbatch.dialects.slurm.states import LONG as STATE_NAMES
 from hpcbatch.dialects.slurm.values import parse_time_s
 

@@ -48,6 +48,7 @@ def lines_of(job: Line, now: datetime) -> Iterator[Line]:
             layout=step.distribution.capitalize() or "Unknown",
             requested_freq="Unknown",
             cancelled_by=status.owner if by else "",
+            submit_line=step.submit_line,
         )
 
 

@@ -17,6 +17,7 @@ case " $* " in
     eval "set -- $part_0"
     ;;
 esac
+typed=$*
 [ "$parts" = 1 ] || read_groups 0-$((parts - 1)) # are there as many?
 . "$root/runner/srun_options.sh"
 is_het=

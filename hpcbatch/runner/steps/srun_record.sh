@@ -11,6 +11,37 @@ plain_name() {
   esac
 }
 
+# plain_line TEXT: prints it, a command line, likewise; where it is plain, with commas for blanks
+plain_line() {
+  case $1 in
+    *[!A-Za-z0-9._+=@/*\ -]* | *'  '*) printf %s "$1" | head -c 200 | od -An -v -tx1 | tr -d '\n' | sed 's/ /%/g' ;;
+    *) printf %.200s "$1" | tr ' ' , ;;
+  esac
+}
+
+# shown_line WORD...: prints the command line as others may see it, from $typed and the program's words: the options without the
+# values of variables, and the program without its arguments, which may be a script's text
+shown_line() (
+  set -f
+  IFS=' '
+  options=${typed%"$*"} text=srun before=''
+  if [ "$parts" -gt 1 ] || [ "$options$*" != "$typed" ]; then
+    echo 'srun ***'
+    return
+  fi
+  for word in $options; do
+    case $before:$word in
+      *:--exp*=*=*) word=${word%%=*}=*** ;;
+      --exp*:*=*) word=*** ;;
+    esac
+    text="$text $word"
+    before=$word
+  done
+  text="$text $1"
+  [ $# = 1 ] || text="$text ***"
+  printf %s "$text"
+)
+
 # places: prints which of the job's hosts the step is on, `0-2,5`
 places() {
   # shellcheck disable=SC2086
@@ -28,8 +59,9 @@ places() {
     }'
 }
 
-# step_begins: with the CPUs that its tasks have
+# step_begins WORD...: with the CPUs that its tasks have; the words are those of the program
 step_begins() {
+  echo "line $step_id $(plain_line "$(shown_line "$@")")" >>"$steps/log"
   width=0
   for word in ${planned:-$(for one in $layout; do echo "${one%:*}:$((${one#*:} * ${cpus_per_task:-1}))"; done)}; do
     width=$((width + ${word#*:}))

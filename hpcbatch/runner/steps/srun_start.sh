@@ -24,7 +24,7 @@ if [ "$mpi" != none ] && [ -z "$multi_prog" ]; then
   fi
 fi
 . "$root/runner/srun_record.sh"
-step_begins
+step_begins "$@"
 
 # $numbers: `host:task` words
 numbers=

@@ -3,7 +3,7 @@
 # The steps of srun, for the job's record (controller/live_usage.py, volcano/step_report.py).
 #   $run/steps/log      what each srun of the first host writes down: `start STEP PID TIME TASKS CPUS HOSTS DISTRIBUTION NAME`, where HOSTS
 #                       are places in the job's list, `end STEP TIME EXIT-CODE`, `cancel STEP`, `timeout STEP`,
-#                       `limit STEP SECONDS`, 0 for none
+#                       `limit STEP SECONDS`, 0 for none, `line STEP COMMAND-LINE`
 #   $run/step_usage     of each step, what its tasks have used on this host: `STEP SEEN-TICKS SPENT-TICKS PAGES TASK`: CPU time that was seen
 #                       while they ran and what they had spent when they ended, memory of the largest, and which that is
 #   $run/tasks.STEP.TASK, ranks.STEP.TASK    the process of a task that runs     $run/spent.STEP.*    ticks of tasks that have ended
@@ -74,7 +74,7 @@ spent_words() {
 }
 
 # step_words ROOM: prints how many steps there were, and of those that are told `STEP:START:END:EXIT-CODE:TASKS:CPUS:HOSTS:DISTRIBUTION:NAME`
-# words, with `:LIMIT` behind where it has one, in so many bytes. A step that runs has no end; one that was cancelled by request has a `c`
+# words, with `:LIMIT` behind where it has one, or `:LIMIT:COMMAND-LINE` where there is room, in so many bytes. A step that runs has no end; one that was cancelled by request has a `c`
 # behind its code, one whose time was up a `t`.
 step_words() {
   [ -s "$run/steps/log" ] || return 0
@@ -84,8 +84,11 @@ step_words() {
     $1 == "cancel" { cancelled[$2] = "c" }
     $1 == "timeout" { cancelled[$2] = "t" }
     $1 == "limit" { limit[$2] = $3 > 0 ? ":" $3 : "" }
-    function tell(id,    word) {
-      word = " " id ":" start[id] ":" (id in end ? end[id] ":" code[id] cancelled[id] : ":") ":" rest[id] limit[id]
+    $1 == "line" && NF == 3 { line[$2] = $3 }
+    function tell(id,    word, tail) {
+      word = " " id ":" start[id] ":" (id in end ? end[id] ":" code[id] cancelled[id] : ":") ":" rest[id]
+      tail = (limit[id] == "" ? ":0" : limit[id]) ":" line[id]
+      word = word (line[id] != "" && length(word) + length(tail) < room ? tail : limit[id])
       room -= length(word)
       if (room > 0 && kept++ < most) printf "%s", word
     }

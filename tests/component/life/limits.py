@@ -85,6 +85,18 @@ def check_limits(life: Life) -> None:
         assert found <= most, f"{found} {what} at once, the limit is {most}\n{told}"
 
 
+def check_reservations(life: Life) -> None:
+    """Nobody starts on a node that is kept for maintenance, for no walltime ends before that begins. But for what had
+    been released when it was granted, and pods that Volcano makes anew.
+    """
+    for asked in life.asked.values():
+        runs = life.stage.log.of(asked.spec.name)[:1]
+        for run in runs:
+            for kept in life.kept:
+                is_in = kept.granted + _TOGETHER_S < run.begun < kept.until
+                assert not (is_in and kept.node in run.nodes), f"{run} started in {kept}\n{asked}"
+
+
 def _is_late(life: Life, run: Run) -> bool:
     asked = life.asked.get(_base(run))
     return asked is not None and asked.deleted_at is not None and run.begun > asked.deleted_at

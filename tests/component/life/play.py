@@ -47,6 +47,7 @@ class Run:
     ended: float | None = None
     exit_code: int | None = None
     """None: it was not let come to its end."""
+    nodes: frozenset[str] = frozenset()
     is_wounded: bool = False
     """A pod of its gang was lost or has failed: it must not go on."""
 
@@ -188,6 +189,7 @@ class Stage(PlayKubelet):
             return
         cpus = sum(int(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]) for pod in pods)
         playing.run = Run(playing.number, playing.name, len(pods), cpus, playing.queue, time.monotonic())
+        playing.run.nodes = frozenset(pod["spec"].get("nodeName", "") for pod in pods)
         playing.run.is_wounded = playing.is_wounded
         self.log.runs.append(playing.run)
         playing.left_s = playing.script.runs_s

@@ -40,7 +40,7 @@ from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import JobState
 from hpcbatch.site.identity import GID, HOME, UID, USER
-from tests.component.life.limits import check_limits, check_no_starvation, set_limits
+from tests.component.life.limits import check_limits, check_no_starvation, check_reservations, set_limits
 from tests.component.life.model import check, check_room
 from tests.component.life.mortal import Mortal, Succession, controllers, is_quiet, wait_for_the_last
 from tests.component.life.play import Script, Stage
@@ -136,6 +136,7 @@ def test_whatever_happens(
         check(asked, life)
     check_room(life, sum(NODES))
     check_limits(life)
+    check_reservations(life)
     put_back = {int(number) for number in re.findall(r"job (\d+): .*; it is planned anew", caplog.text)}
     check_no_starvation(life, put_back)
     history.close()

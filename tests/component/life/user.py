@@ -8,17 +8,19 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from hpcbatch.api.client import Table, TableRow
 from hpcbatch.api.history import ENDED_JOBS
 from hpcbatch.api.informer import object_key
+from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import ACCESS_REVIEWS, BATCHJOBS, Resource
 from hpcbatch.client import changes, holds, signals
 from hpcbatch.client.alter import alter
+from hpcbatch.client.reservations import DeniedReservationError, make_reservation
 from hpcbatch.client.submit import submit
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import (
@@ -39,6 +41,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.reservation import Flag, ReservationSpec
 from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.batchjob import record_from
@@ -122,6 +125,16 @@ class Asked:
     """When its deletion was first requested."""
 
 
+@dataclass
+class Kept:
+    """A node that an operator has reserved for nobody."""
+
+    node: str
+    granted: float
+    """When the operator knew."""
+    until: float
+
+
 class Life:
     """Everything random comes from `dice`, but not what threads do when."""
 
@@ -133,6 +146,7 @@ class Life:
         self.asked: dict[str, Asked] = {}
         self.specs: dict[str, JobSpec] = {}
         """Of all that was submitted, though perhaps nobody answered."""
+        self.kept: list[Kept] = []
         self.refused = 0
 
     def step(self) -> None:
@@ -152,6 +166,7 @@ class Life:
             (2, self.suspend),
             (3, self.resume),
             (1, self.alter_limit),
+            (1, self.maintain),
         ]
         if len(self.unfinished()) >= AT_ONCE:
             acts = acts[5:]
@@ -335,6 +350,27 @@ class Life:
         if record.spec.array is not None or record.status.state is JobState.SUSPENDED:
             asked.suspended = None
             signals.resume(self.api, row_of(record))
+
+    # What operators do
+
+    def maintain(self) -> None:
+        """Keep a node free for some seconds; what runs there runs on. One at a time."""
+        if self.kept and time.monotonic() < self.kept[-1].until:
+            return
+        node, number = self.dice.choice(["node-0", "node-1"]), len(self.kept)
+        start = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=8)
+        spec = ReservationSpec(
+            dialect="slurm",
+            name=f"service{number}",
+            start=start,
+            end=start + timedelta(seconds=4),
+            nodes=(node,),
+            flags=(Flag.MAINT, Flag.IGNORE_JOBS, Flag.SPEC_NODES),
+        )
+        with suppress(DeniedReservationError):
+            make_reservation(self.api, SYSTEM_NAMESPACE, spec, spec.name)
+            left_s = (spec.end - datetime.now(UTC)).total_seconds()
+            self.kept.append(Kept(node, time.monotonic(), time.monotonic() + left_s))
 
     # What befalls jobs
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hpcbatch.api.port import WatchEvent
 from hpcbatch.controller.live_usage import LiveUsage, between_looks_s, is_running, last_usage
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.record import HostUsage
@@ -52,15 +53,15 @@ def test_what_is_known_of_a_run_goes_with_it() -> None:
         return logs[pod["metadata"]["name"]]
 
     woken = threading.Event()
-    jobs = [job()]
     pods = [{"metadata": {"name": name}} for name in "abc"]
-    usage = LiveUsage(read, lambda: jobs, lambda _: pods, lambda key: woken.set())
+    usage = LiveUsage(read, lambda _: pods, lambda key: woken.set())
+    usage.on_batchjob(WatchEvent("ADDED", job()))
     usage.thread.start()
     try:
         assert woken.wait(60)
-        assert usage.of(jobs[0]) == (HostUsage(pod="a", cpu_s=12, max_rss_bytes=4096),)
+        assert usage.of(job()) == (HostUsage(pod="a", cpu_s=12, max_rss_bytes=4096),)
         assert usage.of(job(startTime="2026-11-23T07:00:00Z")) == (), "another run"
-        jobs.clear()
+        usage.on_batchjob(WatchEvent("MODIFIED", job(state="Finished")))
         wait_for("it to be forgotten", lambda: usage.of(job()) == ())
     finally:
         usage.stop()

@@ -41,6 +41,20 @@ def test_time_limits() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "limit_s", "seen"),
+    [
+        ("0:srun,-n2,wrf.exe", None, "srun -n2 wrf.exe"),
+        ("60:%73%72%75%6e%20%61%2c%3a", 60, "srun a,:"),
+        ("0:%1b%5b%32%4a", None, "^[[2J"),
+        ("0:" + "x" * 300, None, "x" * 200),
+        ("0:", None, ""),
+    ],
+)
+def test_command_lines(line: str, limit_s: int | None, seen: str) -> None:
+    assert parse_words(f"1 {ENDED}:{line}", "").steps == (STEP._replace(limit_s=limit_s, submit_line=seen),)
+
+
+@pytest.mark.parametrize(
     ("name", "seen"),
     [
         ("%61%20%62%3a", "a b:"),

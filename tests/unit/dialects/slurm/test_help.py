@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from hpcbatch.dialects.pbs import options as pbs_options
 from hpcbatch.dialects.pbs import usage
+from hpcbatch.dialects.slurm.command_lines import COMMANDS, full_help, said_in_help
 from hpcbatch.dialects.slurm.help import SBATCH_HELP, SCONTROL_USAGE
 from hpcbatch.dialects.slurm.options import OPTIONS, Support
 from hpcbatch.dialects.slurm.scontrol_command import ENTITIES, KEYWORDS
@@ -19,6 +22,28 @@ def test_sbatch() -> None:
     done = {option.name for option in OPTIONS if option.support in {Support.HONOURED, Support.TRANSLATED}}
     assert done <= named
     assert named - done == {"comment"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sacct", "sacctmgr", "scancel", "scontrol", "sdiag", "sinfo", "sprio", "squeue", "sreport", "sshare", "sstat"],
+)
+def test_every_option_stands_on_the_help_page(command: str) -> None:
+    of = COMMANDS[command]
+    said = said_in_help(of.help)
+    for option in of.parser.options:
+        longs = [f"--{name}" for name in (option.name, *option.aliases)]
+        assert any(long.startswith(name) for name in said for long in longs if len(name) > 3), option.name
+        assert not option.short or f"-{option.short}" in said
+
+
+@pytest.mark.parametrize("command", ["srun", "salloc"])
+def test_help_made_of_the_options(command: str) -> None:
+    text = full_help(command)
+    assert text.startswith(f"Usage: {command} [OPTIONS...]")
+    for option in COMMANDS[command].parser.options:
+        assert re.search(rf"^  (-{option.short}, |    )--{option.name}\b.* \S", text, re.MULTILINE), option.name
+    assert all(len(line) < 140 for line in text.splitlines())
 
 
 def test_scontrol() -> None:

@@ -9,11 +9,12 @@ import pytest
 from bench.policy import book, lublin
 from bench.policy.replay import replay
 from bench.policy.trace import Trace
+from tests.thoroughness import IS_FULL
 
 
 @pytest.fixture(name="trace", params=[1, 2])
 def _trace(request: pytest.FixtureRequest) -> Trace:
-    return lublin.generate(300, 64, seed=request.param, load=1.2)
+    return lublin.generate(300 if IS_FULL else 120, 64, seed=request.param, load=1.2)
 
 
 def test_easy(trace: Trace) -> None:
