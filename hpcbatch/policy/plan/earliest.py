@@ -23,7 +23,7 @@ def earliest(option: Option, walltime_s: float, estate: Estate, rooms: Rooms) ->
     special = rooms.special(pool) | {spot for spot in estate.overdue_spots() if spot.pool == pool}
     views = [_copy(rooms.until(kind, now_s + walltime_s)) for kind, _ in option.parts]
     since: dict[Spot, float] = {}
-    for time, spots in _ends(pool, special, estate, rooms):
+    for time, spots in _ends(pool, special, rooms):
         for spot in spots:
             is_special, timeline = spot in special, rooms.timeline(spot)
             free = timeline.lowest(time, time + walltime_s) if is_special else timeline.at(time)
@@ -70,7 +70,7 @@ def _correct(option: Option, views: list[View], special: set[Spot], free: Callab
             view.put(spot, kind.fits(free(spot)))
 
 
-def _ends(pool: str, special: set[Spot], estate: Estate, rooms: Rooms) -> Iterator[tuple[float, list[Spot]]]:
+def _ends(pool: str, special: set[Spot], rooms: Rooms) -> Iterator[tuple[float, list[Spot]]]:
     """The times to come at which room grows, in order, and where."""
     at_special: dict[float, list[Spot]] = {}
     for spot in special:
@@ -81,16 +81,15 @@ def _ends(pool: str, special: set[Spot], estate: Estate, rooms: Rooms) -> Iterat
                 at_special.setdefault(timeline.times[index], []).append(spot)
     special_times = sorted(at_special)
     next_special = 0
-    ends = estate.ends if pool == "" else []
-    index = bisect_right(ends, (rooms.now_s, "\U0010ffff"))
+    ends = rooms.ends if pool == "" else []
+    index = 0
     while index < len(ends) or next_special < len(special_times):
         time = ends[index][0] if index < len(ends) else special_times[next_special]
         if next_special < len(special_times) and special_times[next_special] <= time:
             time = special_times[next_special]
         spots: list[Spot] = []
-        while index < len(ends) and ends[index][0] == time:
-            job = estate.running[ends[index][1]]
-            spots += [spot for spot in estate.spots_of(job) if spot.pool == pool and spot not in special]
+        if index < len(ends) and ends[index][0] == time:
+            spots += [spot for spot in ends[index][1] if spot not in special]
             index += 1
         if next_special < len(special_times) and special_times[next_special] == time:
             spots += at_special[time]

@@ -6,7 +6,7 @@ While a plan is made, its releases and planned starts occupy room too; `end` tak
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 
 from hpcbatch.policy.plan.compiled import Kind, Option
@@ -46,6 +46,7 @@ class Rooms:
         """Where room at this moment has changed."""
         self._log_of_plan: list[Spot] = []
         """Where this plan has changed room, now or later on."""
+        self._ends: list[tuple[float, list[Spot]]] | None = None
         self._taken_now: set[Spot] = set()
         """Where it has changed it now."""
         self._now: dict[Kind, View] = {}
@@ -60,7 +61,7 @@ class Rooms:
         self._log.extend(spots)
 
     def begin(self, now_s: float) -> None:
-        self.now_s = now_s
+        self.now_s, self._ends = now_s, None
         if len(self._log) > _LONG_LOG:
             self._log, self._now = [], {}
         self.starts, self._uneven = {"": []}, {}
@@ -84,6 +85,17 @@ class Rooms:
     def forget_unused(self, kinds: Iterable[Kind]) -> None:
         used = set(kinds)
         self._now = {kind: view for kind, view in self._now.items() if kind in used}
+
+    @property
+    def ends(self) -> list[tuple[float, list[Spot]]]:
+        """The times to come at which running jobs end outside of reservations, in order, and where."""
+        if self._ends is None:
+            estate, found = self._estate, dict[float, list[Spot]]()
+            for time, job_id in estate.ends[bisect_right(estate.ends, (self.now_s, "\U0010ffff")) :]:
+                spots = estate.spots_of(estate.running[job_id])
+                found.setdefault(time, []).extend(spot for spot in spots if spot.pool == "")
+            self._ends = list(found.items())
+        return self._ends
 
     def timeline(self, spot: Spot) -> Timeline:
         return self._planned.get(spot) or spot.timeline
