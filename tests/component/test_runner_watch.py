@@ -123,8 +123,8 @@ def test_suspended_and_resumed(pod: RunnerPod) -> None:
     wait_for("it to go on", lambda: beats(pod) > still[-1])
     _, report = pod.finish(process)
     assert report.reason is Reason.TIME_LIMIT
-    assert 2 <= (report.walltime_s or 0) <= 5
-    assert (report.ended or 0) - (report.started or 0) >= 6
+    assert (report.walltime_s or 0) >= 2
+    assert (report.ended or 0) - (report.started or 0) - (report.walltime_s or 0) >= 3, "it stood still for so long"
 
 
 def test_a_suspended_job_can_be_ended(pod: RunnerPod) -> None:
