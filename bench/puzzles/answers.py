@@ -8,13 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.puzzles.planned import planned
+from bench.puzzles.planned import LATE_S, planned
 from bench.puzzles.puzzles import Puzzle, PuzzleJob
-
-LATE_S = 8.0
-"""What a real system may need in all to notice ends and to start jobs, up to the last job of a puzzle: less than lies
-between two ends that matter.
-"""
 
 
 class Answer(NamedTuple):
@@ -40,7 +35,7 @@ def read(file: Path) -> tuple[str, list[Answer]]:
 
 def differences(answer: Answer, *, depth: int | None) -> Iterator[tuple[int, float, float]]:
     """The jobs that the planner starts at another time: number, the real system's start, ours."""
-    ours = planned(answer.puzzle, [end - start for start, end in answer.times], depth=depth)
+    ours = planned(answer.puzzle, answer.times, depth=depth)
     for number, ((real_s, _), ours_s) in enumerate(zip(answer.times, ours, strict=True)):
         if abs(real_s - ours_s) > LATE_S:
             yield number, real_s, ours_s
