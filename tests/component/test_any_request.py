@@ -329,6 +329,14 @@ WORDS = [
 BODIES: dict[str, dict[str, Any]] = {
     "pods": {"spec": POD_SPEC},
     "batchjobs": {"spec": {"dialect": "pbs", "name": "n", "chunks": [{"count": 1, "cpus": 1, "ranks": 1}]}},
+    "reservations": {
+        "spec": {
+            "dialect": "pbs",
+            "start": "2031-01-01T00:00:00Z",
+            "end": "2031-01-01T01:00:00Z",
+            "chunks": [{"count": 1, "cpus": 1, "ranks": 1}],
+        }
+    },
     "events": {"involvedObject": {"namespace": "default"}},
     "customresourcedefinitions": {
         "spec": {
