@@ -12,6 +12,7 @@ from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.controller.bound_pods import BoundPods
 from hpcbatch.controller.claims import Claims
 from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
@@ -28,10 +29,8 @@ from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Relea
 from hpcbatch.policy.plan.planner import Planner, make_plan
 from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
-    BoundPod,
     added,
     beside_walltime_s,
-    bound_pod,
     capability_limits,
     ends_s,
     leaving_pods,
@@ -95,9 +94,7 @@ class PlanWorld:
         self._ids: dict[Key, str] = {}
         self._node_objects: dict[str, Object] = {}
         self._nodes: dict[str, Node] = {}
-        self._pods: dict[Key, BoundPod] = {}
-        self._on_node: dict[str, dict[Key, BoundPod]] = {}
-        self._of_job: dict[str, dict[Key, BoundPod]] = {}
+        self._pods = BoundPods()
         self._limits: dict[str, tuple[Limit, ...]] = {}
         self._running: dict[str, RunningJob] = {}
         self._changed_jobs: set[Key] = set()
@@ -142,25 +139,10 @@ class PlanWorld:
 
     def on_pod(self, event: WatchEvent) -> bool:
         """Whether anything has changed by it."""
-        key = object_key(event.object)
-        before = self._pods.pop(key, None)
-        number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
-        after = None if event.type == "DELETED" else bound_pod(event.object, number)
-        if after is not None:
-            self._pods[key] = after
-        if before == after:
-            return False
-        for pod in (before, after):
-            if pod is not None:
-                self._changed_nodes.add(pod.node)
-                self._changed_released.add(pod.job_id)
-        if before is not None:
-            _remove(self._on_node, before.node, key)
-            _remove(self._of_job, before.job_id, key)
-        if after is not None:
-            self._on_node.setdefault(after.node, {})[key] = after
-            self._of_job.setdefault(after.job_id, {})[key] = after
-        return True
+        changed = self._pods.on_pod(event)
+        self._changed_nodes.update(pod.node for pod in changed)
+        self._changed_released.update(pod.job_id for pod in changed)
+        return bool(changed)
 
     def _look_at_site(self) -> None:
         """No job is looked at before the site and the accounts in force have been."""
@@ -340,7 +322,7 @@ class PlanWorld:
         self.records.pop(job_id, None)
         self.released[job_id] = released
         self.keys[job_id], self._ids[key] = key, job_id
-        self._changed_nodes.update(pod.node for pod in self._of_job.get(job_id, {}).values())
+        self._changed_nodes.update(pod.node for pod in self._pods.of_job(job_id))
         self._set_running(job_id, now_s)
 
     def _shape(self, record: JobRecord) -> Shape | None:
@@ -354,7 +336,7 @@ class PlanWorld:
     def _set_running(self, job_id: str, now_s: float) -> None:
         released = self.released.get(job_id)
         if released is not None:
-            released.take_note_of(tuple(self._of_job.get(job_id, {}).values()))
+            released.take_note_of(self._pods.of_job(job_id))
         if released is None or (released.is_stalled and released.waits):
             return
         placed: dict[str, Vector] = {}
@@ -377,8 +359,8 @@ class PlanWorld:
 
     def _set_node(self, name: str, now_s: float) -> None:
         obj = self._node_objects.get(name)
-        pods = {} if obj is None else self._on_node.get(name, {})
-        others = [pod for pod in pods.values() if pod.job_id not in self.released]
+        pods = () if obj is None else self._pods.on_node(name)
+        others = [pod for pod in pods if pod.job_id not in self.released]
         self._set_leaving(leaving_pods(name, (pod.takes for pod in others if pod.is_leaving), now_s))
         if obj is None:
             if self._nodes.pop(name, None) is not None:
@@ -515,10 +497,3 @@ class PlanWorld:
         self._planner.set_spent(self._spent, beside_s=beside_walltime_s(self._site()))
         self.is_changed = False
         return self._planner.plan(self._planned_s)
-
-
-def _remove(pods: dict[str, dict[Key, BoundPod]], name: str, key: Key) -> None:
-    if (some := pods.get(name)) is not None:
-        some.pop(key, None)
-        if not some:
-            del pods[name]
