@@ -305,6 +305,7 @@ class Controller:
         number = event.object.get("status", {}).get("jobId")
         self._arrays.on_event(event)
         self._licenses.on_event(event)
+        self._intake.standings.on_event(event)
         self._plan.on_batchjob(event)
         if self._usage is not None:
             self._usage.on_batchjob(event)

@@ -78,7 +78,7 @@ class Intake:
         """When a job would start that is only tested; by the plan, where there is one."""
         self.dependents = dependents
         self.numbers = JobNumbers(api, highest_ended)
-        self._standings = Standings(batchjobs)
+        self.standings = Standings(batchjobs)
 
     def admit(self, obj: Object) -> Object | None:
         """The admitted BatchJob; None if it was refused."""
@@ -113,7 +113,7 @@ class Intake:
         now = datetime.now(UTC)
         status = _first_status(record, self.dependents.look(record, now), now)
         written = write_status(self._api, obj, replace(record, status=status))
-        self._standings.add(written)
+        self.standings.add(written)
         return written
 
     @contextmanager
@@ -126,8 +126,8 @@ class Intake:
         if not has_limits(accounts, enforced):
             yield
             return
-        with self._standings.lock:
-            check_submission(accounts, enforced, standing_of(record), self._standings.others(), site.partition_qos)
+        with self.standings.lock:
+            check_submission(accounts, enforced, standing_of(record), self.standings.others(), site.partition_qos)
             yield
 
     def grant(
@@ -226,7 +226,7 @@ class Intake:
     @contextmanager
     def counting(self) -> Iterator[None]:
         """From counting jobs against limits until the record is written."""
-        with self._standings.lock:
+        with self.standings.lock:
             yield
 
     def _check_limits(
@@ -238,7 +238,7 @@ class Intake:
             granted = self._for_account(spec, granted, owner, queue, site)
             renamed = {name: granted.renamed[name] for name in ("account", "attributes") if name in granted.renamed}
             record = _granted_record(replace(spec, **renamed), owner, queue, granted)
-            check_submission(accounts, enforced, standing_of(record), self._standings.others(), site.partition_qos)
+            check_submission(accounts, enforced, standing_of(record), self.standings.others(), site.partition_qos)
 
     def host_names(self) -> dict[str, str]:
         """Of the nodes, by their names."""

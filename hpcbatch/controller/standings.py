@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hpcbatch.api.informer import Informer
-from hpcbatch.api.port import Object
+from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.policy.account_limits import Standing
@@ -29,15 +29,20 @@ class Standings:
         """A record that was admitted just now."""
         self._admitted[obj["metadata"]["namespace"], obj["metadata"]["name"]] = obj
 
+    def on_event(self, event: WatchEvent) -> None:
+        """The cache has it now, or it is gone."""
+        metadata = event.object["metadata"]
+        if event.type == "DELETED" or "jobId" in event.object.get("status", {}):
+            self._admitted.pop((metadata["namespace"], metadata["name"]), None)
+
     def others(self) -> Sequence[Standing]:
         """Of all jobs that have not ended; the members of an array stand in it."""
-        for key in list(self._admitted):
-            cached = self._batchjobs.get(*key)
-            uid = self._admitted[key]["metadata"]["uid"]
+        for key, admitted in tuple(self._admitted.items()):
+            cached = self._batchjobs.get(*key)  # its event may have come before its writer's answer
             is_seen = cached is not None and "jobId" in cached.get("status", {})
-            if is_seen or (cached is not None and cached["metadata"]["uid"] != uid):
-                del self._admitted[key]
-        objects = [*self._batchjobs.items(), *self._admitted.values()]
+            if is_seen or (cached is not None and cached["metadata"]["uid"] != admitted["metadata"]["uid"]):
+                self._admitted.pop(key, None)
+        objects = [*self._batchjobs.items(), *tuple(self._admitted.values())]
         return [found for obj in objects if (found := _standing(obj)) is not None]
 
 
