@@ -46,6 +46,10 @@ def _shared(text: str) -> str:
     if len(text) > _LONGEST:
         return text
     memory, most = (_short, _MOST_SHORT) if len(text) <= _SHORT else (_long, _MOST_LONG)
+    known = memory.get(text)
+    if known is not None:
+        return known
     if len(memory) >= most:
         memory.clear()
-    return memory.setdefault(text, text)
+    memory[text] = text
+    return text

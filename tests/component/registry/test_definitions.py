@@ -106,6 +106,7 @@ def test_builtin_definitions(registry: Registry) -> None:
     kinds = {kind.resource for kind in registry.kinds() if kind.custom}
     assert kinds == {
         resources.BATCHJOBS,
+        resources.RESERVATIONS,
         resources.VOLCANO_JOBS,
         resources.PODGROUPS,
         resources.QUEUES,
