@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import select
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -104,15 +106,33 @@ def _converse(session: Session, submitted: Submitted, shown_id: str) -> int:
 def _ask(number: int, frame: FrameType | None) -> None:
     """Ctrl-C while the job waits."""
     signal.signal(signal.SIGINT, _stop)
-    write_now("Do you wish to terminate the job and exit (y|[n])? ", 1)
-    while True:
-        if not select.select([sys.stdin], [], [], _ANSWER_S)[0]:
-            write_now("Timeout -- deleting job\n", 1)
-            _stop(number, frame)
-        answer = sys.stdin.readline()[:1]
-        if answer in {"y", "Y", ""}:
-            _stop(number, frame)
-        if answer in {"n", "N", "\n"}:
-            break
-        write_now("yes or no please\n", 1)
+    with _woken_by_signals() as wake:
+        write_now("Do you wish to terminate the job and exit (y|[n])? ", 1)
+        while True:
+            ready = select.select([sys.stdin, wake], [], [], _ANSWER_S)[0]
+            if not ready:
+                write_now("Timeout -- deleting job\n", 1)
+                _stop(number, frame)
+            if sys.stdin not in ready:
+                os.read(wake, 1024)
+                continue
+            answer = sys.stdin.readline()[:1]
+            if answer in {"y", "Y", ""}:
+                _stop(number, frame)
+            if answer in {"n", "N", "\n"}:
+                break
+            write_now("yes or no please\n", 1)
     signal.signal(signal.SIGINT, _ask)
+
+
+@contextmanager
+def _woken_by_signals() -> Iterator[int]:
+    """A descriptor that can be read as soon as a signal comes, so that one that comes just before a wait ends it."""
+    wake, written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+    try:
+        yield wake
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(wake)
+        os.close(written)
