@@ -272,13 +272,13 @@ def test_equal_shares_come_to_equal_use(admin: Site, name: str) -> None:
     def done(account: str) -> int:
         return 0 if not (admin.work / "marks").exists() else admin.read("marks").split().count(account)
 
-    first = submit(many, 40)
-    wait_for("six jobs of one account", lambda: done(many) >= 6, 120)
-    second = submit(few, 20)
-    wait_for("nearly all of the other's", lambda: done(few) >= 16, 240)
+    first = submit(many, 24)
+    wait_for("four jobs of one account", lambda: done(many) >= 4, 120)
+    second = submit(few, 12)
+    wait_for("nearly all of the other's", lambda: done(few) >= 10, 240)
     used = done(many)
     admin.run("scancel", first, second)
-    assert 12 <= used <= 20, f"{many} ran {used} jobs until {few} had run 16"
+    assert 7 <= used <= 13, f"{many} ran {used} jobs until {few} had run 10"
 
 
 def test_many_at_once_are_not_too_many(admin: Site) -> None:
