@@ -25,6 +25,7 @@ def _handler() -> Iterator[None]:
 @pytest.mark.usefixtures("_handler")
 def test_a_second_one_just_before_the_wait_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its handler cannot run between the last look for signals and the system call: something else has to end that."""
+    before = signal.set_wakeup_fd(-1)
     terminal, typist = os.pipe()
     waits: list[list[Any]] = []
 
@@ -45,4 +46,4 @@ def test_a_second_one_just_before_the_wait_is_not_lost(monkeypatch: pytest.Monke
             interactive._ask(signal.SIGINT, None)
     os.close(typist)
     assert len(waits[0]) == 1, "the wait ended, though nothing was typed"
-    assert signal.set_wakeup_fd(-1) == -1
+    assert signal.set_wakeup_fd(before) == -1, "it is as it was"
