@@ -31,7 +31,7 @@ from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.account_limits import Standing, max_walltime_s, place_of
-from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline, check_qos
+from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline, check_qos, with_grant
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.holds import behind_others, hold_reason
 from hpcbatch.policy.owners import Owners, standing_of
@@ -211,15 +211,7 @@ class Intake:
         if queue.name == record.queue:
             return record
         altered = {**record.status.altered, **granted.renamed}
-        status = replace(
-            record.status,
-            altered=altered,
-            walltime_s=granted.walltime_s,
-            full_walltime_s=None,
-            layout=granted.layout,
-            licenses=granted.licenses,
-            ignored=granted.ignored,
-        )
+        status = with_grant(record.status, granted, altered)
         routed = replace(record, queue=queue.name, status=status)
         return replace(routed, spec=taken_spec(altered_spec(obj["spec"], altered))) if granted.renamed else routed
 

@@ -18,7 +18,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
-from hpcbatch.policy.admission import grant_walltime
+from hpcbatch.policy.admission import grant_walltime, with_grant
 from hpcbatch.policy.alterations import noted
 from hpcbatch.policy.requests import (
     ALTERATION,
@@ -121,16 +121,7 @@ class Requests:
         if granted.renamed:
             altered = {**altered, **granted.renamed}
             new = replace(new, spec=taken_spec(altered_spec(obj["spec"], altered)))
-        granted_status = replace(
-            new.status,
-            altered=altered,
-            walltime_s=granted.walltime_s,
-            full_walltime_s=None,
-            layout=granted.layout,
-            licenses=granted.licenses,
-            ignored=granted.ignored,
-        )
-        return replace(new, queue=queue.name, status=granted_status)
+        return replace(new, queue=queue.name, status=with_grant(new.status, granted, altered))
 
 
 def _reservation(spec: JobSpec) -> str:

@@ -13,6 +13,7 @@ from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.free_text import check_text
 from hpcbatch.model.layout import NodeSize, lay_out
+from hpcbatch.model.record import JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig, Word
 from hpcbatch.model.spec import Arrangement, JobSpec
@@ -35,6 +36,19 @@ class Granted:
     """What has no effect here, each with the reason."""
     renamed: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the BatchJob's spec that the site has other names for."""
+
+
+def with_grant(status: JobStatus, granted: Granted, altered: Mapping[str, Any]) -> JobStatus:
+    """The status of a job that was admitted before and gets something else now."""
+    return replace(
+        status,
+        altered=altered,
+        walltime_s=granted.walltime_s,
+        full_walltime_s=None,
+        layout=granted.layout,
+        licenses=granted.licenses,
+        ignored=granted.ignored,
+    )
 
 
 class AskedQueues(NamedTuple):

@@ -22,6 +22,26 @@ _ENDS: Mapping[str, Mapping[str, int]] = {
 """Each with the least number of letters that it may be cut down to."""
 
 
+def requests_after(
+    session: Session,
+    command: str,
+    options: Sequence[str],
+    execute: Callable[[Session, Sequence[str]], int],
+    kept_options: Callable[[Sequence[str], Sequence[str]], Sequence[str]],
+) -> int:
+    """As `requests`, each with the command line's options before it. `kept_options`: those after a request, which may
+    change them.
+    """
+
+    def answer(words: Sequence[str]) -> int:
+        nonlocal options
+        code = execute(session, [*options, *words])
+        options = kept_options(options, words)
+        return code
+
+    return requests(session, command, answer)
+
+
 def requests(session: Session, command: str, execute: Callable[[Sequence[str]], int]) -> int:
     """The exit code is that of the last request that failed, 0 where none did."""
     is_terminal = sys.stdin.isatty()

@@ -20,15 +20,9 @@ def _body(session: Session) -> int:
     options = sys.argv[1:]
     if not has_no_command(options):
         return _execute(session, options)
-    from hpcbatch.cli.slurm.prompt import requests
+    from hpcbatch.cli.slurm.prompt import requests_after
 
-    def answer(words: Sequence[str]) -> int:
-        nonlocal options
-        code = _execute(session, [*options, *words])
-        options = kept_options(options, words)
-        return code
-
-    return requests(session, "sreport", answer)
+    return requests_after(session, "sreport", options, _execute, kept_options)
 
 
 def _execute(session: Session, arguments: Sequence[str]) -> int:

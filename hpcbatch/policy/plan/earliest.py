@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from hpcbatch.policy.plan.compiled import Option
 from hpcbatch.policy.plan.estate import Estate, Spot
 from hpcbatch.policy.plan.packing import Placing, place
-from hpcbatch.policy.plan.rooms import Rooms, View
+from hpcbatch.policy.plan.rooms import Rooms, View, has_room
 from hpcbatch.policy.plan.timeline import Amounts
 
 
@@ -33,13 +33,13 @@ def earliest(option: Option, walltime_s: float, estate: Estate, rooms: Rooms) ->
                     if count > view.fits.get(spot, 0):
                         since[spot] = time
                     view.put(spot, count)
-        if _is_enough(option, views):
+        if has_room(option, views):
 
             def free_then(spot: Spot, at: float = time) -> Amounts:
                 return rooms.timeline(spot).lowest(at, at + walltime_s)
 
             _correct(option, views, special, free_then)
-            if _is_enough(option, views):
+            if has_room(option, views):
                 placed = place(
                     option,
                     [view.fits for view in views],
@@ -53,13 +53,6 @@ def earliest(option: Option, walltime_s: float, estate: Estate, rooms: Rooms) ->
 
 def _copy(view: View) -> View:
     return View(view.fits.copy(), 0)
-
-
-def _is_enough(option: Option, views: list[View]) -> bool:
-    return all(
-        view.count(is_scattered=option.is_scattered) >= count
-        for view, (_, count) in zip(views, option.parts, strict=True)
-    )
 
 
 def _correct(option: Option, views: list[View], special: set[Spot], free: Callable[[Spot], Amounts]) -> None:

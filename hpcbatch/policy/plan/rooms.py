@@ -39,6 +39,14 @@ class View:
         return len(self.fits) if is_scattered else self.total
 
 
+def has_room(option: Option, views: Iterable[View]) -> bool:
+    """Whether each part, if there were no others, finds places for all its pods. `views`: of each part's kind."""
+    return all(
+        view.count(is_scattered=option.is_scattered) >= count
+        for view, (_, count) in zip(views, option.parts, strict=True)
+    )
+
+
 class Rooms:
     def __init__(self, estate: Estate) -> None:
         self._estate = estate
@@ -153,10 +161,7 @@ class Rooms:
         find room elsewhere; then on the fullest nodes.
         """
         views = [self.until(kind, end_s) for kind, _ in option.parts]
-        if any(
-            view.count(is_scattered=option.is_scattered) < count
-            for view, (_, count) in zip(views, option.parts, strict=True)
-        ):
+        if not has_room(option, views):
             return None
         pool = option.pool
         uneven, planned = self._uneven.get(pool, set()), self._planned

@@ -18,6 +18,7 @@ from hpcbatch.policy.plan.estate import Spot
 from hpcbatch.policy.plan.limits import Count, CounterKey
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
 from hpcbatch.policy.plan.packing import Placing
+from hpcbatch.policy.plan.rooms import has_room
 from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Place, Reservation, RunningJob, WaitingJob
 from hpcbatch.policy.plan.yielding import in_line, least_victims, without
 
@@ -233,9 +234,7 @@ class _Walk:
 
     def _room_now(self, option: Option) -> bool:
         """Whether the nodes have room at this moment; what they have later is not considered."""
-        return all(
-            self._rooms.now(kind).count(is_scattered=option.is_scattered) >= count for kind, count in option.parts
-        )
+        return has_room(option, (self._rooms.now(kind) for kind, _ in option.parts))
 
     def _release(self, job: WaitingJob, option: Option, uses: Uses) -> Limit | None:
         """Start the job, if it finds room for all of its time, or as much as it can do with. Returns the limit that

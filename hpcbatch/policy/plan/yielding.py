@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from hpcbatch.policy.plan.compiled import Option
 from hpcbatch.policy.plan.estate import Estate, Spot, end_of
 from hpcbatch.policy.plan.packing import Placing, place
-from hpcbatch.policy.plan.rooms import Rooms, View
+from hpcbatch.policy.plan.rooms import Rooms, View, has_room
 from hpcbatch.policy.plan.snapshot import RunningJob
 from hpcbatch.policy.plan.timeline import Amounts, Timeline, minus
 
@@ -42,11 +42,7 @@ class Trial:
 
     def is_enough(self) -> bool:
         """Whether the waiting job has room."""
-        option = self._option
-        return all(
-            view.count(is_scattered=option.is_scattered) >= count
-            for view, (_, count) in zip(self._views, option.parts, strict=True)
-        ) and (len(option.parts) == 1 or self.placed() is not None)
+        return has_room(self._option, self._views) and (len(self._option.parts) == 1 or self.placed() is not None)
 
     def placed(self) -> list[Placing] | None:
         """The places of the waiting job's pods, on nodes where nothing ends if possible; None: no room."""
