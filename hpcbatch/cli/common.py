@@ -165,7 +165,7 @@ def outcome(command: str, body: Callable[[Session], int], describe: Callable[[Se
         except (HpcBatchError, OSError) as error:
             if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
                 raise
-            text, code = describe(session)(_explained(session, error))
+            text, code = describe(session)(explained(session, error))
             complain(text)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -183,7 +183,7 @@ def outcome(command: str, body: Callable[[Session], int], describe: Callable[[Se
     return code
 
 
-def _explained(session: Session, error: Exception) -> Exception:
+def explained(session: Session, error: Exception) -> Exception:
     """A server that does not take the login says no more than `Unauthorized`; the kubeconfig tells more."""
     from hpcbatch.errors import ForbiddenError, UnauthorizedError
 
