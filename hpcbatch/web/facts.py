@@ -20,7 +20,7 @@ from hpcbatch.web.samples import Samples
 from hpcbatch.wrf.log import Progress
 
 _FRESH_S = 1.5
-"""So long a listing serves all parts of all open pages."""
+"""So long a listing serves the parts of all open pages."""
 
 
 class Forecast(NamedTuple):
@@ -81,7 +81,7 @@ class Facts:
             return found[1]
 
     def forget_rows(self) -> None:
-        """After a change: the next page shows it."""
+        """The next page shows what is there then."""
         with self._lock:
             self._rows.clear()
 

@@ -94,13 +94,13 @@ class _Of:
         record, status = self._record, self._record.status
         by_pod = {one.pod: one for one in status.usage}
         samples = self._facts.samples.of(record.job_id, status.run_count)
+        is_course = len(samples) > 2  # the start and one more are none
+        charts = [cpus_chart(samples, record.cpus), memory_chart(samples, record.mem_bytes)] if is_course else []
         return {
             "row": self._row,
             "status": status,
             "hosts": [(host, by_pod.get(host.pod)) for host in status.hosts],
-            "charts": [cpus_chart(samples, record.cpus), memory_chart(samples, record.mem_bytes)]
-            if len(samples) > 2  # the start and one more are no course
-            else [],
+            "charts": [one for one in charts if one is not None],
         }
 
     def members(self) -> Mapping[str, Any]:

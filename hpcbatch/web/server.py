@@ -222,6 +222,8 @@ class Server:
     def _page(self, asked: Request) -> web.Response:
         """In a thread: a page, or the part of one that its script asks for."""
         part = asked.query.get("part")
+        if part is None:  # who loads a page is to see what they have just submitted
+            self._facts.forget_rows()
         page = self._make(asked)
         if part is None:
             done = changes.DONE.get(asked.query.get("done", ""), "")

@@ -190,7 +190,7 @@ def test_filter_and_order(page: WebPage, query: dict[str, str], shown: list[int]
 def test_the_sorted_column_says_so(page: WebPage) -> None:
     text = page.get("jobs", sort="-name").text
     assert len(re.findall("aria-sort", text)) == 1
-    assert re.search(r'<th scope="col" class="col-name" aria-sort="descending">', text)
+    assert re.search(r'<th scope="col" role="columnheader" class="col-name" aria-sort="descending">', text)
 
 
 def test_a_job(page: WebPage) -> None:
