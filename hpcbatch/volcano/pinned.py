@@ -15,8 +15,8 @@ HOST: Final = "kubernetes.io/hostname"
 
 
 def pinned(volcano_job: Object, hosts: Mapping[str, Sequence[str]]) -> Object:
-    """`volcano_job` with a nodeAffinity of each task's pods to nodes whose label HOST is one of its `hosts`, beside what
-    its template has. A task that has none is left as it is.
+    """`volcano_job` with a nodeAffinity for each task's pods to nodes whose label HOST is one of its `hosts`, beside
+    what its template has. A task that has none is left as it is.
     """
     tasks = [
         {**task, "template": _pinned(task["template"], hosts[task["name"]])} if hosts.get(task["name"]) else task
