@@ -33,14 +33,20 @@ _RESERVATIONS_HEAD = """\
 
 def text() -> str:
     """The definition as the YAML of deploy/crd/batchjobs.yaml."""
-    return as_yaml(_HEAD, definition())
+    return as_yaml(_HEAD, _kept(definition()))
 
 
 def reservations_text() -> str:
     """That of the Reservation as the YAML of deploy/crd/reservations.yaml."""
     from hpcbatch.record import reservation
 
-    return as_yaml(_RESERVATIONS_HEAD, reservation.definition())
+    return as_yaml(_RESERVATIONS_HEAD, _kept(reservation.definition()))
+
+
+def _kept(body: Json) -> Json:
+    """Helm leaves it where it is when the release goes: with it would go all records."""
+    body["metadata"].setdefault("annotations", {})["helm.sh/resource-policy"] = "keep"
+    return body
 
 
 def as_yaml(head: str, body: Json) -> str:
