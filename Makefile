@@ -14,6 +14,7 @@ LOCKED = $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 AUDIT := $(CURDIR)/build/audit
 DOCS := $(CURDIR)/build/docs
+PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs bench/README.md examples/wrf/README.md tests/conformance/README.md
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
 .PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives man docs dist clean packages test-packages lock audit
@@ -107,9 +108,9 @@ crd: .venv/dev
 	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.text(), end='')" > deploy/crd/batchjobs.yaml
 	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.reservations_text(), end='')" > deploy/crd/reservations.yaml
 
-# docs/directives.md: its tables, from those that qsub and sbatch read by
+# the tables of docs/directives.md, docs/commands.md and others, from those that the commands read by
 directives: .venv/dev
-	$(BIN)/python -m hpcbatch.cli.directives_page docs/directives.md
+	$(BIN)/python -m hpcbatch.cli.directives_page docs/*.md
 
 # build/man, as the wheel has it: man -l build/man/man1/qsub.1
 man: .venv/dev
@@ -130,6 +131,8 @@ lint: .venv/dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/proselint --output-format compact check $(PROSE)
 
 bench: packages .venv/dev
 	$(BIN)/python -m bench.engine
