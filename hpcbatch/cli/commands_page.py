@@ -19,7 +19,8 @@ def tables() -> dict[str, Rows]:
     found: dict[str, Rows] = {}
     for dialect, names in PACKAGES.items():
         lines = DIALECTS[dialect].command_lines()
-        found[f"commands of {dialect}"] = [("Command", "What it does"), *(_row(name, lines[name]) for name in names)]
+        order = sorted(names, key=lambda name: name.startswith("pbs_"))  # what fewer people use comes last
+        found[f"commands of {dialect}"] = [("Command", "What it does"), *(_row(name, lines[name]) for name in order)]
     own = known_commands()["hpcbatch"].line
     rows = [(f"`hpcbatch {each.name}`", each.about, each.group) for each in own.commands]
     found["commands of hpcbatch"] = [("Command", "What it does", "Group"), *rows]
