@@ -54,6 +54,7 @@ from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.site.reservations import without_reservations
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
+from hpcbatch.volcano.pinned import is_pinned
 
 Key = tuple[str, str]
 
@@ -308,6 +309,7 @@ class PlanWorld:
             places = places_of((metadata.get("annotations") or {}).get(PLANNED_ANNOTATION, ""))
             released = Released(record, self._shape(record), places, made_s, is_fresh=False)
             released.was_bound = record.status.start_time is not None
+            released.is_pinned = volcano_job is not None and is_pinned(volcano_job)
             self._put(record, released, now_s)
             return
         released.is_fresh = False

@@ -259,7 +259,7 @@ class _Walk:
             job_id=job.job_id,
             shape=option.index,
             places=_places(placed),
-            is_bound=is_bound,
+            is_bound=is_bound or len({kind for kind, _ in option.parts}) > 1,
             walltime_s=walltime_s,
         )
         self._rooms.occupy(option, placed, self.now_s, self.now_s + walltime_s)
