@@ -39,7 +39,7 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
         body["problem"] = problem
     if site.node_features:
         body["features"] = sorted(site.node_features)
-    if site.priority.ranks:
+    if site.priority.ranks or site.priority.counts_eligible is not None:
         body["priority"] = priority_to_json(site.ranked_by)
     if site.preemption != type(site.preemption)():
         body["preemption"] = unusual(site.preemption)

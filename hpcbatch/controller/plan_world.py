@@ -161,7 +161,8 @@ class PlanWorld:
         self.claims.rules = Preemptions(site, self._owners)
         self._changed_released.update(self.released)
         self.order.set(site.ranked_by, self._owners)
-        limits = running_limits(accounts, site.accounting_enforce, site.resources)
+        self.is_changed |= before is not None and before.backfill_depth != site.backfill_depth
+        limits = running_limits(accounts, site.accounting_enforce, site.resources, site.express_queues)
         if limits != self._of_accounts:
             self.lacks_spent = is_counted(limits) and (self.lacks_spent or not self.counts_spent)
             self._of_accounts, self.counts_spent = limits, is_counted(limits)
