@@ -25,6 +25,13 @@ def test_output_of_all_tasks_and_the_highest_exit_code(site: Site) -> None:
     assert listed[-4:] == ["two", "FAILED", "3:0", "2"]
 
 
+def test_when_it_would_start(site: Site) -> None:
+    done = site.run("srun", "--test-only", "-n2", "true")
+    at = r"srun: Job \d+ to start at \S+ using 2 processors on nodes \S+ in partition \S+\n"
+    assert done.stdout == "" and re.fullmatch(at, done.stderr), done.stderr
+    assert site.run("squeue", "-h").stdout == ""
+
+
 def test_labels(site: Site) -> None:
     done = site.run("srun", "-n", "2", "--label", "echo", "word")
     assert sorted(done.stdout.splitlines()) == ["0: word", "1: word"]

@@ -30,6 +30,10 @@ def _body(session: Session) -> int:
 
         return run_step(session, job_id)
     wanted = read_srun(sys.argv[1:], surroundings(session), is_terminal=is_terminal())
+    if wanted.test_only:
+        from hpcbatch.cli.slurm.sbatch_test import tested
+
+        return tested(session, wanted.submission, "srun")
     if wanted.lacks_terminal:
         complain("srun: error: Not using a pseudo-terminal, disregarding --pty option")
     job = submitted(session, wanted, "srun")
