@@ -215,7 +215,7 @@ apply() {
       ;;
     test-only) test_only=yes ;;
     het-group | pack-group) read_groups "$2" ;;
-    jobid) [ "$2" = "$job_id" ] || die "srun starts steps of its own job only, not of job $2" ;;
+    jobid) [ "$2" = "$job_id" ] || step_of_other "$2" ;;
     pty | x11) die "--$1 is not supported: a job's pods have no terminal" ;;
     no-allocate) die "--no-allocate is not supported: a step is always its job's" ;;
     prolog | epilog | task-prolog | task-epilog | bcast | container) die "--$1 is not supported" ;;
