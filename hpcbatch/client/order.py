@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hpcbatch.api.client import TableApi
 from hpcbatch.client.alter import alter_with_members
 from hpcbatch.client.rights import check_may_change_all
@@ -16,6 +14,7 @@ from hpcbatch.policy.order import HIGHEST, exchanged, weight_of
 from hpcbatch.record.batchjob import shown_record
 from hpcbatch.record.rows import row_of
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
