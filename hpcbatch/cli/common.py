@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
 
 from hpcbatch.errors import HpcBatchError, UnauthorizedError, UnreachableError
 from hpcbatch.model.text import printable_lines
+from hpcbatch.typed import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from hpcbatch.api.client import HttpApi

@@ -22,6 +22,7 @@ from hpcbatch.policy.requests import EXCHANGE
 from hpcbatch.record.batchjob import shown_record
 from hpcbatch.record.rows import row_of
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

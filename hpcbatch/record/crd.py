@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 from hpcbatch.model.array import Array
 from hpcbatch.model.chunk import MAX_CHUNKS
 from hpcbatch.model.record import JobStatus
@@ -15,6 +13,7 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.stored import Alterable, Json, described, integer, stored_fields, string, struct_schema
 from hpcbatch.record import GROUP, KIND, VERSION
 from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONLY, open_fields
+from hpcbatch.typed import Any, Final
 
 SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
 SCHEMA_VERSION: Final = 21

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
 from hpcbatch.cli.pbs.common import Jobs, check_server, describe, printed_version
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownQueueError
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object

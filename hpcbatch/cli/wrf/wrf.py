@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from hpcbatch.cli.common import Session
 from hpcbatch.errors import place
 from hpcbatch.model.text import printable
+from hpcbatch.typed import TYPE_CHECKING
 from hpcbatch.units import counted
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import TypeAlias
 
 from hpcbatch.dialects.pbs.array_attributes import array_attributes, shown_name
 from hpcbatch.dialects.pbs.cjson import Json, dump, parsed
@@ -30,6 +29,7 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import TypeAlias
 from hpcbatch.units import hms
 
 Attributes: TypeAlias = list[tuple[str, "str | dict[str, str]"]]
