@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from hpcbatch.api.client import TableApi
@@ -17,6 +16,7 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
 from hpcbatch.record.rows import row_from_cells
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING, Protocol, TypeVar
 from hpcbatch.units import parse_rfc3339
 
 if TYPE_CHECKING:  # listings avoid the classes of a whole job, which take 8 ms to make

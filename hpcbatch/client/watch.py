@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
@@ -21,6 +20,7 @@ from hpcbatch.errors import (
 )
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.client.listing import Named
