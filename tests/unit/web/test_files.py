@@ -12,7 +12,17 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec, Output
 from hpcbatch.web import files
-from hpcbatch.web.files import NoFileError, Stream, as_shown, pictures, read_picture, streams, tail, whole
+from hpcbatch.web.files import (
+    NoFileError,
+    Stream,
+    as_shown,
+    forecast_pages,
+    pictures,
+    read_picture,
+    streams,
+    tail,
+    whole,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -96,6 +106,9 @@ def test_pictures(tmp_path: Path) -> None:
     assert [one.path.name for one in found] == ["new.png", "rain.png"]
     assert len({one.key for one in found}) == 2
     assert pictures([tmp_path], 150)[0].key == found[0].key
+    for name in ("maps/forecast.html", "other-forecast.html", "index.html"):
+        (tmp_path / name).write_text("<h1>Forecast</h1>")
+    assert [one.path for one in forecast_pages([tmp_path], 150)] == [tmp_path / "maps/forecast.html"]
 
 
 def test_only_pictures_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
