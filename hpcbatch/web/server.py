@@ -223,7 +223,7 @@ class Server:
         """In a thread: a page, or the part of one that its script asks for."""
         part = asked.query.get("part")
         if part is None:  # who loads a page is to see what they have just submitted
-            self._facts.forget_rows()
+            self._facts.forget_rows(quick_ones=True)
         page = self._make(asked)
         if part is None:
             done = changes.DONE.get(asked.query.get("done", ""), "")
