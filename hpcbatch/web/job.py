@@ -23,6 +23,8 @@ from hpcbatch.web.page import Page, Part
 from hpcbatch.web.usage_chart import cpus_chart, memory_chart
 
 _MOST_MEMBERS = 500
+_DRAWN_S = 3600.0
+"""After its end another job may draw its maps."""
 _RELEASED = frozenset({Reason.HELD_BY_USER, Reason.SPECIAL_EXIT})
 """Holds that a user can take off."""
 
@@ -53,7 +55,9 @@ def job_page(facts: Facts, number: int) -> Page:
     else:
         parts["output"] = Part("job_output.html", state.output, 0 if is_over else 3)
         if facts.is_own(row) and row.start_time is not None:
-            parts["forecast"] = Part("job_forecast.html", state.forecast, 0 if is_over else 10)
+            ended = row.end_time if is_over else None
+            is_old = ended is not None and (facts.now - ended).total_seconds() > _DRAWN_S
+            parts["forecast"] = Part("job_forecast.html", state.forecast, 0 if is_old else 10)
     return Page("job.html", f"Job {shown_id(row)}", {"row": row, "id": shown_id(row)}, parts)
 
 
@@ -124,7 +128,8 @@ class _Of:
     def forecast(self) -> Mapping[str, Any]:
         found = self._facts.commands.forecast(self._record)
         pictures, pages = _drawn(self._facts, self._record, found)
-        return {"row": self._row, "found": found, "pictures": pictures, "pages": pages}
+        last, others = files.last_of_series(pictures)
+        return {"row": self._row, "found": found, "pictures": last, "others": others, "pages": pages}
 
 
 def _drawn(

@@ -114,7 +114,7 @@ class Server:
         return made
 
     async def run(self, listening: socket.socket) -> None:
-        """Until SIGINT or SIGTERM."""
+        """Until SIGINT, SIGTERM or SIGHUP."""
         logging.getLogger("aiohttp").addHandler(
             logging.NullHandler()
         )  # requests are nobody's to read, links least of all
@@ -123,7 +123,7 @@ class Server:
         await runner.setup()
         await web.SockSite(runner, listening).start()
         stopped = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         await stopped.wait()
         await runner.cleanup()
@@ -161,7 +161,7 @@ class Server:
             raise RefusedRequestError(405, "This page takes GET and POST.")
         if path.startswith("static/") and request.method != "POST":
             return self._file(path.removeprefix("static/"))
-        if path == ENTRY and request.method != "POST":
+        if path == ENTRY and request.method == "GET":  # HEAD, by which links are looked at, uses up none
             return self._enter(request)
         cookie, is_new = request.cookies.get(COOKIE, ""), False
         if not door.knows(cookie):
