@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hpcbatch.dialects.slurm.data import document, epoch
-from hpcbatch.dialects.slurm.sacct_fields import MIB, Line, told
+from hpcbatch.dialects.slurm.sacct_fields import told
+from hpcbatch.dialects.slurm.sacct_line import MIB, Line
 from hpcbatch.dialects.slurm.states import LONG
 
 _TRES = {"cpu": 1, "mem": 2, "energy": 3, "node": 4, "billing": 5}
