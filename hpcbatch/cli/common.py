@@ -33,6 +33,9 @@ _INTERRUPTED = 130  # as a shell reports a command that SIGINT ended
 _BROKEN_PIPE = 141  # the same for SIGPIPE
 
 
+_IN_JOB = "/hpcbatch/run/job/bin"
+
+
 class EndedError(Exception):
     """The command is over: print `text` on standard error as it is, and exit with `code`."""
 
@@ -165,7 +168,9 @@ def outcome(command: str, body: Callable[[Session], int], describe: Callable[[Se
         except (HpcBatchError, OSError) as error:
             if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
                 raise
-            text, code = describe(session)(_explained(session, error))
+            if isinstance(error, UnreachableError):
+                _hand_over(command)
+            text, code = describe(session)(explained(session, error))
             complain(text)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -183,7 +188,7 @@ def outcome(command: str, body: Callable[[Session], int], describe: Callable[[Se
     return code
 
 
-def _explained(session: Session, error: Exception) -> Exception:
+def explained(session: Session, error: Exception) -> Exception:
     """A server that does not take the login says no more than `Unauthorized`; the kubeconfig tells more."""
     from hpcbatch.errors import ForbiddenError, UnauthorizedError
 
@@ -214,6 +219,15 @@ def complain(text: str) -> None:
             print(printable_lines(text), file=sys.stderr, flush=True)
     except OSError:
         pass
+
+
+def _hand_over(command: str) -> None:
+    """In a job, whose pods mostly have no way to the API: to what its runner has under that name for the job itself
+    (runner/launch/tools.sh). Returns where there is none.
+    """
+    if os.access(own := f"{_IN_JOB}/{command}-own", os.X_OK):
+        sys.stdout.flush()
+        os.execv(own, [own, *sys.argv[1:]])  # noqa: S606
 
 
 def _internal_error(command: str, error: Exception) -> int:

@@ -30,11 +30,12 @@ _NAMED_AT_ONCE = 200
 _FEW_SECRETS, _SECRETS_AT_ONCE = 50, 500
 UNFINISHED = ",".join(f"status.state!={state.value}" for state in JobState if state.is_final)
 """Field selector of the jobs that have not ended."""
-_BEGUN = ",".join(
+BEGUN = ",".join(
     f"status.state!={state.value}"
     for state in JobState
     if state not in {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING}
 )
+"""Field selector of the jobs that have begun and not ended."""
 _T = TypeVar("_T")
 _FORBIDDEN: WeakKeyDictionary[Api, set[tuple[str, str | None]]] = WeakKeyDictionary()
 """What an API forbade in this process, (plural, namespace): not requested again, which would cost a request a job."""
@@ -147,7 +148,7 @@ def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Obj
 
 def running_objects(api: Api, namespace: str) -> list[Object]:
     """The BatchJobs, whole, of the jobs that have begun and not ended."""
-    return _admitted(api, namespace, _BEGUN)
+    return _admitted(api, namespace, BEGUN)
 
 
 def _objects_of(api: Api, namespace: str, numbers: Collection[int]) -> list[Object]:

@@ -70,6 +70,23 @@ def names_its_queues(api: Api) -> bool:
         return False
 
 
+def hidden_partitions(api: Api) -> frozenset[str]:
+    """Names of the partitions whose jobs are listed only for those who ask for all; none for those who may change all
+    jobs, as in Slurm.
+    """
+    import json
+
+    try:
+        body = json.loads(published(api) or "{}")
+        given = [*(body.get("queues") or ()), *(body.get("operatorQueues") or ())]
+        names = frozenset(str(queue["name"]) for queue in given if queue.get("hidden") and not queue.get("reservation"))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+    from hpcbatch.client.rights import may_change_all
+
+    return frozenset() if not names or may_change_all(api) else names
+
+
 def plugin_options(api: Api) -> Mapping[str, str]:
     """Patterns of options of sbatch's plugins that the site ignores, each with the reason; none if it names none."""
     from hpcbatch.api.queuelist import options_from_json

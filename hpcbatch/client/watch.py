@@ -227,6 +227,15 @@ def _listed_and_changed(api: Api, where: str | None, rows: Mapping[str, JobRow])
             yield _look_at(api, rows[name]) if obj is None else row_of(shown_record(obj))
 
 
+def listed_and_changed(api: Api, namespace: str, fields: str) -> Iterator[Object]:
+    """The BatchJobs of that selection, then each again when it changes, for some minutes."""
+    listed = api.list(BATCHJOBS, namespace, fields=fields)
+    yield from listed.items
+    with suppress(GoneError):
+        changes = _changes(api, namespace, listed.resource_version, _FOLLOW_S, fields=fields)
+        yield from (obj for _, obj in changes if obj is not None)
+
+
 def _look_at(api: Api, row: JobRow) -> JobRow | str:
     from hpcbatch.client.listing import get_record
     from hpcbatch.record.rows import row_of

@@ -283,6 +283,12 @@ class SiteConfig:
         return replace(self.priority, partition_factors={**self.priority.partition_factors, **own})
 
     @property
+    def express_queues(self) -> frozenset[str]:
+        """Those whose jobs go before, and preempt, others."""
+        queues = (*self.queues, *self.operator_queues)
+        return frozenset(queue.name for queue in queues if self.preemption.level(queue.priority))
+
+    @property
     def ignored_options(self) -> Mapping[str, str]:
         """Patterns of plugins' options that have no effect here, each with the reason, in the site's order."""
         found: dict[str, str] = {}

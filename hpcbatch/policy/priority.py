@@ -148,7 +148,7 @@ def rank_of(config: PriorityConfig, factors: Factors, job: Standing, *, eligible
         return formula_priority(
             config.formula,
             job,
-            eligible_s=eligible_s,
+            eligible_s=eligible_s if config.has_eligible_time else 0.0,
             job_priority=factors.site - factors.nice,
             queue_priority=config.partition_factors.get(job.queue, 1),
             fair_share=factors.fair_share,

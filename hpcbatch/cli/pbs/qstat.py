@@ -217,6 +217,7 @@ class _Attributes:
         self._environments: Mapping[str, dict[str, str] | None] | None = None
         """None: each is requested."""
         self._arrays: dict[int, Attributes] = {}
+        self._has_eligible_time: bool | None = None
 
     def add(self, obj: Object) -> _Known:
         from hpcbatch.record.batchjob import shown_record
@@ -260,7 +261,20 @@ class _Attributes:
             environment = listing.environment_of(session.api, obj)
         else:
             environment = self._environments.get(row.object_name)
-        return full_attributes(record, environment, session.now, session.zone, row=own_row, own=own, living=self.living)
+        if self._has_eligible_time is None:
+            from hpcbatch.client.queues import read_priority
+
+            self._has_eligible_time = read_priority(session.api).has_eligible_time
+        return full_attributes(
+            record,
+            environment,
+            session.now,
+            session.zone,
+            row=own_row,
+            own=own,
+            living=self.living,
+            has_eligible_time=self._has_eligible_time,
+        )
 
 
 def _formatted(

@@ -45,7 +45,7 @@ def _body(session: Session) -> int:
     if wanted.test_only:
         from hpcbatch.cli.slurm.sbatch_test import tested
 
-        return tested(session, wanted.submission)
+        return tested(session, wanted.submission, "sbatch")
     wanted = _with_submit_line(session, wanted, arguments)
     try:
         if wanted.priority or wanted.submission.spec.nice < 0:

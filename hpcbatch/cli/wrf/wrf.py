@@ -1,4 +1,4 @@
-"""`hpcbatch wrf`: looks at a WRF run before it is queued, and follows it while it runs."""
+"""`hpcbatch wrf`: looks at a WRF run before it is queued, follows it while it runs, and draws what it wrote."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from hpcbatch.cli.common import Session
+from hpcbatch.cli.wrf.maps import maps
 from hpcbatch.errors import place
 from hpcbatch.model.text import printable
 from hpcbatch.typed import TYPE_CHECKING
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def wrf() -> None:
-    """Check a WRF run before it is queued, and follow it."""
+    """Check a WRF run before it is queued, follow it, and draw its output."""
+
+
+wrf.add_command(maps)
 
 
 @wrf.command()

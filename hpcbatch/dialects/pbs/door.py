@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 WORDS = RunnerWords(
     own_tools=("pbsdsh", "pbs_tmrsh"),
+    spare_tools=("qdel",),
     shell_variable="PBS_O_SHELL",
     start_variables={"PBS_NODEFILE": "nodefile", "TMPDIR": "tmp", "SHELL": "shell"},
     appends_after_restart=True,

@@ -51,8 +51,10 @@ def full_attributes(
     row: JobRow | None = None,
     own: Mapping[int, JobRow] | None = None,
     living: Collection[int] = (),
+    has_eligible_time: bool = False,
 ) -> Attributes:
-    """All attributes of a job, in the order of OpenPBS. `row` is its row, if that was made already.
+    """All attributes of a job, in the order of OpenPBS. `row` is its row, if that was made already;
+    `has_eligible_time`: the server's eligible_time_enable.
 
     Of an array, `own` are the rows of its members' own records by index; `living` are the numbers of the arrays that
     have not ended.
@@ -128,6 +130,7 @@ def full_attributes(
         ("umask", mask),
         ("run_count", str(status.run_count) if status.run_count else None),
         ("Stageout_status", "1" if is_delivered else None),
+        ("eligible_time", hms(_eligible_s(record, now)) if has_eligible_time else None),
         ("Exit_status", None if exit_number is None else str(exit_number)),
         ("Submit_arguments", asked.get("Submit_arguments")),
         ("executable", _tagged("Executable", spec.command[:1])),
@@ -139,6 +142,15 @@ def full_attributes(
         ("Submit_Host", spec.submit_host),
     ]
     return [(name, value) for name, value in found if value]
+
+
+def _eligible_s(record: JobRecord, now: datetime) -> int:
+    """For how long it has waited, or did wait, for nothing but its turn, in seconds."""
+    status = record.status
+    if status.eligible_time is None:
+        return 0
+    until = status.start_time or status.end_time or now
+    return max(0, int((until - status.eligible_time).total_seconds()))
 
 
 def _estimated(record: JobRecord, timezone: tzinfo | None) -> dict[str, str] | None:

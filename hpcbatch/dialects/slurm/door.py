@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _CANCELLED = "slurmstepd: error: *** JOB {job_id} ON {host} CANCELLED AT {time}"
 WORDS = RunnerWords(
     own_tools=("srun", "sbcast", "scontrol-listpids"),
-    spare_tools=("scontrol",),
+    spare_tools=("scontrol", "scancel"),
     version_text=VERSION_TEXT,
     start_variables={
         "SLURM_TASK_PID": "pid",
