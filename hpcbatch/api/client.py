@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from threading import local
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hpcbatch import __version__, errors
 from hpcbatch.api.http import Response
@@ -17,6 +16,7 @@ from hpcbatch.api.resources import PODS, Resource
 from hpcbatch.api.transport import Transport, Wire
 from hpcbatch.api.url import query_string
 from hpcbatch.errors import ApiError, GoneError, UnreachableError
+from hpcbatch.typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from socket import socket

@@ -9,12 +9,12 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from hpcbatch.api.http import BrokenResponseError, HttpConnection, Response
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.api.url import split_url
 from hpcbatch.errors import HpcBatchError, UnreachableError
+from hpcbatch.typed import Any
 
 STATUS_HINT = ": is the cluster up? `hpcbatch status` tells"
 """Hint for unreachable servers; that command itself omits it."""

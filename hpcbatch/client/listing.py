@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from hpcbatch.api.client import TableApi
@@ -17,6 +16,7 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
 from hpcbatch.record.rows import row_from_cells
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING, Protocol, TypeVar
 from hpcbatch.units import parse_rfc3339
 
 if TYPE_CHECKING:  # listings avoid the classes of a whole job, which take 8 ms to make
@@ -29,11 +29,12 @@ _FEW = 4
 _NAMED_AT_ONCE = 200
 UNFINISHED = ",".join(f"status.state!={state.value}" for state in JobState if state.is_final)
 """Field selector of the jobs that have not ended."""
-_BEGUN = ",".join(
+BEGUN = ",".join(
     f"status.state!={state.value}"
     for state in JobState
     if state not in {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING}
 )
+"""Field selector of the jobs that have begun and not ended."""
 _T = TypeVar("_T")
 _FORBIDDEN: WeakKeyDictionary[Api, set[tuple[str, str | None]]] = WeakKeyDictionary()
 """What an API forbade in this process, (plural, namespace): not requested again, which would cost a request a job."""
@@ -146,7 +147,7 @@ def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Obj
 
 def running_objects(api: Api, namespace: str) -> list[Object]:
     """The BatchJobs, whole, of the jobs that have begun and not ended."""
-    return _admitted(api, namespace, _BEGUN)
+    return _admitted(api, namespace, BEGUN)
 
 
 def _objects_of(api: Api, namespace: str, numbers: Collection[int]) -> list[Object]:

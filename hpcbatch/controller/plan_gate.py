@@ -254,6 +254,10 @@ class PlanGate:
         with self._lock:
             return shown_rank(record.status.rank, self._world.rank(record))
 
+    def exact_rank(self, record: JobRecord) -> float | None:
+        with self._lock:
+            return self._world.rank(record)
+
     def released(self, record: JobRecord) -> JobRecord:
         """The record of a released job as it starts: it may have got a shorter walltime."""
         with self._lock:

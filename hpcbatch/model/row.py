@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, NamedTuple
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.typed import Any, Final, NamedTuple
 from hpcbatch.units import MAX_WALLTIME_S, check_time, parse_rfc3339
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum, StrEnum, auto
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeVar
 
 from hpcbatch.dataclass import MISSING, Declared, declared_fields
 from hpcbatch.model.indices import Indices, check_size
 from hpcbatch.model.text import UNPRINTABLE
+from hpcbatch.typed import Any, Final, NamedTuple, TypeVar
 from hpcbatch.units import MAX_WALLTIME_S, check_time, parse_rfc3339, rfc3339
 
 Json = dict[str, Any]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+
+from hpcbatch.typed import Any, Final
 
 UNPRINTABLE: Final = "\\x00-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 """As part of a regular expression's class: control characters, line and paragraph separators, and characters that

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.row import Column
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.stored import TIME, Kind, stored_fields
 from hpcbatch.record.fields import COMPUTED, OBJECT_ONLY
+from hpcbatch.typed import Any
 
 _COMPUTED = {part.json: part for part in COMPUTED}
 _Getter = Callable[[JobRecord, Callable[[str], Any]], Any]

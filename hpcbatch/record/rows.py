@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.row import COLUMNS, Column, JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
 from hpcbatch.cli.pbs.common import Jobs, check_server, describe, printed_version
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownQueueError
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
@@ -214,6 +214,7 @@ class _Attributes:
     ) -> None:
         self._session, self._objects, self._members, self._living = session, objects, members, living
         self._arrays: dict[int, Attributes] = {}
+        self._has_eligible_time: bool | None = None
 
     def of(self, row: JobRow) -> Attributes:
         from hpcbatch.dialects.pbs.array_attributes import member_attributes
@@ -245,7 +246,19 @@ class _Attributes:
 
                 own = own_rows(session.api, row_of(record), ended=False)
         environment = listing.environment_of(session.api, obj)
-        return full_attributes(record, environment, session.now, session.zone, own=own, living=self._living)
+        if self._has_eligible_time is None:
+            from hpcbatch.client.queues import read_priority
+
+            self._has_eligible_time = read_priority(session.api).has_eligible_time
+        return full_attributes(
+            record,
+            environment,
+            session.now,
+            session.zone,
+            own=own,
+            living=self._living,
+            has_eligible_time=self._has_eligible_time,
+        )
 
 
 def _formatted(session: Session, options: QstatOptions, shown: dict[str, Attributes], *, heading: str, key: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import TypeAlias
 
 from hpcbatch.dialects.pbs.array_attributes import array_attributes, shown_name
 from hpcbatch.dialects.pbs.cjson import Json, dump, parsed
@@ -30,6 +29,7 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import TypeAlias
 from hpcbatch.units import hms
 
 Attributes: TypeAlias = list[tuple[str, "str | dict[str, str]"]]
@@ -49,8 +49,9 @@ def full_attributes(
     *,
     own: Mapping[int, JobRow] | None = None,
     living: Collection[int] = (),
+    has_eligible_time: bool = False,
 ) -> Attributes:
-    """All attributes of a job, in the order of OpenPBS.
+    """All attributes of a job, in the order of OpenPBS. `has_eligible_time`: the server's eligible_time_enable.
 
     Of an array, `own` are the rows of its members' own records by index; `living` are the numbers of the arrays that
     have not ended.
@@ -126,6 +127,7 @@ def full_attributes(
         ("umask", mask),
         ("run_count", str(status.run_count) if status.run_count else None),
         ("Stageout_status", "1" if is_delivered else None),
+        ("eligible_time", hms(_eligible_s(record, now)) if has_eligible_time else None),
         ("Exit_status", None if exit_number is None else str(exit_number)),
         ("Submit_arguments", asked.get("Submit_arguments")),
         ("executable", _tagged("Executable", spec.command[:1])),
@@ -137,6 +139,15 @@ def full_attributes(
         ("Submit_Host", spec.submit_host),
     ]
     return [(name, value) for name, value in found if value]
+
+
+def _eligible_s(record: JobRecord, now: datetime) -> int:
+    """For how long it has waited, or did wait, for nothing but its turn, in seconds."""
+    status = record.status
+    if status.eligible_time is None:
+        return 0
+    until = status.start_time or status.end_time or now
+    return max(0, int((until - status.eligible_time).total_seconds()))
 
 
 def _estimated(record: JobRecord, timezone: tzinfo | None) -> dict[str, str] | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING, Final
 
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.warning import warning_in
+from hpcbatch.typed import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # listings do without the classes of a whole job
     from hpcbatch.model.chunk import Chunk

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.clock import full, stamp
 from hpcbatch.dialects.slurm.field_table import Kind
 from hpcbatch.dialects.slurm.states import system_comment
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
+from hpcbatch.typed import NamedTuple
 
 MIB = 1024**2
 _UNITS = "KMGTP"

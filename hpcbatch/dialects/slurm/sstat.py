@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.field_table import Heading, Style, headings, list_of_fields, style_of, table
@@ -13,6 +12,7 @@ from hpcbatch.dialects.slurm.ids import parse_id, split_ids
 from hpcbatch.dialects.slurm.sacct_fields import FIELDS, Line, View
 from hpcbatch.dialects.slurm.steps import BATCH
 from hpcbatch.model.named import NamedJob
+from hpcbatch.typed import NamedTuple
 
 PARSER = Parser(
     "sstat",

@@ -96,7 +96,7 @@ part_of() {
     *" SLURM_HPCBATCH_STEP=$job_id."*' task '*) part=task ;;
     *" SLURM_HPCBATCH_STEP=$job_id."*) ;;
     *_RANK=*) part=task ;;
-    *) tr '\000' '\012' <"/proc/$1/cmdline" 2>/dev/null | grep -qxF "$bin/srun" || part= ;;
+    *) tr '\000' '\012' 2>/dev/null <"/proc/$1/cmdline" | grep -qxF "$bin/srun" || part= ;;
   esac
 }
 
