@@ -31,6 +31,7 @@ HEADERS: Mapping[str, str] = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Server": "hpcbatch",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 JOBS_PAGE_POLICY = (

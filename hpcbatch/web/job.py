@@ -7,7 +7,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from hpcbatch.client import records
 from hpcbatch.client.arrays import own_rows
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.members import indices
@@ -29,16 +28,8 @@ _RELEASED = frozenset({Reason.HELD_BY_USER, Reason.SPECIAL_EXIT})
 """Holds that a user can take off."""
 
 
-def record_of(facts: Facts, number: int) -> JobRecord:
-    """Raises UnknownJobError."""
-    found = records.exactly(facts.api, facts.namespace, number)
-    if not found:
-        raise UnknownJobError(f"there is no job {number}")
-    return found[-1]
-
-
 def job_page(facts: Facts, number: int) -> Page:
-    record = record_of(facts, number)
+    record = facts.record(number)
     row = row_of(record)
     # each part is made of one record, which the page has read already
     state = _Of(facts, record, row)
@@ -145,7 +136,7 @@ def _drawn(
 
 def drawn_path(facts: Facts, number: int, key: str) -> Path:
     """Of a picture or forecast that the job's page shows. Raises UnknownJobError for any other."""
-    record = record_of(facts, number)
+    record = facts.record(number)
     if facts.is_own(row_of(record)):
         for each in chain(*_drawn(facts, record, facts.commands.forecast(record))):
             if each.key == key:

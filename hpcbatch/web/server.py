@@ -33,7 +33,7 @@ from hpcbatch.web import changes, files
 from hpcbatch.web.cluster import nodes_page, queues_page
 from hpcbatch.web.door import COOKIE, ENTRY, HEADERS, JOBS_PAGE_POLICY, USER_HEADER, Door, RefusedRequestError
 from hpcbatch.web.facts import Facts
-from hpcbatch.web.job import drawn_path, job_page, record_of
+from hpcbatch.web.job import drawn_path, job_page
 from hpcbatch.web.jobs import jobs_page
 from hpcbatch.web.page import Page, Renderer, Request
 from hpcbatch.web.past import history_page
@@ -244,7 +244,7 @@ class Server:
         return web.Response(body=content, content_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
 
     def _whole_output(self, number: int, place: int) -> web.Response:
-        record = record_of(self._facts, number)
+        record = self._facts.record(number)
         streams = files.streams(record) if self._facts.is_own(row_of(record)) else []
         if place >= len(streams):
             raise UnknownJobError(f"job {number} has no such output for you")

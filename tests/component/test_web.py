@@ -432,3 +432,29 @@ def test_what_a_job_has_drawn(cluster: Cluster, page: WebPage) -> None:
     assert "pictures" not in other.text
     assert page.get(named["All"].replace("jobs/7", "jobs/8")).status == 404
     assert page.request("GET", f"{page.prefix}{named['All']}").status == 403
+
+
+def test_how_far_a_forecast_is(cluster: Cluster, page: WebPage) -> None:
+    """By the log of rank 0, which is read on where it was read to; a log of another job is none."""
+    folder = cluster.directory / "wrf"
+    folder.mkdir(exist_ok=True)
+    (folder / "namelist.input").write_text(
+        "&time_control\n start_year=2024, start_month=1, start_day=15, start_hour=0,\n"
+        " end_year=2024, end_month=1, end_day=15, end_hour=10,\n/\n&domains\n max_dom=1,\n/\n"
+    )
+    log = folder / "rsl.error.0000"
+    log.write_text(
+        "taskid: 0 hostname: job-7-mpimaster-0\n WRF V4.5.2 MODEL\n"
+        "Timing for main: time 2024-01-15_01:00:00 on domain   1:    0.50000 elapsed seconds\n"
+    )
+    start = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
+    for number in (7, 8):
+        spec = JobSpec(dialect=Dialect.SLURM, name="wrf", chunks=(Chunk(),), server="pbs1", submit_dir=str(folder))
+        put_job(cluster.registry, number, JobState.RUNNING, spec=spec, start_time=start, uid=os.getuid(), run_count=2)
+    assert "Simulated 10 % 10 %" in page.get("jobs/7").words
+    with log.open("a") as file:
+        file.write("Timing for main: time 2024-01-15_05:00:00 on domain   1:    0.50000 elapsed seconds\n")
+    words = page.get("jobs/7").words
+    assert "wrf.exe, at 2024-01-15 05:00:00" in words
+    assert "Simulated 50 % 50 %" in words
+    assert "Simulated" not in page.get("jobs/8").words
