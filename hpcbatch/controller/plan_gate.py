@@ -243,6 +243,9 @@ class PlanGate:
             expected = self._world.foresee(record, _ESTIMATED, time.time())
         if isinstance(expected, Held):
             return found._replace(never_fits=expected.why is Why.NEVER_FITS)
+        if isinstance(expected, Preemption):  # as Slurm tells it: now
+            found = found._replace(preempts=tuple(sorted(map(int, expected.victims))))
+            expected = Expected(start_s=time.time(), shape=expected.shape, places=expected.places)
         start, nodes = forecast(expected, time.time())
         return found if start is None else found._replace(start=start, nodes=tuple(nodes.split(",")))
 

@@ -25,7 +25,7 @@ from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption
 from hpcbatch.policy.plan.planner import Planner, make_plan
 from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
@@ -446,8 +446,8 @@ class PlanWorld:
         """When the first jobs in the order would start if each of them were planned, by the same rules."""
         return self._all_planned(self._first(most), self._planned_s).expected
 
-    def foresee(self, record: JobRecord, most: int, now_s: float) -> Expected | Held | None:
-        """When the job would start that does not wait yet, or why that is not known."""
+    def foresee(self, record: JobRecord, most: int, now_s: float) -> Expected | Held | Preemption | None:
+        """When the job would start that does not wait yet, or who ends for it, or why that is not known."""
         site = self._site()
         queue = site.queue(record.queue)
         try:
@@ -459,11 +459,11 @@ class PlanWorld:
         if record.spec.begin_time is not None:
             job = replace(job, earliest_s=record.spec.begin_time.timestamp())
         plan = self._all_planned([*self._first(most), job], now_s)
-        # where others end for it, as Slurm tells it: now
-        starts: tuple[Release | Preemption, ...] = (*plan.releases, *plan.preemptions)
-        released = next((one for one in starts if one.job_id == job.job_id), None)
+        released = next((one for one in plan.releases if one.job_id == job.job_id), None)
         if released is not None:
             return Expected(start_s=now_s, shape=released.shape, places=released.places)
+        if (others := next((one for one in plan.preemptions if one.job_id == job.job_id), None)) is not None:
+            return others
         return plan.expected.get(job.job_id) or plan.held.get(job.job_id)
 
     def _first(self, most: int) -> list[WaitingJob]:
