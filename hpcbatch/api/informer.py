@@ -9,11 +9,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
 
 from hpcbatch.api.port import Api, Object, Watch, WatchEvent
 from hpcbatch.api.resources import Resource
 from hpcbatch.errors import ApiError, ConflictError, GoneError, HpcBatchError, UnreachableError
+from hpcbatch.typed import Generic, TypeVar
 
 _LOG = logging.getLogger(__name__)
 _RANDOM = random.Random()  # noqa: S311 - spreads clients, hides nothing

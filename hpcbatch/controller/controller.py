@@ -17,6 +17,7 @@ from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.deliveries import Deliveries
 from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.ended import Ended
+from hpcbatch.controller.exchanges import Exchanges
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
 from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.license_gate import LicenseGate
@@ -159,7 +160,8 @@ class Controller:
         )
         self._pod_requests = PodRequests(api, self._job_pods, self._start_bar, self._sites)
         self._routes = Routes(api, self._intake, self._sites, self._own_writes.add)
-        self._requests = Requests(self._intake, self._sites)
+        exchanges = Exchanges(self._batchjobs, self._plan.exact_rank, wake=self._queue.add)
+        self._requests = Requests(self._intake, self._sites, exchanges)
         self._observer = Observer(
             api,
             self._sites,

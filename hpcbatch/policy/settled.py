@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.observed import Decision
+from hpcbatch.typed import Final
 
 _SETTLED: Final = frozenset(
     {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
 
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import PodView, VolcanoJobView
 from hpcbatch.policy.plausible import ContainerEnd, NodeSize, plausible
 from hpcbatch.policy.waiting import NodeRoom
+from hpcbatch.typed import Any, NamedTuple
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 from hpcbatch.volcano.job_names import LAUNCHER_LABEL
 from hpcbatch.volcano.report import parse_report
