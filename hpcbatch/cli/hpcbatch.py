@@ -23,6 +23,7 @@ from hpcbatch.cli.report import accounting, report
 from hpcbatch.cli.site import read_checked, site
 from hpcbatch.cli.user import user
 from hpcbatch.cli.values import memory
+from hpcbatch.cli.web import web
 from hpcbatch.cli.wrf.wrf import wrf
 from hpcbatch.client import listing
 from hpcbatch.client.nodes import list_nodes
@@ -54,6 +55,7 @@ group.add_command(site)
 group.add_command(login_check)
 group.add_command(wrf)
 group.add_command(new)
+group.add_command(web)
 
 
 @group.command()

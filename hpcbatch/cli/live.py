@@ -12,10 +12,9 @@ from typing import Protocol
 from hpcbatch.cli.common import Session
 from hpcbatch.client import listing, watch
 from hpcbatch.errors import HpcBatchError, UnknownJobError
-from hpcbatch.model.indices import Indices
-from hpcbatch.model.members import indices, unended
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.state import JobState
+from hpcbatch.policy.standing import elapsed_s, neutral_id, standing
 from hpcbatch.units import hms
 
 _TICK_S = 1.0  # how often running times are drawn anew
@@ -104,53 +103,22 @@ class LinesView:
 
     def show(self, rows: Mapping[str, JobRow]) -> None:
         for name, row in rows.items():
-            now = (row.state.value, where(row))
+            now = (row.state.value, standing(row))
             if self._shown.get(name) != now:
                 self._shown[name] = now
                 clock = datetime.now(UTC).astimezone(self._session.zone).strftime("%H:%M:%S")
-                print(
-                    f"{clock} job {shown_id(row)} ({row.name}) {row.state.value.lower()} {now[1]}".rstrip(), flush=True
-                )
+                what = f"job {neutral_id(row)} ({row.name}) {row.state.value.lower()} {now[1]}"
+                print(f"{clock} {what}".rstrip(), flush=True)
 
     def close(self) -> None:
         pass
 
 
-def shown_id(row: JobRow) -> str:
-    if row.array_indices:
-        return f"{row.job_id}[]"
-    return str(row.job_id) if row.array_id is None else f"{row.array_id}[{row.array_index}]"
-
-
 def elapsed(row: JobRow) -> str:
-    if row.start_time is None:
-        return "-"
-    end = row.end_time or datetime.now(UTC)
-    return hms(max(0, int((end - row.start_time).total_seconds())))
+    seconds = elapsed_s(row, datetime.now(UTC))
+    return "-" if seconds is None else hms(seconds)
 
 
 def expected(row: JobRow) -> str:
     """When the plan starts a waiting job. Not among the changes that are told: it moves with every end."""
     return "" if row.planned_start is None else f"; expected {row.planned_start.astimezone():%m-%d %H:%M}"
-
-
-def where(row: JobRow) -> str:
-    if row.array_indices and row.start_time is not None:
-        return _progress(row)
-    if row.reason is Reason.NON_ZERO_EXIT:
-        return f"exit code {row.exit_code}"
-    if row.reason is Reason.SIGNALLED:
-        return f"killed by signal {row.exit_signal}"
-    if row.state in {JobState.RUNNING, JobState.EXITING, JobState.FINISHED}:
-        return "on " + ", ".join(dict.fromkeys(row.hosts)) if row.hosts else ""
-    reason = "" if row.reason is Reason.NONE else row.reason.value
-    return ": ".join(filter(None, (reason, row.message)))
-
-
-def _progress(array: JobRow) -> str:
-    """In hundredths, so that a large array does not fill a screen."""
-    every, left = len(indices(array)), len(unended(array))
-    lost = len(Indices.parse(array.array_failed) | Indices.parse(array.array_deleted))
-    return f"{(every - left) * 100 // every} % of {every} members ended" + (
-        f", {lost} of them not well" if lost else ""
-    )

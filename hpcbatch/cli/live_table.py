@@ -12,10 +12,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from hpcbatch.cli.live import elapsed, expected, shown_id, where
+from hpcbatch.cli.live import elapsed, expected
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
 from hpcbatch.model.text import printable
+from hpcbatch.policy.standing import neutral_id, standing
 from hpcbatch.units import counted
 
 _COLUMNS = ("JOB", "NAME", "USER", "QUEUE", "STATE", "TIME", "NODES", "WHERE OR WHY")
@@ -95,7 +96,7 @@ def _shown_first(row: JobRow) -> tuple[bool, int]:
 
 def _cells(row: JobRow) -> tuple[Text, ...]:
     colour = _COLOUR.get(row.state, _BAD)
-    plain = (shown_id(row), row.name, row.user, row.queue)
-    last = (elapsed(row), str(row.nodes), where(row) + expected(row))
+    plain = (neutral_id(row), row.name, row.user, row.queue)
+    last = (elapsed(row), str(row.nodes), standing(row) + expected(row))
     texts = [Text(printable(cell)) for cell in plain]
     return (*texts, Text(row.state.value, style=colour), *(Text(printable(cell)) for cell in last))

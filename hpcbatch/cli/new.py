@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session, complain
 from hpcbatch.errors import HpcBatchError, UsageError
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpcbatch.new.catalog import Catalog

@@ -5,11 +5,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import TYPE_CHECKING
 from hpcbatch.units import counted
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain
 from hpcbatch.cli.live import can_draw
@@ -16,6 +15,7 @@ from hpcbatch.cli.wrf.judge import judge
 from hpcbatch.cli.wrf.log_file import LogFile, directories, log_of, progress_of, settings_of
 from hpcbatch.cli.wrf.views import JsonView, LinesView, State, View
 from hpcbatch.errors import ForbiddenError, HpcBatchError, UnauthorizedError, UnknownJobError
+from hpcbatch.typed import TYPE_CHECKING
 from hpcbatch.wrf.log import MAIN_LOG, Log, Progress
 from hpcbatch.wrf.settings import Settings
 from hpcbatch.wrf.verdict import Verdict, with_output

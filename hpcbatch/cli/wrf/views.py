@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Protocol
 
 from hpcbatch.cli.common import Session
 from hpcbatch.dataclass import dataclass
 from hpcbatch.model.text import printable
+from hpcbatch.typed import Any, Protocol
 from hpcbatch.units import hms
 from hpcbatch.wrf.log import DomainProgress, Progress
 from hpcbatch.wrf.run import Program

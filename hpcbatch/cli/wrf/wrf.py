@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +14,7 @@ from hpcbatch.cli.common import Session
 from hpcbatch.cli.wrf.maps import maps
 from hpcbatch.errors import place
 from hpcbatch.model.text import printable
+from hpcbatch.typed import TYPE_CHECKING
 from hpcbatch.units import counted
 
 if TYPE_CHECKING:
