@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -133,3 +134,17 @@ def test_requests_from_standard_input(site: Site) -> None:
 def test_pidinfo_in_a_job(site: Site) -> None:
     done = site.run("scontrol", "pidinfo", "1", check=False)
     assert (done.returncode, done.stderr) == (1, "Failed to locate job for requested pid\n")
+
+
+def test_details_of_a_job(site: Site) -> None:
+    job = site.sbatch(
+        "-N2", "--mem=100M", "-o", "/dev/null", "--wrap", "srun -n1 sh -c 'exit 3'; until [ -e go ]; do sleep 0.1; done"
+    )
+    site.wait_state(job, "R")
+    assert "CPU_IDs" not in site.run("scontrol", "show", "job", job).stdout
+    wait_for("the step", lambda: "DerivedExitCode=3:0" in site.run("scontrol", "-d", "show", "job", job).stdout)
+    text = site.run("scontrol", "-d", "show", "job", job).stdout
+    nodes = re.search(r"^   NodeList=(\S+)$", text, re.M)
+    assert nodes is not None
+    assert f"\n   JOB_GRES=(null)\n     Nodes={nodes[1]} CPU_IDs= Mem=100 GRES=\n" in text
+    (site.work / "go").touch()

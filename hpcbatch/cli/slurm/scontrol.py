@@ -104,6 +104,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
             group=group_name(job.record.status.gid),
             in_array=job.in_array,
             exempt_s=exempt_s,
+            has_details=command.has_details,
         )
         sys.stdout.write(text)
     if not shown:

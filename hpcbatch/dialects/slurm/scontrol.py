@@ -55,6 +55,7 @@ def format_job(
     group: str = "",
     in_array: str = "",
     exempt_s: int | None = None,
+    has_details: bool = False,
 ) -> str:
     """`scontrol show job`: the record's lines and an empty one, or with `one_line` all in a line. `exempt_s`: after
     which jobs that run may be preempted; None: never.
@@ -63,9 +64,18 @@ def format_job(
     (array_records.ShownJob).
     """
     lines = _job_lines(record, now, tz, time_format, group=group, in_array=in_array, exempt_s=exempt_s)
+    if has_details:
+        from hpcbatch.dialects.slurm.job_details import allocation, derived_exit_code
+
+        lines[_place(lines, "RunTime=") : 0] = [f"DerivedExitCode={derived_exit_code(record.status)}"]
+        lines[_place(lines, "MinCPUsNode=") : 0] = allocation(record)
     if one_line:
-        return " ".join(lines) + "\n"
+        return " ".join(line.lstrip() for line in lines) + "\n"
     return "\n   ".join(lines) + "\n\n"
+
+
+def _place(lines: Sequence[str], beginning: str) -> int:
+    return next(place for place, line in enumerate(lines) if line.startswith(beginning))
 
 
 def _limit_s(row: JobRow, deadline: datetime | None) -> int | None:
