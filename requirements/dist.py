@@ -10,11 +10,13 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parent.parent
@@ -25,22 +27,39 @@ def main() -> None:
     from audit import write_bill
 
     shutil.rmtree(target, ignore_errors=True)
+    if fault := tag_fault(version(), _git("tag", "--points-at", "HEAD").split()):
+        raise SystemExit(f"make dist: {fault}")
     made = build(python, target)
     bill = target / f"{made[1].name.partition('-py3')[0]}.cdx.json"
     write_bill(("base",), bill)
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in (*made, bill))
     (target / "SHA256SUMS").write_text(sums)
     print(sums, end="")
-    if subprocess.run(("git", "status", "--porcelain"), cwd=CHECKOUT, capture_output=True, check=True).stdout:
+    if _git("status", "--porcelain"):
         print("note: changes that are not committed are not in it", file=sys.stderr)
+
+
+def version() -> str:
+    """The one of HEAD, as pyproject.toml has it."""
+    return str(tomllib.loads(_git("show", "HEAD:pyproject.toml"))["project"]["version"])
+
+
+def tag_fault(wanted: str, tags: list[str]) -> str:
+    """What is wrong with the tags of the commit; "" if one fits, or none is a version: then it is no release."""
+    versions = [tag for tag in tags if re.fullmatch(r"v\d.*", tag)]
+    if not versions or f"v{wanted}" in versions:
+        return ""
+    return f"the commit has tag {versions[0]}, and pyproject.toml version {wanted}: one of them is wrong"
+
+
+def _git(*argv: str) -> str:
+    return subprocess.run(("git", *argv), cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
 
 
 def build(python: str, target: Path) -> tuple[Path, Path]:
     """The source distribution and the wheel of HEAD."""
     target.mkdir(parents=True, exist_ok=True)
-    when = subprocess.run(
-        ("git", "log", "-1", "--format=%ct"), cwd=CHECKOUT, capture_output=True, text=True, check=True
-    ).stdout.strip()
+    when = _git("log", "-1", "--format=%ct").strip()
     with tempfile.TemporaryDirectory() as folder:
         source, unpacked = Path(folder, "source"), Path(folder, "unpacked")
         _unpack(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.account_limits import Limits
 from hpcbatch.model.accounts import Account, Accounts, Association, Qos, ServerLimit, first_accounts
+from hpcbatch.model.server_settings import ServerSettings
+from hpcbatch.typed import Any
 
 
 def accounts_to_json(accounts: Accounts) -> str:
@@ -21,6 +22,8 @@ def accounts_to_json(accounts: Accounts) -> str:
     }
     if accounts.server_limits:
         body["serverLimits"] = [_server_limit(each) for each in accounts.server_limits]
+    if settings := _set_settings(accounts.server_settings):
+        body["serverSettings"] = settings
     return "{\n" + ",\n".join(f" {json.dumps(key)}: {_lines(value)}" for key, value in body.items()) + "\n}\n"
 
 
@@ -43,6 +46,7 @@ def accounts_from_json(text: str) -> Accounts:
             qos={str(each["name"]): _read_qos(each) for each in body["qos"]},
             default_accounts={str(user): str(name) for user, name in body["defaultAccounts"].items()},
             server_limits=tuple(_read_server_limit(each) for each in body.get("serverLimits", ())),
+            server_settings=_read_settings(body.get("serverSettings", {})),
             next_number=int(body["nextNumber"]),
         )
     except KeyError as error:
@@ -173,4 +177,21 @@ def _read_server_limit(body: Mapping[str, Any]) -> ServerLimit:
         kind=str(body["kind"]),
         name=str(body["name"]),
         amount=int(body["amount"]),
+    )
+
+
+def _set_settings(settings: ServerSettings) -> dict[str, Any]:
+    found = {
+        "jobSortFormula": settings.formula,
+        "backfillDepth": settings.backfill_depth,
+        "eligibleTimeEnable": settings.counts_eligible,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _read_settings(body: Mapping[str, Any]) -> ServerSettings:
+    return ServerSettings(
+        formula=str(body["jobSortFormula"]) if "jobSortFormula" in body else None,
+        backfill_depth=int(body["backfillDepth"]) if "backfillDepth" in body else None,
+        counts_eligible=bool(body["eligibleTimeEnable"]) if "eligibleTimeEnable" in body else None,
     )

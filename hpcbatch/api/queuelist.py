@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.queue_fields import read_fields, shown_fields
 from hpcbatch.model.queue_switches import NONE_SUCH, Switches
 from hpcbatch.model.row import QueueRow
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # listings avoid this import
     from hpcbatch.model.mail import MailConfig
@@ -25,6 +25,8 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
     `"licenses"`: how many there are. `"features"`: those of nodes that operators have set.
     `"settings"`: others that users may know. `"problem"`: why the site's file is not what is in force.
     """
+    from hpcbatch.model.site import Policy
+
     body: dict[str, Any] = {
         "default": site.default_queue,
         "queues": [_queue_to_json(queue) for queue in site.queues],
@@ -33,13 +35,14 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
             "killDelaySeconds": site.kill_delay_s,
             "maxArraySize": site.max_array_size,
             **({"refuseOversize": 1} if site.refuses_oversize else {}),
+            **({"startedByVolcano": 1} if site.policy is Policy.VOLCANO else {}),
         },
     }
     if problem:
         body["problem"] = problem
     if site.node_features:
         body["features"] = sorted(site.node_features)
-    if site.priority.ranks:
+    if site.priority.ranks or site.priority.counts_eligible is not None:
         body["priority"] = priority_to_json(site.ranked_by)
     if site.preemption != type(site.preemption)():
         body["preemption"] = unusual(site.preemption)

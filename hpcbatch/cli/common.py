@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
 
 from hpcbatch.errors import HpcBatchError, UnauthorizedError, UnreachableError
 from hpcbatch.model.text import printable_lines
+from hpcbatch.typed import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from hpcbatch.api.client import HttpApi
@@ -170,7 +170,7 @@ def outcome(command: str, body: Callable[[Session], int], describe: Callable[[Se
                 raise
             if isinstance(error, UnreachableError):
                 _hand_over(command)
-            text, code = describe(session)(_explained(session, error))
+            text, code = describe(session)(explained(session, error))
             complain(text)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -188,7 +188,7 @@ def outcome(command: str, body: Callable[[Session], int], describe: Callable[[Se
     return code
 
 
-def _explained(session: Session, error: Exception) -> Exception:
+def explained(session: Session, error: Exception) -> Exception:
     """A server that does not take the login says no more than `Unauthorized`; the kubeconfig tells more."""
     from hpcbatch.errors import ForbiddenError, UnauthorizedError
 

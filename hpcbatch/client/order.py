@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 from hpcbatch.api.client import TableApi
+from hpcbatch.api.port import Object
 from hpcbatch.client.alter import alter_with_members
+from hpcbatch.client.changes import await_reply, change_spec, check_unfinished
+from hpcbatch.client.queues import list_settings, read_priority
+from hpcbatch.client.request_ids import random_id
 from hpcbatch.client.rights import check_may_change_all
 from hpcbatch.client.watch import wait_until
 from hpcbatch.dataclass import replace
@@ -13,9 +17,11 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import MAX_FIXED_PRIORITY
 from hpcbatch.model.state import WAITING
 from hpcbatch.policy.order import HIGHEST, exchanged, weight_of
+from hpcbatch.policy.requests import EXCHANGE
 from hpcbatch.record.batchjob import shown_record
 from hpcbatch.record.rows import row_of
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
@@ -30,10 +36,31 @@ def exchange(api: TableApi, one: JobRow, other: JobRow, own_namespace: str) -> N
     """
     if {one.namespace, other.namespace} != {own_namespace}:
         check_may_change_all(api, "changes the order of others")
-    weights = exchanged(one, other)
-    for row in (one, other):
-        if weights[row.job_id] != weight_of(row):
-            _set_weight(api, row, weights[row.job_id])
+    has_plan = not list_settings(api).get("startedByVolcano")
+    if not has_plan or (weight_of(one) != weight_of(other) and not read_priority(api).ranks):
+        weights = exchanged(one, other)
+        for row in (one, other):
+            if weights[row.job_id] != weight_of(row):
+                _set_weight(api, row, weights[row.job_id])
+    if has_plan:
+        _exchange_places(api, one, other)
+
+
+def _exchange_places(api: TableApi, one: JobRow, other: JobRow) -> None:
+    """The controller exchanges them when both ask for it."""
+    request_id = random_id()
+    requested: list[tuple[JobRow, Object | None]] = []
+    for row, with_row in ((one, other), (other, one)):
+        asked = {EXCHANGE: {"id": request_id, "namespace": with_row.namespace, "name": with_row.object_name}}
+        check_unfinished(row)
+        requested.append((row, change_spec(api, row, partial(_same, asked), kind=EXCHANGE)))
+    for row, obj in requested:
+        if obj is not None:
+            await_reply(api, row, obj, EXCHANGE)
+
+
+def _same(asked: Object, _: Object) -> Object:
+    return asked
 
 
 def bring_forward(api: TableApi, row: JobRow) -> JobRow | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from hpcbatch.api.names import QUEUES_CONFIGMAP, QUEUES_KEY, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api
@@ -11,6 +10,7 @@ from hpcbatch.api.resources import CONFIGMAPS, QUEUES
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError, UnknownQueueError
 from hpcbatch.model.queue_switches import switches_of
 from hpcbatch.model.row import QueueRow
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.mail import MailConfig
@@ -68,6 +68,23 @@ def names_its_queues(api: Api) -> bool:
         return bool(json.loads(published(api)).get("queues"))
     except (ValueError, AttributeError):
         return False
+
+
+def hidden_partitions(api: Api) -> frozenset[str]:
+    """Names of the partitions whose jobs are listed only for those who ask for all; none for those who may change all
+    jobs, as in Slurm.
+    """
+    import json
+
+    try:
+        body = json.loads(published(api) or "{}")
+        given = [*(body.get("queues") or ()), *(body.get("operatorQueues") or ())]
+        names = frozenset(str(queue["name"]) for queue in given if queue.get("hidden") and not queue.get("reservation"))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+    from hpcbatch.client.rights import may_change_all
+
+    return frozenset() if not names or may_change_all(api) else names
 
 
 def plugin_options(api: Api) -> Mapping[str, str]:

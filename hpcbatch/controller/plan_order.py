@@ -8,11 +8,15 @@ from collections.abc import Mapping
 from hpcbatch.api.port import WatchEvent
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.model.priority import PriorityConfig
-from hpcbatch.model.record import JobRecord
+from hpcbatch.model.record import JobRecord, OrderPlace
+from hpcbatch.model.state import JobState
+from hpcbatch.model.stored import struct
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.planned import amounts
 from hpcbatch.policy.priority import Cluster, Highest
 from hpcbatch.policy.ranking import Ranking
+
+_ORDER = struct(OrderPlace)
 
 
 class PlanOrder:
@@ -23,6 +27,8 @@ class PlanOrder:
         self._sizes: dict[str, tuple[int, int]] = {}
         self.ranking: Ranking | None = None
         """None: the site is not known yet."""
+        self._of_arrays: dict[int, OrderPlace] = {}
+        """Of arrays that have exchanged their places."""
 
     def on_node(self, event: WatchEvent) -> None:
         name = event.object["metadata"]["name"]
@@ -71,9 +77,39 @@ class PlanOrder:
 
     def rank(self, record: JobRecord) -> float | None:
         """Larger goes first; None where the site has no ranks."""
-        return None if self.ranking is None else self.ranking.rank(record)
+        rank = None if self.ranking is None else self.ranking.rank(record)
+        place = self._place(record)
+        return rank if rank is None or place is None else rank + place.shift_millis / 1000
+
+    def number(self, record: JobRecord) -> int:
+        """Of the job in whose place it, or its array, waits; 0: in its own."""
+        place = self._place(record)
+        return 0 if place is None else place.number
+
+    def _place(self, record: JobRecord) -> OrderPlace | None:
+        member = record.spec.member_of
+        return record.status.order if member is None else self._of_arrays.get(member.array_id)
+
+    def on_array(self, event: WatchEvent) -> int:
+        """The number of the array that has another place than before; 0: none."""
+        body, status = event.object["spec"], event.object.get("status") or {}
+        if "array" not in body or "jobId" not in status:
+            return 0
+        number = int(status["jobId"])
+        is_over = event.type == "DELETED" or JobState(status["state"]).is_final
+        place = None if is_over or "order" not in status else _ORDER.from_json(status["order"])
+        if self._of_arrays.get(number) == place:
+            return 0
+        self._of_arrays.pop(number, None)
+        if place is not None:
+            self._of_arrays[number] = place
+        return 0 if is_over else number
 
     def _cluster(self) -> Cluster:
         cpus = sum(cpus for cpus, _ in self._sizes.values())
         memory = sum(memory for _, memory in self._sizes.values())
         return Cluster(cpus=cpus, nodes=len(self._sizes), tres={"cpu": cpus, "node": len(self._sizes), "mem": memory})
+
+
+def is_member_of(record: JobRecord, array_id: int) -> bool:
+    return record.spec.member_of is not None and record.spec.member_of.array_id == array_id

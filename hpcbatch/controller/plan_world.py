@@ -14,8 +14,9 @@ from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.bound_pods import BoundPods
 from hpcbatch.controller.claims import Claims
-from hpcbatch.controller.plan_order import PlanOrder
+from hpcbatch.controller.plan_order import PlanOrder, is_member_of
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
+from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
@@ -49,11 +50,11 @@ from hpcbatch.policy.preemption import Preemptions
 from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
 from hpcbatch.policy.spent import is_counted
-from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.site.reservations import without_reservations
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
+from hpcbatch.volcano.pinned import is_pinned
 
 Key = tuple[str, str]
 
@@ -109,6 +110,9 @@ class PlanWorld:
 
     def on_batchjob(self, event: WatchEvent) -> None:
         self._changed_jobs.add(object_key(event.object))
+        if array := self.order.on_array(event):
+            members = (job_id for job_id, record in self.records.items() if is_member_of(record, array))
+            self._changed_jobs.update(self.keys[job_id] for job_id in members)
 
     def on_volcano_job(self, event: WatchEvent) -> None:
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
@@ -161,7 +165,8 @@ class PlanWorld:
         self.claims.rules = Preemptions(site, self._owners)
         self._changed_released.update(self.released)
         self.order.set(site.ranked_by, self._owners)
-        limits = running_limits(accounts, site.accounting_enforce, site.resources)
+        self.is_changed |= before is not None and before.backfill_depth != site.backfill_depth
+        limits = running_limits(accounts, site.accounting_enforce, site.resources, site.express_queues)
         if limits != self._of_accounts:
             self.lacks_spent = is_counted(limits) and (self.lacks_spent or not self.counts_spent)
             self._of_accounts, self.counts_spent = limits, is_counted(limits)
@@ -211,7 +216,7 @@ class PlanWorld:
         if not has_one and released is not None and released.is_fresh:
             return  # its Volcano Job is being made
         try:
-            record = record_from(obj)
+            record = record_of(obj)
         except UNREADABLE:
             self.forget(number)
             return
@@ -277,7 +282,8 @@ class PlanWorld:
             record = self.records[job_id]
             if (queue := site.queue(record.queue)) is not None:
                 rank, level = self.order.rank(record), site.preemption.level(queue.priority)
-                orders[job_id] = order_of(record, queue, rank=rank, is_last=job_id in self.last, level=level)
+                last, number = job_id in self.last, self.order.number(record)
+                orders[job_id] = order_of(record, queue, rank=rank, is_last=last, level=level, number=number)
         as_before = sorted(orders, key=lambda job_id: (self.waiting[job_id].order, job_id))
         if before is not None and as_before == sorted(orders, key=lambda job_id: (orders[job_id], job_id)):
             self.order.ranking = before  # so that jobs which come have their places by ranks of the same time
@@ -290,9 +296,11 @@ class PlanWorld:
 
     def _waiting_job(self, record: JobRecord, queue: QueueConfig, *, is_last: bool = False) -> WaitingJob:
         site = self._site()
-        owner, rank = self._owners.owner_of(record, site), self.order.rank(record)
+        owner, rank, number = self._owners.owner_of(record, site), self.order.rank(record), self.order.number(record)
         preempts, claims = self.claims.rules.preempts(record), not is_last and self.claims.stands(record)
-        return waiting_job(record, queue, site, owner, rank=rank, is_last=is_last, preempts=preempts, claims=claims)
+        return waiting_job(
+            record, queue, site, owner, rank=rank, is_last=is_last, preempts=preempts, claims=claims, number=number
+        )
 
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
         """The job gets its Volcano Job now."""
@@ -308,6 +316,7 @@ class PlanWorld:
             places = places_of((metadata.get("annotations") or {}).get(PLANNED_ANNOTATION, ""))
             released = Released(record, self._shape(record), places, made_s, is_fresh=False)
             released.was_bound = record.status.start_time is not None
+            released.is_pinned = volcano_job is not None and is_pinned(volcano_job)
             self._put(record, released, now_s)
             return
         released.is_fresh = False

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hpcbatch.api.port import Object
+from hpcbatch.controller.exchanges import Exchanges
 from hpcbatch.controller.intake import Intake, taken_spec
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ApiError, HpcBatchError, RefusedError, UnreachableError
@@ -22,6 +23,7 @@ from hpcbatch.policy.admission import grant_walltime, with_grant
 from hpcbatch.policy.alterations import noted
 from hpcbatch.policy.requests import (
     ALTERATION,
+    EXCHANGE,
     RERUN,
     RUNNING,
     merge,
@@ -42,12 +44,12 @@ _GRANTED = OF_SIZE | {"queue", "otherQueues", "walltimeSeconds", "minWalltimeSec
 class Requests:
     """Handles the open requests."""
 
-    def __init__(self, intake: Intake, sites: SiteSource) -> None:
-        self._intake, self._sites = intake, sites
+    def __init__(self, intake: Intake, sites: SiteSource, exchanges: Exchanges) -> None:
+        self._intake, self._sites, self._exchanges = intake, sites, exchanges
 
-    @staticmethod
-    def are_open(obj: Object, record: JobRecord) -> bool:
-        return open_request(obj, record) is not None
+    def are_open(self, obj: Object, record: JobRecord) -> bool:
+        found = open_request(obj, record)
+        return found is not None and (found[0] != EXCHANGE or self._exchanges.is_ready(obj, found[1]))
 
     def handle(self, obj: Object, record: JobRecord, *, is_placed: bool) -> JobRecord:
         """The record after one open request of `obj`, with the reply to it. `is_placed`: its pods have nodes."""
@@ -58,6 +60,8 @@ class Requests:
         try:
             if kind == ALTERATION:
                 record = noted(record, self._alter(obj, record, request, is_placed), datetime.now(UTC))
+            elif kind == EXCHANGE:
+                record = self._exchanges.exchanged(record, request)
             else:
                 record = rerun(record, request, is_placed=is_placed, now=datetime.now(UTC))
         except (ApiError, UnreachableError):
@@ -100,6 +104,8 @@ class Requests:
             new = replace(new, status=with_limit(new.status, request["fields"][ARRAY_LIMIT]))
         site = self._sites.in_force.config
         changed = {*request.get("fields", ()), *request.get("cleared", ())}
+        if "fixedPriority" in changed and new.status.order is not None:  # the priority is to be that number
+            new = replace(new, status=replace(new.status, order=replace(new.status.order, shift_millis=0)))
         moves = _reservation(spec) != _reservation(record.spec)
         if has_started and moves:
             raise RefusedError(RefusalCode.STARTED, "attributes")

@@ -33,10 +33,12 @@ from hpcbatch.controller.reservation_source import ReservationSource, next_chang
 from hpcbatch.errors import AlreadyExistsError, NotFoundError
 from hpcbatch.model.node_features import properties
 from hpcbatch.model.reservation import Reserved
+from hpcbatch.model.server_settings import ServerSettings
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.site.file import FILE_KEY, TEMPLATE_KEY, Site, SiteFileError, read_site
 from hpcbatch.site.partitions import with_partitions
 from hpcbatch.site.reservations import with_reservations
+from hpcbatch.site.server_settings import with_settings
 from hpcbatch.units import rfc3339
 
 _LOG = logging.getLogger(__name__)
@@ -83,6 +85,7 @@ class SiteSource:
         self._entries: dict[str, str] = {}
         self._made_partitions = False  # and the cache does not show it yet
         self._features: frozenset[str] = frozenset()
+        self._settings = ServerSettings()
         self._reserved: Mapping[str, Reserved] = {}
         self._unreserved = defaults
         """The configuration in force without reservations."""
@@ -100,7 +103,13 @@ class SiteSource:
         self.informer = of_configmap(api, SITE_CONFIGMAP, lambda: self._queue.add(_LOOK))
         self.partitions = of_configmap(api, PARTITIONS_CONFIGMAP, lambda: self._queue.add(_LOOK))
         self._workers = Workers(self._queue, self._look, name="site")
-        self.accounts = AccountSource(api, on_change)
+
+        def accounts_changed() -> None:
+            if self.accounts.in_force.server_settings != self._settings:
+                self._queue.add(_LOOK)
+            on_change()
+
+        self.accounts = AccountSource(api, accounts_changed)
 
         def changed(event: WatchEvent) -> None:
             self._queue.add(_LOOK)
@@ -185,10 +194,12 @@ class SiteSource:
         self, entries: dict[str, str], features: frozenset[str], reserved: Mapping[str, Reserved], now: datetime
     ) -> None:
         are_on = frozenset(name for name, each in reserved.items() if each.is_on(now))
-        is_as_before = (entries, features) == (self._entries, self._features)
+        settings = self.accounts.in_force.server_settings
+        is_as_before = (entries, features, settings) == (self._entries, self._features, self._settings)
         names = reserved.keys() | self._reserved.keys()
         changed = {name for name in names if reserved.get(name) != self._reserved.get(name)} | (are_on ^ self._are_on)
         self._entries, self._features, self._reserved, self._are_on = entries, features, reserved, are_on
+        self._settings = settings
         if self._in_force is not None and self._of_admin is not None:
             if not is_as_before:
                 self._put_in_force(self._of_admin, self._texts_in_force)
@@ -203,6 +214,7 @@ class SiteSource:
             _LOG.warning("ConfigMap %s/%s: %s", SYSTEM_NAMESPACE, PARTITIONS_CONFIGMAP, problem)
         known = {**properties(self._features), **merged.site.node_properties}
         config = replace(merged.site, node_features=self._features, node_properties=known)
+        config = with_settings(config, self._settings)
         self._unreserved = config
         site = replace(of_admin, config=with_reservations(config, self._reserved, datetime.now(UTC)))
         self._prepare(site.config)

@@ -7,11 +7,12 @@ so is each account itself; limits and shares belong to associations.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.account_limits import WORDS, Limits
+from hpcbatch.model.server_settings import ServerSettings
+from hpcbatch.typed import Final
 
 ROOT: Final = "root"
 NORMAL: Final = "normal"
@@ -82,7 +83,7 @@ class ServerLimit:
     """A limit of PBS: `max_run = [u:PBS_GENERIC=4]`, of the server or of a queue."""
 
     word: str
-    """max_run, max_queued, queued_jobs_threshold, or with `_res`."""
+    """max_run, max_queued, queued_jobs_threshold, or with `_res`; max_run and max_run_res also with `_soft`."""
     resource: str = ""
     """Of a word with `_res`: ncpus, mem …"""
     queue: str = ""
@@ -106,6 +107,7 @@ class Accounts:
     default_accounts: Mapping[str, str] = field(default_factory=dict)
     """Of each user."""
     server_limits: tuple[ServerLimit, ...] = ()
+    server_settings: ServerSettings = field(default_factory=ServerSettings)
     next_number: int = 3
     _found: Mapping[tuple[str, str, str], Association] = field(
         default_factory=dict, init=False, repr=False, compare=False

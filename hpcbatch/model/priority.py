@@ -39,6 +39,13 @@ class PriorityConfig:
     """PriorityJobFactor of partitions; the others have 1."""
     formula: str = ""
     """PBS's job_sort_formula: what it gives is a job's priority instead."""
+    counts_eligible: bool | None = None
+    """PBS's eligible_time_enable; None: as the formula needs it."""
+
+    @property
+    def has_eligible_time(self) -> bool:
+        """Whether jobs show their eligible_time, and formulas have it; else it is 0."""
+        return bool(self.formula) if self.counts_eligible is None else self.counts_eligible
 
     @property
     def ranks(self) -> bool:
@@ -57,7 +64,8 @@ class PriorityConfig:
     @property
     def changes_with_time(self) -> bool:
         """Whether the ranks of two jobs may change places while nothing happens."""
-        by_age = "eligible_time" in self.formula if self.formula else self.is_multifactor and bool(self.weight_age)
+        in_formula = "eligible_time" in self.formula and self.has_eligible_time
+        by_age = in_formula if self.formula else self.is_multifactor and bool(self.weight_age)
         return by_age or self.by_share
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.array import ArrayStatus
@@ -35,6 +34,7 @@ from hpcbatch.model.stored import (
     string,
     struct,
 )
+from hpcbatch.typed import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +141,20 @@ class Preempting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OrderPlace:
+    """In whose place among waiting jobs it waits (qorder)."""
+
+    number: int = field(default=0, metadata=stored("number", COUNT))
+    """Counts instead of the job's own among jobs that otherwise are equal; 0: its own does."""
+    shift_millis: int = field(default=0, metadata=stored("shiftMillis", ANY_INTEGER))
+    """Added to its rank, in thousandths."""
+    exchange_id: str = field(default="", metadata=stored("exchange", ANY_TEXT))
+    """The last exchange, and what it has changed here: the other job may not have been looked at yet."""
+    by_millis: int = field(default=0, metadata=stored("byMillis", ANY_INTEGER))
+    number_before: int = field(default=0, metadata=stored("numberBefore", COUNT))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """The controller's reply to a request in a BatchJob's spec."""
 
@@ -219,6 +233,10 @@ class JobStatus:
         metadata=stored("rank", integer(0, 2**32 - 1), description="Its priority, where the site's has factors."),
     )
     """As of the last look, about right; of a job that has started, that by which it did."""
+    order: OrderPlace | None = field(
+        default=None,
+        metadata=stored("order", struct(OrderPlace), description="It has exchanged its place with other waiting jobs."),
+    )
     start_time: datetime | None = field(default=None, metadata=stored("startTime", TIME))
     end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
     exit_code: int | None = field(default=None, metadata=stored("exitCode", integer(0, 255)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
 
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.model.array import MAX_MEMBERS
@@ -13,6 +12,7 @@ from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.preemption import PreemptionConfig
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.queue_names import queue_of
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpcbatch.model.reservation import Reserved
@@ -281,6 +281,12 @@ class SiteConfig:
         queues = (*self.queues, *self.operator_queues)
         own = {queue.name: queue.priority_job_factor for queue in queues if queue.priority_job_factor != 1}
         return replace(self.priority, partition_factors={**self.priority.partition_factors, **own})
+
+    @property
+    def express_queues(self) -> frozenset[str]:
+        """Those whose jobs go before, and preempt, others."""
+        queues = (*self.queues, *self.operator_queues)
+        return frozenset(queue.name for queue in queues if self.preemption.level(queue.priority))
 
     @property
     def ignored_options(self) -> Mapping[str, str]:

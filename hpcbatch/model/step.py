@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.stored import ANY_TEXT, BOOLEAN, COUNT, COUNTED_INDICES, TIME, integer, stored, struct
+from hpcbatch.typed import Final
 
 MAX_STEPS: Final = 64
 """The steps that a record holds of one run: those that run, and the newest. Its runner reports as many."""

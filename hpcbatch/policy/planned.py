@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
 
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import JobRecord
@@ -40,6 +39,7 @@ from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.views import is_ready, takes_pods
 from hpcbatch.policy.vocabulary import RESERVATION
 from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
+from hpcbatch.typed import Any, Final, NamedTuple
 from hpcbatch.units import counted, cpu_milli, memory_bytes
 from hpcbatch.volcano.pod_needs import node_selector, node_terms
 from hpcbatch.volcano.translate import weight_in
@@ -110,8 +110,9 @@ def waiting_job(
     is_last: bool = False,
     preempts: frozenset[str] = frozenset(),
     claims: bool = False,
+    number: int = 0,
 ) -> WaitingJob:
-    """A job that may start as far as anything but other jobs is concerned. `rank` and
+    """A job that may start as far as anything but other jobs is concerned. `rank`, `number` and
     `is_last` are those of `order_of`; `claims`: it keeps the place of those that end for it. Raises HpcBatchError as
     `shape_of`.
     """
@@ -123,7 +124,9 @@ def waiting_job(
         least_s = 1  # it runs for as long as that lasts
     return WaitingJob(
         job_id=plan_id(record.job_id),
-        order=order_of(record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority)),
+        order=order_of(
+            record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority), number=number
+        ),
         shapes=(shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(full, site),
         min_walltime_s=None if least_s is None else least_s + beside_walltime_s(site),
@@ -409,11 +412,18 @@ def _behind_reservation(held: Held, record: JobRecord, site: SiteConfig) -> Wait
 
 
 def order_of(
-    record: JobRecord, queue: QueueConfig, *, rank: float | None, is_last: bool, level: int = 0
+    record: JobRecord,
+    queue: QueueConfig,
+    *,
+    rank: float | None,
+    is_last: bool,
+    level: int = 0,
+    number: int = 0,
 ) -> tuple[float, ...]:
     """A job's place, the smallest first: behind all others with `is_last`, before them where an operator starts it now;
     by the `level` of preemption; by the queue's tier; by `rank`, the larger first (None: this site has none); by the
-    weight that users and operators give; in the order of submission.
+    weight that users and operators give; in the order of submission, where `number` counts instead of its own, or its
+    array's.
     """
     is_first = record.spec.fixed_priority == MAX_FIXED_PRIORITY and not is_last
     ranks = () if rank is None else (float(-queue.priority_tier), -rank)
@@ -423,7 +433,7 @@ def order_of(
         -1.0 if is_first else float(is_last),
         float(-level),
         *ranks,
-        *line_place(weight_in(queue, record.spec), record.job_id, array_id, index),
+        *line_place(weight_in(queue, record.spec), record.job_id, array_id, index, number),
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.accounts import NORMAL, Accounts
 from hpcbatch.model.formula import evaluate
 from hpcbatch.model.priority import Factors, PriorityConfig
 from hpcbatch.policy.account_limits import Place, Standing, place_of
+from hpcbatch.typed import NamedTuple
 
 _MOST = 2**32 - 1
 
@@ -148,7 +148,7 @@ def rank_of(config: PriorityConfig, factors: Factors, job: Standing, *, eligible
         return formula_priority(
             config.formula,
             job,
-            eligible_s=eligible_s,
+            eligible_s=eligible_s if config.has_eligible_time else 0.0,
             job_priority=factors.site - factors.nice,
             queue_priority=config.partition_factors.get(job.queue, 1),
             fair_share=factors.fair_share,

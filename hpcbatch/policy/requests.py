@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError, RefusedError
@@ -17,8 +16,9 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.again import after_its_end
 from hpcbatch.policy.holds import hold_reason
 from hpcbatch.record.fields import ALTERABLE, ARRAY_LIMIT, WHILE_RUNNING
+from hpcbatch.typed import Any
 
-ALTERATION, RERUN = "alteration", "rerunRequest"
+ALTERATION, RERUN, EXCHANGE = "alteration", "rerunRequest", "exchangeRequest"
 RUNNING = frozenset({JobState.RUNNING, JobState.SUSPENDED})
 
 
@@ -30,7 +30,7 @@ def open_rerun(obj: Mapping[str, Any], record: JobRecord) -> Mapping[str, Any] |
 
 def open_request(obj: Mapping[str, Any], record: JobRecord) -> tuple[str, Mapping[str, Any]] | None:
     """The kind of the first request without a reply, and the request."""
-    for kind in (ALTERATION, RERUN):
+    for kind in (ALTERATION, RERUN, EXCHANGE):
         request: Mapping[str, Any] = obj["spec"].get(kind) or {}
         if request and record.status.handled.get(kind) != request["id"]:
             return kind, request

@@ -7,8 +7,8 @@ vectors: `cpu` in thousandths, `memory` in bytes, extended resources in pieces.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.account_limits import Limits
 from hpcbatch.model.account_tree import inherited
 from hpcbatch.model.accounts import Accounts, Association, Qos, ServerLimit
@@ -17,6 +17,7 @@ from hpcbatch.policy.owners import first_qos
 from hpcbatch.policy.plan.snapshot import JOBS, NODES, Limit, Scope
 from hpcbatch.policy.spent import of_association, of_qos
 from hpcbatch.policy.submission import ALL, GENERIC, LIMITS, MEBIBYTE, is_same_limit
+from hpcbatch.typed import Final
 
 _SCOPES: Final = {"u": Scope.USER, "g": Scope.GROUP, "p": Scope.PROJECT}
 _Kind = tuple[str, str]
@@ -34,9 +35,14 @@ _AMOUNTS: Final[Mapping[str, tuple[tuple[Scope, ...], str]]] = {
 
 
 def running_limits(
-    accounts: Accounts, enforced: frozenset[str], resources: Mapping[str, str] | None = None
+    accounts: Accounts,
+    enforced: frozenset[str],
+    resources: Mapping[str, str] | None = None,
+    express: frozenset[str] = frozenset(),
 ) -> tuple[Limit, ...]:
-    """`resources`: a site's name of a resource → Kubernetes' extended resource."""
+    """`resources`: a site's name of a resource → Kubernetes' extended resource. `express`: queues whose jobs go before
+    all others, whatever soft limits say.
+    """
     known = resources or {}
     found: list[Limit] = []
     if LIMITS in enforced:
@@ -45,7 +51,7 @@ def running_limits(
             found += _of_qos(qos, setters, known)
         for one in accounts.associations:
             found += _of_association(one, inherited(accounts, one).limits.count("MaxJobs"), setters, known)
-    found += _of_server(accounts.server_limits, known)
+    found += _of_server(accounts.server_limits, known, express)
     return tuple(found)
 
 
@@ -134,22 +140,27 @@ def _times(of: str, limits: Limits, resources: Mapping[str, str]) -> Iterator[tu
         yield "GrpWall", "", f"{of}GrpWallLimit", JOBS, wall * 60
 
 
-def _of_server(limits: tuple[ServerLimit, ...], resources: Mapping[str, str]) -> Iterator[Limit]:
+def _of_server(
+    limits: tuple[ServerLimit, ...], resources: Mapping[str, str], express: frozenset[str]
+) -> Iterator[Limit]:
     for limit in limits:
-        if limit.word not in {"max_run", "max_run_res"} or limit.kind not in {"o", *_SCOPES}:
+        word = limit.word.removesuffix("_soft")
+        if word not in {"max_run", "max_run_res"} or limit.kind not in {"o", *_SCOPES}:
             continue
-        counted = (JOBS, limit.amount) if not limit.resource else _pbs_amount(limit, resources)
+        what, amount = (JOBS, limit.amount) if not limit.resource else _pbs_amount(limit, resources)
         of = {Scope.QUEUE: limit.queue} if limit.queue else {}
+        found = Limit(code=comment(limit), what=what, amount=amount, of=of)
+        if word != limit.word:
+            found = replace(found, is_soft=True, spares={Scope.QUEUE: express} if express else {})
         if limit.name == ALL or limit.kind == "o":
-            yield Limit(code=comment(limit), what=counted[0], amount=counted[1], of=of)
+            yield found
             continue
         scope = _SCOPES[limit.kind]
         if limit.name != GENERIC:
-            yield Limit(code=comment(limit), what=counted[0], amount=counted[1], of={**of, scope: limit.name})
+            yield replace(found, of={**found.of, scope: limit.name})
             continue
         named = frozenset(each.name for each in limits if is_same_limit(each, limit) and each.name != GENERIC)
-        apart = {scope: named} if named else {}
-        yield Limit(code=comment(limit), what=counted[0], amount=counted[1], of=of, per=(scope,), apart_from=apart)
+        yield replace(found, per=(scope,), apart_from={scope: named} if named else {})
 
 
 def _pbs_amount(limit: ServerLimit, resources: Mapping[str, str]) -> tuple[str, int]:

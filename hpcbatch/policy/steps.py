@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from hpcbatch.dataclass import replace
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.step import MAX_STEPS, StepRecord, TaskFigure
 from hpcbatch.policy.observed import PodView
+from hpcbatch.typed import Any
 from hpcbatch.volcano.step_report import ByTask, Largest, Spent, StepReport, ToldStep
 
 _SIGNALLED = 128

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
 
 from hpcbatch.model.record import JobRecord, Summary
 from hpcbatch.model.spec import JobSpec
@@ -11,6 +10,7 @@ from hpcbatch.model.stored import (
     ANY_INDICES,
     ANY_TEXT,
     BOOLEAN,
+    OBJECT_NAME,
     Alterable,
     Kind,
     integer,
@@ -18,6 +18,7 @@ from hpcbatch.model.stored import (
     string,
     struct,
 )
+from hpcbatch.typed import Any, Final, NamedTuple
 
 
 class Computed(NamedTuple):
@@ -68,6 +69,14 @@ _RERUN: Final = Kind(
     }
 )
 
+_EXCHANGE: Final = Kind(
+    {
+        "type": "object",
+        "required": ["id", "namespace", "name"],
+        "properties": {"id": _ID, "namespace": OBJECT_NAME.schema, "name": OBJECT_NAME.schema},
+    }
+)
+
 OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
     "spec": {
         "submissionSecret": ObjectField(
@@ -92,6 +101,11 @@ OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
         ),
         "rerunRequest": ObjectField(
             _RERUN, is_open=True, description="A request to end the running job, if it runs, and queue it again."
+        ),
+        "exchangeRequest": ObjectField(
+            _EXCHANGE,
+            is_open=True,
+            description="A request to exchange its place with that waiting job, which has one by the same id.",
         ),
         "signalRequest": ObjectField(
             Kind(

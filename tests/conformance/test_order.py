@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -23,12 +24,61 @@ def held(site: Site, *options: str) -> str:
 def test_two_jobs_change_places(site: Site) -> None:
     one, other = held(site), held(site)
     assert says(site, "qorder", one, other) == (0, "")
-    assert site.run("qselect", "-h", "u", "-p", ".lt.0").stdout.split() == [f"{one}.{site.server}"]
+    assert places(site, one, other) == [int(other), int(one)]
     assert says(site, "qorder", f"{one}.{site.server}", other) == (0, "")
-    assert [site.attributes(job)["Priority"] for job in (one, other)] == [0, -1]
+    assert places(site, one, other) == [int(one), int(other)]
+    assert [site.attributes(job)["Priority"] for job in (one, other)] == [0, 0]
     low = held(site, "-p", "-7")
     assert says(site, "qorder", low, one) == (0, "")
     assert [site.attributes(job)["Priority"] for job in (low, one)] == [0, -7]
+
+
+def places(site: Site, *jobs: str) -> list[int]:
+    """Whose places they have."""
+    found = site.kubectl("get", "batchjobs", "-o", "json").stdout
+    status = [item.get("status", {}) for item in json.loads(found)["items"]]
+    numbers = {each.get("jobId"): each.get("order", {}).get("number") for each in status}
+    return [numbers[job] for job in jobs]
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.parametrize("formula", ["", "ncpus", "eligible_time + 1000*ncpus"])
+def test_the_other_starts_first(site: Site, formula: str) -> None:
+    """And neither overtakes, nor is overtaken by, the one between them."""
+    if formula:
+        as_operator(site, "qmgr", "-c", f'set server job_sort_formula = "{formula}"')
+        wait_for("it is in force", lambda: formula in site.run("qmgr", "-c", "list server").stdout)
+    try:
+        full = ("-l", "select=3:ncpus=2", "-l", "place=scatter", "-l", "walltime=20:00", "-o", "/dev/null", "-j", "oe")
+        running = site.qsub(*full, stdin="sleep 600\n")
+        site.wait_state(running, "R")
+        jobs = []
+        for name, cpus in (("wide", 2), ("between", 2), ("narrow", 1)):
+            script = f"echo {name} >>{site.work}/order\nsleep 1\n"
+            jobs.append(site.qsub(*(word.replace("ncpus=2", f"ncpus={cpus}") for word in full), stdin=script))
+        wait_for("all are planned", lambda: all("estimated" in site.attributes(job) for job in jobs))
+        assert says(site, "qorder", jobs[0], jobs[2]) == (0, "")
+        site.run("qdel", running)
+        for job in jobs:
+            assert site.wait_end(job)["Exit_status"] == 0
+        assert site.read("order").split() == ["narrow", "between", "wide"]
+    finally:
+        as_operator(site, "qmgr", "-c", "unset server job_sort_formula")
+
+
+@pytest.mark.alone
+def test_an_array_takes_its_members_along(site: Site) -> None:
+    full = ("-l", "select=3:ncpus=2", "-l", "place=scatter", "-l", "walltime=20:00", "-o", "/dev/null", "-j", "oe")
+    running = site.qsub(*full, stdin="sleep 600\n")
+    site.wait_state(running, "R")
+    plain = site.qsub(*full, stdin=f"echo plain >>{site.work}/order\nsleep 1\n")
+    script = f"echo $PBS_ARRAY_INDEX >>{site.work}/order\nsleep 1\n"
+    array = site.run("qsub", "-J", "1-2", *full, stdin=script).stdout.strip()
+    assert says(site, "qorder", plain, array) == (0, "")
+    site.run("qdel", running)
+    assert site.wait_end(plain)["Exit_status"] == 0
+    assert site.read("order").split() == ["1", "2", "plain"]
 
 
 def test_qorder_refuses(site: Site) -> None:

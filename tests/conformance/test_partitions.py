@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator
 
@@ -104,6 +105,28 @@ def test_states_and_order(site: Site, part: str) -> None:
     assert part not in site.run("sinfo", "-h", "-o", "%R").stdout
     assert part in site.run("sinfo", "-h", "-a", "-o", "%R").stdout
     assert part not in site.run("scontrol", "show", "partition").stdout
+
+
+def test_jobs_of_hidden_partitions(site: Site, part: str) -> None:
+    """As in Slurm operators see all of them; the engine's one user is one."""
+    as_operator(site, "scontrol", "update", f"PartitionName={part}", "Hidden=YES")
+    wait_for("it is hidden", lambda: part not in site.run("sinfo", "-h", "-o", "%R").stdout)
+    job = site.sbatch("-H", "-p", part, "-t", "1", "-o", "/dev/null", "--wrap", "true")
+
+    def has_job(*words: str, operator: bool = False) -> bool:
+        done = as_operator(site, *words) if operator else site.run(*words)
+        return job in re.split(r"[\s=]", done.stdout)
+
+    for words in (("squeue", "-h", "-o", "%i"), ("squeue", "-h", "--me", "-o", "%i"), ("scontrol", "show", "job")):
+        assert has_job(*words) is not bool(site.admin_env)
+        if site.admin_env:
+            assert has_job(*words, "-a") or words[0] == "scontrol"
+    assert has_job("squeue", "-ah", "-o", "%i")
+    assert has_job("squeue", "-h", "-p", part, "-o", "%i")
+    assert has_job("squeue", "-h", "-j", job, "-o", "%i")
+    assert has_job("scontrol", "-a", "show", "job")
+    assert has_job("scontrol", "show", "job", job)
+    site.run("scancel", job)
 
 
 def test_what_is_refused(site: Site, part: str) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hpcbatch.cli.common import Session
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,14 +25,24 @@ def server_count(session: Session) -> JobCounts:
 
 def server_objects(session: Session) -> dict[str, Attributes]:
     from hpcbatch.cli.pbs.qmgr_limits import with_limits
-    from hpcbatch.client.queues import list_queues
+    from hpcbatch.client.accounts import read_accounts
+    from hpcbatch.client.queues import list_queues, read_priority
     from hpcbatch.dialects.pbs.qstat_queues import server_attributes
 
     queues = list_queues(session.api)
     default = next((queue.name for queue in queues if queue.is_default), "")
     count = server_count(session)
-    found = {session.server: server_attributes(session.server, default, count, is_idle=is_idle(queues))}
-    return with_limits(session, found, of_server=True)
+    priority, depth = read_priority(session.api), read_accounts(session.api).server_settings.backfill_depth
+    attributes = server_attributes(
+        session.server,
+        default,
+        count,
+        is_idle=is_idle(queues),
+        formula=priority.formula,
+        backfill_depth=depth,
+        has_eligible_time=priority.has_eligible_time,
+    )
+    return with_limits(session, {session.server: attributes}, of_server=True)
 
 
 def is_idle(queues: Sequence[QueueRow]) -> bool:

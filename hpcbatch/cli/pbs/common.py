@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import NO_CONNECTION, Describe, EndedError, Session, complain
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownJobError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object

@@ -1,12 +1,13 @@
-"""qmgr's limits of the server and of queues, which stand in the site's accounts."""
+"""qmgr's limits of the server and of queues, and its settings of the server, which stand in the site's accounts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session
+from hpcbatch.dialects.pbs.qmgr_attributes import Kind
 from hpcbatch.dialects.pbs.qmgr_parse import Request, Setting
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.pbs.qstat_full import Attributes
@@ -14,13 +15,15 @@ if TYPE_CHECKING:
 
 
 def take_limits(session: Session, request: Request, queues: Sequence[str]) -> tuple[Setting, ...]:
-    """Set or unset the request's limits of these queues ("": of the server); returns its other settings.
-    Raises QmgrError for a wrong value, ForbiddenError; nothing is changed then.
+    """Set or unset the request's limits of these queues ("": of the server), and what of the server's settings lies
+    with them; returns its other settings. Raises QmgrError for a wrong value, ForbiddenError; nothing is changed then.
     """
     from hpcbatch.dialects.pbs.server_limits import changed, is_limit
+    from hpcbatch.dialects.pbs.server_settings import is_of_server, settings_changed
 
     limits = [each for each in request.settings if is_limit(each)]
-    if not limits:
+    own = [each for each in request.settings if is_of_server(each)] if request.kind is Kind.SERVER else []
+    if not limits and not own:
         return request.settings
     from hpcbatch.client.accounts import change_accounts
     from hpcbatch.dataclass import replace
@@ -29,10 +32,11 @@ def take_limits(session: Session, request: Request, queues: Sequence[str]) -> tu
         found: tuple[ServerLimit, ...] = accounts.server_limits
         for queue in queues:
             found = changed(found, limits, request.verb, queue)
-        return replace(accounts, server_limits=found)
+        settings = settings_changed(accounts.server_settings, own, request.verb)
+        return replace(accounts, server_limits=found, server_settings=settings)
 
     change_accounts(session.api, change)
-    return tuple(each for each in request.settings if not is_limit(each))
+    return tuple(each for each in request.settings if each not in limits and each not in own)
 
 
 def with_limits(session: Session, objects: dict[str, Attributes], *, of_server: bool) -> dict[str, Attributes]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.slurm.common import check_cluster_names, describe
 from hpcbatch.errors import UnknownJobError, UnreachableError
 from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +93,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     if any(text.partition("_")[0].strip("0") for text in command.ids):  # job 0 stands for all
         shown = [job for text in command.ids for job in _named_jobs(session, text)]
     else:
-        shown = recent_jobs(session)
+        shown = recent_jobs(session, shows_hidden=command.shows_hidden)
     _tell_update(session, command, len(shown))
     exempt_s = _exempt_s(session) if shown else None
     parts = (ShownJob(one, whole.in_array) for whole in shown for one in components(whole.record))
@@ -124,8 +124,8 @@ def _exempt_s(session: Session) -> int | None:
     return None if config.by is PreemptBy.NONE else config.exempt_s
 
 
-def recent_jobs(session: Session) -> list[ShownJob]:
-    """All jobs that slurmctld would still know, in order."""
+def recent_jobs(session: Session, *, shows_hidden: bool = True) -> list[ShownJob]:
+    """All jobs that slurmctld would still know, in order; without those of hidden partitions unless `shows_hidden`."""
     from hpcbatch.client import listing
     from hpcbatch.client.arrays import held_members
     from hpcbatch.dialects.slurm.array_records import shown_jobs
@@ -135,7 +135,13 @@ def recent_jobs(session: Session) -> list[ShownJob]:
     recent = session.now - MIN_JOB_AGE
     found = listing.in_order(listing.iter_ended(session.api, session.namespace, since=recent, include_unfinished=True))
     held = {int(obj["status"]["jobId"]): held_members(obj) for obj in found}
-    return shown_jobs([shown_record(obj) for obj in found], held)
+    records = [shown_record(obj) for obj in found]
+    if records and not shows_hidden:
+        from hpcbatch.client.queues import hidden_partitions
+
+        hidden = hidden_partitions(session.api)
+        records = [each for each in records if not hidden.issuperset((each.queue, *each.spec.other_queues))]
+    return shown_jobs(records, held)
 
 
 def _named_jobs(session: Session, text: str) -> list[ShownJob]:

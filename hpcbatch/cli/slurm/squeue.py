@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import EndedError, Session, complain, run
 from hpcbatch.cli.slurm.common import check_cluster_names, describe, tell_options
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +53,7 @@ def _show(session: Session, options: SqueueOptions) -> int:
 
         rows = listing.list_rows(session.api, session.namespace, finished=False)
         statuses = running_statuses(session.api, session.namespace)
+        rows = rows if options.shows_hidden else _visible(session, rows)
         sys.stdout.write(squeue_steps.format_steps(rows, statuses, options, session.now, session.zone))
         return 0
     from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE, check_ids, columns_of, format_queue, needs_records
@@ -69,6 +70,8 @@ def _show(session: Session, options: SqueueOptions) -> int:
     else:
         recent = session.now - MIN_JOB_AGE
         rows = listing.list_rows(session.api, session.namespace, finished=ended_too, since=recent)
+    if not options.shows_hidden:
+        rows = _visible(session, rows)
     if any(row.components for row in rows):
         rows = _with_components(session, rows)
     wrf = None
@@ -80,6 +83,17 @@ def _show(session: Session, options: SqueueOptions) -> int:
     tiers = _tiers(session) if options.by_partition else {}
     sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf, detail=detail, tiers=tiers))
     return 0
+
+
+def _visible(session: Session, rows: list[JobRow]) -> list[JobRow]:
+    """Without jobs whose partitions are all hidden."""
+    if not rows:
+        return rows
+    from hpcbatch.client.queues import hidden_partitions
+
+    if not (hidden := hidden_partitions(session.api)):
+        return rows
+    return [row for row in rows if not hidden.issuperset((row.queue, *row.other_queues))]
 
 
 def _details(session: Session, options: SqueueOptions) -> Callable[[JobRow, str], str | None]:
@@ -136,7 +150,8 @@ def _data(session: Session, options: SqueueOptions) -> int:
     from hpcbatch.dialects.slurm.data import listing
     from hpcbatch.dialects.slurm.squeue_json import job
 
-    jobs = [job(shown, group_name) for shown in recent_jobs(session)]
+    shown_jobs = recent_jobs(session, shows_hidden=options.shows_hidden)
+    jobs = [job(shown, group_name) for shown in shown_jobs]
     sys.stdout.write(listing("jobs", jobs, as_yaml=options.data == "yaml"))
     return 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hpcbatch.dialects.pbs.depend import never_met
 from hpcbatch.dialects.pbs.directives import DEFAULT_PREFIX
@@ -18,6 +17,7 @@ from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
 from hpcbatch.model.spec import JobSpec, Submission
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.command_line import CommandLine

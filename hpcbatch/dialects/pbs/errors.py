@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
 
 from hpcbatch.errors import (
     ApiError,
@@ -22,6 +21,7 @@ from hpcbatch.errors import (
     place,
 )
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.typed import Final, NamedTuple
 
 PBS_VERSION: Final = "23.06.06"
 
@@ -55,6 +55,7 @@ PBSE_INVALJOBRESC = 15109
 PBSE_INVALNODEPLACE = 15110
 PBSE_PLACENOSELECT = 15111
 PBSE_DUPRESC = 15116
+PBSE_BAD_FORMULA = 15123
 PBSE_HISTJOBID = 15139
 PBSE_ENTLIMCT = 15142
 PBSE_ENTLIMRESC = 15143

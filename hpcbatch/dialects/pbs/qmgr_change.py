@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
 from hpcbatch.dialects.pbs.errors import PBSE_ATTRRO, PBSE_ATTRTYPE, PBSE_BADATVAL, PBSE_NOATTR, PBSE_PERM
 from hpcbatch.dialects.pbs.qmgr_attributes import PUBLIC, READ_ONLY, Kind, set_elsewhere
 from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
 from hpcbatch.dialects.pbs.values import parse_duration, parse_size
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import NamedTuple
 
 _TRUE, _FALSE = frozenset({"true", "t", "1", "y"}), frozenset({"false", "f", "0", "n"})
 
@@ -79,14 +79,14 @@ def queue_change(settings: Sequence[Setting], verb: Verb, routes_to: Sequence[st
         elif setting.name == "Priority" and not setting.resource:
             limits["priority"] = None if verb is Verb.UNSET else _priority(setting)
         elif setting.name in {"enabled", "started"} and not setting.resource:
-            switch = False if verb is Verb.UNSET else _boolean(setting)
+            switch = False if verb is Verb.UNSET else boolean(setting)
             enabled, started = (switch, started) if setting.name == "enabled" else (enabled, switch)
         elif setting.name == "route_destinations" and not setting.resource:
             if routes_to is None:
                 raise QmgrError(PBSE_ATTRTYPE, "Incompatible type", "only routing queues have destinations")
             routes_to = [] if verb is Verb.UNSET else _destinations(setting, routes_to)
         elif setting.name in _SWITCHES and not setting.resource:
-            limits[_SWITCHES[setting.name]] = False if verb is Verb.UNSET else _boolean(setting)
+            limits[_SWITCHES[setting.name]] = False if verb is Verb.UNSET else boolean(setting)
         elif setting.name == "queue_type" and verb is not Verb.UNSET:
             continue
         else:
@@ -99,14 +99,14 @@ def queue_change(settings: Sequence[Setting], verb: Verb, routes_to: Sequence[st
 def _of_type(setting: Setting, routes_to: Sequence[str] | None) -> Sequence[str] | None:
     value = setting.value.lower()
     if setting.op != "=" or not value or not ("execution".startswith(value) or "route".startswith(value)):
-        raise _illegal(setting)
+        raise illegal(setting)
     return None if value[0] == "e" else routes_to or ()
 
 
 def _destinations(setting: Setting, now: Sequence[str]) -> list[str]:
     names = [name.strip() for name in setting.value.split(",") if name.strip()]
     if any("@" in name for name in names):
-        raise _illegal(setting, "there is one server, so destinations are queues without a server's name")
+        raise illegal(setting, "there is one server, so destinations are queues without a server's name")
     if setting.op == "-=":
         return [name for name in now if name not in names]
     return [*dict.fromkeys([*(now if setting.op == "+=" else ()), *names])]
@@ -117,7 +117,7 @@ def _priority(setting: Setting) -> int:
     digits = setting.value.removeprefix("-").removeprefix("+")
     number = int(setting.value) if digits.isascii() and digits.isdigit() and len(digits) < 5 else 1024
     if setting.op != "=" or not -1024 <= number <= 1023:
-        raise _illegal(setting)
+        raise illegal(setting)
     return number
 
 
@@ -127,7 +127,7 @@ def _amount(setting: Setting, read: Callable[[str], int]) -> int:
     except (HpcBatchError, ValueError):
         amount = -1
     if setting.op != "=" or amount < 0:
-        raise _illegal(setting)
+        raise illegal(setting)
     return amount
 
 
@@ -141,7 +141,7 @@ def node_change(settings: Sequence[Setting], verb: Verb) -> NodeChange:
         elif setting.name == "state" and verb is not Verb.UNSET:
             states = {(op, "offline"): op != "-=" for op in ("=", "+=", "-=")} | {("=", "free"): False}
             if (setting.op, setting.value) not in states:
-                raise _illegal(setting, "the states that can be set are free and offline")
+                raise illegal(setting, "the states that can be set are free and offline")
             offline = states[setting.op, setting.value]
         else:
             raise _not_set(Kind.NODE, setting)
@@ -159,7 +159,7 @@ def scheduling_change(settings: Sequence[Setting], verb: Verb) -> bool | None:
     for setting in settings:
         if setting.name != "scheduling" or verb is Verb.UNSET:
             raise not_here(Kind.SERVER, [setting])
-        on = _boolean(setting)
+        on = boolean(setting)
     return on
 
 
@@ -188,12 +188,12 @@ def _not_set(kind: Kind, setting: Setting) -> QmgrError:
     return unauthorized(set_elsewhere(kind))
 
 
-def _illegal(setting: Setting, note: str = "") -> QmgrError:
+def illegal(setting: Setting, note: str = "") -> QmgrError:
     return QmgrError(PBSE_BADATVAL, f"Illegal attribute or resource value  {setting}", note)
 
 
-def _boolean(setting: Setting) -> bool:
+def boolean(setting: Setting) -> bool:
     lower = setting.value.lower()
     if setting.op != "=" or lower not in _TRUE | _FALSE:
-        raise _illegal(setting)
+        raise illegal(setting)
     return lower in _TRUE

@@ -19,6 +19,7 @@ _AT_NAME = frozenset({"Mom", "Port"})
 """Of a node, which `create node` has."""
 _ONE_TEXT = frozenset(
     {"preempt_prio", "comment", "default_queue", "queue_type", "node_group_key", "queue", "partition", "mailer"}
+    | {"job_sort_formula"}
 )
 """A comma in these separates nothing."""
 

@@ -197,9 +197,20 @@ def _state(is_idle: bool) -> str:
     return "Idle" if is_idle else "Active"
 
 
-def server_attributes(host: str, default_queue: str, count: JobCounts, *, is_idle: bool = False) -> Attributes:
-    """What `qstat -B -f` shows, for `format_full("Server: name", …)` and `format_json(…, key="Server")`."""
-    return [
+def server_attributes(
+    host: str,
+    default_queue: str,
+    count: JobCounts,
+    *,
+    is_idle: bool = False,
+    formula: str = "",
+    backfill_depth: int | None = None,
+    has_eligible_time: bool = False,
+) -> Attributes:
+    """What `qstat -B -f` shows, for `format_full("Server: name", …)` and `format_json(…, key="Server")`.
+    `backfill_depth`: None where qmgr has set none.
+    """
+    found: Attributes = [
         ("server_state", _state(is_idle)),
         ("server_host", host),
         ("scheduling", str(not is_idle)),
@@ -212,9 +223,12 @@ def server_attributes(host: str, default_queue: str, count: JobCounts, *, is_idl
         ("resources_assigned", _assigned(count)),
         ("flatuid", "True"),
         ("pbs_version", PBS_VERSION),
-        ("eligible_time_enable", "False"),
+        ("job_sort_formula", formula),
+        ("eligible_time_enable", str(has_eligible_time)),
         ("job_history_enable", "True"),
+        ("backfill_depth", "" if backfill_depth is None else str(backfill_depth)),
     ]
+    return [(name, value) for name, value in found if value]
 
 
 def _assigned(count: JobCounts) -> dict[str, str]:

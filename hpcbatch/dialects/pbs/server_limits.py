@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from hpcbatch.dialects.pbs.errors import PBSE_BADATVAL
 from hpcbatch.dialects.pbs.qmgr_change import QmgrError
 from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
 from hpcbatch.dialects.pbs.values import parse_duration, parse_size
 from hpcbatch.model.accounts import ServerLimit
+from hpcbatch.typed import Final
 from hpcbatch.units import hms
 
 WORDS: Final = frozenset(
     {
-        *("max_run", "max_run_res", "max_queued", "max_queued_res"),
+        *("max_run", "max_run_res", "max_queued", "max_queued_res", "max_run_soft", "max_run_res_soft"),
         *("queued_jobs_threshold", "queued_jobs_threshold_res"),
     }
 )
@@ -29,6 +29,10 @@ _OLD: Final[Mapping[str, tuple[str, str, str]]] = {
     "max_group_run": ("max_run", "g", "PBS_GENERIC"),
     "max_user_res": ("max_run_res", "u", "PBS_GENERIC"),
     "max_group_res": ("max_run_res", "g", "PBS_GENERIC"),
+    "max_user_run_soft": ("max_run_soft", "u", "PBS_GENERIC"),
+    "max_group_run_soft": ("max_run_soft", "g", "PBS_GENERIC"),
+    "max_user_res_soft": ("max_run_res_soft", "u", "PBS_GENERIC"),
+    "max_group_res_soft": ("max_run_res_soft", "g", "PBS_GENERIC"),
 }
 """An old word: the new one, of whom, and the name."""
 _ITEM = re.compile(r'\[\s*([ugpo])\s*:\s*(?:"([^"]+)"|([^="\],\[]+?))\s*=\s*([^\]\[]+?)\s*\]')
@@ -47,7 +51,7 @@ def changed(
     for setting in settings:
         given = [] if verb is Verb.UNSET else _parse(setting, queue)
         word, *_ = _OLD.get(setting.name, (setting.name,))
-        if bool(setting.resource) is not word.endswith("_res"):
+        if bool(setting.resource) is not word.removesuffix("_soft").endswith("_res"):
             raise _illegal(setting)
         if verb is Verb.UNSET or setting.op == "=":
             found = [

@@ -7,7 +7,6 @@ it and reports what it does not do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
@@ -18,6 +17,7 @@ from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import Output, Submission
+from hpcbatch.typed import Any, NamedTuple
 
 _TAKES = {"": Takes.NOTHING, "=": Takes.VALUE, "?": Takes.OPTIONAL}
 

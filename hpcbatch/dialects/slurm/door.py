@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hpcbatch.dialects.port import Door, Rules
 from hpcbatch.dialects.slurm.attributes import check
@@ -20,6 +19,7 @@ from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
 from hpcbatch.model.spec import JobSpec, Submission
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.command_line import CommandLine

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm import states
@@ -26,6 +25,7 @@ from hpcbatch.model.record import HostUsage, JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import NamedTuple
 
 _SIGTERM = 15
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.clock import full, stamp
 from hpcbatch.dialects.slurm.field_table import Kind
@@ -38,6 +37,7 @@ from hpcbatch.dialects.slurm.sacct_usage import (
     written_by,
 )
 from hpcbatch.dialects.slurm.states import system_comment
+from hpcbatch.typed import NamedTuple
 
 
 class Field(NamedTuple):

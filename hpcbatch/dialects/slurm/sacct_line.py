@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, tzinfo
-from typing import NamedTuple
 
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
+from hpcbatch.typed import NamedTuple
 
 MIB = 1024**2
 _UNITS = "KMGTP"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
@@ -13,6 +12,7 @@ from hpcbatch.dialects.slurm.ids import SHOWN, parse_id, split_ids
 from hpcbatch.dialects.slurm.states import ACTIVE, LONG
 from hpcbatch.dialects.slurm.values import leading_number
 from hpcbatch.model.named import NamedJob
+from hpcbatch.typed import NamedTuple
 
 DEFAULT_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 LONG_FORMAT = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
@@ -85,8 +85,8 @@ VARIABLES = {
     "SQUEUE_STATES": "states",
     "SQUEUE_USERS": "users",
 }
-NO_EFFECT = frozenset({"all", "array-unique", "federation", "hide", "local", "sibling", "verbose"})
-"""Hidden partitions and federations: there are none to show or to hide."""
+NO_EFFECT = frozenset({"array-unique", "federation", "local", "sibling", "verbose"})
+"""There are no federations."""
 
 
 class SqueueOptions(NamedTuple):
@@ -125,6 +125,8 @@ class SqueueOptions(NamedTuple):
     """-i: again after so many seconds; 0: once."""
     data: str = ""
     """`json` or `yaml`: all jobs, whatever else is selected."""
+    shows_hidden: bool = False
+    """Jobs of hidden partitions, too: with -a, and where jobs or partitions are named."""
     tasks_shown: int = SHOWN
     """So many characters of a set of indices; 0: all."""
 
@@ -153,7 +155,12 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str], user: str) -> 
     options = _build(settings, asked, user, environ.get("SLURM_TIME_FORMAT", ""))
     shown = environ.get("SLURM_BITSTR_LEN", "")
     is_unfolded = options.unfold or "SQUEUE_ARRAY" in environ
-    return options._replace(unfold=is_unfolded, tasks_shown=leading_number(shown) if shown.isdecimal() else SHOWN)
+    names_some = "all" in asked or "SQUEUE_ALL" in environ or options.partitions is not None
+    return options._replace(
+        unfold=is_unfolded,
+        shows_hidden=options.ids is not None or (names_some and "hide" not in asked),
+        tasks_shown=leading_number(shown) if shown.isdecimal() else SHOWN,
+    )
 
 
 def _check_format(name: str, asked: Mapping[str, str]) -> None:

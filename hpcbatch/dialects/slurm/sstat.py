@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.field_table import Heading, Style, headings, list_of_fields, style_of, table
@@ -15,6 +14,7 @@ from hpcbatch.dialects.slurm.sacct_line import Line, View
 from hpcbatch.dialects.slurm.sacct_usage import Pick, average_of, most_of, read_of, written_by
 from hpcbatch.dialects.slurm.steps import BATCH
 from hpcbatch.model.named import NamedJob
+from hpcbatch.typed import NamedTuple
 
 PARSER = Parser(
     "sstat",

@@ -5,7 +5,8 @@ the same (runner/steps/srun_options.sh).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+
+from hpcbatch.typed import Final
 
 HELP: Final[Mapping[str, str]] = {
     "hint": """\

@@ -44,6 +44,7 @@ class Limits:
         self._of_owner: dict[tuple[Owner, str], tuple[CounterKey, ...]] = {}
         self._of_running: dict[str, list[Count]] = {}
         self._has_times = any(limit.is_time for limit in self.limits)
+        self.has_soft = any(limit.is_soft for limit in self.limits)
         self._ends: dict[str, float] = {}
         """Of running jobs that count for limits of times."""
         self.beside_s = 0.0
@@ -71,9 +72,10 @@ class Limits:
         if not self.limits:
             return ()
         return tuple(
-            Count(key, amount, limit, not _has_name(limit.spares, owner))
+            Count(key, amount, limit, not limit.is_soft and not _has_name(limit.spares, owner))
             for key in self._keys(owner, shape.queue or owner.queue)
             if (amount := _used((limit := self.limits[key[0]]).what, uses, shape))
+            and not (limit.is_soft and _has_name(limit.spares, owner))
         )
 
     def put_running(self, job: RunningJob) -> None:

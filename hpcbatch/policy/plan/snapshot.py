@@ -259,6 +259,8 @@ class Limit:
     """Jobs with one of these names count, but are not held back: another limit goes before this one."""
     is_time: bool = False
     """`amount` is of `what` times seconds, until the ends of running jobs as far as their walltimes tell."""
+    is_soft: bool = False
+    """Holds nobody back: jobs that it concerns are considered after all others while more than `amount` is used."""
     spent: str = ""
     """Of a limit of times: under which name the planner is told what has been used before (`Planner.set_spent`)."""
 

@@ -10,17 +10,18 @@ import heapq
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.policy.plan.compiled import Counts, JobClass, Key, Option
 from hpcbatch.policy.plan.earliest import earliest
 from hpcbatch.policy.plan.estate import Spot
-from hpcbatch.policy.plan.limits import Count, CounterKey
+from hpcbatch.policy.plan.limits import Count
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
 from hpcbatch.policy.plan.packing import Placing
 from hpcbatch.policy.plan.rooms import has_room
 from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Place, Reservation, RunningJob, WaitingJob
+from hpcbatch.policy.plan.tally import Tally, Uses
 from hpcbatch.policy.plan.yielding import in_line, least_victims, without
+from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.policy.plan.planner import Planner
@@ -29,7 +30,6 @@ _SHOWN_ENDS = 3
 _TIMES_LOOK_S = 30.0
 _PREEMPTORS, _TRIED_IN_VAIN = 4, 32
 """In one plan, for how many jobs others end, and how many kinds of jobs are tried in vain. The next plan goes on."""
-Uses = tuple[Count, ...]
 
 
 def walk(planner: Planner, now_s: float) -> Plan:
@@ -74,11 +74,9 @@ class _Walk:
         self._estate = planner.estate
         self._rooms = planner.rooms
         self._planned: dict[str, int] = {}
-        self._limited: set[Counts] = set()
-        self._limits = planner.limits
-        self._limits.begin(now_s)
-        self._released_uses: dict[CounterKey, int] = {}
-        self._planned_uses: dict[CounterKey, list[tuple[float, int]]] = {}
+        self._tally = Tally(planner.limits, now_s)
+        self._are_over = False
+        """Whether it is the turn of jobs over a soft limit."""
         self._cuts: dict[str, list[Reservation]] = {}
         """By pool: the times of a reservation that ends the jobs in it."""
         for found in planner.estate.reservations:
@@ -95,7 +93,9 @@ class _Walk:
             held = self._refusal(pool, order)
             if held is not None:
                 self.own.update(held)
-            else:
+                continue
+            for are_over in (False, True) if self._tally.has_soft else (False,):
+                self._are_over = are_over
                 self._backfill(pool, self._plan_first(pool, order))
         if self._planner.preemptors and self._planner.yielding:
             self._preempt()
@@ -123,9 +123,17 @@ class _Walk:
                 self.failed[found] = [(0.0, held)]
                 continue
             counts = found.counts[bisect_left(found.keys, key)]
-            if not self._is_limited(counts):
+            if self._is_turn_of(job.job_id, counts) and not self._tally.is_limited(counts):
                 self._decide(job, found, counts)
         return None
+
+    def _is_turn_of(self, job_id: JobId, counts: Counts) -> bool:
+        """Jobs over a soft limit come after all others. Who is over one stays so: uses only grow."""
+        if not self._tally.has_soft:
+            return True
+        if self._tally.is_over(counts) is not self._are_over:
+            return False
+        return not (self._are_over and (job_id in self.releases or job_id in self.expected))
 
     def _refusal_of(self, found: JobClass) -> Held | None:
         """Why no job of the class can start at any time."""
@@ -142,7 +150,7 @@ class _Walk:
         limited: Limit | None = None
         allowed: list[tuple[Option, Uses]] = []
         for option, uses in zip(found.options, counts, strict=True):
-            limit = self._limit(uses, job.least_s)
+            limit = self._tally.limit(uses, job.least_s)
             if limit is None and self._room_now(option):
                 limit = self._release(job, option, uses)
                 if job.job_id in self.releases:
@@ -179,11 +187,11 @@ class _Walk:
         if not any(map(self._room_now, found.options)):
             return None
         job = self._planner.waiting[found.keys[at][1]]
-        if job.job_id in self._claimed:
+        if job.job_id in self._claimed or not self._is_turn_of(job.job_id, found.counts[at]):
             return self._next_allowed(found, at + 1)
         limited = False
         for option, uses in zip(found.options, found.counts[at], strict=True):
-            limit = self._limit(uses, job.least_s)
+            limit = self._tally.limit(uses, job.least_s)
             if limit is None and self._room_now(option):
                 limit = self._release(job, option, uses)
             if job.job_id in self.releases:
@@ -198,17 +206,9 @@ class _Walk:
         """The first at `at` or after it that no limit holds back, whatever its walltime."""
         counts = found.counts
         for index in range(at, len(counts)):
-            if not self._is_limited(counts[index]):
+            if self._is_turn_of(found.keys[index][1], counts[index]) and not self._tally.is_limited(counts[index]):
                 return index
         return None
-
-    def _is_limited(self, counts: Counts) -> bool:
-        if counts in self._limited:
-            return True
-        if not all(self._limit(uses, 0.0) for uses in counts):
-            return False
-        self._limited.add(counts)
-        return True
 
     def _failed_before(self, found: JobClass, least_s: float) -> Held | None:
         """Why a job of the class that would run no longer does not start."""
@@ -240,12 +240,12 @@ class _Walk:
         """Start the job, if it finds room for all of its time, or as much as it can do with. Returns the limit that
         forbids it all the same."""
         for walltime_s in self._walltimes(job, option.pool):
-            limit = self._limit(uses, walltime_s)
+            limit = self._tally.limit(uses, walltime_s)
             placed = None if limit else self._rooms.place_now(option, self.now_s + walltime_s)
             if placed is None:
                 continue
             counted = _counted(job, uses, placed)
-            limit = self._limit(counted, walltime_s) if counted != uses else None
+            limit = self._tally.limit(counted, walltime_s) if counted != uses else None
             if limit is not None:
                 return limit
             is_bound = bool(option.pool) or self._rooms.shrinks(option.pool, self.now_s + walltime_s)
@@ -259,11 +259,11 @@ class _Walk:
             job_id=job.job_id,
             shape=option.index,
             places=_places(placed),
-            is_bound=is_bound,
+            is_bound=is_bound or len({kind for kind, _ in option.parts}) > 1,
             walltime_s=walltime_s,
         )
         self._rooms.occupy(option, placed, self.now_s, self.now_s + walltime_s)
-        self._count_released(counted, walltime_s)
+        self._tally.release(counted, walltime_s)
 
     def _walltimes(self, job: WaitingJob, pool: str) -> Iterator[float]:
         """The times for which the job may run, the longest first: between them nothing begins."""
@@ -305,8 +305,7 @@ class _Walk:
         self.expected[job.job_id] = Expected(start_s=start_s, shape=option.index, places=_places(placed))
         self.own[job.job_id] = self._next(job, start_s, placed)
         self._rooms.occupy(option, placed, start_s, start_s + job.walltime_s)
-        for count in counted:
-            self._planned_uses.setdefault(count.key, []).append((start_s, self._amount(count, job.walltime_s)))
+        self._tally.plan(counted, start_s, job.walltime_s)
         self._starts[job.job_id] = start
 
     def _claim(self, job: WaitingJob, key: Key) -> None:
@@ -315,7 +314,7 @@ class _Walk:
         """
         found = self._planner.class_of[job.job_id][0]
         option, uses = found.options[0], found.counts[bisect_left(found.keys, key)][0]
-        if self._refusal_of(found) is not None or self._limit(uses, job.least_s) is not None:
+        if self._refusal_of(found) is not None or self._tally.limit(uses, job.least_s) is not None:
             return
         if self._room_now(option):
             self._release(job, option, uses)
@@ -370,7 +369,7 @@ class _Walk:
             self._forget_start(job, planned)
         counts = found.counts[bisect_left(found.keys, (job.order, job.job_id))]
         option, uses = found.options[0], counts[0]  # a claim is of the first shape
-        is_held_back = self._limit(uses, job.walltime_s) is not None
+        is_held_back = self._tally.limit(uses, job.walltime_s) is not None
         chosen = None if is_held_back else least_victims(option, job.walltime_s, candidates, self._estate, self._rooms)
         if chosen is None:
             if planned is not None:
@@ -381,7 +380,7 @@ class _Walk:
             for spot in self._estate.spots_of(victim):
                 self._rooms.put(spot, without(self._rooms.timeline(spot), spot, victim, self.now_s))
         self._rooms.occupy(option, placed, self.now_s, self.now_s + job.walltime_s)
-        self._count_released(_counted(job, uses, placed), job.walltime_s)
+        self._tally.release(_counted(job, uses, placed), job.walltime_s)
         if victims:  # else there is room that the victims of others leave
             names = tuple(victim.job_id for victim in victims)
             self.preemptions.append(
@@ -391,8 +390,7 @@ class _Walk:
 
     def _forget_start(self, job: WaitingJob, start: _Start) -> None:
         self._rooms.vacate(start.option, start.placed, start.start_s, start.start_s + job.walltime_s)
-        for count in start.counted:
-            self._planned_uses[count.key].remove((start.start_s, self._amount(count, job.walltime_s)))
+        self._tally.forget(start.counted, start.start_s, job.walltime_s)
 
     def _next(self, job: WaitingJob, start_s: float, placed: list[Placing]) -> Held:
         """Why a job with a planned start does not start now."""
@@ -415,31 +413,6 @@ class _Walk:
             return Held(why=Why.RESERVATION_OVER, reservation=pool)
         return Held(why=Why.RESOURCES)
 
-    def _limit(self, uses: Uses, walltime_s: float) -> Limit | None:
-        """The limit that forbids the job to start now. Planned jobs count for jobs that still run when they start."""
-        for count in uses:
-            if not count.binds:
-                continue
-            used = self._limits.used_by(count.key) + self._released_uses.get(count.key, 0)
-            if count.key in self._planned_uses:
-                used += self._planned_use(count.key, walltime_s)
-            if used + self._amount(count, walltime_s) > count.limit.amount:
-                return count.limit
-        return None
-
-    def _amount(self, count: Count, holds_s: float) -> int:
-        """What a job that holds its nodes so long adds."""
-        return count.of(holds_s - self._limits.beside_s)
-
-    def _count_released(self, counted: Uses, holds_s: float) -> None:
-        for count in counted:
-            amount = self._released_uses.get(count.key, 0) + self._amount(count, holds_s)
-            self._released_uses[count.key] = amount
-
-    def _planned_use(self, key: CounterKey, walltime_s: float) -> int:
-        end_s = self.now_s + walltime_s
-        return sum(amount for start_s, amount in self._planned_uses.get(key, ()) if start_s < end_s)
-
     def held(self, job_id: JobId) -> Held:
         """Of a job that is not released."""
         if job_id in self.own:
@@ -452,7 +425,7 @@ class _Walk:
         if held is not None:
             return held
         counts = found.counts[bisect_left(found.keys, (job.order, job_id))]
-        limits = [self._limit(uses, 0.0) for uses in counts]
+        limits = [self._tally.limit(uses, 0.0) for uses in counts]
         if all(limits):
             return Held(why=Why.LIMIT, limit=limits[0])
         last = self.last_planned.get(found.pool)

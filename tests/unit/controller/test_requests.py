@@ -20,7 +20,7 @@ class Refusing:
 
 
 def test_each_request_is_answered_once_whatever_comes_between() -> None:
-    requests = Requests(Refusing(), Refusing())  # type: ignore[arg-type]
+    requests = Requests(Refusing(), Refusing(), Refusing())  # type: ignore[arg-type]
     obj: dict[str, Any] = {"spec": {"rerunRequest": {"id": "r1"}, "alteration": {"id": "a1", "fields": {"image": "x"}}}}
     job = record()
     first = requests.handle(obj, job, is_placed=False)
@@ -40,7 +40,7 @@ def test_each_request_is_answered_once_whatever_comes_between() -> None:
 
 
 def test_a_job_that_is_to_end_is_not_altered() -> None:
-    requests = Requests(Refusing(), Refusing())  # type: ignore[arg-type]
+    requests = Requests(Refusing(), Refusing(), Refusing())  # type: ignore[arg-type]
     for spec, state in (({"deleteRequested": True}, JobState.RUNNING), ({}, JobState.EXITING)):
         obj = {"spec": {"alteration": {"id": "a", "fields": {"name": "n"}}, **spec}}
         found = requests.handle(obj, record(state), is_placed=True).status

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbatch.model.record import JobRecord, OrderPlace
 from hpcbatch.model.row import JobRow
-from hpcbatch.policy.order import exchanged, weight_of
+from hpcbatch.policy.order import exchanged, exchanged_place, weight_of
 from tests.unit.dialects.pbs.jobs import ROWS
+from tests.unit.policy.test_planned import job
 
 WEIGHT = st.integers(-1024, 1023)
 
@@ -32,6 +37,28 @@ def test_whoever_was_behind_is_in_front(one: int, other: int) -> None:
         assert after == {1: other, 2: one}
     elif one > -1024:
         assert max(after.values()) == one  # nobody overtakes others
+
+
+def _rank(record: JobRecord) -> float:
+    order = record.status.order
+    return {1: 10.0, 2: 4.5, 3: 7.0}[record.job_id] + (0.0 if order is None else order.shift_millis / 1000)
+
+
+def _placed(record: JobRecord, place: OrderPlace) -> JobRecord:
+    return replace(record, status=replace(record.status, order=place))
+
+
+@pytest.mark.parametrize("is_seen", [True, False], ids=["the other is seen as it is now", "as it was"])
+def test_exchanged_twice(is_seen: bool) -> None:
+    jobs = {number: job(number) for number in (1, 2, 3)}
+    for request_id, (one, other) in (("a", (1, 2)), ("b", (2, 3)), ("c", (2, 3))):
+        first = _placed(jobs[one], exchanged_place(jobs[one], jobs[other], request_id, _rank))
+        seen = first if is_seen else jobs[one]
+        jobs[other] = _placed(jobs[other], exchanged_place(jobs[other], seen, request_id, _rank))
+        jobs[one] = first
+    orders = [one.status.order or OrderPlace() for one in jobs.values()]
+    assert [_rank(one) for one in jobs.values()] == [4.5, 10.0, 7.0]
+    assert [order.number for order in orders] == [2, 1, 3]
 
 
 def test_nice_counts() -> None:

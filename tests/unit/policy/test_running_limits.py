@@ -114,6 +114,19 @@ def test_which_of_two_limits_counts() -> None:
             ],
         ),
         (
+            [("max_run_res_soft", "ncpus", "", "p", "a", 4)],
+            [
+                Limit(
+                    code="Project has reached server limit on resource ncpus",
+                    what="cpu",
+                    amount=4000,
+                    of={Scope.PROJECT: "a"},
+                    is_soft=True,
+                    spares={Scope.QUEUE: frozenset({"express"})},
+                )
+            ],
+        ),
+        (
             [("max_run", "", "", "o", "PBS_ALL", 3)],
             [Limit(code="Server job limit has been reached.", what=JOBS, amount=3)],
         ),
@@ -124,4 +137,5 @@ def test_of_pbs(limits: list[tuple[str, str, str, str, str, int]], expected: lis
         ServerLimit(word=word, resource=resource, queue=queue, kind=kind, name=name, amount=amount)
         for word, resource, queue, kind, name, amount in limits
     )
-    assert running_limits(replace(first_accounts(), server_limits=given), frozenset()) == tuple(expected)
+    accounts = replace(first_accounts(), server_limits=given)
+    assert running_limits(accounts, frozenset(), express=frozenset({"express"})) == tuple(expected)

@@ -69,6 +69,7 @@ _LATER = {
     "suspendedRun",
     "alteration",
     "rerunRequest",
+    "exchangeRequest",
     "signalRequest",
     "arrayRequest",
 }

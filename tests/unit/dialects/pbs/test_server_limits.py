@@ -31,6 +31,8 @@ def after(*settings: Setting, queue: str = "") -> tuple[ServerLimit, ...]:
         ),
         ([Setting("max_run", "", "=", "[u:a=5]"), Setting("max_run")], []),
         ([Setting("max_user_run", "", "=", "4")], [("max_run", "[u:PBS_GENERIC=4]")]),
+        ([Setting("max_group_res_soft", "ncpus", "=", "4")], [("max_run_res_soft", {"ncpus": "[g:PBS_GENERIC=4]"})]),
+        ([Setting("max_run_soft", "", "=", "[o:PBS_ALL=4]")], [("max_run_soft", "[o:PBS_ALL=4]")]),
         (
             [
                 Setting("max_queued_res", "mem", "=", "[o:PBS_ALL=4gb]"),

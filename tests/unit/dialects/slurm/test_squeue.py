@@ -224,6 +224,23 @@ def test_bad_state() -> None:
     assert rest == [""]
 
 
+@pytest.mark.parametrize(
+    ("argv", "environ", "expected"),
+    [
+        ([], {}, False),
+        (["-a"], {}, True),
+        (["-p", "x"], {}, True),
+        (["-j", "7"], {}, True),
+        (["--me"], {}, False),
+        ([], {"SQUEUE_ALL": "1"}, True),
+        (["--hide"], {"SQUEUE_ALL": "1"}, False),
+    ],
+    ids=str,
+)
+def test_hidden_partitions_are_asked_for(argv: list[str], environ: dict[str, str], expected: bool) -> None:
+    assert read_options(argv, environ, "u").shows_hidden is expected
+
+
 def test_operand() -> None:
     with pytest.raises(SlurmUsageError, match="squeue: error: Unrecognized option: foo"):
         show("foo")

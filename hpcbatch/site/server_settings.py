@@ -1,0 +1,22 @@
+"""What qmgr has set of the server, over the site's file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hpcbatch.model.server_settings import ServerSettings
+from hpcbatch.model.site import SiteConfig
+
+
+def with_settings(site: SiteConfig, settings: ServerSettings) -> SiteConfig:
+    priority = site.priority
+    if settings.formula is not None:
+        priority = replace(priority, formula=settings.formula)
+    if settings.counts_eligible is not None:
+        priority = replace(priority, counts_eligible=settings.counts_eligible)
+    depth = site.backfill_depth if settings.backfill_depth is None else settings.backfill_depth
+    return (
+        site
+        if priority is site.priority and depth == site.backfill_depth
+        else replace(site, priority=priority, backfill_depth=depth)
+    )
