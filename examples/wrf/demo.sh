@@ -29,8 +29,6 @@ say sh chain.sh real wrf post; sh chain.sh real wrf post >chain.log; cat chain.l
 id() { sed -n "s/^$1: //p" chain.log; }
 run $queue
 run hpcbatch wrf progress "$(id real)"
-run hpcbatch wrf progress "$(id wrf)"
-run hpcbatch watch "$(id post)"
 run $ended
 for name in slp 500hPa ground; do
     [ "$(ls maps/${name}_d01_*.png | wc -l)" = 9 ] || { echo "expected nine maps $name" >&2; exit 1; }

@@ -167,11 +167,10 @@ def watch(session: Session, job_ids: tuple[str, ...], plain: bool) -> None:
 
     Exits with 1 if one of them did not end well.
     """
-    from hpcbatch.cli.live import follow
+    from hpcbatch.cli.live import can_draw, follow
 
-    is_table = sys.stdout.isatty() and not plain
     numbers = [job_number(session, text) for text in job_ids]
-    raise SystemExit(follow(session, numbers, is_table=is_table))
+    raise SystemExit(follow(session, numbers, is_table=can_draw(session) and not plain))
 
 
 @group.command()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import queue
-import shutil
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Protocol
 
-from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
 from hpcbatch.client import listing, watch
 from hpcbatch.errors import HpcBatchError, UnknownJobError
@@ -19,7 +18,6 @@ from hpcbatch.policy.standing import elapsed_s, neutral_id, standing
 from hpcbatch.units import hms
 
 _TICK_S = 1.0  # how often running times are drawn anew
-_COLUMNS = ("JOB", "NAME", "USER", "QUEUE", "STATE", "TIME", "NODES", "WHERE OR WHY")
 _Event = JobRow | str | HpcBatchError | None
 
 
@@ -29,7 +27,34 @@ def follow(session: Session, numbers: Sequence[int], *, is_table: bool) -> int:
     if not rows:
         print("no jobs to watch")
         return 0
-    view = TableView() if is_table else LinesView(session)
+    view = _view(session, is_table=is_table)
+    try:
+        _show(session, rows, view)
+    finally:
+        view.close()
+    return 0 if all(row.state is JobState.FINISHED for row in rows.values()) else 1
+
+
+class View(Protocol):
+    def show(self, rows: Mapping[str, JobRow]) -> None: ...
+    def close(self) -> None: ...
+
+
+def can_draw(session: Session) -> bool:
+    """Whether standard output is a terminal on which lines can be drawn over."""
+    return sys.stdout.isatty() and session.environ.get("TERM") not in {"dumb", "unknown"}
+
+
+def _view(session: Session, *, is_table: bool) -> View:
+    if not is_table:
+        return LinesView(session)
+    from hpcbatch.cli.live_table import TableView
+
+    return TableView()
+
+
+def _show(session: Session, rows: dict[str, JobRow], view: View) -> None:
+    """Until all have ended."""
     events: queue.Queue[_Event] = queue.Queue()
     thread = threading.Thread(target=_listen, args=(session, rows.copy(), events.put), name="watch", daemon=True)
     thread.start()
@@ -47,7 +72,6 @@ def follow(session: Session, numbers: Sequence[int], *, is_table: bool) -> int:
         elif isinstance(event, str):
             rows.pop(event, None)  # its record was removed
         view.show(rows)
-    return 0 if all(row.state is JobState.FINISHED for row in rows.values()) else 1
 
 
 def _begin(session: Session, numbers: Sequence[int]) -> dict[str, JobRow]:
@@ -70,23 +94,6 @@ def _listen(session: Session, rows: Mapping[str, JobRow], put: Callable[[_Event]
         put(error)
 
 
-class TableView:
-    """Draws over what it drew before."""
-
-    def __init__(self) -> None:
-        self._drawn = 0
-
-    def show(self, rows: Mapping[str, JobRow]) -> None:
-        size = shutil.get_terminal_size()
-        cells = [_COLUMNS, *(_cells(row) for row in sorted(rows.values(), key=_shown_first))]
-        width = max(20, size.columns)
-        lines = [line[:width].rstrip() for line in aligned(cells[: max(2, size.lines - 1)])]
-        up = f"\x1b[{self._drawn}A" if self._drawn else ""
-        sys.stdout.write(up + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[0J")
-        sys.stdout.flush()
-        self._drawn = len(lines)
-
-
 class LinesView:
     """Prints a line when a job's state or reason changes."""
 
@@ -103,30 +110,15 @@ class LinesView:
                 what = f"job {neutral_id(row)} ({row.name}) {row.state.value.lower()} {now[1]}"
                 print(f"{clock} {what}".rstrip(), flush=True)
 
-
-def _shown_first(row: JobRow) -> tuple[bool, int]:
-    """Jobs that have ended go last: the terminal may be too small for all."""
-    return row.state.is_final, row.job_id
+    def close(self) -> None:
+        pass
 
 
-def _cells(row: JobRow) -> tuple[str, ...]:
-    return (
-        neutral_id(row),
-        row.name,
-        row.user,
-        row.queue,
-        row.state.value,
-        _elapsed(row),
-        str(row.nodes),
-        standing(row) + _expected(row),
-    )
-
-
-def _elapsed(row: JobRow) -> str:
+def elapsed(row: JobRow) -> str:
     seconds = elapsed_s(row, datetime.now(UTC))
     return "-" if seconds is None else hms(seconds)
 
 
-def _expected(row: JobRow) -> str:
+def expected(row: JobRow) -> str:
     """When the plan starts a waiting job. Not among the changes that are told: it moves with every end."""
     return "" if row.planned_start is None else f"; expected {row.planned_start.astimezone():%m-%d %H:%M}"

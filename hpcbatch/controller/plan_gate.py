@@ -19,6 +19,7 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
+from hpcbatch.controller.plan_news import PlanNews
 from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.controller.plan_world import STALLED_S, PlanWorld
 from hpcbatch.controller.released import Released
@@ -104,7 +105,7 @@ class PlanGate:
             PlanOrder(usage),
         )
         self._usage, self._ranked = usage, float("-inf")
-        self._rank_cost_s = 0.0
+        self._rank_cost_s, self._news = 0.0, PlanNews()
         self._plan = Plan(now_s=0.0)
         self._releases: dict[str, Release] = {}
         self._preemptions: dict[str, Preemption] = {}
@@ -130,7 +131,8 @@ class PlanGate:
     def on_batchjob(self, event: WatchEvent) -> None:
         with self._lock:
             self._world.on_batchjob(event)
-        self._changed.set()
+        if self._news.is_new(event):
+            self._changed.set()
 
     def on_volcano_job(self, event: WatchEvent) -> None:
         with self._lock:

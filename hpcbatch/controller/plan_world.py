@@ -16,6 +16,7 @@ from hpcbatch.controller.bound_pods import BoundPods
 from hpcbatch.controller.claims import Claims
 from hpcbatch.controller.plan_order import PlanOrder, is_member_of
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
+from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
@@ -49,7 +50,6 @@ from hpcbatch.policy.preemption import Preemptions
 from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
 from hpcbatch.policy.spent import is_counted
-from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.site.reservations import without_reservations
 from hpcbatch.units import parse_rfc3339
@@ -216,7 +216,7 @@ class PlanWorld:
         if not has_one and released is not None and released.is_fresh:
             return  # its Volcano Job is being made
         try:
-            record = record_from(obj)
+            record = record_of(obj)
         except UNREADABLE:
             self.forget(number)
             return

@@ -33,6 +33,11 @@ HEADERS: Mapping[str, str] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+JOBS_PAGE_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+"""For a page that a job has written: it shows itself, runs nothing, and is no page of ours to the browser."""
 _MOST_BROWSERS = 32
 
 

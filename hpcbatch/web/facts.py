@@ -20,7 +20,11 @@ from hpcbatch.web.samples import Samples
 from hpcbatch.wrf.log import Progress
 
 _FRESH_S = 1.5
-"""So long a listing serves all parts of all open pages."""
+"""So long a listing serves the parts of all open pages."""
+_SHARE = 5.0
+"""A long listing serves longer, so that open pages keep the API busy for no more than a sixth of the time."""
+_QUICK_S = 0.5
+"""A listing that took no longer is read anew for who loads a page."""
 
 
 class Forecast(NamedTuple):
@@ -43,6 +47,12 @@ class Commands(NamedTuple):
     """An error with more to it than the server says."""
 
 
+class _Listing(NamedTuple):
+    rows: list[JobRow]
+    took_s: float
+    good_until: float
+
+
 class Facts:
     """One for the whole process; its methods are called in threads."""
 
@@ -51,7 +61,7 @@ class Facts:
         self.samples = Samples()
         self._api: HttpApi | None = None
         self._lock = threading.Lock()
-        self._rows: dict[bool, tuple[float, list[JobRow]]] = {}
+        self._rows: dict[bool, _Listing] = {}
         self._may_change_all: bool | None = None
 
     @property
@@ -75,15 +85,19 @@ class Facts:
         """The jobs that the user may see; members of arrays by themselves only if they have a record."""
         with self._lock:  # who comes second gets what the first has read
             found = self._rows.get(finished)
-            if found is None or time.monotonic() - found[0] > _FRESH_S:
+            if found is None or time.monotonic() > found.good_until:
+                began = time.monotonic()
                 rows = listing.list_rows(self.api, self.namespace, finished=finished)
-                found = self._rows[finished] = (time.monotonic(), rows)
-            return found[1]
+                took_s = time.monotonic() - began
+                found = _Listing(rows, took_s, time.monotonic() + max(_FRESH_S, _SHARE * took_s))
+                self._rows[finished] = found
+            return found.rows
 
-    def forget_rows(self) -> None:
-        """After a change: the next page shows it."""
+    def forget_rows(self, *, quick_ones: bool = False) -> None:
+        """The next page shows what is there then; with `quick_ones` only what does not take long to read anew."""
         with self._lock:
-            self._rows.clear()
+            kept = {key: one for key, one in self._rows.items() if quick_ones and one.took_s > _QUICK_S}
+            self._rows = kept
 
     def may_change(self, row: JobRow) -> bool:
         """Whether forms to change the job are worth showing; the API decides when they are sent."""

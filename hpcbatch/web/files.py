@@ -21,6 +21,9 @@ _LARGEST_OUTPUT = 1 << 25  # bytes
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PNG = b"\x89PNG\r\n\x1a\n"
 _LARGEST_PICTURE = 32 << 20  # bytes
+FORECAST_PAGE = "forecast.html"
+"""What `hpcbatch wrf maps` calls the page with all of a forecast, which holds its pictures."""
+_LARGEST_PAGE = 64 << 20  # bytes
 _MOST_PICTURES = 24
 _MOST_FOLDERS = 60
 
@@ -129,6 +132,8 @@ def as_shown(text: str) -> str:
 
 
 class Picture(NamedTuple):
+    """A file that a job has drawn."""
+
     key: str
     """Names it in an address."""
     path: Path
@@ -137,21 +142,30 @@ class Picture(NamedTuple):
 
 def pictures(folders: Iterable[Path], since: float) -> list[Picture]:
     """PNG files there and one level below that were written since then, the newest first, as many as a page shows."""
+    return _newest(folders, since, ".png", _LARGEST_PICTURE)[:_MOST_PICTURES]
+
+
+def forecast_pages(folders: Iterable[Path], since: float) -> list[Picture]:
+    """Pages with all of a forecast, in the same places."""
+    return [one for one in _newest(folders, since, FORECAST_PAGE, _LARGEST_PAGE) if one.path.name == FORECAST_PAGE]
+
+
+def _newest(folders: Iterable[Path], since: float, ending: str, largest: int) -> list[Picture]:
     found: dict[Path, Picture] = {}
     for folder in _with_below(folders):
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if not entry.name.endswith(".png") or not entry.is_file():
+                    if not entry.name.endswith(ending) or not entry.is_file():
                         continue
                     status = entry.stat()
-                    if status.st_mtime >= since and 0 < status.st_size <= _LARGEST_PICTURE:
+                    if status.st_mtime >= since and 0 < status.st_size <= largest:
                         path = Path(entry.path)
                         key = blake2s(f"{path} {status.st_mtime_ns}".encode(), digest_size=10).hexdigest()
                         found[path] = Picture(key, path, status.st_mtime)
         except OSError:
             continue
-    return sorted(found.values(), key=lambda one: (-one.modified, one.path.name))[:_MOST_PICTURES]
+    return sorted(found.values(), key=lambda one: (-one.modified, one.path.name))
 
 
 def _with_below(folders: Iterable[Path]) -> list[Path]:
@@ -169,11 +183,23 @@ def _with_below(folders: Iterable[Path]) -> list[Path]:
 
 def read_picture(path: Path) -> bytes:
     """Raises NoFileError for what is no PNG, whatever its name says."""
+    content = _read(path, _LARGEST_PICTURE)
+    if not content.startswith(_PNG):
+        raise NoFileError("the file is no picture")
+    return content
+
+
+def read_page(path: Path) -> bytes:
+    """Raises NoFileError."""
+    return _read(path, _LARGEST_PAGE)
+
+
+def _read(path: Path, largest: int) -> bytes:
     try:
         with open(open_regular(path), "rb") as file:
-            content = file.read(_LARGEST_PICTURE + 1)
+            content = file.read(largest + 1)
     except OSError as error:
-        raise NoFileError(f"the picture cannot be read: {error.strerror}") from None
-    if not content.startswith(_PNG) or len(content) > _LARGEST_PICTURE:
-        raise NoFileError("the file is no picture")
+        raise NoFileError(f"{path.name} cannot be read: {error.strerror}") from None
+    if len(content) > largest:
+        raise NoFileError(f"{path.name} is too large")
     return content

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from hpcbatch.client import listing, records
+from hpcbatch.client import records
 from hpcbatch.client.arrays import own_rows
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.members import indices
@@ -16,7 +17,7 @@ from hpcbatch.model.state import WAITING, Reason
 from hpcbatch.policy.why import why
 from hpcbatch.record.rows import row_of
 from hpcbatch.web import files
-from hpcbatch.web.facts import Facts
+from hpcbatch.web.facts import Facts, Forecast
 from hpcbatch.web.jobs import line_of, shown_id
 from hpcbatch.web.page import Page, Part
 from hpcbatch.web.usage_chart import cpus_chart, memory_chart
@@ -94,13 +95,13 @@ class _Of:
         record, status = self._record, self._record.status
         by_pod = {one.pod: one for one in status.usage}
         samples = self._facts.samples.of(record.job_id, status.run_count)
+        is_course = len(samples) > 2  # the start and one more are none
+        charts = [cpus_chart(samples, record.cpus), memory_chart(samples, record.mem_bytes)] if is_course else []
         return {
             "row": self._row,
             "status": status,
             "hosts": [(host, by_pod.get(host.pod)) for host in status.hosts],
-            "charts": [cpus_chart(samples, record.cpus), memory_chart(samples, record.mem_bytes)]
-            if len(samples) > 2  # the start and one more are no course
-            else [],
+            "charts": [one for one in charts if one is not None],
         }
 
     def members(self) -> Mapping[str, Any]:
@@ -122,28 +123,26 @@ class _Of:
 
     def forecast(self) -> Mapping[str, Any]:
         found = self._facts.commands.forecast(self._record)
-        return {"row": self._row, "found": found, "pictures": pictures_of(self._facts, self._record, found)}
+        pictures, pages = _drawn(self._facts, self._record, found)
+        return {"row": self._row, "found": found, "pictures": pictures, "pages": pages}
 
 
-def pictures_of(facts: Facts, record: JobRecord, forecast: Any = None) -> list[files.Picture]:
-    """Those in the directories of the job that are newer than its start, the newest first."""
+def _drawn(
+    facts: Facts, record: JobRecord, forecast: Forecast | None
+) -> tuple[list[files.Picture], list[files.Picture]]:
+    """Pictures, and pages of a forecast, in the directories of the job that are newer than its start."""
     start = record.status.start_time
     if start is None:
-        return []
+        return [], []
     folders = [*([forecast.folder] if forecast is not None else []), *facts.commands.folders(record)]
-    return files.pictures(folders, start.timestamp())
+    return files.pictures(folders, start.timestamp()), files.forecast_pages(folders, start.timestamp())
 
 
-def listed_row(facts: Facts, number: int) -> JobRow:
-    """Raises UnknownJobError."""
-    return listing.find(facts.api, facts.namespace, number)
-
-
-def picture_path(facts: Facts, number: int, name: str) -> Path:
-    """Of a picture that the job's page shows. Raises UnknownJobError for any other."""
+def drawn_path(facts: Facts, number: int, key: str) -> Path:
+    """Of a picture or forecast that the job's page shows. Raises UnknownJobError for any other."""
     record = record_of(facts, number)
     if facts.is_own(row_of(record)):
-        for picture in pictures_of(facts, record, facts.commands.forecast(record)):
-            if picture.key == name:
-                return picture.path
+        for each in chain(*_drawn(facts, record, facts.commands.forecast(record))):
+            if each.key == key:
+                return each.path
     raise UnknownJobError(f"job {number} has no such picture")

@@ -53,22 +53,23 @@ class Line(NamedTuple):
 
 class Column(NamedTuple):
     title: str
-    key: Callable[[Line], Any]
+    key: Callable[[JobRow, datetime], Any]
+    """Of a row, now; rows that are alike are in the order of their numbers."""
     about: str = ""
 
 
 COLUMNS: Mapping[str, Column] = {
-    "job": Column("Job", lambda line: line.row.job_id),
-    "name": Column("Name", lambda line: (line.row.name.casefold(), line.row.job_id)),
-    "user": Column("User", lambda line: (line.row.user, line.row.job_id)),
-    "queue": Column("Queue", lambda line: (line.row.queue, line.row.job_id)),
-    "state": Column("State", lambda line: (list(JobState).index(line.row.state), line.row.job_id)),
-    "time": Column("Time", lambda line: (line.elapsed_s or 0, line.row.job_id), "Time used, and the time limit"),
-    "nodes": Column("Nodes", lambda line: (line.row.nodes, line.row.job_id)),
-    "cpus": Column("CPUs", lambda line: (line.row.cpus, line.row.job_id)),
+    "job": Column("Job", lambda row, _: row.job_id),
+    "name": Column("Name", lambda row, _: row.name.casefold()),
+    "user": Column("User", lambda row, _: row.user),
+    "queue": Column("Queue", lambda row, _: row.queue),
+    "state": Column("State", lambda row, _: list(JobState).index(row.state)),
+    "time": Column("Time", lambda row, now: elapsed_s(row, now) or 0, "Time used, and the time limit"),
+    "nodes": Column("Nodes", lambda row, _: row.nodes),
+    "cpus": Column("CPUs", lambda row, _: row.cpus),
     "start": Column(
         "Where, or why not",
-        lambda line: (_iso(line.row.start_time or line.row.planned_start), line.row.job_id),
+        lambda row, _: _iso(row.start_time or row.planned_start),
         "Its nodes, what it waits for, or how it ended. Sorted by the start, or the expected one",
     ),
 }
@@ -144,17 +145,14 @@ def line_of(facts: Facts, row: JobRow, now: datetime) -> Line:
     )
 
 
-def in_order(lines: Iterable[Line], wanted: Wanted) -> list[Line]:
+def in_order(rows: Iterable[JobRow], wanted: Wanted, now: datetime) -> list[JobRow]:
     """Unless a column is chosen: what runs, then what waits, by number; of what has ended the last first."""
     if wanted.sort:
-        return sorted(lines, key=COLUMNS[wanted.sort].key, reverse=wanted.descending)
+        key = COLUMNS[wanted.sort].key
+        return sorted(rows, key=lambda row: (key(row, now), row.job_id), reverse=wanted.descending)
     return sorted(
-        lines,
-        key=lambda line: (
-            line.row.state.is_final,
-            line.row.state not in _RUNS,
-            -line.row.job_id if line.row.state.is_final else line.row.job_id,
-        ),
+        rows,
+        key=lambda row: (row.state.is_final, row.state not in _RUNS, -row.job_id if row.state.is_final else row.job_id),
     )
 
 
@@ -173,18 +171,14 @@ def summary(rows: Sequence[JobRow]) -> str:
 
 def jobs_page(facts: Facts, request: Request) -> Page:
     wanted = Wanted.of(request.query)
-    # also for the choices of the filter, which are not made anew
-    choices = {"users": list[str](), "queues": list[str]()}
 
     def table() -> dict[str, Any]:
         now = facts.now
         rows = [row for row in facts.rows(finished=wanted.has_ended) if stands_alone(row)]
-        found = in_order(
-            (line_of(facts, row, now) for row in rows if wanted.lets_through(row, facts.namespace)), wanted
-        )
+        found = in_order((row for row in rows if wanted.lets_through(row, facts.namespace)), wanted, now)
         pages = max(1, -(-len(found) // _PER_PAGE))
         page = min(wanted.page, pages)
-        shown = found[(page - 1) * _PER_PAGE : page * _PER_PAGE]
+        shown = [line_of(facts, row, now) for row in found[(page - 1) * _PER_PAGE : page * _PER_PAGE]]
         return {
             "wanted": wanted,
             "columns": [
@@ -211,11 +205,18 @@ def jobs_page(facts: Facts, request: Request) -> Page:
         return {"text": summary([row for row in facts.rows() if stands_alone(row)])}
 
     rows = facts.rows(finished=wanted.has_ended)
-    choices["users"] = sorted({row.user for row in rows} | ({wanted.user} - {"", "me"}))
-    choices["queues"] = sorted({row.queue for row in rows} | ({wanted.queue} - {""}))
+    choices = {
+        "users": sorted({row.user for row in rows} | ({wanted.user} - {"", "me"})),
+        "queues": sorted({row.queue for row in rows} | ({wanted.queue} - {""})),
+    }
     return Page(
         "jobs.html",
         "Jobs",
-        {"wanted": wanted, "states": {key: title for key, (title, _) in STATES.items()}, **choices},
+        {
+            "wanted": wanted,
+            "states": {key: title for key, (title, _) in STATES.items()},
+            "sorts": {key: column.title for key, column in COLUMNS.items()},
+            **choices,
+        },
         {"jobs": Part("jobs_table.html", table, 5), "news": Part("news.html", news, 5)},
     )

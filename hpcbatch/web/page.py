@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from hashlib import blake2s
@@ -61,7 +62,11 @@ class Renderer:
         )
         self._env.globals.update(common, url=self.url, version=version)
         self._env.filters.update(
-            moment=self.moment, hms=lambda seconds: "" if seconds is None else hms(seconds), size=size, lines=lines
+            moment=self.moment,
+            hms=lambda seconds: "" if seconds is None else hms(seconds),
+            size=size,
+            lines=lines,
+            slug=slug,
         )
 
     def url(self, path: str = "", **query: object) -> str:
@@ -131,6 +136,11 @@ def _shown(value: Any) -> Any:
     if isinstance(value, Markup):
         return value
     return printable(value) if isinstance(value, str) else value
+
+
+def slug(title: str) -> str:
+    """A heading of ours as part of an id. What has the focus must have an id: parts that are made anew give it back."""
+    return "-".join(re.findall(r"[a-z0-9]+", title.lower()))
 
 
 def lines(text: str) -> Markup:

@@ -31,9 +31,9 @@ from hpcbatch.errors import (
 from hpcbatch.record.rows import row_of
 from hpcbatch.web import changes, files
 from hpcbatch.web.cluster import nodes_page, queues_page
-from hpcbatch.web.door import COOKIE, ENTRY, HEADERS, USER_HEADER, Door, RefusedRequestError
+from hpcbatch.web.door import COOKIE, ENTRY, HEADERS, JOBS_PAGE_POLICY, USER_HEADER, Door, RefusedRequestError
 from hpcbatch.web.facts import Facts
-from hpcbatch.web.job import job_page, picture_path, record_of
+from hpcbatch.web.job import drawn_path, job_page, record_of
 from hpcbatch.web.jobs import jobs_page
 from hpcbatch.web.page import Page, Renderer, Request
 from hpcbatch.web.past import history_page
@@ -144,8 +144,8 @@ class Server:
             raise
         except Exception as error:  # nobody is shown a traceback
             response = await self._internal(error)
-        response.headers.update(HEADERS)
-        response.headers.setdefault("Cache-Control", "no-store")
+        for name, value in {**HEADERS, "Cache-Control": "no-store"}.items():
+            response.headers.setdefault(name, value)
         return response
 
     async def _guarded(self, request: web.Request) -> web.StreamResponse:
@@ -222,6 +222,8 @@ class Server:
     def _page(self, asked: Request) -> web.Response:
         """In a thread: a page, or the part of one that its script asks for."""
         part = asked.query.get("part")
+        if part is None:  # who loads a page is to see what they have just submitted
+            self._facts.forget_rows(quick_ones=True)
         page = self._make(asked)
         if part is None:
             done = changes.DONE.get(asked.query.get("done", ""), "")
@@ -233,7 +235,12 @@ class Server:
         return web.Response(status=204) if text is None else _html(text)
 
     def _picture(self, number: int, key: str) -> web.Response:
-        content = files.read_picture(picture_path(self._facts, number, key))
+        path = drawn_path(self._facts, number, key)
+        if path.name == files.FORECAST_PAGE:
+            response = _html(files.read_page(path).decode(errors="replace"))
+            response.headers["Content-Security-Policy"] = JOBS_PAGE_POLICY
+            return response
+        content = files.read_picture(path)
         return web.Response(body=content, content_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
 
     def _whole_output(self, number: int, place: int) -> web.Response:

@@ -29,10 +29,14 @@ def cpus_chart(samples: Sequence[Sample], cpus: int) -> Chart:
     )
 
 
-def memory_chart(samples: Sequence[Sample], asked: int | None) -> Chart:
-    """The peak of memory so far."""
+def memory_chart(samples: Sequence[Sample], asked: int | None) -> Chart | None:
+    """The peak of memory so far; None where it was never measured."""
     start = samples[0].when
-    points = [((one.when - start).total_seconds(), float(one.rss_bytes or 0)) for one in samples]
+    points = [
+        ((one.when - start).total_seconds(), float(one.rss_bytes)) for one in samples if one.rss_bytes is not None
+    ]
+    if not points:
+        return None
     return line(
         "Memory, the peak so far",
         points,

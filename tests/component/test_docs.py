@@ -198,3 +198,15 @@ def test_engine_options() -> None:
         assert f"`hpcbatch {command}" in text
         for option in set(re.findall(r"^\s+(--\w+)", told.stdout, re.MULTILINE)) - {"--help"}:
             assert f"`{option}" in text, option
+
+
+def test_metrics() -> None:
+    """Every metric of the controller, and every alert, stands in the page."""
+    text = (CHECKOUT / "docs/metrics.md").read_text()
+    code = (CHECKOUT / "hpcbatch/controller/process.py").read_text()
+    families = re.findall(r'(Gauge|Counter)MetricFamily\(\s*"(hpcbatch_\w+)"', code)
+    names = {f"{name}_total" if kind == "Counter" else name for kind, name in families}
+    told = set(re.findall(r"^\| `(hpcbatch_\w+)", text, re.MULTILINE))
+    assert told == names
+    alerts = re.findall(r"alert: (\w+)", (CHECKOUT / "deploy/chart/metrics/alerts.yaml").read_text())
+    assert re.findall(r"^\| `(Hpcbatch\w+)`", text, re.MULTILINE) == alerts

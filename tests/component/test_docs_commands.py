@@ -30,7 +30,7 @@ PAGES = [
     *sorted((CHECKOUT / "bench").glob("*.md")),
     *sorted((CHECKOUT / "examples").rglob("*.md")),
 ]
-ELSEWHERE = {"install.md"}  # its commands install hpcbatch on the real cluster: tests/cluster/guide.py
+ELSEWHERE = {"install.md", "helm.md"}  # their commands install hpcbatch on the real cluster: tests/cluster/guide.py
 RUN = {page: script for page in PAGES if page.name not in ELSEWHERE and (script := fenced(page.read_text()))}
 ALONE = [page for page, script in RUN.items() if re.search(r"^hpcbatch up\b", script, re.MULTILINE)]
 TOGETHER = [page for page in RUN if page not in ALONE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -190,7 +191,7 @@ def test_filter_and_order(page: WebPage, query: dict[str, str], shown: list[int]
 def test_the_sorted_column_says_so(page: WebPage) -> None:
     text = page.get("jobs", sort="-name").text
     assert len(re.findall("aria-sort", text)) == 1
-    assert re.search(r'<th scope="col" class="col-name" aria-sort="descending">', text)
+    assert re.search(r'<th scope="col" role="columnheader" class="col-name" aria-sort="descending">', text)
 
 
 def test_a_job(page: WebPage) -> None:
@@ -381,3 +382,31 @@ def test_a_taken_port_is_one_line(cluster: Cluster, page: WebPage) -> None:
     out, err, code = cluster.run("hpcbatch", "web", "--no-browser", "--port", str(page.port))
     assert (out, code) == ("", 1)
     assert err == f"hpcbatch: port {page.port} of this machine cannot be had: Address already in use\n"
+
+
+def test_what_a_job_has_drawn(cluster: Cluster, page: WebPage) -> None:
+    """A forecast's page is a job's: it runs nothing, and is no page of ours to the browser."""
+    folder = cluster.directory / "run"
+    (folder / "maps").mkdir(parents=True, exist_ok=True)
+    (folder / "maps/rain_d01_2024-01-15_000000.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+    (folder / "maps/false.png").write_text("<script>alert(1)</script>")
+    (folder / "maps/forecast.html").write_text("<!doctype html><script>alert(1)</script>")
+    start = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
+    for number, uid in ((7, os.getuid()), (8, os.getuid() + 1)):
+        spec = JobSpec(dialect=Dialect.SLURM, name="wrf", chunks=(Chunk(),), server="pbs1", submit_dir=str(folder))
+        put_job(cluster.registry, number, JobState.RUNNING, spec=spec, start_time=start, uid=uid)
+    shown = page.get("jobs/7")
+    kept = dict(
+        re.findall(r'href="\S+/(jobs/7/pictures/[0-9a-f]{20})">(?:<img[^>]*><span><bdi>)?([\w.-]+|All)', shown.text)
+    )
+    named = {name: path for path, name in kept.items()}
+    picture = page.get(named["rain_d01_2024-01-15_000000.png"])
+    assert (picture.status, picture.headers["content-type"]) == (200, "image/png")
+    forecast = page.get(named["All"])
+    assert forecast.status == 200
+    assert forecast.headers["content-security-policy"].startswith("sandbox; default-src 'none'; ")
+    assert page.get(named["false.png"]).status == 404
+    other = page.get("jobs/8")  # of another user
+    assert "pictures" not in other.text
+    assert page.get(named["All"].replace("jobs/7", "jobs/8")).status == 404
+    assert page.request("GET", f"{page.prefix}{named['All']}").status == 403

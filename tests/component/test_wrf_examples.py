@@ -76,7 +76,7 @@ def program(tmp_path: Path) -> Path:
 
 
 def run(program: Path, *argv: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, program, *argv]
+    command = [sys.executable, str(program), *argv]
     return subprocess.run(command, cwd=program.parent, capture_output=True, text=True, check=False)
 
 

@@ -90,10 +90,12 @@ def test_a_chain_ends_in_maps(forecast: Site, dialect: str) -> None:
     jobs = dict(re.findall(r"^(\w+): (\d+)", told, re.MULTILINE))
     assert list(jobs) == ["real", "wrf", "post"]
     assert forecast.state(jobs["post"]) == "H"
-    followed = forecast.run("hpcbatch", "wrf", "progress", jobs["wrf"], check=False, limit_s=150)
+    followed = forecast.run("hpcbatch", "wrf", "progress", jobs["real"], check=False, limit_s=200)
     assert followed.returncode == 0, (followed.stdout, followed.stderr, output(forecast, jobs["wrf"]))
-    assert "100 %" in followed.stdout
-    assert "SUCCESS COMPLETE WRF" in followed.stdout.splitlines()[-1]
+    assert "wrf.exe  100 %" in followed.stdout
+    ends = [line for line in followed.stdout.splitlines() if line.startswith("success: ")]
+    assert ["SUCCESS COMPLETE REAL_EM" in ends[0], "SUCCESS COMPLETE WRF" in ends[1]] == [True, True], ends
+    assert ends[2:] == [f"success: job {jobs['post']} (post) ended with 0"]
     for job in jobs.values():
         ended_well(forecast, job)
     hosts = {re.search(r"hostname: (\S+)", path.read_text())[1] for path in forecast.work.glob("rsl.error.*")}  # type: ignore[index]

@@ -80,6 +80,11 @@ class Browser:
     def url(self) -> str:
         return str(self.call("GET", "url"))
 
+    @property
+    def source(self) -> str:
+        """The page's HTML, also where no scripts run."""
+        return str(self.call("GET", "source"))
+
     def find(self, selector: str) -> Element:
         found = self.call("POST", "element", {"using": "css selector", "value": selector})
         return Element(self, found[_ELEMENT])

@@ -14,7 +14,8 @@ from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.field_table import Heading, Style, table
 from hpcbatch.dialects.slurm.hostlist import compress
-from hpcbatch.dialects.slurm.sacct_fields import FIELDS, Line, View
+from hpcbatch.dialects.slurm.sacct_fields import FIELDS
+from hpcbatch.dialects.slurm.sacct_line import Line, View
 from hpcbatch.dialects.slurm.sacct_options import STARTED_FLAG, SacctOptions, WantedJob
 from hpcbatch.dialects.slurm.srun_steps import lines_of, used_by_place
 from hpcbatch.model.indices import Indices

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from hpcbatch.dialects.slurm.data import document, epoch
-from hpcbatch.dialects.slurm.sacct_fields import MIB, Line, told
+from hpcbatch.dialects.slurm.sacct_fields import told
+from hpcbatch.dialects.slurm.sacct_line import MIB, Line
 from hpcbatch.dialects.slurm.states import LONG
 from hpcbatch.typed import Any
 

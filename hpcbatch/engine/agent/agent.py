@@ -188,15 +188,14 @@ class Agent:
     def write_status(self, run: PodRun) -> None:
         uid, now = run.uid, self.now()
 
-        def change(pod: Object) -> Object | None:
+        def change(pod: Object) -> Object:
             if pod["metadata"]["uid"] != uid:
-                return None
+                return pod
             generation = pod["metadata"].get("generation") or 0
-            pod["status"] = pod_status(run.parts, pod.get("status") or {}, generation, now)
-            return pod
+            return {**pod, "status": pod_status(run.parts, pod.get("status") or {}, generation, now)}
 
         try:
-            self.registry.update(PODS, run.name, run.namespace, change, subresource="status")
+            self.registry.modify(self.registry.kind(PODS), run.name, run.namespace, change, subresource="status")
         except NotFoundError:
             pass
 
