@@ -28,6 +28,7 @@ _ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--hide-scrollbars",
+    "--disable-dev-shm-usage",  # containers have little of it
 )
 
 
