@@ -76,6 +76,11 @@ def _stdin(detail: Detail) -> str:
     return shown_input(detail.record) if _is_batch(detail) else "(null)"
 
 
+def _preempt_time(detail: Detail) -> str:
+    preempted = detail.record.status.preempted
+    return detail.view.stamp(None if preempted is None else preempted.time)
+
+
 def _shape(detail: Detail) -> str:
     return ":".join(detail.number(name, "*") for name in ("sockets_per_node", "cores_per_socket", "threads_per_core"))
 
@@ -110,6 +115,7 @@ VALUES: dict[str, Callable[[Detail], str]] = {
     "ntpernode": lambda detail: detail.number("ntasks_per_node", "0"),
     "ntpersocket": lambda detail: detail.number("ntasks_per_socket", "N/A"),
     "numtasks": _tasks,
+    "preempttime": _preempt_time,
     "stderr": _stderr,
     "stdin": _stdin,
     "stdout": lambda detail: shown_paths(detail.record)[0],
@@ -122,10 +128,12 @@ def values(
     records: Iterable[JobRecord], view: View, group_name: Callable[[int], str]
 ) -> Callable[[JobRow, str], str | None]:
     """View.detail, from the records of the jobs that are listed."""
-    known = {(record.namespace, record.object_name): record for record in records}
+    known = {
+        (record.namespace, record.object_name, record.spec.attributes.get("het_size", "")): record for record in records
+    }
 
     def value(row: JobRow, name: str) -> str | None:
-        record = known.get((row.namespace, row.object_name))
+        record = known.get((row.namespace, row.object_name, row.components))
         return None if record is None else VALUES[name](Detail(record, view, group_name))
 
     return value
