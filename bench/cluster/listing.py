@@ -1,4 +1,6 @@
-"""How long a list of many jobs takes: `qstat` and `squeue` of held jobs, `kubectl get vj` of Volcano Jobs that wait."""
+"""How long a list of many jobs takes: `qstat` and `squeue` of held jobs, `kubectl get vj` of Volcano Jobs that wait.
+`qstat -f` is whole records, as `kubectl get -o yaml` is.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,10 @@ def main(cluster: Cluster, jobs: int = JOBS) -> None:
         {
             "kubectl get vj": partial(cluster.kubectl, "get", "vj"),
             "kubectl get batchjobs": partial(cluster.kubectl, "--namespace", namespace, "get", "batchjobs"),
+            "the same -o yaml": partial(cluster.kubectl, "--namespace", namespace, "get", "batchjobs", "-o", "yaml"),
             "qstat": partial(site.run, "qstat"),
             "squeue": partial(site.run, "squeue"),
+            "squeue -l": partial(site.run, "squeue", "-l"),
             "qstat -f": partial(site.run, "qstat", "-f"),
         },
         ROUNDS,

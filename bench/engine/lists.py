@@ -10,7 +10,7 @@ from bench.engine.waiting import queue_up, settle
 from bench.timing import compare_commands
 
 JOBS = 10_000
-ROUNDS = 5
+ROUNDS = 3
 _BASE = "kubectl get batchjobs"
 _COMMANDS = (
     _BASE,
@@ -21,7 +21,6 @@ _COMMANDS = (
     "sacct",
     "qstat -f",
     "kubectl get batchjobs -o json",
-    "kubectl get batchjobs -o yaml",
 )
 
 
